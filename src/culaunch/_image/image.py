@@ -1,0 +1,136 @@
+"""One compiled module image, as bytes."""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from culaunch._errors import ImageError
+from culaunch._image.sniff import image_format
+from culaunch._image.source import check_path, describe, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from culaunch._image.info import KernelInfo
+
+
+@dataclass(frozen=True, repr=False)
+class Image:
+    """One compiled module image: a cubin, a fatbin or PTX.
+
+    Making one looks at the first bytes only, to tell the format; everything else is parsed when
+    it is asked for. Two images are equal when their bytes are.
+
+    Parameters
+    ----------
+    data : bytes
+        The image, as the driver gets it.
+    path : str, optional
+        The file that it came from, for messages.
+    names : Mapping[str, str], optional
+        Name expression to lowered (mangled) name, of an image compiled with ``names=``.
+    log : str, optional
+        The compiler's log.
+
+    Attributes
+    ----------
+    format : str
+        ``"cubin"``, ``"fatbin"`` or ``"ptx"``.
+
+    Raises
+    ------
+    ImageError
+        If the bytes are not an image, with what they are instead where that is known.
+    """
+
+    data: bytes
+    path: str | None = field(default=None, kw_only=True, compare=False)
+    names: Mapping[str, str] = field(default_factory=dict, kw_only=True, compare=False)
+    log: str = field(default="", kw_only=True, compare=False)
+    format: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, bytes):
+            raise TypeError(
+                f"data must be bytes (got {type(self.data).__name__}); "
+                "Image.open takes paths and other buffers"
+            )
+        object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+        object.__setattr__(self, "format", image_format(self.data, describe(self.data, self.path)))
+
+    @classmethod
+    def open(cls, source: str | os.PathLike[str] | bytes | bytearray | memoryview | Image) -> Image:
+        """Open an image from a path, from bytes, or from an image (which is returned as it is).
+
+        Parameters
+        ----------
+        source : str, os.PathLike, bytes, bytearray, memoryview or Image
+            A ``str`` is always a path: PTX text is given as ``text.encode()``.
+
+        Returns
+        -------
+        Image
+
+        Raises
+        ------
+        ImageError
+            If it is a directory, is empty, or is not an image.
+        OSError
+            If the file is not there or cannot be read.
+        """
+        if isinstance(source, cls):
+            return source
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            return cls(bytes(source))
+        path = check_path(source)
+        with open(path, "rb") as file:
+            return cls(file.read(), path=path)
+
+    @functools.cached_property
+    def arch(self) -> tuple[str, ...]:
+        """The architectures it holds, in file order: ``("sm_90a",)``; several for a fatbin."""
+        from culaunch._image.inspection import image_arch
+
+        return image_arch(self)
+
+    @functools.cached_property
+    def kernels(self) -> tuple[KernelInfo, ...]:
+        """Its kernels. A kernel that a fatbin holds for several architectures appears once.
+
+        The facts are then those of the first entry that has it, cubins before PTX;
+        :func:`culaunch.inspect` lists every entry.
+        """
+        from culaunch._image.inspection import image_kernels
+
+        return image_kernels(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bytes to a file, which is either complete or not there at all.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file of that name is replaced.
+        """
+        write_atomically(os.fspath(path), self.data)
+
+    def __repr__(self) -> str:
+        try:
+            arch = ", ".join(self.arch)
+        except ImageError:
+            # The first bytes looked right, the rest is broken: a repr is no place to raise.
+            arch = "unreadable"
+        where = f" from {self.path!r}" if self.path else ""
+        return f"<culaunch.Image {self.format} {arch}, {len(self.data)} bytes{where}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A mapping proxy cannot be pickled, and a worker process may well be sent an image.
+        return _rebuild, (self.data, self.path, dict(self.names), self.log)
+
+
+def _rebuild(data: bytes, path: str | None, names: dict[str, str], log: str) -> Image:
+    return Image(data, path=path, names=names, log=log)

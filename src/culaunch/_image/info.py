@@ -1,0 +1,153 @@
+"""What an inspection returns: frozen records, in the words of the JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is in one file, or in one image.
+
+    Attributes
+    ----------
+    path : str or None
+        The file; None for bytes.
+    format : str
+        ``"cubin"``, ``"fatbin"``, ``"ptx"``, or ``"elf"`` for a host object or library.
+    images : tuple of ImageInfo
+        In file order.
+    """
+
+    path: str | None
+    format: str
+    images: tuple[ImageInfo, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries and lists: what ``culaunch inspect --json`` prints."""
+        return {
+            "path": self.path,
+            "format": self.format,
+            "images": [image.to_dict() for image in self.images],
+        }
+
+
+@dataclass(frozen=True)
+class ImageInfo:
+    """One image: a cubin, PTX or LTO-IR, on its own or as an entry of a fatbin.
+
+    Attributes
+    ----------
+    format : str
+        ``"cubin"``, ``"ptx"`` or ``"ltoir"``.
+    arch : str
+        ``"sm_90a"`` for a cubin, ``"compute_80"`` for PTX, ``"lto_80"`` for LTO-IR.
+    size : int
+        Bytes that it takes in the file.
+    compressed : bool
+        Whether the fatbin stores it compressed.
+    relocatable : bool
+        Whether it must be linked before it can be loaded.
+    toolkit : str or None
+        The toolkit that made it, such as ``"13.0"``.
+    kernels : tuple of KernelInfo
+        In file order; always empty for LTO-IR.
+    """
+
+    format: str
+    arch: str
+    size: int
+    compressed: bool
+    relocatable: bool
+    toolkit: str | None
+    kernels: tuple[KernelInfo, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries and lists."""
+        return {
+            "format": self.format,
+            "arch": self.arch,
+            "size": self.size,
+            "compressed": self.compressed,
+            "kernels": [kernel.to_dict() for kernel in self.kernels],
+        }
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """One kernel; a field is None where the image does not say.
+
+    Attributes
+    ----------
+    name, demangled : str
+        The name in the image, and its C++ spelling.
+    params : tuple of ParamInfo
+        In order.
+    registers : int or None
+        Per thread.
+    static_shared, stack : int or None
+        Bytes of static shared memory per block, and of stack frame per thread.
+    barriers : int or None
+        Named barriers in use.
+    max_threads, required_threads, cluster : tuple of int, or None
+        ``__launch_bounds__`` (or ``.maxntid``), ``.reqntid``, and the cluster compiled in.
+    max_cluster_rank : int or None
+        The largest cluster, in blocks, that the kernel was compiled for.
+    toolkit : str or None
+        The toolkit that made it.
+    """
+
+    name: str
+    demangled: str
+    params: tuple[ParamInfo, ...]
+    registers: int | None = None
+    static_shared: int | None = None
+    stack: int | None = None
+    barriers: int | None = None
+    max_threads: tuple[int, int, int] | None = None
+    required_threads: tuple[int, int, int] | None = None
+    cluster: tuple[int, int, int] | None = None
+    max_cluster_rank: int | None = None
+    toolkit: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain dictionaries and lists."""
+        return {
+            "name": self.name,
+            "demangled": self.demangled,
+            "params": [param.to_dict() for param in self.params],
+            "registers": self.registers,
+            "static_shared": self.static_shared,
+            "stack": self.stack,
+            "barriers": self.barriers,
+            "max_threads": _plain(self.max_threads),
+            "required_threads": _plain(self.required_threads),
+            "cluster": _plain(self.cluster),
+            "toolkit": self.toolkit,
+        }
+
+
+@dataclass(frozen=True)
+class ParamInfo:
+    """One parameter of a kernel.
+
+    Attributes
+    ----------
+    offset, size : int
+        Bytes, in the parameter block.
+    type : str or None
+        C spelling such as ``"float*"`` or ``"const __half*"``; None where unknown.
+    """
+
+    offset: int
+    size: int
+    type: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dictionary."""
+        return {"offset": self.offset, "size": self.size, "type": self.type}
+
+
+def _plain(dims: tuple[int, int, int] | None) -> list[int] | None:
+    return None if dims is None else list(dims)

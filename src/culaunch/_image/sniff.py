@@ -1,0 +1,88 @@
+"""Tell the format of an image from its first bytes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._errors import ImageError
+
+if TYPE_CHECKING:
+    import mmap
+
+ELF_MAGIC = b"\x7fELF"
+FATBIN_MAGIC = b"\x50\xed\x55\xba"
+WRAPPER_MAGIC = b"\xb1\x43\x62\x46"
+EM_CUDA = 190
+
+# PTX begins with `.version`; comments and white space may come first. The comment patterns are
+# possessive in effect (each alternative starts with a different character), so they stay linear.
+_PTX_START = re.compile(rb"(?:[ \t\r\n\f\v]|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*\.version[ \t]")
+_PTX_LOOK = 1 << 16
+
+_OTHERS = (
+    (b"!<arch>\n", "is an archive: extract its members first (`ar x`)"),
+    (b"BC\xc0\xde", "is LLVM bitcode, not compiled code"),
+    (b"MZ", "is a Windows executable or library, which is not supported"),
+    (b"\xcf\xfa\xed\xfe", "is a Mach-O file: it has no CUDA code"),
+    (b"\x28\xb5\x2f\xfd", "is zstd-compressed: decompress it first"),
+    (b"\x1f\x8b", "is gzip-compressed: decompress it first"),
+    (b"PK\x03\x04", "is a zip archive: extract the image first"),
+)
+
+
+def image_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
+    """Return ``"cubin"``, ``"fatbin"`` or ``"ptx"``; refuse everything else."""
+    found = file_format(data, source)
+    if found == "elf":
+        raise ImageError(
+            "is a host object or library, which the driver cannot load; "
+            "culaunch.inspect lists the CUDA images in it",
+            source=source,
+            offset=18,
+        )
+    return found
+
+
+def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
+    """Return ``"cubin"``, ``"fatbin"``, ``"ptx"``, or ``"elf"`` for a host object or library."""
+    head = bytes(data[:64])
+    if not head:
+        raise ImageError("is empty", source=source)
+    if head[:4] == ELF_MAGIC:
+        return _elf_format(head, source)
+    if head[:4] == FATBIN_MAGIC:
+        return "fatbin"
+    if head[:4] == WRAPPER_MAGIC:
+        raise ImageError(
+            "starts with a fatbin wrapper, which points to the image in a process's memory; "
+            "give the container that it points to (magic 0xba55ed50)",
+            source=source,
+            offset=0,
+        )
+    if _PTX_START.match(data[:_PTX_LOOK]):
+        return "ptx"
+    for magic, what in _OTHERS:
+        if head.startswith(magic):
+            raise ImageError(what, source=source, offset=0)
+    raise ImageError(
+        f"is not a cubin, a fatbin or PTX: it starts with {head[:8].hex(' ')}",
+        source=source,
+        offset=0,
+    )
+
+
+def _elf_format(head: bytes, source: str) -> str:
+    if len(head) < 64:
+        raise ImageError(
+            f"is truncated: an ELF header has 64 bytes, there are {len(head)}",
+            source=source,
+            offset=len(head),
+        )
+    if head[4] != 2 or head[5] != 1:
+        raise ImageError(
+            "is not a 64-bit little-endian ELF file: no CUDA toolkit in use writes another",
+            source=source,
+            offset=4,
+        )
+    return "cubin" if int.from_bytes(head[18:20], "little") == EM_CUDA else "elf"

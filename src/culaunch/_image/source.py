@@ -1,0 +1,66 @@
+"""Where image bytes come from and go to: paths, mapped files, messages."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import stat
+import tempfile
+from typing import TYPE_CHECKING
+
+from culaunch._errors import ImageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Below this a plain read is cheaper than a mapping.
+_MAP_FROM = 1 << 20
+
+
+@contextlib.contextmanager
+def open_bytes(path: str) -> Iterator[bytes | mmap.mmap]:
+    """Yield a file's bytes: mapped when it is large, so that only what is parsed is read."""
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size < _MAP_FROM:
+            yield file.read()
+        else:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
+                yield mapping
+
+
+def check_path(source: object) -> str:
+    """Return the path as text, once it is known to be a regular file that is not empty."""
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"must be a path, bytes or an Image (got {type(source).__name__})")
+    path = os.fsdecode(source)
+    if "\n" in path or "\0" in path:
+        raise ImageError("a str is a path; give PTX text as bytes: text.encode()")
+    mode = os.stat(path)
+    if stat.S_ISDIR(mode.st_mode):
+        raise ImageError("is a directory, not an image file", source=path)
+    if not stat.S_ISREG(mode.st_mode):
+        raise ImageError("is not a regular file; read it and give the bytes", source=path)
+    return path
+
+
+def describe(data: bytes | mmap.mmap | memoryview, path: str | None) -> str:
+    """Name a source in messages: its path, or its size when it came as bytes."""
+    return path or f"<{len(data)} bytes>"
+
+
+def write_atomically(path: str, data: bytes) -> None:
+    """Write a file under a temporary name beside it, then rename: readers never see a part."""
+    handle, temporary = tempfile.mkstemp(prefix=".culaunch-", dir=os.path.dirname(path) or ".")
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+        # mkstemp makes the file private; an image gets the rights any new file would.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
