@@ -1,0 +1,146 @@
+"""What every test shares: capabilities, and the rule that a skip names the one it misses.
+
+``@pytest.mark.gpu``, ``@pytest.mark.multi_gpu`` and ``@pytest.mark.needs("torch", "nvcc")``
+skip a test with a reason such as ``needs torch``. Any other reason to skip is a failure, and
+so is a skip for a capability that the environment variable ``CULAUNCH_REQUIRE`` (a list with
+commas, such as ``torch,triton``) promises: a test cannot vanish unnoticed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+ROOT = Path(__file__).resolve().parents[1]
+TOOLS = ("c++filt", "clang", "cmake", "g++", "gcc", "ld", "make", "ninja", "nm", "readelf")
+CUDA_TOOLS = ("compute-sanitizer", "cu++filt", "cuobjdump", "nvcc", "nvdisasm")
+
+# Tests share two cores with each other and often with a build: no time limit for one example.
+hypothesis.settings.register_profile("culaunch", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "culaunch")
+
+
+def has(capability: str) -> bool:
+    """Say whether this machine has ``capability``: a GPU, a tool, or a Python package."""
+    if capability == "gpu":
+        return gpu_count() > 0
+    if capability == "multi_gpu":
+        return gpu_count() > 1
+    if capability in CUDA_TOOLS:
+        return shutil.which(capability) is not None or packaged_cuda_tool(capability) is not None
+    if capability in TOOLS:
+        return shutil.which(capability) is not None
+    return importlib.util.find_spec(capability) is not None
+
+
+@functools.cache
+def gpu_count() -> int:
+    """Count the GPUs as the driver does: no framework is asked, none need be installed."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int()
+    if cuda.cuInit(0) != 0 or cuda.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value
+
+
+def packaged_cuda_tool(name: str) -> Path | None:
+    """Find a CUDA program in pip's packages (``nvidia/cu13/bin``), which PATH does not have."""
+    spec = importlib.util.find_spec("nvidia")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        for program in sorted(Path(place).glob(f"cu*/bin/{name}")):
+            return program
+    return None
+
+
+def reason(capability: str) -> str:
+    """Word the reason to skip that goes with a capability."""
+    return {"gpu": "needs a GPU", "multi_gpu": "needs two GPUs"}.get(
+        capability, f"needs {capability}"
+    )
+
+
+def required() -> set[str]:
+    """Read the capabilities that whoever started this run promises to have."""
+    return {name.strip() for name in os.environ.get("CULAUNCH_REQUIRE", "").split(",")} - {""}
+
+
+# ---- hooks of pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(*capabilities): needs tools or Python packages")
+    if missing := sorted(name for name in required() if not has(name)):
+        raise pytest.UsageError(f"CULAUNCH_REQUIRE promises what is missing: {', '.join(missing)}")
+    if os.environ.get("CULAUNCH_TEST_INSTALLED"):
+        spec = importlib.util.find_spec("culaunch")
+        where = Path(spec.origin).resolve() if spec and spec.origin else None
+        if where is None or ROOT / "src" in where.parents:
+            raise pytest.UsageError(f"the installed wheel is to be tested, not {where}")
+    # Tests never touch the cache of whoever runs them; workers inherit the controller's.
+    if "CULAUNCH_CACHE_DIR" not in os.environ:
+        cache = tempfile.mkdtemp(prefix="culaunch-tests-")
+        os.environ["CULAUNCH_CACHE_DIR"] = cache
+        config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    wanted = [name for name in ("gpu", "multi_gpu") if item.get_closest_marker(name)]
+    wanted += [name for mark in item.iter_markers("needs") for name in mark.args]
+    for name in wanted:
+        if not has(name):
+            pytest.skip(reason(name))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail"):
+        judge_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if report.skipped:
+        judge_skip(report)
+    return report
+
+
+def judge_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip into a failure unless it names a capability that this run may lack."""
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    named = re.search(
+        r"needs (?P<name>[^\s,:;]+( (GPUs?|driver))?)|could not import '(?P<mod>\w+)", text
+    )
+    if named is None:
+        problem = "a skip must name the capability it misses, such as 'needs torch'"
+    else:
+        name = named["mod"] or named["name"]
+        name = {"a GPU": "gpu", "two GPUs": "multi_gpu"}.get(name, name)
+        if name not in required():
+            return
+        problem = f"CULAUNCH_REQUIRE promises {name}, so no test may be skipped for it"
+    report.outcome = "failed"
+    report.longrepr = f"{problem}; the reason given was: {text.removeprefix('Skipped: ')}"
