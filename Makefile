@@ -1,0 +1,47 @@
+# Each target prepares .venv itself, with the wheel built from this checkout: see tools/venv.py.
+# CULAUNCH_REQUIRE=torch (a list with commas) makes tests fail, not skip, where torch is missing.
+
+PYTHON ?= python3
+BIN := $(CURDIR)/.venv/bin
+JOBS ?= 2
+TESTS ?= $(CURDIR)/tests
+CPP_FILES = $(shell git ls-files 'include/*.h' 'csrc/*.h' 'csrc/*.cpp' 'csrc/*.c' \
+	'tests/**/*.cpp' 'tests/**/*.h' 'benchmarks/**/*.c' 'benchmarks/*.c' 'examples/**/*.cpp')
+
+.PHONY: help demo test lint docs clean
+.SILENT:
+
+help:
+	echo "make demo   compile, inspect and launch two kernels"
+	echo "make test   run the tests on the installed wheel"
+	echo "make lint   ruff, mypy --strict, clang-format, words"
+	echo "make docs   build the documentation in docs/_build"
+	echo "make clean  remove everything that these targets made"
+
+demo:
+	$(PYTHON) tools/venv.py cli compile emulator
+	$(BIN)/culaunch demo
+
+# From a folder of its own, where only the installed wheel can be imported.
+test:
+	$(PYTHON) tools/venv.py test --for-tests
+	mkdir -p build/tests
+	cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
+		$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(TESTS)
+
+lint:
+	$(PYTHON) tools/venv.py dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	echo "clang-format: $(words $(CPP_FILES)) files"
+	$(if $(CPP_FILES),$(BIN)/clang-format --dry-run -Werror $(CPP_FILES))
+	$(BIN)/python tools/check_words.py
+
+docs:
+	$(PYTHON) tools/venv.py all docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
+	echo "docs/_build/index.html"
+
+clean:
+	rm -rf .venv build dist docs/_build .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,184 @@
+"""Prepare ``.venv`` with the wheel built from this checkout: the first step of every make target.
+
+Three things are kept apart, each redone only when what it depends on has changed: the virtual
+environment, the wheel in ``dist/`` (its sources), and what is installed (the wheel, its extras,
+the frameworks that tests use). With nothing to do it takes a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "culaunch.json"
+SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "cmake", "csrc", "include", "pyproject.toml")
+# Installed only on request, because their builds for CUDA are gigabytes.
+FRAMEWORKS = {"torch": "torch==2.13.0", "triton": "triton==3.6.0", "jax": "jax[cpu]"}
+
+
+def main() -> None:
+    """Do what the command line asks."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("extras", nargs="+", help="extras of the wheel to install")
+    parser.add_argument(
+        "--for-tests", action="store_true", help="torch where it is small; all of CULAUNCH_REQUIRE"
+    )
+    arguments = parser.parse_args()
+    stamp = create_venv()
+    wheel = build_wheel(stamp)
+    install(stamp, wheel, set(arguments.extras))
+    if arguments.for_tests:
+        required = set(os.environ.get("CULAUNCH_REQUIRE", "").split(",")) & set(FRAMEWORKS)
+        for name in sorted({"torch"} | required):
+            install_framework(stamp, name, required=name in required)
+
+
+def create_venv() -> dict[str, Any]:
+    """Create the environment unless it is there, and return what its stamp remembers."""
+    if sys.version_info < (3, 10):  # noqa: UP036  (whoever runs make may have an older one)
+        sys.exit(f"culaunch needs Python 3.10 or newer, and {sys.executable} is older")
+    version = sys.version.split()[0]
+    stamp = json.loads(STAMP.read_text()) if STAMP.exists() and PYTHON.exists() else {}
+    if stamp.get("python") != version:
+        say(f"creating .venv with Python {version}")
+        run(sys.executable, "-m", "venv", "--clear", VENV)
+        stamp = {"python": version}
+        save(stamp)
+    return stamp
+
+
+def build_wheel(stamp: dict[str, Any]) -> Path:
+    """Build the wheel unless its sources are those of the wheel in ``dist/``."""
+    digest = digest_of(*SOURCES, "src")
+    wheel = ROOT / "dist" / str(stamp.get("wheel"))
+    if stamp.get("sources") == digest and wheel.is_file():
+        return wheel
+    compiler = os.environ.get("CXX") or next(filter(shutil.which, ("c++", "g++", "clang++")), None)
+    if compiler is None:
+        sys.exit("building culaunch needs a C++17 compiler (g++ or clang++) on PATH")
+    tools = build_requirements()
+    # Without build isolation, so that a second build only compiles what has changed.
+    if stamp.get("build") != tools:
+        say(f"installing the build tools: {', '.join(tools)}")
+        pip("install", *tools)
+    say("building the wheel")
+    staging = ROOT / "dist" / "staging"
+    shutil.rmtree(staging, ignore_errors=True)
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", staging, ROOT)
+    (built,) = staging.glob("culaunch-*.whl")
+    wheel = built.replace(ROOT / "dist" / built.name)
+    staging.rmdir()
+    save(stamp, sources=digest, wheel=wheel.name, build=tools, installed=None)
+    return wheel
+
+
+def install(stamp: dict[str, Any], wheel: Path, extras: set[str]) -> None:
+    """Install the wheel, and the extras that this environment does not have yet."""
+    declared = digest_of("pyproject.toml")
+    present = set(stamp.get("extras", ())) if stamp.get("declared") == declared else set()
+    if stamp.get("installed") != stamp["sources"]:
+        say(f"installing {wheel.name}")
+        pip("install", "--no-deps", "--force-reinstall", "--no-index", wheel)
+        save(stamp, installed=stamp["sources"])
+    if not extras <= present:
+        extras |= present
+        say(f"installing the extras {', '.join(sorted(extras))}")
+        pip("install", f"{wheel}[{','.join(sorted(extras))}]")
+        save(stamp, declared=declared, extras=sorted(extras))
+
+
+def install_framework(stamp: dict[str, Any], name: str, *, required: bool) -> None:
+    """Install a framework that some tests use; torch only where pip would take a CPU build."""
+    requirement = FRAMEWORKS[name]
+    known = dict(stamp.get("frameworks", {}))
+    if known.get(name) == requirement or (known.get(name) == "no CPU build" and not required):
+        return
+    if name == "torch" and not is_cpu_build(requirement):
+        if required:
+            sys.exit(f"CULAUNCH_REQUIRE names torch, but pip has no CPU build of {requirement}")
+        say(f"pip has no CPU build of {requirement}: tests that need torch are skipped")
+        save(stamp, frameworks={**known, name: "no CPU build"})
+        return
+    say(f"installing {requirement}")
+    pip("install", requirement)
+    save(stamp, frameworks={**known, name: requirement})
+
+
+def is_cpu_build(requirement: str) -> bool:
+    """Ask pip, without a download of the package, whether it would install a build for CUDA."""
+    question = ("install", "--quiet", "--dry-run", "--no-deps", "--ignore-installed", "--report")
+    report = subprocess.run(
+        [PYTHON, *PIP, *question, "-", requirement], check=False, capture_output=True, text=True
+    )
+    if report.returncode != 0:
+        print(report.stderr, file=sys.stderr)
+        return False
+    needs = json.loads(report.stdout)["install"][0]["metadata"].get("requires_dist", ())
+    return not any(re.match(r"nvidia-|cuda-|triton|pytorch-triton", need) for need in needs)
+
+
+# ---- helpers
+
+PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
+
+
+def build_requirements() -> list[str]:
+    """Read pyproject.toml's build requirements, and add the build tools that PATH lacks."""
+    text = (ROOT / "pyproject.toml").read_text()
+    declared = re.search(r"^requires = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
+    if declared is None:
+        sys.exit("pyproject.toml has no build-system.requires")
+    missing = [tool for tool in ("cmake", "ninja") if shutil.which(tool) is None]
+    return re.findall(r'"([^"]+)"', declared[1]) + missing
+
+
+def digest_of(*names: str) -> str:
+    """Digest the names and contents of the files under ``names``."""
+    digest = hashlib.sha256()
+    for name in names:
+        start = ROOT / name
+        for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
+            if path.is_file() and path.suffix != ".pyc":
+                content = path.read_bytes()
+                digest.update(f"{path.relative_to(ROOT)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def save(stamp: dict[str, Any], **values: object) -> None:
+    """Remember what has been done, at once: an interrupted run goes on from there."""
+    stamp.update(values)
+    STAMP.write_text(json.dumps(stamp, indent=1) + "\n")
+
+
+def pip(*arguments: str | Path) -> None:
+    """Run the environment's pip."""
+    run(PYTHON, *PIP, *arguments)
+
+
+def run(*command: str | Path) -> None:
+    """Run a command with this environment first on PATH; leave with its code when it fails."""
+    environment = {**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    code = subprocess.run(command, check=False, env=environment, cwd=ROOT).returncode
+    if code != 0:
+        shown = " ".join(map(str, command))
+        sys.exit(f"exit code {code} from: {shown}")
+
+
+def say(text: str) -> None:
+    """Show progress."""
+    print(f"==> {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
