@@ -1,0 +1,116 @@
+"""Which architectures to compile for: names, the current GPU's, and the launch layer's hook."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_ARCH = re.compile(r"(sm|compute)_([1-9][0-9]{1,2})([af]?)")
+_EXAMPLES = "such as 'sm_90', 'sm_90a' or 'compute_80'"
+
+# Asked for the architectures of the driver in use; the launch layer sets it, because this package
+# may not import that one. Returning () means "no device": the error then says to name an arch.
+_current: Callable[[], Iterable[str]] | None = None
+
+
+def set_current_device_arch(hook: Callable[[], Iterable[str]] | None) -> None:
+    """Set how the default architectures are found.
+
+    Parameters
+    ----------
+    hook : callable or None
+        Returns the architectures to compile for when a call names none: ``("sm_90",)`` for a
+        GPU, ``("compute_80",)`` for a driver that executes PTX, ``()`` when there is no device.
+        ``None`` goes back to asking libcuda and the environment.
+    """
+    global _current  # noqa: PLW0603
+    _current = hook
+
+
+def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
+    """Give the architectures of one call, checked, without duplicates and in a fixed order."""
+    if arch is None or arch == "native":
+        return _current_device_arch()
+    named = (arch,) if isinstance(arch, str) else tuple(arch)
+    if not named:
+        raise ValueError(f"arch is empty; name at least one architecture, {_EXAMPLES}")
+    for name in named:
+        if not isinstance(name, str):
+            raise TypeError(f"arch must be a str or an iterable of str (got {name!r} in it)")
+        if name == "native":
+            continue
+        if _ARCH.fullmatch(name) is None:
+            raise ValueError(f"arch {name!r} is not an architecture; name one {_EXAMPLES}")
+    found: set[str] = set()
+    for name in named:
+        found.update(_current_device_arch() if name == "native" else (name,))
+    return tuple(sorted(found, key=_order))
+
+
+def arch_number(arch: str) -> str:
+    """Give the part after the underscore, ``"90a"`` of ``"sm_90a"``."""
+    return arch.partition("_")[2]
+
+
+def check_supported(archs: Iterable[str], supported: Iterable[int], compiler: str) -> None:
+    """Raise unless a compiler knows every architecture; the message lists those that it knows."""
+    known = tuple(supported)
+    for arch in archs:
+        match = _ARCH.fullmatch(arch)
+        if match is not None and int(match[2]) not in known:
+            listed = ", ".join(f"sm_{number}" for number in known)
+            raise ValueError(f"arch {arch!r} is unknown to {compiler}, which supports {listed}")
+
+
+def _order(arch: str) -> tuple[bool, int, str]:
+    match = _ARCH.fullmatch(arch)
+    assert match is not None
+    return match[1] == "compute", int(match[2]), match[3]
+
+
+def _current_device_arch() -> tuple[str, ...]:
+    if _current is not None:
+        found = tuple(_current())
+    elif os.environ.get("CULAUNCH_DRIVER") == "emulator":
+        # The emulated driver executes PTX, so PTX is what it needs in the image.
+        emulated = os.environ.get("CULAUNCH_EMULATOR_ARCH", "sm_80")
+        found = (f"compute_{arch_number(emulated)}",)
+    else:
+        found = _ask_libcuda()
+    if not found:
+        raise CompileError(
+            "arch was not given and there is no GPU to take it from; name one, "
+            "as in arch='sm_90', or several, as in arch=['sm_80', 'sm_90a', 'compute_90']"
+        )
+    return found
+
+
+def _ask_libcuda() -> tuple[str, ...]:
+    """Ask the driver for the current device's compute capability, without making a context."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return ()
+    device = ctypes.c_int(0)
+    if cuda.cuInit(0) != 0:
+        return ()
+    # When no context is current, device 0 is what everyone's first call would use.
+    if (
+        cuda.cuCtxGetDevice(ctypes.byref(device)) != 0
+        and cuda.cuDeviceGet(ctypes.byref(device), 0) != 0
+    ):
+        return ()
+    numbers = []
+    for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+        value = ctypes.c_int(0)
+        if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, device) != 0:
+            return ()
+        numbers.append(value.value)
+    return (f"sm_{numbers[0]}{numbers[1]}",)

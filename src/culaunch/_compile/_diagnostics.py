@@ -1,0 +1,125 @@
+"""Turn a compiler's log into an exception that shows the place, the source line and the options."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+# "kernel.cu(3): error: ..." from NVRTC and nvcc, "kernel.cu:3:5: error: ..." from host compilers.
+_FRONT_END = re.compile(
+    r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): (?P<what>[a-z ]*error[^\n]*)", re.MULTILINE
+)
+_HOST = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?P<what>[a-z ]*error[^\n]*)", re.MULTILINE
+)
+_WARNING = re.compile(r"^[^\n]*\bwarning\b[^\n]*", re.MULTILINE)
+_MISSING = re.compile(
+    r"could not open source file \"(?P<front>[^\"]+)\"|(?P<host>[^\s:]+): No such file or directory"
+)
+_NAME_EXPRESSION = re.compile(r"Input name expression was: \" ?(?P<name>[^\"]*?) ?\"")
+_LOG_LIMIT = 8000
+
+_PACKAGES = (
+    (re.compile(r"(cub|thrust|cuda|nv)/"), "nvidia-cuda-cccl"),
+    (re.compile(r"mma\.h|crt/"), "nvidia-cuda-crt"),
+    (re.compile(r"curand"), "nvidia-curand"),
+    (re.compile(r"(cublas|cublasLt)"), "nvidia-cublas"),
+    (re.compile(r"(cutlass|cute)/"), "nvidia-cutlass"),
+    (re.compile(r"(cuda|cooperative_groups|vector_|device_|driver_|host_)"), "nvidia-cuda-runtime"),
+)
+_C_HEADER = re.compile(r"(assert|float|limits|math|stddef|stdint|stdio|stdlib|string)\.h")
+_CXX_HEADER = re.compile(r"[a-z_]+")
+
+
+def compile_error(
+    log: str,
+    *,
+    compiler: str,
+    flags: Iterable[str],
+    sources: Mapping[str, str],
+    notes: Iterable[str] = (),
+) -> CompileError:
+    """Make the exception for a failed compile.
+
+    Parameters
+    ----------
+    log : str
+        The compiler's whole log.
+    compiler : str
+        Its name and version.
+    flags : iterable of str
+        The options that it was given.
+    sources : Mapping[str, str]
+        Text by the name that the log uses, to show the source line.
+    notes : iterable of str
+        What else is known, such as which header directories were rejected.
+    """
+    log = log.strip("\0\n ")
+    parts = [_headline(log, compiler, sources)]
+    hint = _missing_header_hint(log) or _name_hint(log)
+    if hint:
+        parts.append(hint)
+    parts += notes
+    parts.append(f"options: {' '.join(flags)}")
+    shown = log if len(log) <= _LOG_LIMIT else f"{log[:_LOG_LIMIT]}\n[...]"
+    parts.append(f"{compiler} says:\n{shown}" if shown else f"{compiler} wrote no log")
+    return CompileError("\n".join(parts), log=log)
+
+
+def warnings_error(log: str) -> CompileError | None:
+    """Give the exception for a log with warnings in it, or None for one without."""
+    found = _WARNING.findall(log)
+    if not found:
+        return None
+    count = f"{len(found)} warning{'s' if len(found) > 1 else ''}"
+    return CompileError(f"{found[0]}\n{count}, and warnings_as_errors=True\n{log}", log=log)
+
+
+def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> str:
+    match = _FRONT_END.search(log) or _HOST.search(log)
+    if match is None:
+        first = next((line for line in log.splitlines() if "error" in line), "")
+        return first.strip() or f"{compiler} failed"
+    headline = match[0]
+    lines = sources.get(match["file"], "").splitlines()
+    number = int(match["line"])
+    if 0 < number <= len(lines):
+        headline += f"\n  {number:>5} | {lines[number - 1]}"
+    return headline
+
+
+def _missing_header_hint(log: str) -> str | None:
+    match = _MISSING.search(log)
+    if match is None:
+        return None
+    header = match["front"] or match["host"]
+    c_header = _C_HEADER.fullmatch(header)
+    if c_header or _CXX_HEADER.fullmatch(header):
+        ours = f"c{c_header[1]}" if c_header else header
+        return (
+            f"<{header}> is a header of the host compiler, which NVRTC does not have: "
+            f"include <cuda/std/{ours}> if CCCL has it, or compile with backend='nvcc'"
+        )
+    for pattern, package in _PACKAGES:
+        if pattern.match(header):
+            return (
+                f"{header!r} was not found: pip install {package}, or name its directory in "
+                "include_dirs="
+            )
+    return f"{header!r} was not found: pass its text in headers=, or its directory in include_dirs="
+
+
+def _name_hint(log: str) -> str | None:
+    match = _NAME_EXPRESSION.search(log)
+    if match is None:
+        return None
+    name = re.sub(r"\s*([<>,:()*&])\s*", r"\1", match["name"])
+    return (
+        f"names has {name!r}, which names no kernel of the source: write it as the source would, "
+        "qualified and with every template argument"
+    )

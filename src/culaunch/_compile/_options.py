@@ -1,0 +1,155 @@
+"""Compiler options, typed, and how each backend spells them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\([^)]*\))?")
+
+# What compile() must know itself, to find files for the cache key or to pick what comes back.
+_OWN_KEYWORD = {
+    "-I": "include_dirs=",
+    "--include-path": "include_dirs=",
+    "-arch": "arch=",
+    "--gpu-architecture": "arch=",
+    "-gencode": "arch=",
+    "--generate-code": "arch=",
+    "-pch": "pch=",
+    "--pch": "pch=",
+    "--pch-dir": "pch=",
+    "--create-pch": "pch=",
+    "--use-pch": "pch=",
+    "-dlto": "lto=",
+    "--dlink-time-opt": "lto=",
+    "-rdc": "relocatable=",
+    "--relocatable-device-code": "relocatable=",
+    "-dc": "relocatable=",
+    "--device-c": "relocatable=",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of one compile, checked; equal options compile the same way."""
+
+    std: str | None = None
+    defines: tuple[tuple[str, str], ...] = ()
+    fast_math: bool = False
+    line_info: bool = False
+    debug: bool = False
+    maxrregcount: int | None = None
+    extra_device_vectorization: bool = False
+    device_as_default_execution_space: bool = False
+    relocatable: bool = False
+    lto: bool = False
+    extra_options: tuple[str, ...] = ()
+
+    def nvrtc_flags(self) -> list[str]:
+        """Spell the options for NVRTC."""
+        flags = self._common_flags()
+        if self.debug:
+            flags.append("--device-debug")
+        if self.line_info:
+            flags.append("--generate-line-info")
+        if self.extra_device_vectorization:
+            flags.append("--extra-device-vectorization")
+        if self.device_as_default_execution_space:
+            flags.append("--device-as-default-execution-space")
+        if self.lto:
+            flags.append("--dlink-time-opt")
+        # The current directory is not part of what the caller wrote: NVRTC would search it first.
+        return [*flags, "--no-source-include", *self.extra_options]
+
+    def nvcc_flags(self) -> list[str]:
+        """Spell the options for nvcc."""
+        flags = self._common_flags()
+        if self.debug:
+            flags.append("--device-debug")
+        if self.line_info:
+            flags.append("--generate-line-info")
+        if self.extra_device_vectorization:
+            flags.append("--extra-device-vectorization")
+        return [*flags, *self.extra_options]
+
+    def _common_flags(self) -> list[str]:
+        flags = []
+        if self.std is not None:
+            flags.append(f"--std={self.std}")
+        flags += [f"--define-macro={name}={value}" for name, value in self.defines]
+        if self.fast_math:
+            flags.append("--use_fast_math")
+        if self.maxrregcount is not None:
+            flags.append(f"--maxrregcount={self.maxrregcount}")
+        if self.relocatable and not self.lto:
+            flags.append("--relocatable-device-code=true")
+        return flags
+
+
+def make_options(
+    *,
+    std: str | None,
+    defines: Mapping[str, object] | Iterable[str],
+    maxrregcount: int | None,
+    extra_options: Iterable[str],
+    **switches: bool,
+) -> Options:
+    """Check what the caller gave and bring it to its one normal form."""
+    if std is not None and not isinstance(std, str):
+        raise TypeError(f"std must be a str such as 'c++17' (got {std!r})")
+    if maxrregcount is not None and (
+        isinstance(maxrregcount, bool) or not isinstance(maxrregcount, int)
+    ):
+        raise TypeError(f"maxrregcount must be an int (got {maxrregcount!r})")
+    if maxrregcount is not None and not 0 < maxrregcount <= 255:
+        raise ValueError(f"maxrregcount must be in 1 to 255 (got {maxrregcount})")
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False (got {value!r})")
+    return Options(
+        std=std,
+        defines=_normal_defines(defines),
+        maxrregcount=maxrregcount,
+        extra_options=_checked_extra(extra_options),
+        **switches,
+    )
+
+
+def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Bring macros to (name, text) pairs; a macro without a value is 1, as for every compiler."""
+    if isinstance(defines, (str, bytes)):
+        raise TypeError(f"defines must be a mapping or an iterable of names (got {defines!r})")
+    items = defines.items() if isinstance(defines, Mapping) else [(name, None) for name in defines]
+    normal = []
+    for name, value in items:
+        if not isinstance(name, str) or _IDENTIFIER.fullmatch(name) is None:
+            raise ValueError(
+                f"defines has {name!r}, which is not a macro name; "
+                "write {'NAME': value}, or ['NAME'] for a macro that is 1"
+            )
+        if value is None or value is True:
+            text = "1"
+        elif value is False:
+            text = "0"
+        elif isinstance(value, (str, int, float)):
+            text = str(value)
+        else:
+            raise TypeError(f"defines[{name!r}] must be a str, int, float, bool or None")
+        normal.append((name, text))
+    # Each name can be there once, so that their order has no meaning: sorted, for the cache key.
+    return tuple(sorted(normal))
+
+
+def _checked_extra(extra: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(extra, (str, bytes)):
+        raise TypeError(f"extra_options must be a list of options (got {extra!r})")
+    checked = tuple(extra)
+    for option in checked:
+        if not isinstance(option, str):
+            raise TypeError(f"extra_options must hold str (got {option!r})")
+        flag = option.partition("=")[0]
+        keyword = _OWN_KEYWORD.get("-I" if option.startswith("-I") else flag)
+        if keyword is not None:
+            raise ValueError(f"extra_options has {option!r}: use {keyword} for it")
+    return checked
