@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -40,6 +41,8 @@ def has(capability: str) -> bool:
         return gpu_count() > 0
     if capability == "multi_gpu":
         return gpu_count() > 1
+    if capability == "installed-wheel":
+        return any(importlib.metadata.distributions(name="culaunch"))
     if capability in CUDA_TOOLS:
         return shutil.which(capability) is not None or packaged_cuda_tool(capability) is not None
     if capability in TOOLS:

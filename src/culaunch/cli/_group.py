@@ -1,0 +1,88 @@
+"""The group of commands: each is the ``command`` of a module here, loaded when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+import click
+
+import culaunch as cl
+
+# In the order in which --help lists them; a module that is not in this build is not listed.
+_COMMANDS = ("demo", "inspect", "compile", "cache", "embed", "triton")
+
+
+class _Commands(click.Group):
+    """Load a command's module only when the command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
+        return [name for name in _COMMANDS if importlib.util.find_spec(f"{__package__}.{name}")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = importlib.import_module(f"{__package__}.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(cl.__version__, prog_name="culaunch", message="%(prog)s %(version)s")
+def group() -> None:
+    """Compile, inspect, launch, embed and ship CUDA kernels."""
+
+
+def _print_directory(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    """Print the directory that the option is named after, and leave."""
+    if wanted and not ctx.resilient_parsing:
+        click.echo(getattr(cl, str(option.name))())
+        ctx.exit()
+
+
+# For build systems: `cmake -Dculaunch_DIR=$(culaunch --cmake-dir)`.
+for _name in ("cmake_dir", "include_dir"):
+    if _name in cl.__all__:
+        group.params.append(
+            click.Option(
+                [f"--{_name.replace('_', '-')}"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_print_directory,
+                help=f"Print the {_name.removesuffix('_dir')} directory and exit.",
+            )
+        )
+
+
+def run(arguments: list[str] | None) -> int:
+    """Run the group and return the exit code.
+
+    What a user can put right (a file that is missing, an image that is damaged, a source that
+    does not compile) is one message and the code 1. A defect keeps its traceback.
+    """
+    try:
+        result: Any = group(arguments, prog_name="culaunch", standalone_mode=False)
+    except cl.InternalError:
+        raise
+    except click.exceptions.Abort:
+        return _fail("interrupted", 130)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (cl.CulaunchError, OSError, ValueError, OverflowError) as error:
+        # "[Errno 2] No such file or directory: 'x'" is for programmers.
+        of_file = isinstance(error, OSError) and error.filename is not None
+        return _fail(f"{error.filename}: {error.strerror}" if of_file else f"{error}", 1)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    """Print a message in red where the terminal has colours, and return ``code``."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, highlight=False)
+    console.print(Text(f"error: {message}"), style="red", soft_wrap=True)
+    return code
