@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from culaunch._errors import ImageError
+from culaunch._image.metadata import append_metadata, split_metadata
 from culaunch._image.sniff import image_format
 from culaunch._image.source import check_path, describe, write_atomically
 
@@ -33,6 +34,9 @@ class Image:
         The file that it came from, for messages.
     names : Mapping[str, str], optional
         Name expression to lowered (mangled) name, of an image compiled with ``names=``.
+    signatures : Mapping[str, tuple[str or None, ...]], optional
+        Kernel name to the types of its parameters, where the compile knew more than the name
+        says (``extern "C"`` kernels); None for a parameter whose type is unknown.
     log : str, optional
         The compiler's log.
 
@@ -50,6 +54,9 @@ class Image:
     data: bytes
     path: str | None = field(default=None, kw_only=True, compare=False)
     names: Mapping[str, str] = field(default_factory=dict, kw_only=True, compare=False)
+    signatures: Mapping[str, tuple[str | None, ...]] = field(
+        default_factory=dict, kw_only=True, compare=False
+    )
     log: str = field(default="", kw_only=True, compare=False)
     format: str = field(init=False, compare=False)
 
@@ -60,6 +67,7 @@ class Image:
                 "Image.open takes paths and other buffers"
             )
         object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+        object.__setattr__(self, "signatures", MappingProxyType(dict(self.signatures)))
         object.__setattr__(self, "format", image_format(self.data, describe(self.data, self.path)))
 
     @classmethod
@@ -85,10 +93,13 @@ class Image:
         if isinstance(source, cls):
             return source
         if isinstance(source, (bytes, bytearray, memoryview)):
-            return cls(bytes(source))
-        path = check_path(source)
-        with open(path, "rb") as file:
-            return cls(file.read(), path=path)
+            path, data = None, bytes(source)
+        else:
+            path = check_path(source)
+            with open(path, "rb") as file:
+                data = file.read()
+        data, names, signatures = split_metadata(data, describe(data, path))
+        return cls(data, path=path, names=names, signatures=signatures)
 
     @functools.cached_property
     def arch(self) -> tuple[str, ...]:
@@ -109,14 +120,18 @@ class Image:
         return image_kernels(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bytes to a file, which is either complete or not there at all.
+        """Write it to a file, which is either complete or not there at all.
+
+        The file has the image's bytes, followed by its names and signatures where there are any:
+        the driver and NVIDIA's tools take such a file as it is.
 
         Parameters
         ----------
         path : str or os.PathLike
             A file of that name is replaced.
         """
-        write_atomically(os.fspath(path), self.data)
+        data = append_metadata(self.data, self.format, self.names, self.signatures)
+        write_atomically(os.fspath(path), data)
 
     def __repr__(self) -> str:
         try:
@@ -129,8 +144,15 @@ class Image:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A mapping proxy cannot be pickled, and a worker process may well be sent an image.
-        return _rebuild, (self.data, self.path, dict(self.names), self.log)
+        state = (self.data, self.path, dict(self.names), dict(self.signatures), self.log)
+        return _rebuild, state
 
 
-def _rebuild(data: bytes, path: str | None, names: dict[str, str], log: str) -> Image:
-    return Image(data, path=path, names=names, log=log)
+def _rebuild(
+    data: bytes,
+    path: str | None,
+    names: dict[str, str],
+    signatures: dict[str, tuple[str | None, ...]],
+    log: str,
+) -> Image:
+    return Image(data, path=path, names=names, signatures=signatures, log=log)
