@@ -1,18 +1,22 @@
 """What a compile knows that the image's bytes do not say, kept in the same file.
 
-It comes after the image: the driver, cuobjdump and nvdisasm take an ELF file's or a fatbin's size
-from its header and never look there. PTX carries it as a last line, which is a comment.
-
-In a cubin or fatbin, little-endian, at the very end of the file::
+It comes after the image: the driver takes an image's size from its header and never looks there.
+Each format carries it so that cuobjdump and nvdisasm take the file as well. Little-endian; a block
+lies at the very end of the file::
 
     JSON      n bytes, UTF-8: {"names": {expression: lowered},
-                               "signatures": {kernel: [type or null, ...]}}
+                               "signatures": {kernel: [type or null, ...]}}, then spaces
     u32       n
     u32       CRC-32 of the JSON
     8 bytes   "culaunch"
 
-In PTX: ``// culaunch: `` and the JSON on one line. A reader MUST ignore members that it does not
-know. A file without the trailer has no metadata; a damaged one is an error, never guessed at.
+- cubin: the block follows the ELF file.
+- fatbin: the block is split into pieces of at most 65512 bytes; each is the tail of the header of
+  one more container, which has no entries (u32 0xBA55ED50, u16 1, u16 16 + piece, u64 0).
+- PTX: no block; ``// culaunch: `` and the JSON are the last line, a comment.
+
+A reader MUST ignore members that it does not know. A file without this has no metadata; a damaged
+one is an error, never guessed at.
 """
 
 from __future__ import annotations
@@ -29,8 +33,10 @@ if TYPE_CHECKING:
 
 _MAGIC = b"culaunch"
 _TAIL = struct.Struct("<II8s")
+_CONTAINER = struct.Struct("<IHHQ")
+_FATBIN_MAGIC = 0xBA55ED50
+_PIECE = 65512
 _PTX_MARK = b"\n// culaunch: "
-_MAX_BYTES = 1 << 26
 
 Names = dict[str, str]
 Signatures = dict[str, tuple[str | None, ...]]
@@ -52,19 +58,24 @@ def append_metadata(
     ).encode()
     if image_format == "ptx":
         return data + _PTX_MARK + text + b"\n"
-    return data + text + _TAIL.pack(len(text), zlib.crc32(text), _MAGIC)
+    # cuobjdump wants every container of a fatbin at a multiple of 8 bytes.
+    text += b" " * (-len(text) % 8)
+    block = text + _TAIL.pack(len(text), zlib.crc32(text), _MAGIC)
+    if image_format == "fatbin":
+        pieces = [block[at : at + _PIECE] for at in range(0, len(block), _PIECE)]
+        block = b"".join(_header(len(piece)) + piece for piece in pieces)
+    return data + block
 
 
 def split_metadata(data: bytes, source: str) -> tuple[bytes, Names, Signatures]:
     """Take a file's bytes apart: the image, its names and its signatures."""
     if data.endswith(_MAGIC) and len(data) > _TAIL.size:
         size, checksum, _ = _TAIL.unpack_from(data, len(data) - _TAIL.size)
-        start = len(data) - _TAIL.size - size
-        if start <= 0 or size > _MAX_BYTES:
-            raise ImageError("its metadata is longer than the file", source=source)
-        text = data[start : -_TAIL.size]
-        if zlib.crc32(text) != checksum:
-            raise ImageError("its metadata is damaged", source=source, offset=start)
+        fatbin = data.startswith(_FATBIN_MAGIC.to_bytes(4, "little"))
+        block, start = _last_block(data, size + _TAIL.size, fatbin)
+        text = block[:size]
+        if start <= 0 or zlib.crc32(text) != checksum:
+            raise ImageError("its metadata is damaged", source=source)
         return (data[:start], *_read(text, source, start))
     if data[-2:] == b"}\n":
         start = data.rfind(b"\n", 0, -1)
@@ -72,6 +83,27 @@ def split_metadata(data: bytes, source: str) -> tuple[bytes, Names, Signatures]:
             text = data[start + len(_PTX_MARK) : -1]
             return (data[:start], *_read(text, source, start))
     return data, {}, {}
+
+
+def _last_block(data: bytes, size: int, fatbin: bool) -> tuple[bytes, int]:
+    """Give the block of this size at the end, in one piece, and where in the file it starts."""
+    if not fatbin:
+        start = len(data) - size
+        return data[max(start, 0) :], start
+    pieces = [min(_PIECE, size - at) for at in range(0, size, _PIECE)]
+    start = at = len(data) - size - len(pieces) * _CONTAINER.size
+    block = bytearray()
+    for piece in pieces if start > 0 else ():
+        if data[at : at + _CONTAINER.size] != _header(piece):
+            return b"", 0
+        at += _CONTAINER.size
+        block += data[at : at + piece]
+        at += piece
+    return bytes(block), start
+
+
+def _header(piece: int) -> bytes:
+    return _CONTAINER.pack(_FATBIN_MAGIC, 1, _CONTAINER.size + piece, 0)
 
 
 def _read(text: bytes, source: str, offset: int) -> tuple[Names, Signatures]:
