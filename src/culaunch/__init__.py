@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from culaunch._embed import cmake_dir, embed, include_dir
     from culaunch._errors import (
         CacheWarning,
         CompileError,
@@ -34,6 +35,9 @@ _HOME = {
     "KernelNotFoundError": "_errors",
     "LaunchError": "_errors",
     "MissingDependencyError": "_errors",
+    "cmake_dir": "_embed",
+    "embed": "_embed",
+    "include_dir": "_embed",
 }
 
 __version__ = "0.1.0"
@@ -49,6 +53,9 @@ __all__ = [
     "KernelNotFoundError",
     "LaunchError",
     "MissingDependencyError",
+    "cmake_dir",
+    "embed",
+    "include_dir",
 ]
 
 

@@ -1,0 +1,86 @@
+"""The verb ``embed``: an image becomes an object file that C++ code links."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._embed.machine import find_machine
+from culaunch._embed.merging import merge_image
+from culaunch._embed.object_writer import write_object
+from culaunch._embed.publish import published
+from culaunch._embed.source import open_source
+from culaunch._embed.symbols import symbol_names
+
+if TYPE_CHECKING:
+    from culaunch._image import Image
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def embed(
+    image: str | os.PathLike[str] | bytes | Image,
+    output_object: str | os.PathLike[str],
+    name: str,
+    *,
+    merge_with: str | os.PathLike[str] | None = None,
+    symbol_style: str = "culaunch",
+    machine: str | None = None,
+) -> None:
+    """Write an object file that carries an image, for ``CULAUNCH_EMBED_CUBIN(name)``.
+
+    No compiler, linker or binutils take part. The image is read-only data, aligned to 64 bytes,
+    followed by a zero byte, so that PTX is a C string. It is copied in pieces: a large image
+    costs no memory.
+
+    Alone, the object defines hidden symbols: they can be linked into any library once, and no
+    other library sees them. Merged with an object, they are local to it.
+
+    Parameters
+    ----------
+    image : str, os.PathLike, bytes or Image
+        A cubin, a fatbin or PTX.
+    output_object : str or os.PathLike
+        The object file (ELF, relocatable) to write. It is replaced as a whole or not at all.
+    name : str
+        The name that the C++ code gives to ``CULAUNCH_EMBED_CUBIN``: a C identifier.
+    merge_with : str or os.PathLike, optional
+        An object compiled from the code that embeds `name`. The output is then that object with
+        the image in it, and symbols that only it sees, so that any number of objects of one
+        library can use the same name. It may be the output of an earlier call (one object, two
+        images), and it may be `output_object` itself.
+    symbol_style : {"culaunch", "tvm-ffi"}, default "culaunch"
+        ``"tvm-ffi"`` gives the symbols that ``TVM_FFI_EMBED_CUBIN(name)`` expects.
+    machine : {"x86_64", "aarch64"}, optional
+        The processor that the object is for: that of `merge_with`, else this machine's.
+
+    Raises
+    ------
+    ImageError
+        If `image` is not a cubin, a fatbin or PTX, or `merge_with` is not an object file of a
+        supported machine that asks for `name`. Nothing is written then.
+    OSError
+        If a file is missing or cannot be read or written. Nothing is left half written.
+    ValueError
+        If `name`, `symbol_style` or `machine` is not one of those allowed.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str (got {type(name).__name__})")
+    if not _IDENTIFIER.match(name):
+        raise ValueError(
+            f"name must be a C identifier, as in CULAUNCH_EMBED_CUBIN(my_kernels): letters, "
+            f"digits and underscores, not starting with a digit (got {name!r})"
+        )
+    symbols = symbol_names(symbol_style, name)
+    output = os.fsdecode(output_object)
+    target = None if machine is None and merge_with is not None else find_machine(machine)
+    with open_source(image) as source:
+        if source.is_file(output):
+            raise ValueError(f"output_object is the image itself ({output!r}): name another file")
+        with published(output) as file:
+            if merge_with is None:
+                assert target is not None
+                write_object(file, source, symbols, target)
+            else:
+                merge_image(file, os.fsdecode(merge_with), source, symbols, target)

@@ -1,0 +1,140 @@
+"""An image put into an existing object file, under symbols that only that object sees.
+
+``ld -r`` cannot do this: symbols must be global for it to join the two, and stay global. Here
+the image becomes a new section of the object, and the object's undefined references become local
+symbols in it. ELF wants local symbols before all others, so the table is reordered, and with it
+everything that counts symbols: relocations, section groups. All other bytes stay as they are.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from dataclasses import replace
+from typing import TYPE_CHECKING, BinaryIO
+
+from culaunch._embed import elf
+from culaunch._embed.object_file import ObjectFile
+from culaunch._embed.object_writer import image_symbols, section_name, write_aligned, write_image
+from culaunch._errors import ImageError
+
+if TYPE_CHECKING:
+    from culaunch._embed.machine import Machine
+    from culaunch._embed.source import Source
+    from culaunch._embed.symbols import Symbols
+
+_PIECE = 1 << 20
+
+
+def merge_image(
+    file: BinaryIO, path: str, source: Source, symbols: Symbols, machine: Machine | None
+) -> None:
+    """Write the object at `path` to `file`, with the image in it."""
+    with open(path, "rb") as original:
+        obj = ObjectFile.read(original, path, machine)
+        wanted = _wanted_symbols(obj, symbols)
+        places = image_symbols(symbols, source.size)
+        order, table = _reordered(obj, wanted, places)
+        original.seek(0)
+        shutil.copyfileobj(original, file, _PIECE)
+        names = elf.Strings(obj.section_bytes(obj.header.shstrndx))
+        image = write_image(file, source, names.add(section_name(symbols)))
+        names_at = write_aligned(file, bytes(names.data))
+
+        sections = [_changed(obj, section, order, len(wanted)) for section in obj.sections]
+        index = obj.header.shstrndx
+        sections[index] = replace(sections[index], offset=names_at, size=len(names.data))
+        sections.append(image)
+        table_at = write_aligned(file, b"".join(section.pack() for section in sections))
+
+        _write_at(file, obj.sections[obj.symtab].offset, table)
+        for section in obj.sections:
+            if section.type in (elf.SHT_RELA, elf.SHT_REL) and section.link == obj.symtab:
+                _write_at(file, section.offset, _renumbered(obj, section, order))
+    header = replace(obj.header, shoff=table_at, shnum=len(sections))
+    _write_at(file, 0, header.pack())
+
+
+def _wanted_symbols(obj: ObjectFile, symbols: Symbols) -> dict[int, str]:
+    """Return which of the symbols the object refers to, by their number in its table."""
+    names = set(symbols)
+    wanted: dict[int, str] = {}
+    asked: set[str] = set()
+    first_global = obj.sections[obj.symtab].info
+    for number, symbol in enumerate(obj.symbols):
+        name = obj.symbol_name(symbol)
+        if symbol.section == elf.SHN_UNDEF:
+            if name in names and number >= first_global:
+                wanted[number] = name
+            if name.startswith(symbols.prefix):
+                asked.add(name.removeprefix(symbols.prefix))
+        elif name in names:
+            raise ImageError(
+                f"has an image named {symbols.name!r} already; start from the object that the "
+                "compiler made",
+                source=obj.path,
+            )
+    if symbols.data not in wanted.values():
+        plain = sorted(n for n in asked if n.removesuffix("_end") not in asked - {n})
+        hint = f"it asks for {', '.join(map(repr, plain))}" if plain else obj.why_nothing()
+        raise ImageError(
+            f"does not ask for an image named {symbols.name!r} (symbol {symbols.data}): {hint}",
+            source=obj.path,
+        )
+    return wanted
+
+
+def _reordered(
+    obj: ObjectFile, wanted: dict[int, str], places: dict[str, tuple[int, int, int]]
+) -> tuple[list[int], bytes]:
+    """Return the new number of every symbol, and the new table."""
+    section = len(obj.sections)  # the image's, which comes last
+    first_global = obj.sections[obj.symtab].info
+    count = len(obj.symbols)
+    others = [n for n in range(first_global, count) if n not in wanted]
+    old_numbers = [*range(first_global), *wanted, *others]
+    order = [0] * count
+    for new, old in enumerate(old_numbers):
+        order[old] = new
+    raw = obj.section_bytes(obj.symtab)
+    entries = [raw[i : i + elf.SYM_SIZE] for i in range(0, len(raw), elf.SYM_SIZE)]
+    for number, name in wanted.items():
+        value, size, kind = places[name]
+        entries[number] = elf.Symbol(
+            obj.symbols[number].name, elf.STB_LOCAL, kind, elf.STV_DEFAULT, section, value, size
+        ).pack()
+    return order, b"".join(entries[old] for old in old_numbers)
+
+
+def _changed(obj: ObjectFile, section: elf.Section, order: list[int], added: int) -> elf.Section:
+    """Return a section's header as the new symbol table asks for."""
+    if section == obj.sections[obj.symtab]:
+        return replace(section, info=section.info + added)
+    if section.type == elf.SHT_GROUP and section.link == obj.symtab:
+        return replace(section, info=order[section.info])
+    if section.type == elf.SHT_LLVM_ADDRSIG:
+        # Symbol numbers again, for lld's folding of identical code; it skips one with no link.
+        return replace(section, link=0)
+    return section
+
+
+def _renumbered(obj: ObjectFile, section: elf.Section, order: list[int]) -> bytes:
+    """Return a relocation section with the new symbol numbers (upper half of ``r_info``)."""
+    data = bytearray(obj.bytes_of(section))
+    step = 24 if section.type == elf.SHT_RELA else 16
+    number = struct.Struct("<I")
+    for at in range(12, len(data) - 3, step):
+        (old,) = number.unpack_from(data, at)
+        if old >= len(order):
+            raise ImageError(
+                f"a relocation refers to symbol {old} of {len(order)}",
+                source=obj.path,
+                offset=section.offset + at,
+            )
+        number.pack_into(data, at, order[old])
+    return bytes(data)
+
+
+def _write_at(file: BinaryIO, offset: int, data: bytes) -> None:
+    file.seek(offset)
+    file.write(data)

@@ -1,0 +1,123 @@
+"""An object file that holds one image and nothing else."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, BinaryIO
+
+from culaunch._embed import elf
+from culaunch._embed.machine import ALL_PROTECTIONS
+
+if TYPE_CHECKING:
+    from culaunch._embed.machine import Machine
+    from culaunch._embed.source import Source
+    from culaunch._embed.symbols import Symbols
+
+# What the driver and the kernels' authors expect of an image in memory, and a cache line.
+IMAGE_ALIGN = 64
+_IDENT = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+_PROPERTY_HEADER = struct.Struct("<III4s")
+_PROPERTY = struct.Struct("<IIII")
+
+
+def write_object(file: BinaryIO, source: Source, symbols: Symbols, machine: Machine) -> None:
+    """Write an object that defines `symbols`, hidden, over the bytes of `source`."""
+    file.write(bytes(elf.EHDR_SIZE))
+    names, strings = elf.Strings(), elf.Strings()
+    image = write_image(file, source, names.add(section_name(symbols)))
+    sections = [
+        elf.Section(),
+        image,
+        # Without it the linker takes the whole library for one that needs an executable stack.
+        elf.Section(names.add(".note.GNU-stack"), elf.SHT_PROGBITS, offset=file.tell(), align=1),
+        _write_property(file, names.add(".note.gnu.property"), machine),
+    ]
+    table = [elf.Symbol()]
+    for name, (value, size, kind) in image_symbols(symbols, source.size).items():
+        table.append(
+            elf.Symbol(strings.add(name), elf.STB_GLOBAL, kind, elf.STV_HIDDEN, 1, value, size)
+        )
+    symtab_at = write_aligned(file, b"".join(symbol.pack() for symbol in table))
+    strtab_at = write_aligned(file, bytes(strings.data))
+    sections += [
+        elf.Section(
+            names.add(".symtab"),
+            elf.SHT_SYMTAB,
+            offset=symtab_at,
+            size=len(table) * elf.SYM_SIZE,
+            link=len(sections) + 1,
+            info=1,
+            align=8,
+            entsize=elf.SYM_SIZE,
+        ),
+        elf.Section(
+            names.add(".strtab"),
+            elf.SHT_STRTAB,
+            offset=strtab_at,
+            size=len(strings.data),
+            align=1,
+        ),
+    ]
+    own_name = names.add(".shstrtab")
+    names_at = write_aligned(file, bytes(names.data))
+    sections.append(
+        elf.Section(own_name, elf.SHT_STRTAB, offset=names_at, size=len(names.data), align=1)
+    )
+    table_at = write_aligned(file, b"".join(section.pack() for section in sections))
+    count = len(sections)
+    header = elf.Header(_IDENT, elf.ET_REL, machine.e_machine, 0, table_at, count, count - 1)
+    file.seek(0)
+    file.write(header.pack())
+
+
+def write_image(file: BinaryIO, source: Source, name: int) -> elf.Section:
+    """Append the image, a zero byte and its size as an integer; return the section's header."""
+    offset = file.tell()
+    gap = elf.padding(offset, IMAGE_ALIGN)
+    file.write(bytes(gap))
+    source.copy_to(file)
+    size_at = _size_offset(source.size)
+    file.write(bytes(size_at - source.size) + source.size.to_bytes(8, "little"))
+    return elf.Section(
+        name,
+        elf.SHT_PROGBITS,
+        elf.SHF_ALLOC,
+        offset=offset + gap,
+        size=size_at + 8,
+        align=IMAGE_ALIGN,
+    )
+
+
+def image_symbols(symbols: Symbols, size: int) -> dict[str, tuple[int, int, int]]:
+    """Return the value, size and type of every symbol over a section of `write_image`."""
+    result = {symbols.data: (0, size, elf.STT_OBJECT)}
+    if symbols.size is not None:
+        result[symbols.size] = (_size_offset(size), 8, elf.STT_OBJECT)
+    if symbols.end is not None:
+        result[symbols.end] = (size, 0, elf.STT_NOTYPE)
+    return result
+
+
+def section_name(symbols: Symbols) -> str:
+    """Return the section's name: one per image, so that ``--gc-sections`` drops unused ones."""
+    return f".rodata.{symbols.data}"
+
+
+def _size_offset(size: int) -> int:
+    # At least one zero byte after the image: PTX is passed to the driver as a C string.
+    return size + 1 + elf.padding(size + 1, 8)
+
+
+def _write_property(file: BinaryIO, name: int, machine: Machine) -> elf.Section:
+    body = _PROPERTY.pack(machine.property_type, 4, ALL_PROTECTIONS, 0)
+    note = _PROPERTY_HEADER.pack(4, len(body), 5, b"GNU\0") + body
+    offset = write_aligned(file, note)
+    return elf.Section(name, elf.SHT_NOTE, elf.SHF_ALLOC, offset=offset, size=len(note), align=8)
+
+
+def write_aligned(file: BinaryIO, data: bytes) -> int:
+    """Append `data` at a multiple of 8 and return where that is."""
+    file.write(bytes(elf.padding(file.tell(), 8)))
+    offset = file.tell()
+    file.write(data)
+    return offset

@@ -1,0 +1,94 @@
+"""``culaunch embed``: an image becomes an object file that C++ code links."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+import culaunch as cl
+
+
+@click.command("embed")
+@click.option(
+    "--cubin",
+    "image",
+    required=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="The image: a cubin, a fatbin or PTX.",
+)
+@click.option("--name", required=True, help="What the code gives to CULAUNCH_EMBED_CUBIN.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    metavar="FILE.o",
+    help="Write an object with the image alone (with --input-obj and no --output-obj: merged).",
+)
+@click.option(
+    "--input-obj",
+    type=click.Path(),
+    metavar="CODE.o",
+    help="An object compiled from the code that embeds NAME, to merge the image into.",
+)
+@click.option(
+    "--output-obj",
+    type=click.Path(),
+    metavar="MERGED.o",
+    help="Write --input-obj with the image in it, under symbols that only it sees.",
+)
+@click.option(
+    "--symbol-style",
+    default="culaunch",
+    show_default=True,
+    type=click.Choice(["culaunch", "tvm-ffi"]),
+    help="tvm-ffi: for code that says TVM_FFI_EMBED_CUBIN(NAME).",
+)
+@click.option(
+    "--machine",
+    type=click.Choice(["x86_64", "aarch64"]),
+    help="The processor of the object; by default that of --input-obj, or of this machine.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
+def command(
+    image: str,
+    name: str,
+    output: str | None,
+    input_obj: str | None,
+    output_obj: str | None,
+    symbol_style: str,
+    machine: str | None,
+    verbose: bool,
+) -> None:
+    """Write an object file that carries an image, for CULAUNCH_EMBED_CUBIN(NAME) in C++."""
+    if output is None and output_obj is None:
+        raise click.UsageError("name an output: -o FILE.o, or --input-obj with --output-obj")
+    if output_obj is not None and input_obj is None:
+        raise click.UsageError(
+            "--output-obj is --input-obj with the image in it, and there is no --input-obj; "
+            "for an object with the image alone give -o FILE.o"
+        )
+    jobs: list[tuple[str, str | None]] = []
+    if output is not None:
+        jobs.append((output, None if output_obj is not None else input_obj))
+    if output_obj is not None:
+        jobs.append((output_obj, input_obj))
+    for path, merge_with in jobs:
+        cl.embed(
+            image,
+            path,
+            name,
+            merge_with=merge_with,
+            symbol_style=symbol_style,
+            machine=machine,
+        )
+        if verbose:
+            click.echo(_report(image, path, name, merge_with), err=True)
+
+
+def _report(image: str, path: str, name: str, merge_with: str | None) -> str:
+    size = os.path.getsize(image)
+    if merge_with is None:
+        return f"{path}: {name}, {size} bytes from {image}, as hidden symbols"
+    return f"{path}: {merge_with} with {name}, {size} bytes from {image}, as local symbols"
