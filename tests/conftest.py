@@ -23,10 +23,10 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("c++filt", "clang", "cmake", "g++", "gcc", "ld", "make", "ninja", "nm", "readelf")
+TOOLS = ("c++filt", "clang", "cmake", "g++", "gcc", "git", "ld", "make", "ninja", "nm", "readelf")
 CUDA_TOOLS = ("compute-sanitizer", "cu++filt", "cuobjdump", "nvcc", "nvdisasm")
 
 # Tests share two cores with each other and often with a build: no time limit for one example.
@@ -82,6 +82,12 @@ def reason(capability: str) -> str:
 def required() -> set[str]:
     """Read the capabilities that whoever started this run promises to have."""
     return {name.strip() for name in os.environ.get("CULAUNCH_REQUIRE", "").split(",")} - {""}
+
+
+@pytest.fixture(scope="session", name="has")
+def has_capability() -> Callable[[str], bool]:
+    """Give a test that runs either way the function that says what this machine has."""
+    return has
 
 
 # ---- hooks of pytest

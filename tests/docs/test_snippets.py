@@ -1,0 +1,55 @@
+"""Every snippet of the README and the documentation runs as it is written."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+_spec = importlib.util.spec_from_file_location("run_page", HERE / "run_page.py")
+run_page = importlib.util.module_from_spec(_spec)
+sys.modules["run_page"] = run_page
+_spec.loader.exec_module(run_page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_snippets_run(page, tmp_path, has):
+    blocks = run_page.blocks(page)
+    left_out, missing = [], []
+    for block in blocks:
+        wanted = ["gpu" if name == "a GPU" else name for name in block.needs]
+        if lacking := [name for name in wanted if not has(name)]:
+            left_out.append(str(block.line))
+            missing += lacking
+    if blocks and len(left_out) == len(blocks):
+        pytest.skip("needs a GPU" if missing[0] == "gpu" else f"needs {missing[0]}")
+    # A width that does not depend on the terminal that the tests run in.
+    environment = {**os.environ, "COLUMNS": "100"}
+    if not has("gpu"):
+        environment["CULAUNCH_DRIVER"] = "emulator"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", HERE / "run_page.py", page, *left_out],
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_that_is_not_run_is_included_from_a_file_that_is(page):
+    """Code that only looks at itself goes stale: C++ and CMake come from examples."""
+    fences = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)
+    shown = {"{literalinclude}", "{eval-rst}", "{toctree}", "{note}", "{warning}", "{image}"}
+    run = {"python", "pycon", "console", "text", "json", ""}
+    assert set(fences) <= run | shown

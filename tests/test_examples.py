@@ -1,0 +1,42 @@
+"""Every example runs as it stands: ``python examples/NAME.py``.
+
+A comment ``# needs NAME`` among an example's first lines names a capability (``a GPU``,
+``torch``, ``nvcc``). Without a GPU the others run on the emulated driver.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+
+
+def needs(path):
+    head = "".join(path.read_text().splitlines(keepends=True)[:20])
+    names = re.findall(r"^# needs (.+?)\.?$", head, re.MULTILINE)
+    return ["gpu" if name == "a GPU" else name for name in names]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=pytest.mark.needs(*needs(path))) for path in EXAMPLES],
+)
+def test_example_runs(path, tmp_path, has):
+    environment = dict(os.environ)
+    if not has("gpu"):
+        environment["CULAUNCH_DRIVER"] = "emulator"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.strip(), "an example says what it did"

@@ -1,0 +1,48 @@
+"""What ``import culaunch`` loads and costs, and that no name pulls in a framework."""
+
+import subprocess
+import sys
+
+import pytest
+
+import culaunch as cl
+
+MEASURE = """
+import __future__, importlib, sys, time, typing  # what the standard library itself brings
+before = set(sys.modules)
+start = time.perf_counter()
+import culaunch
+took = time.perf_counter() - start
+print(took, *sorted(set(sys.modules) - before))
+"""
+
+
+def python(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout.split()
+
+
+def test_import_loads_one_module():
+    assert python(MEASURE)[1:] == ["culaunch"]
+
+
+def test_import_takes_less_than_50_ms():
+    assert min(float(python(MEASURE)[0]) for _ in range(10)) < 0.05
+
+
+@pytest.mark.parametrize("name", cl.__all__)
+def test_looking_up_a_name_loads_only_ours_and_the_standard_library(name):
+    loaded = python(
+        "import sys\n"
+        "before = set(sys.modules)\n"  # site may have loaded something for an editable install
+        f"import culaunch; culaunch.{name}\n"
+        "print(*sorted({m.partition('.')[0] for m in set(sys.modules) - before}))"
+    )
+    assert set(loaded) - set(sys.stdlib_module_names) == {"culaunch"}
+
+
+def test_launching_needs_no_compiler_and_no_emulator():
+    loaded = python("import sys, culaunch; culaunch.load; print(*sys.modules)")
+    strangers = ("_compile", "_emulator", "_embed", "_triton", "_elementwise", "cli")
+    assert [name for name in strangers if f"culaunch.{name}" in loaded] == []

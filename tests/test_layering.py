@@ -1,0 +1,89 @@
+"""Who may import whom: the layers of the package, read from its source."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import culaunch
+
+PACKAGE = Path(culaunch.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+LAUNCH_STACK = {"_compile", "_core", "_errors", "_image", "_launch"}
+# What each part may import of the rest of culaunch, besides itself.
+ALLOWED = {
+    "__init__": {"*"},  # names only: test_names.py checks that it is lazy
+    "__main__": {"cli"},
+    "_errors": set(),
+    "_image": {"_errors"},
+    "_compile": {"_errors", "_image"},
+    "_launch": {"_core", "_errors", "_image"},
+    "_emulator": {"_core", "_errors", "_image"},
+    "_embed": {"_errors", "_image"},
+    "_triton": LAUNCH_STACK,
+    "_elementwise": LAUNCH_STACK,
+    "triton": {"_triton"},
+    "elementwise": {"_elementwise"},
+    "cli": {"elementwise", "triton"},  # and culaunch itself: the public API
+}
+DOTTED = r"culaunch(\.\w+)+"
+# What a part may import at the top of a module, besides the standard library and culaunch.
+NEEDED = {"_emulator": {"numpy"}, "cli": {"click", "rich"}}
+
+
+def part_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported(tree):
+    """List the modules that a module imports, wherever it does, with the name's first part."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "no relative imports"
+            yield node.module
+            if node.module == "culaunch":
+                yield from (f"culaunch.{name.name}" for name in node.names)
+        elif isinstance(node, ast.Constant) and re.fullmatch(DOTTED, str(node.value)):
+            yield node.value  # importlib.import_module("culaunch._launch") is an import, too
+
+
+def imported_on_load(body):
+    """List the modules imported as the module loads: not in a function, not for type checkers."""
+    for node in body:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from imported(ast.Module([node], []))
+        elif isinstance(node, ast.ClassDef | ast.If | ast.Try | ast.With):
+            for block in ("body", "orelse", "finalbody"):
+                yield from imported_on_load(getattr(node, block, []))
+
+
+def test_a_part_imports_only_what_is_below_it():
+    found = []
+    for path in MODULES:
+        part = part_of(path)
+        assert part in ALLOWED, f"{part} is new: say in this test what it may import"
+        wanted = {name.split(".")[1] for name in imported(parse(path)) if name[:9] == "culaunch."}
+        ours = {name for name in wanted if any(PACKAGE.glob(f"{name}*"))} - {part}
+        if "*" not in ALLOWED[part] and not ours <= ALLOWED[part]:
+            found.append(f"{path.relative_to(PACKAGE)} imports {ours - ALLOWED[part]}")
+    assert found == []
+
+
+def test_loading_a_module_needs_the_standard_library_only():
+    found = []
+    for path in MODULES:
+        # cli/__init__.py is what reports that click or rich is missing.
+        known = set() if path.parts[-2:] == ("cli", "__init__.py") else NEEDED.get(part_of(path))
+        roots = {name.split(".")[0] for name in imported_on_load(parse(path).body)}
+        outside = roots - set(sys.stdlib_module_names) - {"culaunch"} - (known or set())
+        if outside:
+            found.append(f"{path.relative_to(PACKAGE)} imports {outside} at the top")
+    assert found == []
+
+
+def parse(path):
+    return ast.parse(path.read_text())

@@ -1,0 +1,59 @@
+"""The public names: sorted, all there, in one table, and the same words in the command line."""
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+TREE = ast.parse(Path(cl.__file__).read_text())
+# The commands whose word is not a function of the API, and why.
+CLI_ONLY = {"demo": "shows the API", "cache": "manages what compile keeps"}
+
+
+def typed_names():
+    """Read what ``__init__`` imports for type checkers: name -> module."""
+    for node in TREE.body:
+        if isinstance(node, ast.If):
+            for statement in node.body:
+                for alias in statement.names:
+                    assert alias.asname in (None, alias.name)
+                    yield alias.name, statement.module.removeprefix("culaunch").removeprefix(".")
+
+
+def test_all_is_sorted_and_unique():
+    assert cl.__all__ == sorted(set(cl.__all__))
+
+
+def test_the_table_has_every_name_and_no_other():
+    assert sorted(cl._HOME) == cl.__all__
+    assert list(cl._HOME) == sorted(cl._HOME)
+
+
+def test_type_checkers_see_what_the_table_says():
+    assert dict(typed_names()) == cl._HOME
+
+
+@pytest.mark.parametrize("name", cl.__all__)
+def test_a_name_resolves_and_is_documented(name):
+    value = getattr(cl, name)
+    assert value is getattr(importlib.import_module(f"culaunch.{cl._HOME[name]}"), name)
+    assert name in dir(cl)
+    if callable(value):
+        assert inspect.getdoc(value), f"{name} has no docstring"
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'lunch'"):
+        cl.lunch  # noqa: B018
+
+
+def test_the_command_line_uses_the_words_of_the_api():
+    click = pytest.importorskip("click", reason="needs click")
+    group = importlib.import_module("culaunch.cli._group").group
+    public = {*cl.__all__, *(path.stem for path in Path(cl.__file__).parent.glob("[a-z]*.py"))}
+    words = set(group.list_commands(click.Context(group)))
+    assert words - set(CLI_ONLY) <= public

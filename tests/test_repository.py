@@ -1,0 +1,61 @@
+"""The repository as a whole: versions agree, the words hold, the README tells the truth."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = (ROOT / "pyproject.toml").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_every_version_is_the_same():
+    assert f'version = "{cl.__version__}"' in PYPROJECT
+    header = ROOT / "include" / "culaunch" / "version.h"
+    numbers = re.findall(r"#define CULAUNCH_VERSION_\w+ (\d+)", header.read_text())
+    assert ".".join(numbers[:3]) == cl.__version__
+
+
+def test_the_changelog_has_this_version_first():
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == cl.__version__
+
+
+@pytest.mark.needs("git")
+def test_no_file_names_a_machine_or_leaves_a_mark():
+    check = subprocess.run(
+        [sys.executable, ROOT / "tools" / "check_words.py"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert check.returncode == 0, check.stdout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_and_extras_that_pages_name_exist(page):
+    text = page.read_text()
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z]+)`", text)) <= targets
+    extras = PYPROJECT.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    known = set(re.findall(r"^(\w+) = ", extras, re.MULTILINE))
+    for named in re.findall(r"culaunch\[([\w,]+)\]", text):
+        assert set(named.split(",")) <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if not re.match(r"https?:|mailto:", target):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_of_the_api_that_pages_use_exist(page):
+    used = set(re.findall(r"\bcl\.([A-Za-z_]\w*)", page.read_text()))
+    assert sorted(name for name in used if not hasattr(cl, name)) == []
