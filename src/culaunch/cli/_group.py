@@ -72,9 +72,10 @@ def run(arguments: list[str] | None) -> int:
         error.show()
         return error.exit_code
     except (cl.CulaunchError, OSError, ValueError, OverflowError) as error:
-        # "[Errno 2] No such file or directory: 'x'" is for programmers.
-        of_file = isinstance(error, OSError) and error.filename is not None
-        return _fail(f"{error.filename}: {error.strerror}" if of_file else f"{error}", 1)
+        if isinstance(error, OSError) and error.filename is not None:
+            # Its own text, "[Errno 2] No such file or directory: 'x'", is for programmers.
+            return _fail(f"{error.filename}: {error.strerror}", 1)
+        return _fail(f"{error}", 1)
     return result if isinstance(result, int) else 0
 
 
