@@ -1,0 +1,266 @@
+"""cvt and cvt.pack of PTX: between integers and floating-point formats of every width."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from culaunch._emulator._numerics._formats import (
+    FORMATS,
+    PACKED,
+    Bits,
+    Floats,
+    bf16_to_f32,
+    canonical,
+    flush,
+    saturate,
+    to_f64,
+    unknown_kind,
+)
+from culaunch._emulator._numerics._formats import relu as _relu
+from culaunch._emulator._numerics._octets import narrow_octets, widen_octets
+from culaunch._emulator._numerics._rounding import narrow, step, to_odd, two_sum
+
+_INTEGERS = {
+    sign + str(width): np.dtype(f"{'i' if sign == 's' else 'u'}{width // 8}")
+    for sign in "su"
+    for width in (8, 16, 32, 64)
+}
+_INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+
+
+@np.errstate(all="ignore")
+def cvt(
+    to: str,
+    source: str,
+    a: Bits,
+    *,
+    rounding: str | None = None,
+    ftz: bool = False,
+    sat: bool = False,
+    relu: bool = False,
+    satfinite: bool = False,
+) -> Bits:
+    """Convert registers from one type to another.
+
+    Parameters
+    ----------
+    to, source : str
+        The PTX types: ``s8`` to ``s64``, ``u8`` to ``u64``, ``f16``, ``bf16``, ``tf32``,
+        ``f32``, ``f64``; and ``f16x2`` from ``e4m3x2`` or ``e5m2x2``.
+    a : numpy.ndarray
+        Unsigned integers exactly as wide as `source` (a wider register is truncated by the
+        caller: ``bits.astype(numpy.uint8)``).
+    rounding : {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}, optional
+        As the instruction has it. None means none: exact conversions, or ``rn``.
+        Integer roundings also apply from a floating-point type to itself.
+    ftz : bool, optional
+        Replace f32 subnormals, in source and result, by zeros of the same sign.
+    sat : bool, optional
+        Integers: clamp to the range of `to` (conversions from floating point always do).
+        Floating point: clamp to [0, 1], NaN to +0.
+    relu : bool, optional
+        Negative results become +0.
+    satfinite : bool, optional
+        Results too large become the largest finite number instead of infinity.
+
+    Returns
+    -------
+    numpy.ndarray
+        Unsigned integers exactly as wide as `to`; a wider destination register is sign- or
+        zero-extended by the caller.
+
+    Notes
+    -----
+    NaN becomes 0 as an integer, unless the source is f64 or the integer has 64 bits: then
+    only its highest bit is set. NaN becomes the canonical NaN in every format but f64, where
+    a NaN from f32 keeps its payload.
+    """
+    if to in _INTEGERS:
+        if source in _INTEGERS:
+            return _between_integers(to, source, a, sat)
+        return _to_integer(to, source, a, rounding or "rzi", ftz)
+    if to == "f16x2":
+        wide = widen_octets(source, a)
+        return np.where(wide & 0x8000, 0, wide).view(np.uint32) if relu else wide.view(np.uint32)
+    if to not in FORMATS:
+        raise unknown_kind(to)
+    if source in _INTEGERS:
+        result = _from_integer(to, source, a, rounding or "rn")
+    else:
+        result = _between_floats(to, source, a, rounding, ftz)
+    return _finish(to, result, sat, relu, satfinite)
+
+
+@np.errstate(all="ignore")
+def cvt_pair(
+    to: str,
+    a: Bits,
+    b: Bits,
+    *,
+    rounding: str = "rn",
+    relu: bool = False,
+    satfinite: bool = False,
+) -> Bits:
+    """Convert two f32 registers to one packed one: ``cvt.rn.f16x2.f32 d, a, b``.
+
+    Parameters
+    ----------
+    to : {"f16x2", "bf16x2", "e4m3x2", "e5m2x2"}
+        The packed type. The 8-bit ones always saturate to the largest finite number.
+    a, b : numpy.ndarray of uint32
+        Converted to the upper, and to the lower, part of the result.
+    rounding : {"rn", "rz"}, optional
+        The rounding.
+    relu, satfinite : bool, optional
+        As for `cvt`.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint32, or uint16 for the 8-bit types.
+    """
+    if to in PACKED:
+        upper, lower = (
+            cvt(PACKED[to], "f32", x, rounding=rounding, relu=relu, satfinite=satfinite)
+            for x in (a, b)
+        )
+        both: Bits = (upper.astype(np.uint32) << np.uint32(16)) | lower
+        return both
+    upper, lower = (narrow_octets(to, to_f64("f32", x), relu) for x in (a, b))
+    both = (upper.astype(np.uint16) << np.uint16(8)) | lower
+    return both
+
+
+def cvt_pack(to: str, a: Bits, b: Bits, c: Bits | None = None) -> Bits:
+    """Convert two s32 registers with saturation and pack them: ``cvt.pack.sat``.
+
+    Parameters
+    ----------
+    to : {"u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"}
+        What both become.
+    a, b : numpy.ndarray of uint32
+        `b` becomes the lowest part of the result, `a` the next.
+    c : numpy.ndarray of uint32, optional
+        Shifted up by both parts' widths to fill the rest of the result.
+
+    Returns
+    -------
+    numpy.ndarray of uint32
+    """
+    width = int(to[1:])
+    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if to[0] == "s" else (0, (1 << width) - 1)
+    mask = np.uint32((1 << width) - 1)
+    parts = [np.clip(x.view(np.int32), low, high).view(np.uint32) & mask for x in (a, b)]
+    packed: Bits = (parts[0] << np.uint32(width)) | parts[1]
+    return packed if c is None else packed | (c << np.uint32(2 * width))
+
+
+def _between_integers(to: str, source: str, a: Bits, sat: bool) -> Bits:
+    target = _INTEGERS[to]
+    value = a.view(_INTEGERS[source])
+    if sat:
+        have, want = np.iinfo(value.dtype), np.iinfo(target)
+        value = np.clip(value, max(have.min, want.min), min(have.max, want.max))
+    return value.astype(target).view(f"u{target.itemsize}")
+
+
+def _to_integer(to: str, source: str, a: Bits, rounding: str, ftz: bool) -> Bits:
+    if source not in FORMATS:
+        raise unknown_kind(source)
+    if rounding not in _INTEGRAL:
+        raise ValueError(f"rounding must be one of rni, rzi, rmi, rpi (got {rounding!r})")
+    target = _INTEGERS[to]
+    a = a.view(FORMATS[source].carrier)
+    if ftz and source == "f32":
+        a = flush(FORMATS["f32"], a)
+    value = _INTEGRAL[rounding](to_f64(source, a))
+    limits = np.iinfo(target)
+    width = 8 * target.itemsize
+    if width < 64:
+        result = np.clip(value, limits.min, limits.max).astype(np.int64).astype(target)
+    else:
+        # The largest 64-bit integer is no float64: what reaches beyond is set afterwards.
+        result = np.maximum(value, float(limits.min)).astype(target)
+        result[value >= float(limits.max)] = limits.max
+    bits = result.view(f"u{target.itemsize}")
+    nan = np.isnan(value)
+    if nan.any():
+        bits[nan] = 1 << width - 1 if source == "f64" or width == 64 else 0
+    return bits
+
+
+def _from_integer(to: str, source: str, a: Bits, rounding: str) -> Bits:
+    value = a.view(_INTEGERS[source])
+    if rounding == "rn" and to in ("f32", "f64"):
+        return value.astype(to.replace("f", "float")).view(FORMATS[to].carrier)
+    if value.dtype.itemsize < 8:
+        exact = value.astype(np.float64)
+        return exact.view(np.uint64) if to == "f64" else narrow(to, exact, rounding)
+    high = (value >> value.dtype.type(32)).astype(np.float64) * 2.0**32
+    low = (value & value.dtype.type(0xFFFFFFFF)).astype(np.float64)
+    total, error = two_sum(high, low)
+    if to == "f64":
+        bits = total.view(np.uint64)
+        return step(bits, error < 0, error > 0, np.signbit(total), rounding)
+    return narrow(to, to_odd(total, error), rounding)
+
+
+def _between_floats(to: str, source: str, a: Bits, rounding: str | None, ftz: bool) -> Bits:
+    if source not in FORMATS:
+        raise unknown_kind(source)
+    fmt = FORMATS[to]
+    a = a.view(FORMATS[source].carrier)
+    if ftz and source == "f32":
+        a = flush(FORMATS["f32"], a)
+    if to == source:
+        result = a.copy()
+        if rounding in _INTEGRAL:
+            value = to_f64(to, a)
+            whole = _INTEGRAL[rounding](value)
+            # Rounding to an integer is exact in every format that holds the number itself.
+            result = whole.view(np.uint64) if to == "f64" else narrow(to, whole)
+    elif to == "f64":
+        return to_f64(source, a).view(np.uint64)
+    elif to == "f32" and source != "f64":
+        result = _widen(source, a).view(np.uint32)
+    elif source == "f32" and to == "bf16" and rounding in (None, "rn"):
+        result = _f32_to_bf16(a)
+    elif source == "f32" and to == "f16" and rounding in (None, "rn"):
+        result = a.view(np.float32).astype(np.float16).view(np.uint16)
+    else:
+        result = narrow(to, to_f64(source, a), rounding or "rn")
+    if to != "f64":
+        result = canonical(fmt, result)
+    return flush(fmt, result) if ftz and to == "f32" else result
+
+
+def _widen(source: str, a: Bits) -> Floats:
+    if source == "bf16":
+        return bf16_to_f32(a)
+    if source == "f16":
+        return a.view(np.float16).astype(np.float32)
+    single: Floats = a.view(np.float32)  # tf32
+    return single.copy()
+
+
+def _f32_to_bf16(a: Bits) -> Bits:
+    odd = (a >> np.uint32(16)) & np.uint32(1)
+    rounded = (a + (odd + np.uint32(0x7FFF))) >> np.uint32(16)
+    bits: Bits = rounded.astype(np.uint16)
+    nan = np.isnan(a.view(np.float32))
+    if nan.any():
+        bits[nan] = 0x7FFF  # the carry may have reached the sign
+    return bits
+
+
+def _finish(to: str, result: Bits, sat: bool, clamp: bool, satfinite: bool) -> Bits:
+    fmt = FORMATS[to]
+    if sat:
+        result = saturate(fmt, result)
+    if clamp:
+        result = _relu(fmt, result)
+    if satfinite:
+        unit = fmt.carrier.type
+        infinite = (result & unit(fmt.magnitude)) == unit(fmt.infinity)
+        result = np.where(infinite, result - unit(fmt.infinity - fmt.largest), result)
+    return result

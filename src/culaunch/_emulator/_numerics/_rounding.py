@@ -1,0 +1,151 @@
+"""Rounding an exact result once, in any direction, with float64 arithmetic.
+
+Every operation on formats up to f32 has a result that is either exact in float64 or the sum
+of a float64 and a smaller error. Such a pair is first rounded *to odd* (inexact results get an
+odd last bit), after which a second rounding to 51 bits or fewer is as good as one of the exact
+value: Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums" (2008).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from culaunch._emulator._numerics._formats import FORMATS, Bits, Floats, Mask
+
+
+def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return ``a + b`` and its exact rounding error (NaN when the sum is not finite)."""
+    s = a + b
+    part = s - a
+    return s, (a - (s - part)) + (b - part)
+
+
+def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return ``a * b`` and its exact rounding error.
+
+    Both factors must be zero or between 2**-450 and 2**450 in magnitude, so that no part of
+    the product overflows or loses bits to subnormals.
+    """
+    p = a * b
+    a_high, a_low = _split(a)
+    b_high, b_low = _split(b)
+    error = ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return p, error
+
+
+def to_odd(rounded: Floats, error: Floats) -> Floats:
+    """Round ``rounded + error`` to odd, in place; `rounded` is the nearest float64."""
+    bits = rounded.view(np.int64)
+    fix = ((error > 0) | (error < 0)) & ((bits & 1) == 0)
+    if fix.any():
+        outwards = (error > 0) == (rounded > 0)
+        bits[fix] += np.where(outwards[fix], 1, -1)
+    return rounded
+
+
+def sum_to_odd(a: Floats, b: Floats, rounding: str) -> Floats:
+    """Return ``a + b`` rounded to odd, with a zero's sign as `rounding` asks."""
+    odd = to_odd(*two_sum(a, b))
+    return zero_sign(odd, a, b) if rounding == "rm" else odd
+
+
+def zero_sign(s: Floats, a: Floats, b: Floats) -> Floats:
+    """Give exact zero sums of `a` and `b` the sign that rounding down gives them."""
+    negative = (s == 0) & (np.signbit(a) | np.signbit(b))
+    return np.where(negative, -0.0, s)
+
+
+def step(bits: Bits, below: Mask, above: Mask, negative: Mask, rounding: str) -> Bits:
+    """Turn results rounded to nearest into results rounded as `rounding` says.
+
+    Parameters
+    ----------
+    bits : numpy.ndarray
+        The nearest results, as sign and magnitude in unsigned integers.
+    below, above : numpy.ndarray of bool
+        Where the exact value is less, or greater, than the rounded one.
+    negative : numpy.ndarray of bool
+        Where the exact value is negative.
+    rounding : {"rn", "rz", "rm", "rp"}
+        The rounding wanted.
+    """
+    if rounding == "rn":
+        return bits
+    one = bits.dtype.type(1)
+    if rounding == "rz":
+        inwards = np.where(negative, above, below)
+        inner: Bits = bits - inwards.astype(bits.dtype)
+        return inner
+    if rounding == "rm":
+        stepped = np.where(negative, bits + one, bits - one)
+        return np.where(below, stepped, bits)
+    if rounding == "rp":
+        stepped = np.where(negative, bits - one, bits + one)
+        return np.where(above, stepped, bits)
+    raise ValueError(f"rounding must be one of rn, rz, rm, rp (got {rounding!r})")
+
+
+def narrow(kind: str, value: Floats, rounding: str = "rn") -> Bits:
+    """Round float64 values (exact, or rounded to odd) once to a smaller format.
+
+    NaNs come out as some NaN of that format: callers make them canonical.
+
+    Parameters
+    ----------
+    kind : {"f32", "f16", "bf16", "tf32"}
+        The format.
+    value : numpy.ndarray of float64
+        What to round.
+    rounding : {"rn", "rz", "rm", "rp", "rna"}
+        ``rna`` rounds ties away from zero.
+    """
+    if kind not in ("f32", "f16") or rounding == "rna":
+        return _narrow_by_scaling(kind, value, rounding)
+    nearest: Floats = value.astype(np.float32 if kind == "f32" else np.float16)
+    bits: Bits = nearest.view(FORMATS[kind].carrier)
+    if rounding == "rn":
+        return bits
+    exact = nearest.astype(np.float64)
+    return step(bits, value < exact, value > exact, np.signbit(value), rounding)
+
+
+def _narrow_by_scaling(kind: str, value: Floats, rounding: str) -> Bits:
+    fmt = FORMATS[kind]
+    magnitude = np.abs(value)
+    _, exponent = np.frexp(magnitude)
+    unit = np.maximum(exponent - 1, fmt.min_exponent) - (fmt.precision - 1)
+    scaled = np.ldexp(magnitude, -unit)  # in units of the last place: exact, below 2**24
+    negative = np.signbit(value)
+    if rounding == "rn":
+        count = np.rint(scaled)
+    elif rounding == "rna":
+        count = np.floor(scaled + 0.5)
+    else:
+        up = {"rz": np.zeros_like(negative), "rm": negative, "rp": ~negative}[rounding]
+        count = np.where(up, np.ceil(scaled), np.floor(scaled))
+    # The result is exact in float32, whose layout all these formats share but for f16.
+    rounded = np.ldexp(count, unit)
+    too_large = rounded >= 2.0 ** (2 - fmt.min_exponent)
+    result = np.copysign(rounded, value)
+    if kind == "f16":
+        bits: Bits = result.astype(np.float16).view(np.uint16)
+    else:
+        wide = result.astype(np.float32).view(np.uint32)
+        bits = (wide >> np.uint32(16)).astype(np.uint16) if kind == "bf16" else wide
+    overflow = too_large & np.isfinite(value)
+    if overflow.any():
+        outwards = {"rm": negative, "rp": ~negative, "rz": np.False_}.get(rounding, np.True_)
+        limit = np.where(outwards, fmt.infinity, fmt.largest)
+        signed = (limit | np.where(negative, fmt.sign, 0)).astype(fmt.carrier)
+        bits = np.where(overflow, signed, bits)
+    nan = np.isnan(value)
+    if nan.any():
+        bits[nan] = fmt.nan
+    return bits
+
+
+def _split(a: Floats) -> tuple[Floats, Floats]:
+    # Veltkamp: two halves of 26 bits each.
+    scaled = a * 134217729.0
+    high = scaled - (scaled - a)
+    return high, a - high
