@@ -1,0 +1,31 @@
+"""Sphinx configuration: MyST pages, the API from docstrings, and warnings as errors."""
+
+import culaunch
+
+project = "culaunch"
+author = "the culaunch authors"
+copyright = "the culaunch authors"
+version = release = culaunch.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_default_options = {"members": True, "undoc-members": True, "show-inheritance": True}
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+python_use_unqualified_type_names = True
+napoleon_google_docstring = False
+napoleon_numpy_docstring = True
+napoleon_preprocess_types = True
+napoleon_use_rtype = False
+
+# Every reference must lead somewhere, but for the names of types that are not ours.
+nitpicky = True
+nitpick_ignore_regex = [("py:(class|obj)", r"(?!culaunch\.).*"), ("py:exc", r"[A-Z]\w*Error")]
+
+html_theme = "furo"
+html_title = f"culaunch {version}"
+html_show_copyright = False
+html_show_sphinx = False
