@@ -1,4 +1,4 @@
-# Each target prepares .venv itself, with the wheel built from this checkout: see tools/venv.py.
+# Each target prepares .venv itself, with the wheel built from this checkout: see tools/environment.py.
 # CULAUNCH_REQUIRE=torch (a list with commas) makes tests fail, not skip, where torch is missing.
 
 PYTHON ?= python3
@@ -19,18 +19,18 @@ help:
 	echo "make clean  remove everything that these targets made"
 
 demo:
-	$(PYTHON) tools/venv.py cli compile emulator
+	$(PYTHON) tools/environment.py cli compile emulator
 	$(BIN)/culaunch demo
 
 # From a folder of its own, where only the installed wheel can be imported.
 test:
-	$(PYTHON) tools/venv.py test --for-tests
+	$(PYTHON) tools/environment.py test --for-tests
 	mkdir -p build/tests
 	cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
 		$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(TESTS)
 
 lint:
-	$(PYTHON) tools/venv.py dev
+	$(PYTHON) tools/environment.py dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -39,7 +39,7 @@ lint:
 	$(BIN)/python tools/check_words.py
 
 docs:
-	$(PYTHON) tools/venv.py all docs
+	$(PYTHON) tools/environment.py all docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
 	echo "docs/_build/index.html"
 

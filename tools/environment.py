@@ -23,8 +23,9 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "culaunch.json"
 SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "cmake", "csrc", "include", "pyproject.toml")
-# Installed only on request, because their builds for CUDA are gigabytes.
-FRAMEWORKS = {"torch": "torch==2.13.0", "triton": "triton==3.6.0", "jax": "jax[cpu]"}
+# What tests can use besides the extras. Of torch the CPU build or nothing: those for CUDA, which a
+# plain "torch" takes from PyPI, are gigabytes, and so only the local version "+cpu" is asked for.
+FRAMEWORKS = {"torch": "torch==2.13.0+cpu", "triton": "triton==3.6.0", "jax": "jax[cpu]"}
 
 
 def main() -> None:
@@ -32,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("extras", nargs="+", help="extras of the wheel to install")
     parser.add_argument(
-        "--for-tests", action="store_true", help="torch where it is small; all of CULAUNCH_REQUIRE"
+        "--for-tests", action="store_true", help="with torch, and what CULAUNCH_REQUIRE names"
     )
     arguments = parser.parse_args()
     stamp = create_venv()
@@ -52,7 +53,7 @@ def create_venv() -> dict[str, Any]:
     stamp = json.loads(STAMP.read_text()) if STAMP.exists() and PYTHON.exists() else {}
     if stamp.get("python") != version:
         say(f"creating .venv with Python {version}")
-        run(sys.executable, "-m", "venv", "--clear", VENV)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
         stamp = {"python": version}
         save(stamp)
     return stamp
@@ -99,38 +100,22 @@ def install(stamp: dict[str, Any], wheel: Path, extras: set[str]) -> None:
 
 
 def install_framework(stamp: dict[str, Any], name: str, *, required: bool) -> None:
-    """Install a framework that some tests use; torch only where pip would take a CPU build."""
+    """Install a framework that some tests use, unless pip has none and it is not required."""
     requirement = FRAMEWORKS[name]
     known = dict(stamp.get("frameworks", {}))
-    if known.get(name) == requirement or (known.get(name) == "no CPU build" and not required):
-        return
-    if name == "torch" and not is_cpu_build(requirement):
-        if required:
-            sys.exit(f"CULAUNCH_REQUIRE names torch, but pip has no CPU build of {requirement}")
-        say(f"pip has no CPU build of {requirement}: tests that need torch are skipped")
-        save(stamp, frameworks={**known, name: "no CPU build"})
+    if known.get(name) == requirement or (known.get(name) == "none" and not required):
         return
     say(f"installing {requirement}")
-    pip("install", requirement)
-    save(stamp, frameworks={**known, name: requirement})
-
-
-def is_cpu_build(requirement: str) -> bool:
-    """Ask pip, without a download of the package, whether it would install a build for CUDA."""
-    question = ("install", "--quiet", "--dry-run", "--no-deps", "--ignore-installed", "--report")
-    report = subprocess.run(
-        [PYTHON, *PIP, *question, "-", requirement], check=False, capture_output=True, text=True
-    )
-    if report.returncode != 0:
-        print(report.stderr, file=sys.stderr)
-        return False
-    needs = json.loads(report.stdout)["install"][0]["metadata"].get("requires_dist", ())
-    return not any(re.match(r"nvidia-|cuda-|triton|pytorch-triton", need) for need in needs)
+    if try_pip("install", requirement):
+        save(stamp, frameworks={**known, name: requirement})
+        return
+    if required:
+        sys.exit(f"CULAUNCH_REQUIRE names {name}, and pip could not install {requirement}")
+    say(f"pip has no {requirement}: tests that need {name} will be skipped")
+    save(stamp, frameworks={**known, name: "none"})
 
 
 # ---- helpers
-
-PIP = ("-m", "pip", "--disable-pip-version-check", "--no-input")
 
 
 def build_requirements() -> list[str]:
@@ -162,17 +147,17 @@ def save(stamp: dict[str, Any], **values: object) -> None:
 
 
 def pip(*arguments: str | Path) -> None:
-    """Run the environment's pip."""
-    run(PYTHON, *PIP, *arguments)
+    """Run the environment's pip; leave when it fails."""
+    if not try_pip(*arguments):
+        sys.exit(f"pip {' '.join(map(str, arguments))} failed: see above")
 
 
-def run(*command: str | Path) -> None:
-    """Run a command with this environment first on PATH; leave with its code when it fails."""
-    environment = {**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}"}
-    code = subprocess.run(command, check=False, env=environment, cwd=ROOT).returncode
-    if code != 0:
-        shown = " ".join(map(str, command))
-        sys.exit(f"exit code {code} from: {shown}")
+def try_pip(*arguments: str | Path) -> bool:
+    """Run the environment's pip with its programs first on PATH, and say whether it worked."""
+    path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    command = (PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments)
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(command, check=False, env=environment, cwd=ROOT).returncode == 0
 
 
 def say(text: str) -> None:
