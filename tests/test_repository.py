@@ -1,5 +1,6 @@
 """The repository as a whole: versions agree, the words hold, the README tells the truth."""
 
+import builtins
 import re
 import subprocess
 import sys
@@ -59,3 +60,14 @@ def test_links_between_pages_lead_somewhere(page):
 def test_names_of_the_api_that_pages_use_exist(page):
     used = set(re.findall(r"\bcl\.([A-Za-z_]\w*)", page.read_text()))
     assert sorted(name for name in used if not hasattr(cl, name)) == []
+
+
+def test_the_page_on_errors_has_every_class_and_its_bases():
+    page = (ROOT / "docs" / "errors.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) ?\|", page, re.MULTILINE))
+    for name, bases in rows.items():
+        for base in re.findall(r"`(\w+)`", bases):
+            wanted = getattr(cl, base, None) or getattr(builtins, base)
+            assert issubclass(getattr(cl, name), wanted)
+    ours = {name for name in cl.__all__ if name.endswith("Error")}
+    assert ours - {"CulaunchError"} == set(rows)
