@@ -39,7 +39,7 @@ lint:
 	$(BIN)/python tools/check_words.py
 
 docs:
-	$(PYTHON) tools/environment.py all docs
+	$(PYTHON) tools/environment.py docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
 	echo "docs/_build/index.html"
 
