@@ -1,0 +1,144 @@
+"""Measure what a kernel launch costs: culaunch, a C loop, and other ways from Python.
+
+One process; bursts below the launch queue's depth, interleaved over all contenders, with a
+synchronise outside the clock; medians and tenth percentiles. A contender that is missing or
+fails is named with the reason and does not stop the others. docs/benchmarks.md says more.
+
+    python benchmarks/launch_overhead.py --json result.json --chart result
+    python benchmarks/launch_overhead.py --host-only
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from overhead import exchange, ours, peers, tvm
+from overhead.bench import Bench
+from overhead.cases import CASES, MAIN, SLOPE_CASES, Case
+from overhead.chart import write_chart
+from overhead.machine import describe
+from overhead.report import Report
+from overhead.timing import Plan, Trial, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Factory = Callable[[Bench], Callable[[Case], ours.Made]]
+
+HOST_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
+    ours.C_LOOP: (ours.c_loop, CASES + SLOPE_CASES),
+    ours.LAUNCHER: (ours.launcher, CASES + SLOPE_CASES),
+    ours.STREAM_GIVEN: (ours.stream_given, CASES),
+    ours.SUBSCRIPT: (ours.subscript, CASES),
+    ours.DEVICE_ARRAYS: (ours.device_arrays, CASES),
+    tvm.EMPTY: (tvm.empty, CASES),
+    tvm.CUBIN_DRIVER: (tvm.cubin_driver, CASES),
+    peers.CORE_RAW: (peers.core_raw, CASES),
+    peers.CORE_BUFFER: (peers.core_buffer, CASES),
+    exchange.EXCHANGE: (exchange.exchange, (MAIN,)),
+    exchange.WORK_STREAM: (exchange.work_stream, (MAIN,)),
+}
+GPU_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
+    **HOST_CONTENDERS,
+    ours.CUPY_ARRAYS: (ours.cupy_arrays, CASES),
+    tvm.CUBIN_RUNTIME: (tvm.cubin_runtime, CASES),
+    peers.CUPY: (peers.cupy_raw, CASES),
+    peers.TRITON_JIT: (peers.triton_jit, CASES),
+    peers.TRITON_COMPILED: (peers.triton_compiled, CASES),
+    peers.TRITON_RUN: (peers.triton_run, CASES),
+    peers.TORCH: (peers.torch_compiled, CASES),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _options(argv)
+    try:
+        bench = Bench(host_only=options.host_only)
+    except Exception as error:  # noqa: BLE001 - without a driver or a compiler there is no run
+        print(f"cannot start: {type(error).__name__}: {error}", file=sys.stderr)
+        if not options.host_only:
+            print("without a GPU, --host-only measures the host's side alone", file=sys.stderr)
+        return 1
+    if options.host_only:
+        plan = Plan(burst=2000, warmup=100, rounds=100)
+    else:
+        plan = Plan(burst=256, warmup=32, rounds=150)
+    if options.quick:
+        plan = Plan(burst=plan.burst // 8, warmup=8, rounds=3)
+    plan = Plan(options.burst or plan.burst, plan.warmup, options.rounds or plan.rounds)
+
+    table = HOST_CONTENDERS if options.host_only else GPU_CONTENDERS
+    trials, missing = prepare(bench, table)
+    for trial, reason in run(trials, plan, bench.synchronize):
+        missing.append({"contender": trial.contender, "case": trial.case, "reason": reason})
+    report = Report(options.host_only, options.quick, describe(bench), plan, trials, missing)
+    print(report.to_text())
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(report.to_json(), indent=1) + "\n")
+    if options.chart:
+        for path in write_chart(report, options.chart):
+            print(f"wrote {path}")
+    return 0
+
+
+def prepare(
+    bench: Bench, table: dict[str, tuple[Factory, Sequence[Case]]]
+) -> tuple[list[Trial], list[dict[str, str | None]]]:
+    """Build and check one trial for each contender and kernel.
+
+    Returns
+    -------
+    (list of Trial, list of dict)
+        What can be measured, and what cannot: contender, case (None: all) and reason.
+    """
+    trials: list[Trial] = []
+    missing: list[dict[str, str | None]] = []
+    for contender, (factory, cases) in table.items():
+        try:
+            make = factory(bench)
+        except Exception as error:  # noqa: BLE001 - a missing peer is named, whatever it lacks
+            missing.append({"contender": contender, "case": None, "reason": _reason(error)})
+            continue
+        failures: list[dict[str, str | None]] = []
+        for case in cases:
+            try:
+                burst, pointers = make(case)
+                if pointers is not None:
+                    bench.check(case, burst, pointers)
+                burst(1)
+            except Exception as error:  # noqa: BLE001
+                reason = _reason(error)
+                failures.append({"contender": contender, "case": case.key, "reason": reason})
+                continue
+            trials.append(Trial(contender, case.key, burst))
+        if len(failures) == len(cases) and len({entry["reason"] for entry in failures}) == 1:
+            failures = [{**failures[0], "case": None}]
+        missing += failures
+    return trials, missing
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text[:2000]}" if text else type(error).__name__
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument(
+        "--host-only", action="store_true", help="the host's cost alone, on the null driver; no GPU"
+    )
+    parser.add_argument("--quick", action="store_true", help="a smoke run: the numbers mean little")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="write FILE.png and FILE.svg")
+    parser.add_argument("--burst", type=int, metavar="CALLS", help="calls between clock readings")
+    parser.add_argument("--rounds", type=int, metavar="N", help="bursts of each contender")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

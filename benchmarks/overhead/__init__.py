@@ -1,0 +1,1 @@
+"""What launch_overhead.py is made of: kernels, contenders, timing, report."""

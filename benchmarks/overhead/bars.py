@@ -1,0 +1,102 @@
+"""The bars: what was promised, what was measured, and whether it is met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from overhead import exchange, ours, peers, tvm
+from overhead.cases import COUNTS, FLOAT_CASES, INT_CASES, MAIN, TENSOR_CASES, Case
+from overhead.timing import Trial, slope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Medians = dict[tuple[str, str], float]
+"""Median nanoseconds per call, by contender and case."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One promise: ``measured`` is to be at most ``limit``, in ``unit`` ("x" or "ns").
+
+    ``measured`` is None where a side of it is missing.
+    """
+
+    name: str
+    limit: float
+    unit: str
+    measured: float | None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the promise is kept; None where it was not measured."""
+        return None if self.measured is None else self.measured <= self.limit
+
+
+def medians(trials: list[Trial]) -> Medians:
+    """Return the median of each trial."""
+    return {(trial.contender, trial.case): trial.median for trial in trials if trial.samples}
+
+
+def costs(found: Medians) -> dict[str, float]:
+    """Return what one more argument costs, in nanoseconds; what is not measured is left out.
+
+    ``c_*`` is the C loop's, in which the driver copies one more parameter.
+    """
+    kinds = {"tensor": TENSOR_CASES, "int": INT_CASES, "float": FLOAT_CASES}
+    result: dict[str, float] = {}
+    for kind, cases in kinds.items():
+        for prefix, contender in (("", ours.LAUNCHER), ("c_", ours.C_LOOP)):
+            values = [found.get((contender, case.key)) for case in cases]
+            if None not in values:
+                result[f"{prefix}{kind}"] = slope(list(COUNTS), [v for v in values if v])
+    for key, name in (("exchange", exchange.EXCHANGE), ("work_stream", exchange.WORK_STREAM)):
+        if (name, MAIN.key) in found:
+            result[key] = found[name, MAIN.key]
+    return result
+
+
+def bars(found: Medians, cost: Mapping[str, float], *, host_only: bool) -> list[Bar]:
+    """Return every bar of a run, met or not, measured or not."""
+    mine = ours.LAUNCHER
+
+    def ratio(limit: float, *names: str) -> Bar:
+        others = [found[name, MAIN.key] for name in names if (name, MAIN.key) in found]
+        own = found.get((mine, MAIN.key))
+        measured = own / min(others) if own is not None and others else None
+        label = names[0] if len(names) == 1 else f"the faster of {' and '.join(names)}"
+        return Bar(f"{mine} / {label}", limit, "x", measured)
+
+    extra = _difference(found, ours.SUBSCRIPT, mine, MAIN)
+    subscript = Bar("kernel[grid, block](...) over a configured launcher", 100, "ns", extra)
+    over = _over(cost, "tensor", "exchange")
+    tensor = Bar("each further torch tensor, over the exchange function", 15, "ns", over)
+    if host_only:
+        return [
+            ratio(0.50, tvm.EMPTY),
+            ratio(0.50, peers.CORE_RAW),
+            subscript,
+            tensor,
+        ]
+    # The driver itself copies one more parameter, which the C loop pays as well.
+    net = None if over is None or "c_tensor" not in cost else over - cost["c_tensor"]
+    return [
+        ratio(1.12, ours.C_LOOP),
+        ratio(0.65, tvm.CUBIN_RUNTIME, tvm.CUBIN_DRIVER),
+        ratio(0.85, peers.CORE_RAW),
+        ratio(0.30, peers.TRITON_JIT),
+        subscript,
+        tensor,
+        Bar("the same, less the C loop's further pointer", 15, "ns", net),
+    ]
+
+
+def _difference(found: Medians, one: str, other: str, case: Case) -> float | None:
+    if (one, case.key) not in found or (other, case.key) not in found:
+        return None
+    return found[one, case.key] - found[other, case.key]
+
+
+def _over(cost: Mapping[str, float], one: str, other: str) -> float | None:
+    return cost[one] - cost[other] if one in cost and other in cost else None

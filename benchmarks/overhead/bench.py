@@ -1,0 +1,189 @@
+"""What all contenders share: the driver, the image, the stream, arrays, the check."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from typing import TYPE_CHECKING, Any
+
+from overhead.build import build_null_driver, build_twin
+from overhead.cases import BLOCK, CASES, ELEMENTS, GRID, SLOPE_CASES, Case, cuda_source, fake_cubin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from overhead.timing import Burst
+
+
+class Bench:
+    """The driver in use, opened once, with everything that the contenders have in common.
+
+    Parameters
+    ----------
+    host_only : bool
+        Use the null driver: CPU arrays stand for device arrays and nothing runs.
+
+    Attributes
+    ----------
+    image : bytes
+        A cubin with every kernel, or on the null driver a header that says it is one.
+    stream : int
+        The stream that every contender launches on: torch's current stream, made for this run
+        (on the null driver any handle will do).
+    """
+
+    def __init__(self, *, host_only: bool) -> None:
+        self.host_only = host_only
+        self._kept: list[Any] = []
+        self.driver = str(build_null_driver()) if host_only else "libcuda.so.1"
+        if host_only:
+            # Whatever asks for libcuda.so.1 in this process from here on gets this one: the
+            # loader matches by SONAME. It must come before torch and cuda-bindings.
+            self.null = ctypes.CDLL(self.driver, mode=ctypes.RTLD_GLOBAL)
+            self.null.null_launch_count.restype = ctypes.c_uint64
+            os.environ["CULAUNCH_DRIVER"] = self.driver
+            for case in CASES + SLOPE_CASES:
+                sizes = (ctypes.c_size_t * case.count)(*case.sizes)
+                self.null.null_set_params(case.mangled.encode(), case.count, sizes)
+        self.twin = _load_twin()
+        _check(self.twin.twin_open(self.driver.encode()), f"opening {self.driver}")
+        self.device, self.capability, self.driver_version = self._device()
+        self.torch_stream = None if host_only else _torch_stream()
+        self.stream = int(self.torch_stream.cuda_stream) if self.torch_stream else 0
+        self.image = fake_cubin() if host_only else compile_image(self.capability)
+        self._library = ctypes.c_void_p()
+        _check(self.twin.twin_load(self.image, ctypes.byref(self._library)), "loading the image")
+
+    def synchronize(self) -> None:
+        """Wait until every launch is done, and fail if one did."""
+        _check(self.twin.twin_synchronize(), "synchronising the device")
+
+    @functools.cached_property
+    def buffers(self) -> list[int]:
+        """Device memory from the driver itself, for contenders that take addresses."""
+        return [self.twin.twin_allocate(4 * ELEMENTS) for _ in range(20)]
+
+    @functools.cached_property
+    def tensors(self) -> list[Any]:
+        """One torch tensor for each pointer parameter; all different."""
+        import torch
+
+        device = "cpu" if self.host_only else "cuda"
+        return [torch.zeros(ELEMENTS, device=device) for _ in range(20)]
+
+    def tensor_pointers(self) -> list[int]:
+        """Return the addresses of :attr:`tensors`."""
+        return [tensor.data_ptr() for tensor in self.tensors]
+
+    def function(self, case: Case) -> ctypes.c_void_p:
+        """Return the driver's handle of a kernel."""
+        handle = ctypes.c_void_p()
+        code = self.twin.twin_function(self._library, case.mangled.encode(), ctypes.byref(handle))
+        _check(code, f"finding {case.mangled}")
+        return handle
+
+    def c_loop(self, case: Case, pointers: Sequence[int]) -> Burst:
+        """Make the burst of the raw twin: cuLaunchKernelEx in a loop in C."""
+        function = self.function(case)
+        slots: list[Any] = [ctypes.c_uint64(p) for p in pointers[: case.pointers]]
+        slots += [ctypes.c_int(i) for i in case.int_values]
+        slots += [ctypes.c_float(f) for f in case.float_values]
+        params = (ctypes.c_void_p * len(slots))(*(ctypes.addressof(slot) for slot in slots))
+        launch, stream = self.twin.twin_launch, self.stream
+
+        def burst(count: int) -> int:
+            return int(launch(function, params, GRID, BLOCK, stream, count))
+
+        self._kept.append(slots)  # params points into them
+        return burst
+
+    def check(self, case: Case, burst: Burst, pointers: Sequence[int]) -> None:
+        """Launch once and make sure that it was the launch asked for.
+
+        On a GPU the kernel's result is compared; the null driver counts its launches.
+
+        Raises
+        ------
+        RuntimeError
+            If the launch did not arrive, or arrived with wrong arguments.
+        """
+        if self.host_only:
+            before = self.null.null_launch_count()
+            burst(1)
+            if (launches := self.null.null_launch_count() - before) != 1:
+                raise RuntimeError(f"one call made {launches} launches on the null driver")
+            return
+        for index, pointer in enumerate(pointers[: case.pointers]):
+            value = ctypes.c_float(index or -1)
+            _check(self.twin.twin_write(pointer, ctypes.byref(value), 4), "writing an input")
+        if burst(1) < 0:
+            raise RuntimeError("the launch failed")
+        self.synchronize()
+        if case.pointers:
+            result = ctypes.c_float()
+            _check(self.twin.twin_read(ctypes.byref(result), pointers[0], 4), "reading the result")
+            if result.value != case.expected:
+                raise RuntimeError(
+                    f"wrong result: the kernel wrote {result.value}, expected {case.expected} "
+                    "(an argument arrived with another value or size)"
+                )
+
+    def _device(self) -> tuple[str, int, int]:
+        name = ctypes.create_string_buffer(128)
+        capability, version = ctypes.c_int(), ctypes.c_int()
+        code = self.twin.twin_device(name, 128, ctypes.byref(capability), ctypes.byref(version))
+        _check(code, "asking for the device")
+        return name.value.decode(), capability.value, version.value
+
+
+def compile_image(capability: int) -> bytes:
+    """Compile the kernels for a device: with culaunch, else with cuda-core."""
+    arch = f"sm_{capability}"
+    try:
+        import culaunch as cl
+
+        return bytes(cl.compile(cuda_source(), arch=arch).data)
+    except Exception as error:  # noqa: BLE001 - the peers can be measured all the same
+        print(f"culaunch did not compile the kernels ({error}); compiling them with cuda-core")
+    from cuda.core import Program, ProgramOptions
+
+    program = Program(cuda_source(), "c++", ProgramOptions(arch=arch))
+    code = program.compile("cubin").code
+    return code if isinstance(code, bytes) else bytes(code)
+
+
+def _torch_stream() -> Any:
+    try:
+        import torch
+
+        stream = torch.cuda.Stream()
+        torch.cuda.set_stream(stream)
+    except Exception as error:  # noqa: BLE001 - without torch everyone uses the default stream
+        print(f"torch has no stream ({type(error).__name__}: {error}); using the default stream")
+        return None
+    return stream
+
+
+def _load_twin() -> ctypes.PyDLL:
+    # PyDLL, because the exchange loop calls into Python objects; no loop here waits for the GPU.
+    twin = ctypes.PyDLL(str(build_twin()))
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    twin.twin_launch.argtypes = [pointer, pointer, ctypes.c_uint, ctypes.c_uint, pointer, number]
+    twin.twin_launch.restype = number
+    twin.twin_exchange.argtypes = [pointer, pointer, number, number]
+    twin.twin_exchange.restype = number
+    twin.twin_work_stream.argtypes = [pointer, ctypes.c_int, ctypes.c_int, number]
+    twin.twin_work_stream.restype = number
+    twin.twin_allocate.argtypes = [ctypes.c_size_t]
+    twin.twin_allocate.restype = ctypes.c_uint64
+    twin.twin_write.argtypes = [ctypes.c_uint64, pointer, ctypes.c_size_t]
+    twin.twin_read.argtypes = [pointer, ctypes.c_uint64, ctypes.c_size_t]
+    twin.twin_load.argtypes = [ctypes.c_char_p, pointer]
+    twin.twin_function.argtypes = [pointer, ctypes.c_char_p, pointer]
+    return twin
+
+
+def _check(code: int, doing: str) -> None:
+    if code != 0:
+        raise RuntimeError(f"{doing} failed: the driver's code {code}")

@@ -1,0 +1,121 @@
+"""Compile the C and C++ that the benchmark needs, once per content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+HERE = Path(__file__).parent
+NULL_DRIVER = HERE.parent / "null_driver"
+
+
+class BuildError(RuntimeError):
+    """A compiler that is missing or that failed, with its command and output."""
+
+
+def build_library(
+    name: str,
+    sources: Mapping[str, str],
+    flags: Sequence[str] = (),
+    libraries: Sequence[str] = (),
+) -> Path:
+    """Compile sources to a shared library, or find it where an earlier run left it.
+
+    The key is the sources, the flags and the compiler's version, so a cached file is never stale;
+    it is published by rename, so that two runs at once do not see each other's half.
+
+    Parameters
+    ----------
+    name : str
+        The file name of the library.
+    sources : Mapping[str, str]
+        File name to text; all ``.c`` (or ``.cc``) files are compiled.
+    flags, libraries : sequence of str
+        Compiler flags before, and linker flags after the sources.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    BuildError
+        If there is no compiler, or it rejects a source.
+    """
+    compiler = _compiler(cxx=any(file.endswith(".cc") for file in sources))
+    arguments = ["-O2", "-shared", "-fPIC", *flags]
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
+    identity = repr((sorted(sources.items()), arguments, libraries, version.stdout))
+    target = _cache() / hashlib.sha256(identity.encode()).hexdigest()[:24] / name
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        for file, text in sources.items():
+            Path(scratch, file).write_text(text)
+        units = [str(Path(scratch, file)) for file in sources if file.endswith((".c", ".cc"))]
+        output = Path(scratch, name)
+        command = [compiler, *arguments, *units, "-o", str(output), *libraries]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise BuildError(
+                f"{' '.join(command)}\nexited with {done.returncode}\n{done.stdout}{done.stderr}"
+            )
+        output.replace(target)
+    return target
+
+
+def build_null_driver() -> Path:
+    """Build the driver that does nothing; returns the path of its libcuda.so.1."""
+    return build_library(
+        "libcuda.so.1",
+        {path.name: path.read_text() for path in sorted(NULL_DRIVER.glob("*.[ch]"))},
+        ["-std=gnu11", "-Wl,-soname,libcuda.so.1", *(f"-I{path}" for path in cuda_includes())],
+        ["-ldl"],
+    )
+
+
+def build_twin() -> Path:
+    """Build the C loops that every ratio is taken against."""
+    return build_library(
+        "twin.so",
+        {"twin.c": (HERE / "twin.c").read_text()},
+        ["-std=gnu11", *(f"-I{path}" for path in cuda_includes())],
+        ["-ldl"],
+    )
+
+
+def cuda_includes() -> list[Path]:
+    """Find the folder of cuda.h: pip's nvidia-cuda-runtime first, then a toolkit."""
+    folders: list[Path] = []
+    spec = find_spec("nvidia")
+    for location in spec.submodule_search_locations or () if spec else ():
+        folders += sorted(Path(location).glob("cu*/include"), reverse=True)
+    toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    folders += [Path(toolkit, "include") for toolkit in toolkits if toolkit]
+    for folder in folders:
+        if (folder / "cuda.h").exists():
+            return [folder]
+    raise BuildError("no cuda.h: pip install nvidia-cuda-runtime, or set CUDA_HOME to a toolkit")
+
+
+def _compiler(*, cxx: bool) -> str:
+    names = [os.environ.get("CXX"), "c++", "g++"] if cxx else [os.environ.get("CC"), "cc", "gcc"]
+    for name in names:
+        if name and (found := shutil.which(name)):
+            return found
+    raise BuildError(f"no {'C++' if cxx else 'C'} compiler (set {'CXX' if cxx else 'CC'})")
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root, "culaunch-benchmarks")

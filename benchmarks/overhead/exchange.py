@@ -1,0 +1,83 @@
+"""What torch's half of DLPack's C exchange API costs by itself, in a C loop."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from overhead.bench import Bench
+    from overhead.cases import Case
+    from overhead.ours import Made
+    from overhead.timing import Burst
+
+EXCHANGE = "exchange function, per torch tensor"
+WORK_STREAM = "exchange API's current_work_stream (torch)"
+
+PARTS = (EXCHANGE, WORK_STREAM)
+"""What is measured beside the launches, and is none."""
+
+_CAPSULE = "__dlpack_c_exchange_api__"
+
+
+class ExchangeApi(ctypes.Structure):
+    """DLPackExchangeAPI of dlpack.h 1.3: the version, the chain, and five functions."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("previous", ctypes.c_void_p),
+        ("managed_tensor_allocator", ctypes.c_void_p),
+        ("managed_tensor_from_py_object_no_sync", ctypes.c_void_p),
+        ("managed_tensor_to_py_object_no_sync", ctypes.c_void_p),
+        ("dltensor_from_py_object_no_sync", ctypes.c_void_p),
+        ("current_work_stream", ctypes.c_void_p),
+    )
+
+
+def exchange(bench: Bench) -> Callable[[Case], Made]:
+    tensors = bench.tensors[:16]
+    api = _api(type(tensors[0]))
+    objects = (ctypes.c_void_p * len(tensors))(*(id(tensor) for tensor in tensors))
+    loop, function = bench.twin.twin_exchange, api.dltensor_from_py_object_no_sync
+    if not function:
+        raise RuntimeError("torch's exchange API has no dltensor_from_py_object_no_sync")
+
+    def burst(count: int) -> int:
+        # A burst is so many calls of it; the objects take turns, as a launch's arguments do.
+        rounds = -(-count // len(tensors))
+        nanoseconds = int(loop(function, objects, len(tensors), rounds))
+        return nanoseconds * count // (rounds * len(tensors))
+
+    return _fixed(burst)
+
+
+def work_stream(bench: Bench) -> Callable[[Case], Made]:
+    tensor = bench.tensors[0]
+    api = _api(type(tensor))
+    device_type, device = (1, 0) if bench.host_only else (2, tensor.device.index)
+    loop, function = bench.twin.twin_work_stream, api.current_work_stream
+
+    def burst(count: int) -> int:
+        return int(loop(function, device_type, device, count))
+
+    return _fixed(burst)
+
+
+def _fixed(burst: Burst) -> Callable[[Case], Made]:
+    def make(case: Case) -> Made:
+        del case  # no kernel is involved
+        return burst, None
+
+    return make
+
+
+def _api(kind: type) -> Any:
+    capsule = getattr(kind, _CAPSULE, None)
+    if capsule is None:
+        raise RuntimeError(f"{kind.__module__}.{kind.__name__} has no {_CAPSULE}")
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ExchangeApi.from_address(pointer(capsule, b"dlpack_exchange_api"))
