@@ -71,7 +71,7 @@ def encode(kind: str, value, mode: str, zero_negative: bool = False) -> int:
     whole += up
     bits = ((exponent + bias - 1) << fraction_bits) + whole
     if bits >= infinity >> low:
-        outwards = mode in ("rn", "rna") or (mode == "rm") == negative and mode != "rz"
+        outwards = mode in ("rn", "rna") or ((mode == "rm") == negative and mode != "rz")
         bits = (infinity >> low) - (not outwards)
     return (bits << low) | (sign_bit if negative else 0)
 
@@ -93,7 +93,7 @@ def carrier(kind: str):
 
 def patterns(kind: str, size: int = 24):
     """Strategy: arrays of bit patterns with the awkward ones over-represented."""
-    width, exponent_bits, fraction_bits, low, _ = LAYOUT[kind]
+    _width, exponent_bits, fraction_bits, low, _ = LAYOUT[kind]
     top = (1 << exponent_bits) - 1
     bias = top >> 1
     fraction = st.one_of(
@@ -129,15 +129,12 @@ def patterns(kind: str, size: int = 24):
 
 def tuples(kind: str, count: int):
     """Strategy: `count` arrays of one length."""
-    return patterns(kind).flatmap(
-        lambda first: st.tuples(
-            st.just(first),
-            *(
-                patterns(kind, len(first)).map(lambda v, n=len(first): np.resize(v, n))
-                for _ in range(count - 1)
-            ),
-        )
-    )
+
+    def of_one_length(lanes):
+        longest = max(map(len, lanes))
+        return tuple(np.resize(v, longest) for v in lanes)
+
+    return st.tuples(*(patterns(kind) for _ in range(count))).map(of_one_length)
 
 
 def assert_lanes(got: np.ndarray, expected: list[int], *operands: np.ndarray) -> None:

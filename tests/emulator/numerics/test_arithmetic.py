@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from culaunch._emulator import _numerics as nm
 
@@ -63,7 +61,7 @@ def test_fma_rounds_once(exact, kind, mode):
     @few
     @given(exact.tuples(kind, 3))
     def check(lanes):
-        expected = [expected_fma(exact, kind, mode, *map(int, v)) for v in zip(*lanes)]
+        expected = [expected_fma(exact, kind, mode, *map(int, v)) for v in zip(*lanes, strict=True)]
         exact.check(nm.fma(kind, *lanes, rounding=mode), expected, *lanes)
 
     check()
@@ -78,12 +76,11 @@ def test_add_sub_and_mul_round_once(exact, kind, mode):
     @few
     @given(exact.tuples(kind, 2))
     def check(lanes):
-        pairs = [tuple(map(int, v)) for v in zip(*lanes)]
+        pairs = [tuple(map(int, v)) for v in zip(*lanes, strict=True)]
         added, subtracted = [], []
         for a, b in pairs:
             added.append(expected_fma(exact, kind, mode, a, one, b))
-            nan = special(y := exact.decode(kind, b)[1]) and math.isnan(y)
-            subtracted.append(expected_fma(exact, kind, mode, a, one, b if nan else b ^ sign))
+            subtracted.append(expected_fma(exact, kind, mode, a, one, b ^ sign))
         exact.check(nm.add(kind, *lanes, rounding=mode), added, *lanes)
         exact.check(nm.sub(kind, *lanes, rounding=mode), subtracted, *lanes)
         products = [expected_product(exact, kind, mode, a, b) for a, b in pairs]
@@ -112,7 +109,7 @@ def test_div_and_rcp_round_once(exact, kind, mode):
     @few
     @given(exact.tuples(kind, 2))
     def check(lanes):
-        want = [expected(*map(int, v)) for v in zip(*lanes)]
+        want = [expected(*map(int, v)) for v in zip(*lanes, strict=True)]
         exact.check(nm.div(kind, *lanes, rounding=mode), want, *lanes)
         want = [expected(one, int(v)) for v in lanes[1]]
         exact.check(nm.rcp(kind, lanes[1], rounding=mode), want, lanes[1])

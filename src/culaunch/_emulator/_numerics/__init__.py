@@ -26,26 +26,61 @@ What there is (keyword arguments after the ``*``)::
     cvt_pack      (to, a, b, c=None)                                          cvt.pack.sat
     compare       (operator, kind, a, b, *, ftz=False) -> bool
     testp         (kind, test, a) -> bool
+    minimum, maximum (kind, a, b, *, nan=False, xorsign_abs=False, ftz=False)
+    negate, absolute (kind, a, *, ftz=False)
+    copysign      (kind, a, b)              `b` with the sign of `a`, as PTX has it
 
-Still to come: minimum, maximum, absolute, negate, copysign, and the approximations ex2, lg2,
-sin, cos, tanh, rcp_approx, rsqrt_approx, sqrt_approx, div_approx.
+and the approximations, computed better than the hardware does (bounds: `_approximate`)::
+
+    ex2, tanh     (kind, a)                 f32, f16, bf16, f16x2, bf16x2; ex2 takes ftz=
+    lg2, sin, cos, sqrt_approx (kind, a, *, ftz=False)                        f32
+    rcp_approx, rsqrt_approx   (kind, a, *, ftz=False)                        f32, f64
+    div_approx, div_full       (a, b, *, ftz=False)                           f32
 """
 
+from culaunch._emulator._numerics._approximate import (
+    cos,
+    div_approx,
+    div_full,
+    ex2,
+    lg2,
+    rcp_approx,
+    rsqrt_approx,
+    sin,
+    sqrt_approx,
+    tanh,
+)
 from culaunch._emulator._numerics._arithmetic import add, div, fma, mul, rcp, sqrt, sub
 from culaunch._emulator._numerics._compare import compare, testp
 from culaunch._emulator._numerics._convert import cvt, cvt_pack, cvt_pair
+from culaunch._emulator._numerics._select import absolute, copysign, maximum, minimum, negate
 
 __all__ = [
+    "absolute",
     "add",
     "compare",
+    "copysign",
+    "cos",
     "cvt",
     "cvt_pack",
     "cvt_pair",
     "div",
+    "div_approx",
+    "div_full",
+    "ex2",
     "fma",
+    "lg2",
+    "maximum",
+    "minimum",
     "mul",
+    "negate",
     "rcp",
+    "rcp_approx",
+    "rsqrt_approx",
+    "sin",
     "sqrt",
+    "sqrt_approx",
     "sub",
+    "tanh",
     "testp",
 ]

@@ -13,7 +13,6 @@ from culaunch._emulator._numerics._formats import (
     Bits,
     flush,
     halves,
-    is_nan,
     saturate,
     unknown_kind,
 )
@@ -134,9 +133,7 @@ def _add(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:
 
 def _sub(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:
     fmt = FORMATS[kind]
-    negated = b ^ fmt.carrier.type(fmt.sign)
-    if kind == "f64":
-        negated = np.where(is_nan(fmt, b), b, negated)  # a NaN passes through with its sign
+    negated = b ^ fmt.carrier.type(fmt.sign)  # a NaN too: the hardware negates the operand
     return _add(kind, a, negated, rounding)
 
 

@@ -223,6 +223,8 @@ def _between_floats(to: str, source: str, a: Bits, rounding: str | None, ftz: bo
         return to_f64(source, a).view(np.uint64)
     elif to == "f32" and source != "f64":
         result = _widen(source, a).view(np.uint32)
+    elif source == "f32" and to == "tf32" and rounding == "rna":
+        return _f32_to_tf32(a)
     elif source == "f32" and to == "bf16" and rounding in (None, "rn"):
         result = _f32_to_bf16(a)
     elif source == "f32" and to == "f16" and rounding in (None, "rn"):
@@ -238,9 +240,10 @@ def _widen(source: str, a: Bits) -> Floats:
     if source == "bf16":
         return bf16_to_f32(a)
     if source == "f16":
-        return a.view(np.float16).astype(np.float32)
-    single: Floats = a.view(np.float32)  # tf32
-    return single.copy()
+        single: Floats = a.view(np.float16).astype(np.float32)
+        return single
+    single = a.view(np.float32).copy()  # tf32
+    return single
 
 
 def _f32_to_bf16(a: Bits) -> Bits:
@@ -250,6 +253,16 @@ def _f32_to_bf16(a: Bits) -> Bits:
     nan = np.isnan(a.view(np.float32))
     if nan.any():
         bits[nan] = 0x7FFF  # the carry may have reached the sign
+    return bits
+
+
+def _f32_to_tf32(a: Bits) -> Bits:
+    # As sm_80's instructions do it: half a unit is added to the integer, and the rest cut off.
+    nan = np.isnan(a.view(np.float32))
+    bits: Bits = (a + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    bits = np.where((a & np.uint32(0x7FFFFFFF)) == np.uint32(0x7F800000), a, bits)
+    if nan.any():
+        bits[nan] = (a[nan] & np.uint32(0xFFFFE000)) | np.uint32(0x00400000)
     return bits
 
 

@@ -134,7 +134,8 @@ def _narrow_by_scaling(kind: str, value: Floats, rounding: str) -> Bits:
         bits = (wide >> np.uint32(16)).astype(np.uint16) if kind == "bf16" else wide
     overflow = too_large & np.isfinite(value)
     if overflow.any():
-        outwards = {"rm": negative, "rp": ~negative, "rz": np.False_}.get(rounding, np.True_)
+        inwards = {"rm": ~negative, "rp": negative, "rz": np.ones_like(negative)}
+        outwards = ~inwards.get(rounding, np.zeros_like(negative))
         limit = np.where(outwards, fmt.infinity, fmt.largest)
         signed = (limit | np.where(negative, fmt.sign, 0)).astype(fmt.carrier)
         bits = np.where(overflow, signed, bits)

@@ -1,0 +1,169 @@
+"""The approximations: ex2, lg2, sin, cos, tanh, rcp, rsqrt, sqrt and div.
+
+Each is computed in float64 and rounded to nearest, so it is at most 0.51 units in the last
+place from the true value, and differs from the hardware's by no more than the ISA's bound for
+the hardware plus that. Where the compiler makes several instructions of one for sm_80 the same
+steps are taken here: division multiplies by a rounded reciprocal, sine and cosine round the
+argument in turns, towards zero.
+
+===================  ==============================================================
+instruction          the ISA's bound for the hardware
+===================  ==============================================================
+ex2.approx.f32       2 ulp
+lg2.approx.f32       2**-22 absolute below 2, else 2 ulp
+sin, cos.approx.f32  2**-20.5 absolute in [-2 pi, 2 pi]
+tanh.approx.f32      2**-11 relative (f16: 2**-10.987, bf16: 2**-8)
+rcp.approx.f32       1 ulp
+rsqrt.approx.f32     2**-22.9 relative
+sqrt.approx.f32      1 ulp
+div.approx.f32       2 ulp for divisors from 2**-126 to 2**126; div.full: 2 ulp
+ex2.approx.f16       2**-9.9 relative (bf16: 2**-7)
+rcp, rsqrt .ftz.f64  20 bits of the fraction, the lower word is ignored and zero
+===================  ==============================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator._numerics._formats import (
+    FORMATS,
+    PACKED,
+    Bits,
+    Floats,
+    canonical,
+    flush,
+    halves,
+    to_f64,
+    unknown_kind,
+)
+from culaunch._emulator._numerics._rounding import narrow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PER_TURN = np.float64(np.float32(1 / (2 * np.pi)))
+_LOW_WORD = np.uint64(0xFFFFFFFF)
+_NAN_HIGH = np.uint64(0x7FFFFFFF00000000)
+
+
+def ex2(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
+    """Raise 2 to the power `a` (f32, f16, bf16, f16x2, bf16x2).
+
+    Parameters
+    ----------
+    kind : str
+        The PTX type.
+    a : numpy.ndarray
+        Register bits as wide as `kind`.
+    ftz : bool, optional
+        Replace subnormal operands and results by zeros of the same sign.
+
+    Returns
+    -------
+    numpy.ndarray
+        Bits; NaN is canonical.
+    """
+    return _apply(kind, a, np.exp2, ftz)
+
+
+def lg2(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
+    """Take the logarithm to base 2 (f32): -infinity of zeros, NaN of negative numbers."""
+    return _apply(kind, a, np.log2, ftz)
+
+
+def sin(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
+    """Take the sine of radians (f32): NaN of infinities."""
+    return _apply(kind, a, lambda x: np.sin(_turns(x)), ftz)
+
+
+def cos(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
+    """Take the cosine of radians (f32): NaN of infinities."""
+    return _apply(kind, a, lambda x: np.cos(_turns(x)), ftz)
+
+
+def tanh(kind: str, a: Bits) -> Bits:
+    """Take the hyperbolic tangent (f32, f16, bf16, f16x2, bf16x2); subnormals are kept."""
+    return _apply(kind, a, np.tanh, False)
+
+
+def rcp_approx(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
+    """Return 1 / `a` (f32; f64 only as ``rcp.approx.ftz.f64``, which always flushes)."""
+    if kind == "f64":
+        return _upper_word(a, np.reciprocal)
+    return _apply(kind, a, np.reciprocal, ftz)
+
+
+def rsqrt_approx(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
+    """Return 1 / sqrt(`a`) (f32; f64 only as ``rsqrt.approx.ftz.f64``, which always flushes)."""
+    if kind == "f64":
+        return _upper_word(a, lambda x: 1 / np.sqrt(x))
+    return _apply(kind, a, lambda x: 1 / np.sqrt(x), ftz)
+
+
+def sqrt_approx(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
+    """Take the square root (f32)."""
+    return _apply(kind, a, np.sqrt, ftz)
+
+
+@np.errstate(all="ignore")
+def div_approx(a: Bits, b: Bits, *, ftz: bool = False) -> Bits:
+    """Divide f32 lanes as ``div.approx`` does.
+
+    A divisor above 2**126 gives zero, or NaN for an infinite dividend: its reciprocal, a
+    subnormal, is flushed.
+    """
+    return _divide(a, b, ftz, full=False)
+
+
+@np.errstate(all="ignore")
+def div_full(a: Bits, b: Bits, *, ftz: bool = False) -> Bits:
+    """Divide f32 lanes as ``div.full`` does, over the full range of divisors."""
+    return _divide(a, b, ftz, full=True)
+
+
+@np.errstate(all="ignore")
+def _apply(kind: str, a: Bits, function: Callable[[Floats], Floats], ftz: bool) -> Bits:
+    if kind in PACKED:
+        return _apply(PACKED[kind], halves(a), function, ftz).view(np.uint32)
+    if kind not in ("f32", "f16", "bf16"):
+        raise unknown_kind(kind)
+    fmt = FORMATS[kind]
+    a = a.view(fmt.carrier)
+    if ftz:
+        a = flush(fmt, a)
+    result = canonical(fmt, narrow(kind, function(to_f64(kind, a))))
+    return flush(fmt, result) if ftz else result
+
+
+def _turns(x: Floats) -> Floats:
+    rounded = to_f64("f32", narrow("f32", x * _PER_TURN, "rz"))
+    angle: Floats = np.fmod(rounded, 1) * (2 * np.pi)
+    return angle
+
+
+def _divide(a: Bits, b: Bits, ftz: bool, full: bool) -> Bits:
+    fmt = FORMATS["f32"]
+    a, b = a.view(np.uint32), b.view(np.uint32)
+    if ftz:
+        a, b = flush(fmt, a), flush(fmt, b)
+    x, y = a.view(np.float32), b.view(np.float32)
+    size = np.abs(y)
+    scale = np.where(size < np.float32(2.0**-126), np.float32(2.0**24), np.float32(1))
+    if full:
+        scale = np.where(size > np.float32(2.0**126), np.float32(0.25), scale)
+    reciprocal = flush(fmt, np.reciprocal(y * scale).view(np.uint32)).view(np.float32)
+    result = canonical(fmt, (x * scale * reciprocal).view(np.uint32))
+    return flush(fmt, result) if ftz else result
+
+
+@np.errstate(all="ignore")
+def _upper_word(a: Bits, function: Callable[[Floats], Floats]) -> Bits:
+    fmt = FORMATS["f64"]
+    # A NaN whose upper word is that of an infinity is an infinity here.
+    operand = flush(fmt, a.view(np.uint64) & ~_LOW_WORD)
+    value = function(operand.view(np.float64))
+    rounded = (value.view(np.uint64) + np.uint64(0x80000000)) & ~_LOW_WORD
+    return np.where(np.isnan(value), _NAN_HIGH, flush(fmt, rounded))
