@@ -1,0 +1,269 @@
+#include "arguments.h"
+
+#include <cmath>
+#include <limits>
+
+#include "half.h"
+
+namespace {
+
+constexpr uint8_t kDLBfloat = 4;
+
+bool SameType(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+long long PackedType(DLDataType type) {
+  return type.code | static_cast<long long>(type.bits) << 8 |
+         static_cast<long long>(type.lanes) << 16;
+}
+
+bool TakesPointer(const ParameterSlot& slot) {
+  return slot.size == sizeof(void*) &&
+         (slot.type_class == TypeClass::kPointer || slot.type_class == TypeClass::kUnknown);
+}
+
+// Note the device of an array, and at the first one the stream of its framework.
+template <class FindStream>
+Fault SeeDevice(Call& call, DLDevice device, FindStream&& find_stream) {
+  if (!call.driver.IsDeviceMemory(device.device_type)) {
+    call.detail = device.device_type;
+    return Fault::kMemory;
+  }
+  // Pinned and managed memory is every device's.
+  const bool on_device = device.device_type == call.driver.device_types().front();
+  if (on_device && call.ordinal != device.device_id) {
+    if (call.ordinal >= 0) {
+      call.detail = device.device_id;
+      return Fault::kDevice;
+    }
+    call.ordinal = device.device_id;
+  }
+  if (on_device) call.has_array = true;
+  if (!call.stream_known && on_device) {
+    if (!find_stream()) return Fault::kPython;
+    call.stream_known = true;
+  }
+  return Fault::kNone;
+}
+
+Fault StorePointer(Call& call, const ParameterSlot& slot, void* data, DLDataType type,
+                   unsigned char* target) {
+  if (slot.type.bits != 0 && type.bits != 0 && !SameType(slot.type, type)) {
+    call.detail = PackedType(type);
+    return Fault::kElement;
+  }
+  std::memcpy(target, &data, sizeof data);
+  return Fault::kNone;
+}
+
+Fault ConvertExchange(Call& call, const ParameterSlot& slot, const TypeEntry& entry,
+                      PyObject* object, unsigned char* target) {
+  if (!TakesPointer(slot)) return Fault::kMismatch;
+  DLTensor tensor;
+  if (entry.api->dltensor_from_py_object_no_sync(object, &tensor) != 0) return Fault::kPython;
+  const Fault fault = SeeDevice(call, tensor.device, [&] {
+    void* stream = nullptr;
+    if (tensor.device.device_type == culaunch::kDLCPU) return true;  // an emulator's memory
+    if (entry.api->current_work_stream(tensor.device.device_type, tensor.device.device_id,
+                                       &stream) != 0) {
+      return false;
+    }
+    call.stream = static_cast<CUstream>(stream);
+    return true;
+  });
+  if (fault != Fault::kNone) return fault;
+  return StorePointer(call, slot, static_cast<char*>(tensor.data) + tensor.byte_offset,
+                      tensor.dtype, target);
+}
+
+Fault ConvertArray(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
+                   unsigned char* target) {
+  if (!TakesPointer(slot)) return Fault::kMismatch;
+  DLDevice device;
+  if (!ReadArrayDevice(object, entry, call.driver, &device)) return Fault::kPython;
+  const Fault fault = SeeDevice(call, device, [&] { return ArrayStream(entry, &call.stream); });
+  if (fault != Fault::kNone) return fault;
+  ArrayView view;
+  if (!ReadArray(object, entry, call.driver, call.stream, &view)) return Fault::kPython;
+  if (!call.owners) call.owners = Ref(PyList_New(0));
+  if (!call.owners || PyList_Append(call.owners.get(), view.owner.get()) < 0) {
+    return Fault::kPython;
+  }
+  return StorePointer(call, slot, view.data, view.dtype, target);
+}
+
+// Whether a value, negative or with all 64 bits in use, fits an integer of this many bytes.
+bool FitsSigned(long long value, size_t size) {
+  if (size == 8) return true;
+  const long long limit = 1LL << (size * 8 - 1);
+  return value >= -limit && value < limit;
+}
+
+bool FitsUnsigned(unsigned long long value, size_t size) {
+  return size == 8 || value < 1ULL << (size * 8);
+}
+
+Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
+  const bool is_size = slot.size == 1 || slot.size == 2 || slot.size == 4 || slot.size == 8;
+  const TypeClass type = slot.type_class;
+  if (!is_size || type == TypeClass::kFloat || type == TypeClass::kStructure ||
+      type == TypeClass::kBool) {
+    return Fault::kMismatch;
+  }
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (value == -1 && overflow == 0 && PyErr_Occurred() != nullptr) return Fault::kPython;
+  if (overflow == 0) {
+    const bool fits =
+        (value < 0 || type == TypeClass::kSigned)
+            ? FitsSigned(value, slot.size) &&
+                  !(value < 0 && (type == TypeClass::kUnsigned || type == TypeClass::kPointer))
+            : FitsUnsigned(static_cast<unsigned long long>(value), slot.size);
+    if (!fits) return Fault::kOverflow;
+    std::memcpy(target, &value, slot.size);  // little-endian: the low bytes
+    return Fault::kNone;
+  }
+  if (overflow < 0 || slot.size != 8 || type == TypeClass::kSigned) return Fault::kOverflow;
+  const unsigned long long large = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return Fault::kOverflow;
+  }
+  std::memcpy(target, &large, sizeof large);
+  return Fault::kNone;
+}
+
+template <class T>
+Fault StoreNarrow(double value, T narrow, bool is_finite, unsigned char* target) {
+  if (std::isfinite(value) && !is_finite) return Fault::kOverflow;
+  std::memcpy(target, &narrow, sizeof narrow);
+  return Fault::kNone;
+}
+
+Fault ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
+  const bool is_known = slot.type_class == TypeClass::kFloat;
+  if (!is_known && slot.type_class != TypeClass::kUnknown) return Fault::kMismatch;
+  const double value = PyFloat_AsDouble(object);
+  if (slot.size == sizeof value) {
+    std::memcpy(target, &value, sizeof value);
+    return Fault::kNone;
+  }
+  if (slot.size == sizeof(float)) {
+    const auto narrow = static_cast<float>(value);
+    return StoreNarrow(value, narrow, std::isfinite(narrow), target);
+  }
+  if (slot.size != 2) return Fault::kMismatch;
+  if (!is_known || slot.type.bits == 0) return Fault::kAmbiguous;
+  if (slot.type.code == kDLBfloat) {
+    const uint16_t bits = Bfloat16Bits(value);
+    return StoreNarrow(value, bits, (bits & 0x7f80) != 0x7f80, target);
+  }
+  const uint16_t bits = Float16Bits(value);
+  return StoreNarrow(value, bits, (bits & 0x7c00) != 0x7c00, target);
+}
+
+// Whether a typed scalar's kind goes with the parameter's type, if both are known.
+bool KindMatches(const ParameterSlot& slot, const TypeEntry& entry) {
+  if (slot.type_class == TypeClass::kUnknown || entry.scalar_class == TypeClass::kUnknown) {
+    return true;
+  }
+  const auto is_integer = [](TypeClass type) {
+    return type == TypeClass::kSigned || type == TypeClass::kUnsigned;
+  };
+  if (is_integer(slot.type_class)) return is_integer(entry.scalar_class);
+  if (slot.type_class == TypeClass::kFloat) {
+    return entry.scalar_class == TypeClass::kFloat &&
+           (slot.type.bits == 0 || slot.type.code == entry.scalar_type.code);
+  }
+  // An address may come as an unsigned 64-bit number.
+  if (slot.type_class == TypeClass::kPointer) {
+    return entry.scalar_class == TypeClass::kPointer || is_integer(entry.scalar_class);
+  }
+  return slot.type_class == entry.scalar_class;
+}
+
+// The bytes of a NumPy or ctypes object.
+Fault ConvertBytes(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
+                   unsigned char* target) {
+  if (entry.kind == ArgumentKind::kScalar) {
+    if (!KindMatches(slot, entry)) return Fault::kMismatch;
+  } else if (slot.type_class != TypeClass::kUnknown && slot.type_class != TypeClass::kStructure) {
+    return Fault::kMismatch;
+  }
+  Ref bytes;  // some NumPy scalars (ml_dtypes) export no buffer
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) {
+    PyErr_Clear();
+    bytes = Ref(PyObject_CallMethod(object, "tobytes", nullptr));
+    if (!bytes || PyObject_GetBuffer(bytes.get(), &view, PyBUF_SIMPLE) != 0) {
+      return Fault::kPython;
+    }
+  }
+  Fault fault = Fault::kNone;
+  if (static_cast<size_t>(view.len) != slot.size) {
+    call.detail = view.len;
+    fault = Fault::kSize;
+  } else {
+    std::memcpy(target, view.buf, slot.size);
+  }
+  PyBuffer_Release(&view);
+  // A signed number for an unsigned parameter, or the other way round: the value must fit both.
+  const bool differs =
+      (slot.type_class == TypeClass::kSigned && entry.scalar_class == TypeClass::kUnsigned) ||
+      (slot.type_class == TypeClass::kUnsigned && entry.scalar_class == TypeClass::kSigned);
+  if (fault == Fault::kNone && differs && (target[slot.size - 1] & 0x80) != 0) {
+    return Fault::kOverflow;
+  }
+  return fault;
+}
+
+Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
+               unsigned char* target) {
+  switch (entry.kind) {
+    case ArgumentKind::kExchange:
+      return ConvertExchange(call, slot, entry, object, target);
+    case ArgumentKind::kInt:
+      return ConvertInt(slot, object, target);
+    case ArgumentKind::kFloat:
+      return ConvertFloat(slot, object, target);
+    case ArgumentKind::kArray:
+      return ConvertArray(call, slot, entry, object, target);
+    case ArgumentKind::kScalar:
+    case ArgumentKind::kStructure:
+      return ConvertBytes(call, slot, entry, object, target);
+    case ArgumentKind::kBool:
+      if (slot.size != 1 ||
+          (slot.type_class != TypeClass::kBool && slot.type_class != TypeClass::kUnknown)) {
+        return Fault::kMismatch;
+      }
+      *target = object == Py_True ? 1 : 0;
+      return Fault::kNone;
+    case ArgumentKind::kNone:
+      if (!TakesPointer(slot)) return Fault::kMismatch;
+      std::memset(target, 0, sizeof(void*));
+      return Fault::kNone;
+    case ArgumentKind::kUnsupported:
+      break;
+  }
+  return Fault::kUnsupported;
+}
+
+// The first object of its type for this parameter.
+Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target) {
+  TypeEntry scratch;
+  const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
+  if (entry == nullptr) return Fault::kPython;
+  if (entry != &scratch) slot.last.store(entry, std::memory_order_release);
+  return Dispatch(call, slot, *entry, object, target);
+}
+
+}  // namespace
+
+Fault Convert(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target) {
+  const TypeEntry* entry = slot.last.load(std::memory_order_acquire);
+  if (entry != nullptr && entry->type == Py_TYPE(object)) {
+    return Dispatch(call, slot, *entry, object, target);
+  }
+  return ConvertNewType(call, slot, object, target);
+}

@@ -1,0 +1,194 @@
+#include "arrays.h"
+
+#include <culaunch/guard.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+// DLPack numbers the streams it is given: 1 is the legacy default stream, 2 the per-thread one,
+// 0 is ambiguous and not allowed (array API standard, __dlpack__).
+Ref StreamForDlpack(DLDevice device, CUstream stream) {
+  if (device.device_type != culaunch::kDLCUDA && device.device_type != culaunch::kDLCUDAManaged) {
+    return Ref::Borrow(Py_None);
+  }
+  return Ref(stream == nullptr ? PyLong_FromLong(1) : PyLong_FromVoidPtr(stream));
+}
+
+Ref CallDlpack(PyObject* array, PyObject* stream, bool versioned) {
+  const Ref method(PyObject_GetAttrString(array, "__dlpack__"));
+  const Ref arguments(PyTuple_New(0));
+  const Ref keywords(versioned
+                         ? Py_BuildValue("{s:O,s:(ii)}", "stream", stream, "max_version", 1, 0)
+                         : Py_BuildValue("{s:O}", "stream", stream));
+  if (!method || !arguments || !keywords) return Ref();
+  return Ref(PyObject_Call(method.get(), arguments.get(), keywords.get()));
+}
+
+bool ReadDlpack(PyObject* array, const TypeEntry& entry, DLDevice device, CUstream stream,
+                ArrayView* view) {
+  const Ref stream_number = StreamForDlpack(device, stream);
+  if (!stream_number) return false;
+  view->owner = CallDlpack(array, stream_number.get(), entry.versioned_dlpack);
+  if (!view->owner && PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();  // a producer from before max_version
+    view->owner = CallDlpack(array, stream_number.get(), false);
+  }
+  if (!view->owner) return false;
+  PyObject* capsule = view->owner.get();
+  const DLTensor* tensor = nullptr;
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned") != 0) {
+    auto* managed =
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+    tensor = &managed->dl_tensor;
+  } else if (PyCapsule_IsValid(capsule, "dltensor") != 0) {
+    tensor = &static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor;
+  } else {
+    PyErr_Format(PyExc_TypeError, "__dlpack__ of %R gave %R, not a DLPack capsule",
+                 reinterpret_cast<PyObject*>(Py_TYPE(array)), capsule);
+    return false;
+  }
+  view->data = static_cast<char*>(tensor->data) + tensor->byte_offset;
+  view->device = tensor->device;
+  view->dtype = tensor->dtype;
+  return true;
+}
+
+// The element type of an array interface's typestr, such as "<f4".
+DLDataType TypeOfTypestr(PyObject* typestr) {
+  Py_ssize_t size = 0;
+  const char* text = typestr != nullptr && PyUnicode_Check(typestr)
+                         ? PyUnicode_AsUTF8AndSize(typestr, &size)
+                         : nullptr;
+  if (text == nullptr || size < 3) {
+    PyErr_Clear();
+    return {0, 0, 0};
+  }
+  const auto bits = static_cast<uint8_t>(std::atoi(text + 2) * 8);
+  switch (text[1]) {
+    case 'i':
+      return {0, bits, 1};
+    case 'u':
+      return {1, bits, 1};
+    case 'f':
+      return {2, bits, 1};
+    case 'c':
+      return {5, bits, 1};
+    case 'b':
+      return {6, bits, 1};
+    default:
+      return {0, 0, 0};
+  }
+}
+
+Ref Interface(PyObject* array, const char* name, void** data, DLDataType* dtype) {
+  Ref interface(PyObject_GetAttrString(array, name));
+  if (!interface) return Ref();
+  if (!PyDict_Check(interface.get())) {
+    PyErr_Format(PyExc_TypeError, "%s of %R is not a dict", name,
+                 reinterpret_cast<PyObject*>(Py_TYPE(array)));
+    return Ref();
+  }
+  PyObject* pair = PyDict_GetItemString(interface.get(), "data");
+  if (pair == nullptr || !PyTuple_Check(pair) || PyTuple_Size(pair) < 1) {
+    PyErr_Format(PyExc_TypeError, "%s of %R has no (address, read_only) pair as \"data\"", name,
+                 reinterpret_cast<PyObject*>(Py_TYPE(array)));
+    return Ref();
+  }
+  PyObject* address = PyTuple_GetItem(pair, 0);
+  *data = address == Py_None ? nullptr : PyLong_AsVoidPtr(address);
+  if (PyErr_Occurred() != nullptr) return Ref();
+  *dtype = TypeOfTypestr(PyDict_GetItemString(interface.get(), "typestr"));
+  return interface;
+}
+
+// __cuda_array_interface__, version 3 (Numba's documentation): the stream that the data is ready
+// on, if any, is waited for. The device is the pointer's.
+bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, CUstream stream,
+                       ArrayView* view) {
+  view->owner = Interface(array, "__cuda_array_interface__", &view->data, &view->dtype);
+  if (!view->owner) return false;
+  view->device = {culaunch::kDLCUDA, 0};
+  if (view->data == nullptr) {
+    view->device.device_id = culaunch::CurrentDevice(driver);
+    return true;
+  }
+  int ordinal = 0;
+  const CUresult code = driver.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                                     reinterpret_cast<CUdeviceptr>(view->data));
+  if (code != CUDA_SUCCESS) {
+    PyErr_Format(PyExc_ValueError,
+                 "the driver does not know the address %p in __cuda_array_interface__ of %R: %s",
+                 view->data, reinterpret_cast<PyObject*>(Py_TYPE(array)),
+                 driver.Describe(code).c_str());
+    return false;
+  }
+  view->device.device_id = ordinal;
+  PyObject* ready = PyDict_GetItemString(view->owner.get(), "stream");
+  if (ready == nullptr || ready == Py_None) return true;
+  auto* ready_on = static_cast<CUstream>(PyLong_AsVoidPtr(ready));
+  if (PyErr_Occurred() != nullptr) return false;
+  const bool same = ready_on == stream || (ready_on == CU_STREAM_LEGACY && stream == nullptr);
+  if (!same) {
+    const ReleaseGil released;
+    const culaunch::DeviceGuard guard(driver, ordinal);
+    driver.cuStreamSynchronize(ready_on);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver,
+                     DLDevice* device) {
+  if (entry.has_dlpack) {
+    const Ref pair(PyObject_CallMethod(array, "__dlpack_device__", nullptr));
+    return pair && PyArg_ParseTuple(pair.get(), "ii;__dlpack_device__ must give (type, id)",
+                                    &device->device_type, &device->device_id) != 0;
+  }
+  if (entry.has_cuda_interface) {
+    ArrayView view;
+    if (!ReadCudaInterface(array, driver, nullptr, &view)) return false;
+    *device = view.device;
+    return true;
+  }
+  *device = {culaunch::kDLCPU, 0};
+  return true;
+}
+
+bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver, CUstream stream,
+               ArrayView* view) {
+  DLDevice device = {0, 0};
+  if (entry.has_dlpack) {
+    if (!ReadArrayDevice(array, entry, driver, &device)) return false;
+    if (ReadDlpack(array, entry, device, stream, view)) return true;
+    // Some element types are not DLPack's, and NumPy before 2.1 exports no read-only array: the
+    // array interface serves those.
+    const bool is_host = device.device_type == culaunch::kDLCPU;
+    if (!entry.has_cuda_interface && !is_host) return false;
+    PyErr_Clear();
+    if (is_host) {
+      view->owner = Interface(array, "__array_interface__", &view->data, &view->dtype);
+      view->device = device;
+      return static_cast<bool>(view->owner);
+    }
+  }
+  if (entry.has_cuda_interface) return ReadCudaInterface(array, driver, stream, view);
+  view->device = {culaunch::kDLCPU, 0};
+  view->owner = Interface(array, "__array_interface__", &view->data, &view->dtype);
+  return static_cast<bool>(view->owner);
+}
+
+bool ArrayStream(const TypeEntry& entry, CUstream* stream) {
+  *stream = nullptr;
+  if (!entry.is_cupy) return true;
+  const Ref cuda(PyImport_ImportModule("cupy.cuda"));
+  if (!cuda) return false;
+  const Ref current(PyObject_CallMethod(cuda.get(), "get_current_stream", nullptr));
+  if (!current) return false;
+  const Ref handle(PyObject_GetAttrString(current.get(), "ptr"));
+  if (!handle) return false;
+  *stream = static_cast<CUstream>(PyLong_AsVoidPtr(handle.get()));
+  return PyErr_Occurred() == nullptr;
+}

@@ -1,0 +1,29 @@
+// Where an array's data is: through __dlpack__, __cuda_array_interface__ or __array_interface__.
+#pragma once
+
+#include <culaunch/driver.h>
+
+#include "dlpack.h"
+#include "python.h"
+#include "type_table.h"
+
+// A view of an array, valid while the array and `owner` live.
+struct ArrayView {
+  void* data = nullptr;
+  DLDevice device = {0, 0};
+  DLDataType dtype = {0, 0, 0};  // bits 0: not known
+  Ref owner;
+};
+
+// Read where an array of kind kArray lives. False with a Python error set.
+bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver,
+                     DLDevice* device);
+
+// Read an array of kind kArray for use on a stream: what its framework still does to it on other
+// streams is ordered before. False with a Python error set.
+bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver, CUstream stream,
+               ArrayView* view);
+
+// The current stream of the framework that owns an array of kind kArray. False with a Python
+// error set.
+bool ArrayStream(const TypeEntry& entry, CUstream* stream);

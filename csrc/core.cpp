@@ -1,0 +1,41 @@
+// culaunch._core: the native half of the launch path.
+#include "device_array.h"
+#include "driver.h"
+#include "kernel.h"
+#include "launcher.h"
+#include "module.h"
+#include "python.h"
+
+namespace {
+
+int Execute(PyObject* module) {
+  return AddDriverType(module) == 0 && AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
+                 AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0
+             ? 0
+             : -1;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(Execute)},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "culaunch._core",
+                          "The native half of the launch path.",
+                          0,
+                          nullptr,
+                          slots,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,28 @@
+#include "errors.h"
+
+Ref ErrorClass(const char* name) {
+  const Ref module(PyImport_ImportModule("culaunch._errors"));
+  return module ? Ref(PyObject_GetAttrString(module.get(), name)) : Ref();
+}
+
+void RaiseError(const culaunch::Error& error, const char* call_class) {
+  const char* name = "DriverError";
+  bool with_code = true;
+  if (error.kind() == culaunch::ErrorKind::kNoDriver) {
+    name = "DriverNotFoundError";
+  } else if (error.kind() == culaunch::ErrorKind::kCall) {
+    if (call_class == nullptr) {
+      PyErr_SetString(PyExc_ValueError, error.what());
+      return;
+    }
+    name = call_class;
+    with_code = std::string(call_class) == "LaunchError";
+  }
+  const Ref type = ErrorClass(name);
+  if (!type) return;
+  const Ref value(with_code
+                      ? PyObject_CallFunction(type.get(), "sis", error.what(),
+                                              static_cast<int>(error.code()), error.name().c_str())
+                      : PyObject_CallFunction(type.get(), "s", error.what()));
+  if (value) PyErr_SetObject(type.get(), value.get());
+}

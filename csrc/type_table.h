@@ -1,0 +1,44 @@
+// What culaunch knows of a Python type whose objects are passed to kernels: found out once.
+#pragma once
+
+#include "dlpack.h"
+#include "python.h"
+
+enum class ArgumentKind : uint8_t {
+  kUnsupported,
+  kInt,
+  kFloat,
+  kBool,
+  kNone,
+  kExchange,   // an array with the DLPack C exchange API
+  kArray,      // an array with __dlpack__, __cuda_array_interface__ or __array_interface__
+  kScalar,     // a NumPy or ctypes scalar: its bytes are the argument
+  kStructure,  // a ctypes structure or union, a NumPy structured scalar: likewise
+};
+
+// The class of a parameter's or a scalar's type.
+enum class TypeClass : uint8_t {
+  kUnknown = 0,
+  kPointer = 1,
+  kSigned = 2,
+  kUnsigned = 3,
+  kFloat = 4,
+  kBool = 5,
+  kStructure = 6,
+};
+
+struct TypeEntry {
+  PyTypeObject* type;  // owned; null marks an entry that is not kept
+  ArgumentKind kind = ArgumentKind::kUnsupported;
+  TypeClass scalar_class = TypeClass::kUnknown;  // of kScalar
+  DLDataType scalar_type = {0, 0, 0};            // of kScalar; bits 0 where not known
+  const DLPackExchangeAPI* api = nullptr;        // of kExchange
+  bool has_dlpack = false;                       // of kArray
+  bool versioned_dlpack = false;                 // __dlpack__ takes max_version
+  bool has_cuda_interface = false;
+  bool is_cupy = false;
+};
+
+// The entry of a type, classified at its first use and kept for the life of the process.
+// `scratch` is returned instead when the table is full. Null with a Python error set on failure.
+const TypeEntry* LookUpType(PyTypeObject* type, TypeEntry* scratch);

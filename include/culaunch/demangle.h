@@ -1,0 +1,30 @@
+// A kernel's name as people write it.
+#pragma once
+
+#include <string>
+
+#include "version.h"
+
+#if defined(__GNUG__)
+#include <cxxabi.h>
+
+#include <cstdlib>
+#endif
+
+CULAUNCH_NAMESPACE_BEGIN
+
+// The demangled name; the name itself where it is not a mangled one.
+inline std::string Demangle(const std::string& name) {
+#if defined(__GNUG__)
+  int status = 0;
+  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  if (status == 0 && text != nullptr) {
+    std::string demangled(text);
+    std::free(text);
+    return demangled;
+  }
+#endif
+  return name;
+}
+
+CULAUNCH_NAMESPACE_END

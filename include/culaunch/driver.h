@@ -1,0 +1,223 @@
+// culaunch::Driver: a driver table in use, its devices and their primary contexts.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driver_table.h"
+#include "error.h"
+#include "shared_library.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+// Immutable after construction but for the contexts, which are retained at first use; never
+// destroyed while modules that were loaded through it live.
+class Driver : public DriverTable {
+ public:
+  // cuKernelGetParamInfo, cuLibraryEnumerateKernels and cuFuncLoad are of CUDA 12.4.
+  static constexpr int kMinimumVersion = 12040;
+
+  // The process's default driver (of this copy of culaunch): the one published in this process,
+  // else the library that the environment variable CULAUNCH_DRIVER names, else libcuda. Resolved
+  // at first use; a failure is thrown, and tried again by the next call.
+  static Driver& Get() {
+    static std::mutex mutex;
+    static std::atomic<Driver*> instance{nullptr};
+    Driver* driver = instance.load(std::memory_order_acquire);
+    if (driver == nullptr) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      driver = instance.load(std::memory_order_relaxed);
+      if (driver == nullptr) {
+        driver = Choose().release();  // lives as long as the process
+        instance.store(driver, std::memory_order_release);
+      }
+    }
+    return *driver;
+  }
+
+  // Open the driver in a shared library: "" and "cuda" are the system's libcuda, a path is
+  // another library that exports the driver API.
+  static std::unique_ptr<Driver> Open(const std::string& choice) {
+    const bool is_cuda = choice.empty() || choice == "cuda";
+    if (choice == "emulator") {
+      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
+                  "CULAUNCH_DRIVER is \"emulator\", but no emulator runs in this process: it is "
+                  "started by Python (import culaunch; culaunch.set_driver(\"emulator\"))");
+    }
+    if (!is_cuda && choice.find_first_of("/\\") == std::string::npos) {
+      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
+                  "CULAUNCH_DRIVER must be \"cuda\" or the path of a library that exports the CUDA "
+                  "driver API (got \"" +
+                      choice + "\")");
+    }
+    const std::string file = is_cuda ? detail::kCudaLibrary : choice;
+    std::string reason;
+    void* library = detail::OpenLibrary(file, &reason);
+    if (library == nullptr) {
+      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
+                  "no CUDA driver on this machine (" + reason +
+                      "). Install NVIDIA's driver, or "
+                      "choose the emulator: CULAUNCH_DRIVER=emulator, or "
+                      "culaunch.set_driver(\"emulator\") in Python");
+    }
+    return std::make_unique<Driver>(detail::ResolveTable(library, file), is_cuda ? "cuda" : file,
+                                    is_cuda ? std::vector<int>{kDLCUDA, kDLCUDAManaged, kDLCUDAHost}
+                                            : detail::DeviceTypes(library));
+  }
+
+  // device_types: DLPack's device types that are this driver's memory, its own first.
+  Driver(const DriverTable& table, std::string name, std::vector<int> device_types)
+      : DriverTable(table), name_(std::move(name)), device_types_(std::move(device_types)) {
+    const CUresult initialised = cuInit(0);
+    if (initialised != CUDA_SUCCESS) {
+      throw Error(
+          ErrorKind::kNoDriver, initialised, ErrorName(initialised),
+          "the CUDA driver \"" + name_ + "\" cannot be initialised: " + Describe(initialised));
+    }
+    Check(cuDriverGetVersion(&version_), "cuDriverGetVersion");
+    if (version_ < kMinimumVersion) {
+      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+                  "culaunch needs a driver for CUDA 12.4 or newer (got one for CUDA " +
+                      std::to_string(version_ / 1000) + "." + std::to_string(version_ % 1000 / 10) +
+                      "): update NVIDIA's driver to 550 or newer");
+    }
+    int count = 0;
+    Check(cuDeviceGetCount(&count), "cuDeviceGetCount");
+    devices_.resize(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      Check(cuDeviceGet(&devices_[static_cast<size_t>(i)].handle, i), "cuDeviceGet");
+    }
+  }
+
+  // The driver that another copy of culaunch published for this process, if any: two libraries
+  // share no symbol, so the address travels in the environment, with the process it is good for.
+  static std::unique_ptr<Driver> Published() {
+    const char* text = std::getenv(kPublishedVariable);
+    long process = 0;
+    unsigned long long address = 0;
+    if (text == nullptr || std::sscanf(text, "%ld:%llx", &process, &address) != 2 ||
+        process != detail::ProcessId()) {
+      return nullptr;
+    }
+    const auto* published =
+        reinterpret_cast<const PublishedDriver*>(static_cast<uintptr_t>(address));
+    if (published->version != PublishedDriver::kVersion) {
+      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+                  "this library was built with another version of culaunch's header than the one "
+                  "that chose the driver: build it again");
+    }
+    std::vector<int> types;
+    for (const int* type = published->device_types; *type != -1; ++type) types.push_back(*type);
+    return std::make_unique<Driver>(published->table, published->name, std::move(types));
+  }
+
+  static constexpr const char* kPublishedVariable = "CULAUNCH_DRIVER_TABLE";
+
+  // Whether memory of one of DLPack's device types can be given to this driver's kernels.
+  bool IsDeviceMemory(int device_type) const noexcept {
+    for (const int type : device_types_) {
+      if (type == device_type) return true;
+    }
+    return false;
+  }
+
+  const std::string& name() const noexcept { return name_; }
+  int version() const noexcept { return version_; }
+  int device_count() const noexcept { return static_cast<int>(devices_.size()); }
+  const std::vector<int>& device_types() const noexcept { return device_types_; }
+
+  // The handle of a device whose ordinal is known to be good.
+  CUdevice Handle(int ordinal) const noexcept {
+    return devices_[static_cast<size_t>(ordinal)].handle;
+  }
+
+  CUdevice Device(int ordinal) const {
+    if (ordinal < 0 || ordinal >= device_count()) {
+      throw Error(ErrorKind::kCall, CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE",
+                  "there is no device " + std::to_string(ordinal) + ": this machine has " +
+                      std::to_string(device_count()));
+    }
+    return Handle(ordinal);
+  }
+
+  // The ordinal of a device's handle.
+  int Ordinal(CUdevice handle) const noexcept {
+    for (size_t i = 0; i < devices_.size(); ++i) {
+      if (devices_[i].handle == handle) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  int Attribute(CUdevice_attribute attribute, int ordinal) const {
+    int value = 0;
+    Check(cuDeviceGetAttribute(&value, attribute, Device(ordinal)), "cuDeviceGetAttribute");
+    return value;
+  }
+
+  // The device's primary context, retained at first use and kept: the one that every framework
+  // shares (driver API, "Primary Context Management").
+  CUresult PrimaryContext(int ordinal, CUcontext* context) noexcept {
+    if (ordinal < 0 || ordinal >= device_count()) return CUDA_ERROR_INVALID_DEVICE;
+    DeviceState& device = devices_[static_cast<size_t>(ordinal)];
+    *context = device.context.load(std::memory_order_acquire);
+    if (*context != nullptr) return CUDA_SUCCESS;
+    const CUresult code = cuDevicePrimaryCtxRetain(context, device.handle);
+    if (code == CUDA_SUCCESS) device.context.store(*context, std::memory_order_release);
+    return code;
+  }
+
+  std::string ErrorName(CUresult code) const {
+    const char* text = nullptr;
+    return cuGetErrorName(code, &text) == CUDA_SUCCESS && text != nullptr
+               ? text
+               : "CUresult " + std::to_string(static_cast<int>(code));
+  }
+
+  // "CUDA_ERROR_INVALID_VALUE (1): invalid argument"
+  std::string Describe(CUresult code) const {
+    const char* text = nullptr;
+    std::string line = ErrorName(code) + " (" + std::to_string(static_cast<int>(code)) + ")";
+    if (cuGetErrorString(code, &text) == CUDA_SUCCESS && text != nullptr)
+      line.append(": ").append(text);
+    return line;
+  }
+
+  // Throw when a driver call failed; `what` says what was tried.
+  void Check(CUresult code, const std::string& what) const {
+    if (code == CUDA_SUCCESS) return;
+    throw Error(ErrorKind::kDriver, code, ErrorName(code), what + " failed: " + Describe(code));
+  }
+
+ private:
+  struct DeviceState {
+    CUdevice handle = 0;
+    std::atomic<CUcontext> context{nullptr};
+
+    DeviceState() = default;
+    // vector::resize asks for it; contexts are still null then.
+    DeviceState(DeviceState&& other) noexcept : handle(other.handle) {}
+  };
+
+  static std::unique_ptr<Driver> Choose() {
+    if (std::unique_ptr<Driver> published = Published()) return published;
+    const char* choice = std::getenv("CULAUNCH_DRIVER");
+    return Open(choice != nullptr ? choice : "");
+  }
+
+  std::string name_;
+  std::vector<int> device_types_;
+  int version_ = 0;
+  std::vector<DeviceState> devices_;
+};
+
+CULAUNCH_NAMESPACE_END

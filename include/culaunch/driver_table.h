@@ -1,0 +1,91 @@
+// The driver-API functions that culaunch uses, as a table of pointers that another driver (an
+// emulator, a recorder) may fill.
+#pragma once
+
+#include <cuda.h>
+
+#include "version.h"
+
+// X(function, version of the CUDA driver API that its ABI is taken from, required)
+#define CULAUNCH_DRIVER_FUNCTIONS(X)                         \
+  X(cuInit, 2000, true)                                      \
+  X(cuDriverGetVersion, 2020, true)                          \
+  X(cuGetErrorName, 6000, true)                              \
+  X(cuGetErrorString, 6000, true)                            \
+  X(cuDeviceGet, 2000, true)                                 \
+  X(cuDeviceGetCount, 2000, true)                            \
+  X(cuDeviceGetName, 2000, true)                             \
+  X(cuDeviceGetAttribute, 2000, true)                        \
+  X(cuDevicePrimaryCtxRetain, 7000, true)                    \
+  X(cuCtxGetCurrent, 4000, true)                             \
+  X(cuCtxGetDevice, 2000, true)                              \
+  X(cuCtxPushCurrent, 4000, true)                            \
+  X(cuCtxPopCurrent, 4000, true)                             \
+  X(cuCtxSynchronize, 2000, true)                            \
+  X(cuStreamGetCtx, 9020, true)                              \
+  X(cuStreamSynchronize, 2000, true)                         \
+  X(cuStreamCreateWithPriority, 5050, true)                  \
+  X(cuStreamDestroy, 4000, true)                             \
+  X(cuThreadExchangeStreamCaptureMode, 10010, true)          \
+  X(cuLibraryLoadData, 12000, true)                          \
+  X(cuLibraryUnload, 12000, true)                            \
+  X(cuLibraryGetKernel, 12000, true)                         \
+  X(cuLibraryGetKernelCount, 12040, true)                    \
+  X(cuLibraryEnumerateKernels, 12040, true)                  \
+  X(cuLibraryGetGlobal, 12000, true)                         \
+  X(cuKernelGetName, 12030, true)                            \
+  X(cuKernelGetFunction, 12000, true)                        \
+  X(cuKernelGetParamInfo, 12040, true)                       \
+  X(cuKernelGetAttribute, 12000, true)                       \
+  X(cuKernelSetAttribute, 12000, true)                       \
+  X(cuFuncLoad, 12040, true)                                 \
+  X(cuLaunchKernelEx, 11060, true)                           \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050, true) \
+  X(cuOccupancyMaxPotentialBlockSize, 6050, true)            \
+  X(cuOccupancyMaxPotentialClusterSize, 11070, true)         \
+  X(cuOccupancyMaxActiveClusters, 11070, true)               \
+  X(cuPointerGetAttribute, 4000, true)                       \
+  X(cuMemAlloc, 3020, true)                                  \
+  X(cuMemFree, 3020, true)                                   \
+  X(cuMemAllocAsync, 11020, true)                            \
+  X(cuMemFreeAsync, 11020, true)                             \
+  X(cuMemcpyHtoDAsync, 3020, true)                           \
+  X(cuMemcpyDtoHAsync, 3020, true)                           \
+  X(cuMemsetD8Async, 3020, true)                             \
+  X(cuTensorMapEncodeTiled, 12000, false)
+
+CULAUNCH_NAMESPACE_BEGIN
+
+// The values of DLPack's DLDeviceType that say whose memory it is (dlpack.h).
+enum DeviceType : int { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLCUDAManaged = 13 };
+
+// cuda.h maps some names to their newest version (cuMemAlloc is cuMemAlloc_v2): the macro
+// argument below is expanded, so member and type follow it, while the name in quotes that is
+// looked up in CULAUNCH_DRIVER_FUNCTIONS stays the plain one.
+struct DriverTable {
+#define CULAUNCH_MEMBER(function, version, required) decltype(&::function) function = nullptr;
+  CULAUNCH_DRIVER_FUNCTIONS(CULAUNCH_MEMBER)
+#undef CULAUNCH_MEMBER
+};
+
+// A driver that one copy of culaunch offers to the others in its process.
+struct PublishedDriver {
+  // Changes with CULAUNCH_DRIVER_FUNCTIONS and with this struct.
+  static constexpr unsigned kVersion = 1;
+
+  unsigned version;
+  const char* name;
+  const int* device_types;  // ended by -1
+  DriverTable table;
+};
+
+// Give each function of the table to visit(name, version, required, pointer to its pointer).
+template <class Visit>
+void ForEachFunction(DriverTable& table, Visit&& visit) {
+#define CULAUNCH_VISIT(function, version, required) \
+  visit(#function, version, required, reinterpret_cast<void**>(&table.function));
+  CULAUNCH_DRIVER_FUNCTIONS(CULAUNCH_VISIT)
+#undef CULAUNCH_VISIT
+}
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,109 @@
+// Make a device's context current for a scope, and leave what was current as it was.
+#pragma once
+
+#include <cuda.h>
+
+#include "driver.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+// Push a context, pop it at the end of the scope.
+class ContextGuard {
+ public:
+  ContextGuard(Driver& driver, CUcontext context) noexcept
+      : driver_(driver), code_(driver.cuCtxPushCurrent(context)), pushed_(code_ == CUDA_SUCCESS) {}
+  ContextGuard(const ContextGuard&) = delete;
+  ContextGuard& operator=(const ContextGuard&) = delete;
+  ~ContextGuard() {
+    CUcontext popped = nullptr;
+    if (pushed_) driver_.cuCtxPopCurrent(&popped);
+  }
+
+  CUresult code() const noexcept { return code_; }
+
+ private:
+  Driver& driver_;
+  CUresult code_;
+  bool pushed_;
+};
+
+// Make a context of a device current. A context of that device that is current already stays:
+// it may be one of the user's own. Otherwise the primary context is pushed.
+class DeviceGuard {
+ public:
+  DeviceGuard(Driver& driver, int ordinal) noexcept : driver_(driver) {
+    CUdevice current = 0;
+    if (driver.cuCtxGetDevice(&current) == CUDA_SUCCESS && driver.Ordinal(current) == ordinal) {
+      return;
+    }
+    CUcontext context = nullptr;
+    code_ = driver.PrimaryContext(ordinal, &context);
+    if (code_ == CUDA_SUCCESS) code_ = driver.cuCtxPushCurrent(context);
+    pushed_ = code_ == CUDA_SUCCESS;
+  }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+  ~DeviceGuard() {
+    CUcontext popped = nullptr;
+    if (pushed_) driver_.cuCtxPopCurrent(&popped);
+  }
+
+  // Whether the device is current now; a driver's code if not.
+  CUresult code() const noexcept { return code_; }
+
+ private:
+  Driver& driver_;
+  CUresult code_ = CUDA_SUCCESS;
+  bool pushed_ = false;
+};
+
+// Let this thread load a kernel while some stream is under graph capture: loading is not part of
+// the capture (driver API, cuThreadExchangeStreamCaptureMode).
+class RelaxedCaptureGuard {
+ public:
+  explicit RelaxedCaptureGuard(Driver& driver) noexcept : driver_(driver) {
+    driver_.cuThreadExchangeStreamCaptureMode(&mode_);
+  }
+  RelaxedCaptureGuard(const RelaxedCaptureGuard&) = delete;
+  RelaxedCaptureGuard& operator=(const RelaxedCaptureGuard&) = delete;
+  ~RelaxedCaptureGuard() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  Driver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
+// The device that is current on this thread; the first one where none is, as in the runtime API.
+inline int CurrentDevice(const Driver& driver) noexcept {
+  CUdevice current = 0;
+  return driver.cuCtxGetDevice(&current) == CUDA_SUCCESS ? driver.Ordinal(current) : 0;
+}
+
+// Whether a stream handle stands for a default stream: of whatever context is current.
+inline bool IsDefaultStream(CUstream stream) noexcept {
+  return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+// Find the device that a stream belongs to; for a default stream, the current one.
+inline CUresult StreamDevice(Driver& driver, CUstream stream, int* ordinal) noexcept {
+  if (IsDefaultStream(stream)) {
+    *ordinal = CurrentDevice(driver);
+    return CUDA_SUCCESS;
+  }
+  CUcontext context = nullptr;
+  CUcontext current = nullptr;
+  CUresult code = driver.cuStreamGetCtx(stream, &context);
+  if (code != CUDA_SUCCESS) return code;
+  CUdevice device = 0;
+  if (driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context) {
+    code = driver.cuCtxGetDevice(&device);
+  } else {
+    const ContextGuard guard(driver, context);
+    code = guard.code() == CUDA_SUCCESS ? driver.cuCtxGetDevice(&device) : guard.code();
+  }
+  *ordinal = code == CUDA_SUCCESS ? driver.Ordinal(device) : -1;
+  return code;
+}
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,134 @@
+// Check that an image lies whole within its bytes before the driver, which is told no size,
+// reads it.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "error.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+enum class ImageFormat { kCubin, kFatbin, kPtx };
+
+namespace detail {
+
+// Little-endian fields of a byte range, bounds-checked.
+class ImageReader {
+ public:
+  ImageReader(const void* bytes, size_t size)
+      : bytes_(static_cast<const unsigned char*>(bytes)), size_(size) {}
+
+  size_t size() const { return size_; }
+
+  template <class T>
+  T Read(uint64_t offset, const char* what) const {
+    Require(offset, sizeof(T), what);
+    T value;
+    std::memcpy(&value, bytes_ + offset, sizeof(T));
+    return value;
+  }
+
+  void Require(uint64_t offset, uint64_t length, const char* what) const {
+    if (offset > size_ || length > size_ - offset) {
+      throw Error("the image is truncated or malformed: " + std::string(what) + " of " +
+                  std::to_string(length) + " bytes at offset " + std::to_string(offset) +
+                  " does not fit in its " + std::to_string(size_) + " bytes");
+    }
+  }
+
+ private:
+  const unsigned char* bytes_;
+  size_t size_;
+};
+
+// ELF-64 (System V ABI): the header, the section table and each section's contents.
+inline void CheckCubin(const ImageReader& image) {
+  image.Require(0, 64, "the ELF header");
+  if (image.Read<uint8_t>(4, "the ELF class") != 2 || image.Read<uint8_t>(5, "the ELF data") != 1) {
+    throw Error("the image is not a cubin: its ELF header is not 64-bit little-endian");
+  }
+  const auto machine = image.Read<uint16_t>(18, "e_machine");
+  if (machine != 190) {  // EM_CUDA
+    throw Error("the image is an ELF file for machine " + std::to_string(machine) +
+                ", not for CUDA (190): give the cubin or fatbin inside it");
+  }
+  if (image.Read<uint16_t>(16, "e_type") == 1) {
+    throw Error("the image is a relocatable cubin (made with -rdc=true or -dc): link it first");
+  }
+  const auto table = image.Read<uint64_t>(40, "e_shoff");
+  const auto count = image.Read<uint16_t>(60, "e_shnum");
+  if (image.Read<uint16_t>(58, "e_shentsize") != 64 && count != 0) {
+    throw Error("the image is malformed: its section headers are not 64 bytes long");
+  }
+  image.Require(table, uint64_t{64} * count, "the section table");
+  for (uint16_t i = 0; i < count; ++i) {
+    const uint64_t header = table + uint64_t{64} * i;
+    constexpr uint32_t kNoBits = 8;
+    if (image.Read<uint32_t>(header + 4, "sh_type") == kNoBits) continue;
+    image.Require(image.Read<uint64_t>(header + 24, "sh_offset"),
+                  image.Read<uint64_t>(header + 32, "sh_size"), "a section");
+  }
+  const auto segments = image.Read<uint64_t>(32, "e_phoff");
+  const auto segment_count = image.Read<uint16_t>(56, "e_phnum");
+  for (uint16_t i = 0; i < segment_count; ++i) {
+    const uint64_t header = segments + uint64_t{56} * i;
+    image.Require(header, 56, "a program header");
+    image.Require(image.Read<uint64_t>(header + 8, "p_offset"),
+                  image.Read<uint64_t>(header + 32, "p_filesz"), "a segment");
+  }
+}
+
+// A fatbin container: u32 magic, u16 version, u16 header size, u64 size, then entries whose
+// headers hold their size at 4 and their payload's at 8.
+inline void CheckFatbin(const ImageReader& image) {
+  const auto header = image.Read<uint16_t>(6, "the fatbin header's size");
+  const auto length = image.Read<uint64_t>(8, "the fatbin's size");
+  image.Require(header, length, "the fatbin's contents");
+  for (uint64_t at = header, end = header + length; at < end;) {
+    const auto entry = image.Read<uint32_t>(at + 4, "a fatbin entry's header size");
+    const auto payload = image.Read<uint64_t>(at + 8, "a fatbin entry's size");
+    if (entry < 64) throw Error("the image is malformed: a fatbin entry's header is too short");
+    image.Require(at, entry, "a fatbin entry's header");
+    image.Require(at + entry, payload, "a fatbin entry");
+    at += entry + payload;
+  }
+}
+
+inline std::string Hex(const void* bytes, size_t size) {
+  static const char digits[] = "0123456789abcdef";
+  std::string text;
+  for (size_t i = 0; i < size; ++i) {
+    const unsigned char byte = static_cast<const unsigned char*>(bytes)[i];
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace detail
+
+// Find the format of an image, and check that what it describes lies within its bytes.
+inline ImageFormat CheckImage(const void* bytes, size_t size) {
+  const detail::ImageReader image(bytes, size);
+  if (bytes == nullptr || size == 0) throw Error("the image is empty");
+  if (size >= 4) {
+    const auto magic = image.Read<uint32_t>(0, "the magic number");
+    if (magic == 0x464c457f) {  // "\x7fELF"
+      detail::CheckCubin(image);
+      return ImageFormat::kCubin;
+    }
+    if (magic == 0xba55ed50) {
+      detail::CheckFatbin(image);
+      return ImageFormat::kFatbin;
+    }
+  }
+  const std::string text(static_cast<const char*>(bytes), size < 65536 ? size : 65536);
+  if (text.find(".version") != std::string::npos) return ImageFormat::kPtx;
+  throw Error("the bytes are no image: neither a cubin, nor a fatbin, nor PTX (they begin with " +
+              std::string("0x") + detail::Hex(bytes, size < 4 ? size : 4) + ")");
+}
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,256 @@
+// culaunch::Kernel: a kernel of a module: its parameter layout, its state on each device, and the
+// launch.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driver.h"
+#include "explain.h"
+#include "guard.h"
+#include "launch_config.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+// Where a parameter lies in the kernel's parameter block, in bytes.
+struct Parameter {
+  size_t offset;
+  size_t size;
+};
+
+// What culaunch knows of one kernel of a module. The module owns it; its address is stable.
+class KernelState {
+ public:
+  KernelState(Driver& driver, CUkernel handle, std::string name)
+      : driver_(driver),
+        handle_(handle),
+        name_(std::move(name)),
+        devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(driver.device_count()))) {
+    for (size_t i = 0;; ++i) {
+      Parameter parameter{};
+      const CUresult code =
+          driver.cuKernelGetParamInfo(handle, i, &parameter.offset, &parameter.size);
+      if (code == CUDA_ERROR_INVALID_VALUE) break;  // past the last one
+      driver.Check(code, "reading the parameters of kernel " + name_);
+      parameters_.push_back(parameter);
+    }
+  }
+
+  Driver& driver() const noexcept { return driver_; }
+  const std::string& name() const noexcept { return name_; }
+  const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
+  // Null once the module is unloaded.
+  CUkernel handle() const noexcept { return handle_.load(std::memory_order_acquire); }
+  void MarkUnloaded() noexcept { handle_.store(nullptr, std::memory_order_release); }
+
+  void RequireLoaded() const {
+    if (handle() == nullptr) {
+      throw Error("the module of " + Demangle(name_) + " was unloaded: load it again");
+    }
+  }
+
+  size_t ParameterBytes() const noexcept {
+    return parameters_.empty() ? 0 : parameters_.back().offset + parameters_.back().size;
+  }
+
+  // The list of C++ types that was last found to fit the parameters.
+  bool HasChecked(const void* types) const noexcept {
+    return checked_.load(std::memory_order_relaxed) == types;
+  }
+  void SetChecked(const void* types) noexcept { checked_.store(types, std::memory_order_relaxed); }
+
+  // Launch on a device: its context is made current for the call if it is not, and the kernel is
+  // made resident there if this is its first launch.
+  CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+    if (ordinal < 0 || ordinal >= driver_.device_count()) return CUDA_ERROR_INVALID_DEVICE;
+    const CUkernel kernel = handle();
+    if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const DeviceGuard guard(driver_, ordinal);
+    if (guard.code() != CUDA_SUCCESS) return guard.code();
+    DeviceState& device = devices_[static_cast<size_t>(ordinal)];
+    if (device.allowed_shared.load(std::memory_order_acquire) <
+            static_cast<int64_t>(config.sharedMemBytes) ||
+        config.numAttrs != 0) {
+      const CUresult code = Prepare(kernel, ordinal, config);
+      if (code != CUDA_SUCCESS) return code;
+    }
+    return driver_.cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(kernel), arguments,
+                                    nullptr);
+  }
+
+  // Load the kernel on a device, whose context is current, and opt in to as much dynamic shared
+  // memory and as large a cluster as the configuration needs.
+  CUresult Prepare(CUkernel kernel, int ordinal, const CUlaunchConfig& config) noexcept {
+    DeviceState& device = devices_[static_cast<size_t>(ordinal)];
+    const CUdevice handle = driver_.Handle(ordinal);
+    CUresult code = CUDA_SUCCESS;
+    int64_t allowed = device.allowed_shared.load(std::memory_order_acquire);
+    if (allowed < 0) {
+      const RelaxedCaptureGuard relaxed(driver_);
+      CUfunction function = nullptr;
+      int initial = 0;
+      code = driver_.cuKernelGetFunction(&function, kernel);
+      if (code == CUDA_SUCCESS) code = driver_.cuFuncLoad(function);
+      if (code == CUDA_SUCCESS) {
+        code = driver_.cuKernelGetAttribute(
+            &initial, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, handle);
+      }
+      if (code != CUDA_SUCCESS) return code;
+      allowed = initial;
+      device.allowed_shared.store(allowed, std::memory_order_release);
+    }
+    if (allowed < static_cast<int64_t>(config.sharedMemBytes)) {
+      int largest = 0;
+      code = MaxDynamicSharedMemory(ordinal, &largest);
+      if (code != CUDA_SUCCESS) return code;
+      if (static_cast<int64_t>(config.sharedMemBytes) > largest) return CUDA_ERROR_INVALID_VALUE;
+      code = AllowDynamicSharedMemory(ordinal, largest);
+      if (code != CUDA_SUCCESS) return code;
+      device.allowed_shared.store(largest, std::memory_order_release);
+    }
+    constexpr uint64_t kPortableCluster = 8;  // CUDA programming guide, "Thread Block Clusters"
+    if (ClusterBlocks(config) > kPortableCluster &&
+        !device.allows_large_cluster.load(std::memory_order_acquire)) {
+      code = driver_.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+                                          kernel, handle);
+      if (code == CUDA_SUCCESS) device.allows_large_cluster.store(true, std::memory_order_release);
+    }
+    return code;
+  }
+
+  // Opt in to dynamic shared memory on a device; -1 is the most it has.
+  CUresult AllowDynamicSharedMemory(int ordinal, int64_t bytes) noexcept {
+    int largest = 0;
+    const CUresult code = MaxDynamicSharedMemory(ordinal, &largest);
+    if (code != CUDA_SUCCESS) return code;
+    if (bytes > largest || bytes < -1) return CUDA_ERROR_INVALID_VALUE;
+    return driver_.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                        bytes < 0 ? largest : static_cast<int>(bytes), handle(),
+                                        driver_.Handle(ordinal));
+  }
+
+  // The most dynamic shared memory that a block of this kernel can have on a device, opted in.
+  CUresult MaxDynamicSharedMemory(int ordinal, int* bytes) noexcept {
+    int opt_in = 0;
+    int fixed = 0;
+    const CUdevice handle = driver_.Handle(ordinal);
+    CUresult code = driver_.cuDeviceGetAttribute(
+        &opt_in, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle);
+    if (code == CUDA_SUCCESS) {
+      code = driver_.cuKernelGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                                          this->handle(), handle);
+    }
+    *bytes = opt_in - fixed;
+    return code;
+  }
+
+ private:
+  struct DeviceState {
+    // Dynamic shared memory that a launch may ask for; -1 before the kernel is resident.
+    std::atomic<int64_t> allowed_shared{-1};
+    std::atomic<bool> allows_large_cluster{false};
+  };
+
+  static uint64_t ClusterBlocks(const CUlaunchConfig& config) noexcept {
+    uint64_t most = 0;
+    for (unsigned i = 0; i < config.numAttrs; ++i) {
+      const CUlaunchAttribute& attribute = config.attrs[i];
+      constexpr int kPreferredCluster = 11;
+      if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+          static_cast<int>(attribute.id) != kPreferredCluster) {
+        continue;
+      }
+      const auto& dims = attribute.value.clusterDim;
+      const uint64_t blocks = uint64_t{dims.x} * dims.y * dims.z;
+      if (blocks > most) most = blocks;
+    }
+    return most;
+  }
+
+  Driver& driver_;
+  std::atomic<CUkernel> handle_;
+  std::string name_;
+  std::vector<Parameter> parameters_;
+  std::unique_ptr<DeviceState[]> devices_;
+  std::atomic<const void*> checked_{nullptr};
+};
+
+// A kernel of a module. Cheap to copy; valid as long as its module.
+class Kernel {
+ public:
+  explicit Kernel(KernelState* state) noexcept : state_(state) {}
+
+  const std::string& name() const noexcept { return state_->name(); }
+  const std::vector<Parameter>& parameters() const noexcept { return state_->parameters(); }
+  CUkernel handle() const noexcept { return state_->handle(); }
+  KernelState& state() const noexcept { return *state_; }
+
+  // Launch with a pointer to each argument, on the stream's device (the current device for a
+  // default stream). Nothing is checked; the driver's code comes back.
+  CUresult Launch(void** arguments, Dim3 grid, Dim3 block, CUstream stream,
+                  uint32_t shared_memory = 0) const noexcept {
+    return Launch(arguments, LaunchConfig(grid, block, shared_memory, stream));
+  }
+
+  CUresult Launch(void** arguments, const LaunchConfig& config) const noexcept {
+    const DriverLaunchConfig driver_config(config);
+    int ordinal = 0;
+    const CUresult code = StreamDevice(state_->driver(), config.stream, &ordinal);
+    if (code != CUDA_SUCCESS) return code;
+    return state_->Launch(driver_config.get(), ordinal, arguments);
+  }
+
+  // Launch with the arguments themselves. Their number and sizes must be the kernel's (compared
+  // once for each list of types); an error says what is wrong with the call.
+  template <class... Arguments>
+  void operator()(const LaunchConfig& config, const Arguments&... arguments) const {
+    static const char types = 0;  // its address stands for this list of types
+    if (!state_->HasChecked(&types)) {
+      CheckSizes({sizeof(Arguments)...});
+      state_->SetChecked(&types);
+    }
+    void* pointers[sizeof...(Arguments) + 1] = {
+        const_cast<void*>(static_cast<const void*>(&arguments))...};
+    const CUresult code = Launch(pointers, config);
+    if (code != CUDA_SUCCESS) Throw(code, config);
+  }
+
+  // Throw what a failed launch means.
+  [[noreturn]] void Throw(CUresult code, const LaunchConfig& config) const {
+    config.Validate();
+    int ordinal = 0;
+    StreamDevice(state_->driver(), config.stream, &ordinal);
+    throw ExplainLaunch(state_->driver(), handle(), name(), DriverLaunchConfig(config).get(),
+                        ordinal, code);
+  }
+
+ private:
+  void CheckSizes(std::initializer_list<size_t> sizes) const {
+    const std::vector<Parameter>& expected = parameters();
+    if (sizes.size() != expected.size()) {
+      throw Error(Demangle(name()) + " takes " + std::to_string(expected.size()) +
+                  " arguments (got " + std::to_string(sizes.size()) + ")");
+    }
+    size_t i = 0;
+    for (const size_t size : sizes) {
+      if (size != expected[i].size) {
+        throw Error("argument " + std::to_string(i) + " of " + Demangle(name()) + " must be " +
+                    std::to_string(expected[i].size) + " bytes long (got " + std::to_string(size) +
+                    "): pass a value of the parameter's own type");
+      }
+      ++i;
+    }
+  }
+
+  KernelState* state_;
+};
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,198 @@
+// culaunch::Module: an image in the driver, for all devices at once.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "driver.h"
+#include "guard.h"
+#include "image_check.h"
+#include "kernel.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+// A variable of a module on one device.
+struct GlobalVariable {
+  CUdeviceptr address;
+  size_t size;  // in bytes
+};
+
+// Owns a CUlibrary, which belongs to no context: one module serves every device. The destructor
+// unloads it; Release() keeps it for the life of the process, as static modules must.
+class Module {
+ public:
+  // Load an image: a cubin, a fatbin or PTX. The driver keeps a copy of its own.
+  Module(const void* bytes, size_t size, Driver& driver = Driver::Get())
+      : state_(std::make_unique<State>(driver)) {
+    const ImageFormat format = CheckImage(bytes, size);
+    std::string text;
+    if (format == ImageFormat::kPtx) {  // the driver finds its end by a null
+      text.assign(static_cast<const char*>(bytes), size);
+      bytes = text.c_str();
+    }
+    char log[8192] = "";
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+    const CUresult code =
+        driver.cuLibraryLoadData(&state_->library, bytes, options, values, 2, nullptr, nullptr, 0);
+    if (code != CUDA_SUCCESS) {
+      std::string what = "the driver refuses the image: " + driver.Describe(code);
+      if (log[0] != '\0') what.append("\n").append(log);
+      throw Error(ErrorKind::kDriver, code, driver.ErrorName(code), what);
+    }
+  }
+
+  static Module FromFile(const std::string& path, Driver& driver = Driver::Get()) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                               &std::fclose);
+    if (file == nullptr) throw Error("cannot open the image " + path);
+    std::vector<char> bytes;
+    char buffer[65536];
+    for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, file.get())) != 0;) {
+      bytes.insert(bytes.end(), buffer, buffer + n);
+    }
+    if (std::ferror(file.get()) != 0) throw Error("cannot read the image " + path);
+    return Module(bytes.data(), bytes.size(), driver);
+  }
+
+  Module(Module&&) noexcept = default;
+  Module& operator=(Module&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Module() {
+    if (state_ != nullptr && !state_->released) Unload();
+  }
+
+  // Find a kernel by its name in the image (mangled, unless it is extern "C"). Thread-safe; the
+  // driver is asked once.
+  Kernel GetKernel(const std::string& name) const {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    RequireLoaded();
+    std::unique_ptr<KernelState>& kernel = state_->kernels[name];
+    if (kernel == nullptr) {
+      CUkernel handle = nullptr;
+      const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
+      if (code == CUDA_SUCCESS) {
+        kernel = std::make_unique<KernelState>(driver(), handle, name);
+      } else {
+        state_->kernels.erase(name);
+        if (code != CUDA_ERROR_NOT_FOUND) driver().Check(code, "finding kernel " + name);
+        throw Error(ErrorKind::kCall, code, driver().ErrorName(code), NotFound(name));
+      }
+    }
+    return Kernel(kernel.get());
+  }
+
+  bool HasKernel(const std::string& name) const {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    RequireLoaded();
+    CUkernel handle = nullptr;
+    const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
+    if (code != CUDA_ERROR_NOT_FOUND) driver().Check(code, "finding kernel " + name);
+    return code == CUDA_SUCCESS;
+  }
+
+  Kernel operator[](const std::string& name) const { return GetKernel(name); }
+
+  // Find a kernel and let its blocks have `bytes` of dynamic shared memory on every device; -1 is
+  // the most that each device gives once opted in. (Launch opts in by itself where it must.)
+  Kernel GetKernelWithMaxDynamicSharedMemory(const std::string& name, int64_t bytes = -1) const {
+    const Kernel kernel = GetKernel(name);
+    for (int i = 0; i < driver().device_count(); ++i) {
+      const CUresult code = kernel.state().AllowDynamicSharedMemory(i, bytes);
+      if (code == CUDA_ERROR_NO_BINARY_FOR_GPU) continue;  // a launch there will say so
+      driver().Check(code, "allowing " + name + " " + std::to_string(bytes) +
+                               " bytes of dynamic shared memory on device " + std::to_string(i));
+    }
+    return kernel;
+  }
+
+  // The names of all kernels, in the driver's order.
+  std::vector<std::string> KernelNames() const {
+    RequireLoaded();
+    unsigned count = 0;
+    driver().Check(driver().cuLibraryGetKernelCount(&count, state_->library),
+                   "counting the module's kernels");
+    std::vector<CUkernel> handles(count);
+    driver().Check(driver().cuLibraryEnumerateKernels(handles.data(), count, state_->library),
+                   "listing the module's kernels");
+    std::vector<std::string> names;
+    for (const CUkernel handle : handles) {
+      const char* name = nullptr;
+      driver().Check(driver().cuKernelGetName(&name, handle), "naming a kernel");
+      names.emplace_back(name);
+    }
+    return names;
+  }
+
+  // The address and size of a __device__ or __constant__ variable on a device.
+  GlobalVariable GetGlobal(const std::string& name, int ordinal) const {
+    RequireLoaded();
+    driver().Device(ordinal);
+    const DeviceGuard guard(driver(), ordinal);
+    driver().Check(guard.code(), "making the device current");
+    GlobalVariable variable{};
+    const CUresult code = driver().cuLibraryGetGlobal(&variable.address, &variable.size,
+                                                      state_->library, name.c_str());
+    if (code == CUDA_ERROR_NOT_FOUND) {
+      throw Error(ErrorKind::kCall, code, driver().ErrorName(code),
+                  "the module has no variable \"" + name +
+                      "\": give its name in the image (mangled, if it is in a namespace)");
+    }
+    driver().Check(code, "finding variable " + name);
+    return variable;
+  }
+
+  // Unload now. Kernels of it that are called later report that; kernels that still run on the
+  // GPU must have ended.
+  void Unload() noexcept {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    if (state_->library == nullptr) return;
+    for (auto& entry : state_->kernels) entry.second->MarkUnloaded();
+    driver().cuLibraryUnload(state_->library);
+    state_->library = nullptr;
+  }
+
+  // Never unload: for modules that live as long as the process.
+  void Release() noexcept { state_->released = true; }
+
+  bool IsLoaded() const noexcept { return state_->library != nullptr; }
+  CUlibrary handle() const noexcept { return state_->library; }
+  Driver& driver() const noexcept { return state_->driver; }
+
+ private:
+  struct State {
+    explicit State(Driver& driver) noexcept : driver(driver) {}
+
+    Driver& driver;
+    CUlibrary library = nullptr;
+    bool released = false;
+    std::mutex mutex;
+    std::unordered_map<std::string, std::unique_ptr<KernelState>> kernels;
+  };
+
+  void RequireLoaded() const {
+    if (state_->library == nullptr) throw Error("the module was unloaded: load it again");
+  }
+
+  std::string NotFound(const std::string& name) const {
+    std::string text = "the module has no kernel \"" + name + "\"; it has";
+    const std::vector<std::string> names = KernelNames();
+    for (const std::string& other : names) text.append(" ").append(other);
+    return names.empty() ? text + " none" : text;
+  }
+
+  std::unique_ptr<State> state_;
+};
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,21 @@
+// The version of the header, and the namespace that keeps two versions in one process apart.
+#pragma once
+
+#define CULAUNCH_VERSION_MAJOR 0
+#define CULAUNCH_VERSION_MINOR 1
+#define CULAUNCH_VERSION_PATCH 0
+
+// Hidden visibility: every library that includes culaunch has a copy of its own, and no symbol
+// of it can be bound to another library's.
+#if defined(_WIN32)
+#define CULAUNCH_HIDDEN
+#else
+#define CULAUNCH_HIDDEN __attribute__((visibility("hidden")))
+#endif
+
+#define CULAUNCH_NAMESPACE_BEGIN       \
+  namespace culaunch CULAUNCH_HIDDEN { \
+  inline namespace v0_1_0 {
+#define CULAUNCH_NAMESPACE_END \
+  }                            \
+  }
