@@ -48,7 +48,8 @@ def write_chart(report: Report, path: Path) -> list[Path]:
     for case, panel in zip(CASES, panels, strict=True):
         values = [found.get((name, case.key), 0) / scale for name in shown]
         drawn = panel.barh(shown, values, color=[_colour(name) for name in shown])
-        texts = [f"{value:.3g}" if value else "-" for value in values]
+        digits = 0 if report.host_only else 2
+        texts = [f"{value:.{digits}f}" if value else "-" for value in values]
         panel.bar_label(drawn, texts, padding=3, fontsize=8)
         panel.margins(x=0.2)
         panel.set_xlabel(f"{unit} per launch (median)")

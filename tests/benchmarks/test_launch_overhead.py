@@ -1,0 +1,118 @@
+"""A smoke run of the launch benchmark on the null driver, as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.needs("gcc")
+
+
+@pytest.fixture(scope="module")
+def run(
+    benchmarks: Path, build_cache: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], str]:
+    target = tmp_path_factory.mktemp("out") / "result.json"
+    script = benchmarks / "launch_overhead.py"
+    done = subprocess.run(
+        [sys.executable, script, "--host-only", "--quick", "--json", target],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(build_cache)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(target.read_text()), done.stdout
+
+
+def test_every_contender_is_measured_or_named(
+    run: tuple[dict[str, Any], str], overhead: Callable[[str], Any]
+) -> None:
+    result, text = run
+    ours, tvm, peers, exchange = map(overhead, ("ours", "tvm", "peers", "exchange"))
+    contenders = {ours.C_LOOP, ours.LAUNCHER, ours.STREAM_GIVEN, ours.SUBSCRIPT}
+    contenders |= {ours.DEVICE_ARRAYS, tvm.EMPTY, tvm.CUBIN_DRIVER, *exchange.PARTS}
+    contenders |= {peers.CORE_RAW, peers.CORE_BUFFER}
+    measured = {entry["contender"] for entry in result["results"]}
+    missing = {entry["contender"]: entry["reason"] for entry in result["missing"]}
+    assert measured | set(missing) == contenders
+    assert all(reason and reason in text for reason in missing.values())
+    assert ours.C_LOOP in measured
+
+
+def test_json_has_the_numbers(run: tuple[dict[str, Any], str]) -> None:
+    result, _ = run
+    assert (result["schema"], result["mode"], result["quick"]) == (1, "host-only", True)
+    cases = {case["case"]: case for case in result["cases"]}
+    for entry in result["results"]:
+        assert entry["case"] in cases
+        assert 0 <= entry["p10_ns"] <= entry["median_ns"]
+        assert entry["bursts"] == result["method"]["rounds"]
+
+
+def test_bars_are_printed_and_written(run: tuple[dict[str, Any], str]) -> None:
+    result, text = run
+    assert len(result["bars"]) == 4
+    for bar in result["bars"]:
+        assert bar["name"] in text
+        if bar["measured"] is None:
+            assert bar["met"] is None
+        else:
+            assert bar["met"] is (bar["measured"] <= bar["limit"])
+
+
+def test_machine_is_stated_and_no_host_named(run: tuple[dict[str, Any], str]) -> None:
+    result, text = run
+    machine = result["machine"]
+    assert machine["device"] == "null device (sm_90)"
+    assert machine["cpu"] in text
+    assert os.uname().nodename not in json.dumps(machine).split()
+
+
+@pytest.mark.needs("torch")
+def test_culaunch_is_measured_with_torch(
+    run: tuple[dict[str, Any], str], overhead: Callable[[str], Any]
+) -> None:
+    result, _ = run
+    ours = overhead("ours")
+    measured = {(entry["contender"], entry["case"]) for entry in result["results"]}
+    wanted = {(n, c.key) for n in (ours.LAUNCHER, ours.SUBSCRIPT) for c in overhead("cases").CASES}
+    assert wanted <= measured, result["missing"]
+    assert {"tensor", "int", "float", "exchange"} <= set(result["costs_ns"])
+
+
+@pytest.mark.needs("matplotlib")
+def test_chart_is_drawn(overhead: Callable[[str], Any], tmp_path: Path) -> None:
+    timing, report = overhead("timing"), overhead("report")
+    cases = overhead("cases").CASES
+    names = [overhead("ours").LAUNCHER, overhead("ours").C_LOOP, "a peer"]
+    trials = [timing.Trial(n, c.key, lambda count: 0, [100.0, 120.0]) for n in names for c in cases]
+    machine = {"cpu": "a processor", "device": "a device"}
+    drawn = report.Report(True, True, machine, timing.Plan(1, 1, 2), trials)
+    written = overhead("chart").write_chart(drawn, tmp_path / "chart")
+    assert [path.suffix for path in written] == [".png", ".svg"]
+    assert written[0].read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in written[1].read_bytes()
+
+
+@pytest.mark.needs("g++")
+def test_without_a_driver_it_says_what_to_do(benchmarks: Path, build_cache: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, benchmarks / "launch_overhead.py", "--burst", "1", "--rounds", "1"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(build_cache), "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == 1
+    assert "cannot start: RuntimeError: opening libcuda.so.1 failed" in done.stderr
+    assert "--host-only" in done.stderr

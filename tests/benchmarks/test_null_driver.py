@@ -1,0 +1,131 @@
+"""The null driver answers as a driver would, so far as those who launch ask it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.needs("gcc")
+
+NOT_SUPPORTED, NOT_FOUND, INVALID_VALUE = 801, 500, 1
+
+
+@pytest.fixture(scope="module")
+def null(overhead: Callable[[str], Any]) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(overhead("build").build_null_driver()))
+    library.null_launch_count.restype = ctypes.c_uint64
+    return library
+
+
+def resolve(null: ctypes.CDLL, name: str) -> int:
+    address, status = ctypes.c_void_p(), ctypes.c_int(-1)
+    code = null.cuGetProcAddress_v2(
+        name.encode(), ctypes.byref(address), 12080, ctypes.c_uint64(0), ctypes.byref(status)
+    )
+    assert (code, status.value) == (0, 0)
+    assert address.value
+    return address.value
+
+
+def kernel(null: ctypes.CDLL, name: str, sizes: list[int]) -> ctypes.c_void_p:
+    null.null_set_params(name.encode(), len(sizes), (ctypes.c_size_t * len(sizes))(*sizes))
+    library, found = ctypes.c_void_p(), ctypes.c_void_p()
+    assert (
+        null.cuLibraryLoadData(ctypes.byref(library), b"image", None, None, 0, None, None, 0) == 0
+    )
+    assert null.cuLibraryGetKernel(ctypes.byref(found), library, name.encode()) == 0
+    return found
+
+
+@pytest.mark.parametrize("name", ["cuInit", "cuMemAlloc", "cuMemAlloc_v2", "cuLaunchKernelEx"])
+def test_functions_are_found_by_plain_and_versioned_names(null: ctypes.CDLL, name: str) -> None:
+    exported = name if name != "cuMemAlloc" else "cuMemAlloc_v2"
+    assert resolve(null, name) == ctypes.cast(getattr(null, exported), ctypes.c_void_p).value
+
+
+@pytest.mark.parametrize("name", ["cuGraphCreate", "cuNoSuchFunction"])
+def test_everything_else_says_not_supported(null: ctypes.CDLL, name: str) -> None:
+    assert ctypes.CFUNCTYPE(ctypes.c_int)(resolve(null, name))() == NOT_SUPPORTED
+
+
+def test_declared_kernels_have_their_layout(null: ctypes.CDLL) -> None:
+    found = kernel(null, "layout", [8, 4, 8, 1, 2, 128])
+    layout = []
+    for index in range(6):
+        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+        code = null.cuKernelGetParamInfo(
+            found, ctypes.c_size_t(index), ctypes.byref(offset), ctypes.byref(size)
+        )
+        assert code == 0
+        layout.append((offset.value, size.value))
+    assert layout == [(0, 8), (8, 4), (16, 8), (24, 1), (26, 2), (32, 128)]
+    beyond = null.cuKernelGetParamInfo(found, ctypes.c_size_t(6), None, None)
+    assert beyond == INVALID_VALUE
+
+
+def test_undeclared_kernel_is_not_found(null: ctypes.CDLL) -> None:
+    found = ctypes.c_void_p()
+    assert null.cuLibraryGetKernel(ctypes.byref(found), None, b"undeclared") == NOT_FOUND
+
+
+def test_declaring_again_replaces_the_layout(null: ctypes.CDLL) -> None:
+    first, second = kernel(null, "again", [8]), kernel(null, "again", [4, 4])
+    assert first.value == second.value
+    size = ctypes.c_size_t()
+    assert null.cuKernelGetParamInfo(second, ctypes.c_size_t(1), None, ctypes.byref(size)) == 0
+    assert size.value == 4
+
+
+def test_declarations_beyond_the_limits_are_refused(null: ctypes.CDLL) -> None:
+    sizes = (ctypes.c_size_t * 1)(8)
+    assert null.null_set_params(b"x" * 256, 1, sizes) == -1
+    assert null.null_set_params(b"negative", -1, sizes) == -1
+
+
+def test_launches_are_counted(null: ctypes.CDLL) -> None:
+    found = kernel(null, "counted", [])
+    config = ctypes.create_string_buffer(256)
+    before = null.null_launch_count()
+    assert null.cuLaunchKernelEx(config, found, None, None) == 0
+    assert null.cuLaunchKernel(found, 1, 1, 1, 32, 1, 1, 0, None, None, None) == 0
+    assert null.null_launch_count() == before + 2
+    assert null.cuLaunchKernelEx(config, None, None, None) != 0
+    assert null.null_launch_count() == before + 2
+
+
+def test_memory_is_the_hosts(null: ctypes.CDLL) -> None:
+    pointer = ctypes.c_uint64()
+    assert null.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(16)) == 0
+    assert pointer.value % 256 == 0
+    size, back = ctypes.c_size_t(5), ctypes.create_string_buffer(5)
+    assert null.cuMemcpyHtoD_v2(pointer, b"hello", size) == 0
+    assert null.cuMemcpyDtoH_v2(back, pointer, size) == 0
+    assert back.raw == b"hello"
+    assert null.cuMemFree_v2(pointer) == 0
+
+
+def test_device_has_the_limits_of_an_sm_90(null: ctypes.CDLL) -> None:
+    value, found = ctypes.c_int(), {}
+    for name, attribute in {"major": 75, "minor": 76, "optin": 97, "threads": 1}.items():
+        assert null.cuDeviceGetAttribute(ctypes.byref(value), attribute, 0) == 0
+        found[name] = value.value
+    assert found == {"major": 9, "minor": 0, "optin": 232448, "threads": 1024}
+
+
+def test_device_types_name_cpu_and_cuda(null: ctypes.CDLL) -> None:
+    assert list((ctypes.c_int * 3).in_dll(null, "culaunch_device_types")) == [1, 2, -1]
+
+
+def test_a_context_is_current_once_it_is_set(null: ctypes.CDLL) -> None:
+    context, seen = ctypes.c_void_p(), ctypes.c_void_p()
+    assert null.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert null.cuCtxSetCurrent(context) == 0
+    assert null.cuCtxGetCurrent(ctypes.byref(seen)) == 0
+    assert seen.value == context.value
+    assert null.cuCtxSetCurrent(None) == 0
+    assert null.cuCtxGetDevice(ctypes.byref(ctypes.c_int())) != 0
