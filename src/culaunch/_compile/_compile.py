@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 from typing import TYPE_CHECKING, Literal
 
 from culaunch._compile._arch import resolve_arch
-from culaunch._compile._fatbin import combine
-from culaunch._compile._nvrtc import compile_nvrtc
-from culaunch._compile._options import make_options
-from culaunch._compile._source import read_source
+from culaunch._compile._backend import Backend, Job
+from culaunch._compile._cache import Cache, default_cache
+from culaunch._compile._diagnostics import warnings_error
+from culaunch._compile._headers import as_headers
+from culaunch._compile._includes import collect_includes, text_digest
+from culaunch._compile._key import cache_key
+from culaunch._compile._options import Options, make_options
+from culaunch._compile._source import Source, read_source
+from culaunch._errors import CompileError
 from culaunch._image import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+_FORCED = re.compile(r"(?:--pre-include|-include)(?:=|$)(.*)")
 
 
 def compile(  # noqa: A001
@@ -31,35 +40,232 @@ def compile(  # noqa: A001
     maxrregcount: int | None = None,
     extra_device_vectorization: bool = False,
     device_as_default_execution_space: bool = False,
+    relocatable: bool = False,
+    lto: bool = False,
     extra_options: Iterable[str] = (),
+    warnings_as_errors: bool = False,
+    pch: bool = False,
     backend: Literal["nvrtc", "nvcc"] = "nvrtc",
+    cache: bool | Cache = True,
     name: str | None = None,
 ) -> Image:
-    """Compile CUDA source to an image."""
+    """Compile CUDA source to an image.
+
+    Parameters
+    ----------
+    source : str or os.PathLike
+        Text when it contains a newline, ``;``, ``{`` or ``#``; otherwise a path, whose directory
+        is then searched for headers first.
+    arch : str or iterable of str, optional
+        ``"sm_90"``, ``"sm_90a"`` (a cubin), ``"compute_80"`` (PTX), ``"native"``, or several of
+        them, which give a fatbin that the driver picks from. By default the current GPU's.
+    names : iterable of str, optional
+        Name expressions such as ``"scale<float>"`` or ``"ns::k<4, half>"``: each is instantiated,
+        and ``Image.names`` maps it to its lowered name.
+    headers : Mapping[str, str] or Headers, optional
+        In-memory headers: text by the name that ``#include`` uses. They win over directories.
+    include_dirs : iterable of path, optional
+        Directories to search for headers. CUDA's own are found without being named.
+    std : str, optional
+        The dialect, such as ``"c++20"``. By default the compiler's own.
+    defines : Mapping[str, object] or iterable of str, optional
+        Macros: ``{"N": 4}``, or ``["DEBUG"]`` for macros that are 1.
+    fast_math, line_info, debug : bool, optional
+        ``--use_fast_math``, ``--generate-line-info``, ``--device-debug``.
+    maxrregcount : int, optional
+        The most registers that a thread may use.
+    extra_device_vectorization : bool, optional
+        Let the optimizer vectorise more.
+    device_as_default_execution_space : bool, optional
+        Functions without an annotation are ``__device__`` (NVRTC only).
+    relocatable : bool, optional
+        Make relocatable code, to be finished by :func:`culaunch.link`.
+    lto : bool, optional
+        Make LTO-IR (in a fatbin), to be finished by :func:`culaunch.link`.
+    extra_options : iterable of str, optional
+        Options passed to the compiler as they are.
+    warnings_as_errors : bool, optional
+        Raise when the compiler warns. What it said is in ``Image.log`` either way.
+    pch : bool, optional
+        Keep precompiled headers for the life of this process (NVRTC only).
+    backend : "nvrtc" or "nvcc", optional
+        The compiler.
+    cache : bool or Cache, optional
+        True for the user's cache, False for none.
+    name : str, optional
+        What messages and ``__FILE__`` call the source; by default ``kernel.cu`` or the file's name.
+
+    Returns
+    -------
+    Image
+
+    Raises
+    ------
+    CompileError
+        If the compiler refuses the source or an option, or a name names no kernel.
+    ValueError, TypeError
+        If an argument is not what it should be; an unknown architecture, for instance.
+    MissingDependencyError
+        If the compiler or the headers are not installed; the message has the pip command.
+    """
     unit = read_source(source, name)
     options = make_options(
         std=std,
         defines=defines,
+        maxrregcount=maxrregcount,
+        extra_options=extra_options,
         fast_math=fast_math,
         line_info=line_info,
         debug=debug,
-        maxrregcount=maxrregcount,
         extra_device_vectorization=extra_device_vectorization,
         device_as_default_execution_space=device_as_default_execution_space,
-        extra_options=extra_options,
+        relocatable=relocatable,
+        lto=lto,
     )
-    dirs = [os.fspath(directory) for directory in include_dirs]
-    flags = [*options.nvrtc_flags(), *(f"--include-path={directory}" for directory in dirs)]
-    parts = [
-        compile_nvrtc(
-            unit.text,
-            unit.name,
-            arch=one,
-            flags=flags,
-            names=tuple(names),
-            headers=headers,
+    compiler = _backend(backend)
+    archs = resolve_arch(arch)
+    job = _make_job(
+        unit, options, compiler, _checked_names(names), headers, _checked_dirs(include_dirs), pch
+    )
+    store = _checked_cache(cache)
+    image = _make_image(job, unit, options, compiler, archs, store)
+    error = warnings_error(image.log) if warnings_as_errors and image.log else None
+    if error is not None:
+        raise error
+    return image
+
+
+def _make_image(
+    job: Job,
+    unit: Source,
+    options: Options,
+    compiler: Backend,
+    archs: Sequence[str],
+    store: Cache | None,
+) -> Image:
+    """Take the image from the cache, or make and keep it."""
+    if store is None:
+        return _build(job, compiler, archs)
+
+    def key() -> str:
+        return cache_key(
+            job,
+            source_digest=text_digest(unit.text),
+            archs=archs,
+            backend=compiler.name,
+            identity=compiler.identity(),
+            paths=options.debug or options.line_info,
         )
-        for one in resolve_arch(arch)
-    ]
+
+    def make() -> Image:
+        if not compiler.confirm():
+            raise _OtherCompilerError
+        return _build(job, compiler, archs)
+
+    try:
+        return store.get_or_make(key(), make)
+    except _OtherCompilerError:
+        return store.get_or_make(key(), make)
+
+
+def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
+    compiler.check_archs(archs)
+    parts = [compiler.compile(job, arch) for arch in archs]
+    names = dict(parts[0].names)
+    for part in parts[1:]:
+        if part.names != names:
+            raise CompileError(
+                f"names are lowered differently for {parts[0].arch} and {part.arch}; "
+                "compile each architecture by itself"
+            )
+    if len(parts) == 1 and parts[0].kind != "ltoir":
+        data = parts[0].data
+    else:
+        from culaunch._compile._fatbin import combine
+
+        data = combine(parts, job.name)
+    signatures = {
+        name: types for part in reversed(parts) for name, types in part.signatures.items()
+    }
     log = "\n".join(dict.fromkeys(part.log for part in parts if part.log))
-    return Image(combine(parts, unit.name), names=parts[0].names, log=log)
+    return Image(data, names=names, signatures=signatures, log=log)
+
+
+def _make_job(
+    unit: Source,
+    options: Options,
+    compiler: Backend,
+    names: tuple[str, ...],
+    headers: Mapping[str, str] | None,
+    include_dirs: tuple[str, ...],
+    pch: bool,
+) -> Job:
+    text, includes = collect_includes(
+        unit.text,
+        as_headers(headers),
+        include_dirs,
+        compiler.toolkit,
+        os.path.join(unit.directory, unit.name) if unit.directory is not None else None,
+        [match[1] for option in options.extra_options if (match := _FORCED.fullmatch(option))],
+    )
+    return Job(
+        text,
+        unit.name,
+        compiler.flags(options),
+        names,
+        unit.directory,
+        includes.memory,
+        include_dirs,
+        includes.digest,
+        includes.toolkit,
+        includes.missing,
+        options.lto,
+        pch,
+    )
+
+
+def _checked_names(names: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(names, (str, bytes)):
+        raise TypeError(f"names must be a list of name expressions (got {names!r})")
+    checked = tuple(dict.fromkeys(names))
+    for name in checked:
+        if not isinstance(name, str):
+            raise TypeError(f"names must hold str (got {name!r})")
+        if not name.strip() or "\n" in name or "\0" in name:
+            raise ValueError(f"names has {name!r}, which is not a name expression")
+    return checked
+
+
+def _checked_dirs(dirs: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    if isinstance(dirs, (str, bytes, os.PathLike)):
+        raise TypeError(f"include_dirs must be a list of directories (got {dirs!r})")
+    checked = tuple(os.path.abspath(os.fspath(directory)) for directory in dirs)
+    for directory in checked:
+        if not os.path.isdir(directory):
+            raise NotADirectoryError(f"include_dirs has {directory!r}, which is not a directory")
+    return checked
+
+
+def _checked_cache(cache: bool | Cache) -> Cache | None:
+    if isinstance(cache, Cache):
+        return cache
+    if not isinstance(cache, bool):
+        raise TypeError(f"cache must be True, False or a culaunch.Cache (got {cache!r})")
+    return default_cache() if cache else None
+
+
+@functools.cache
+def _backend(name: str) -> Backend:
+    if name == "nvrtc":
+        from culaunch._compile._nvrtc import Nvrtc
+
+        return Nvrtc()
+    if name == "nvcc":
+        from culaunch._compile._nvcc import Nvcc
+
+        return Nvcc()
+    raise ValueError(f"backend must be 'nvrtc' or 'nvcc' (got {name!r})")
+
+
+class _OtherCompilerError(Exception):
+    """The compiler that was loaded is not the one that the key was made for."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._compile._arch import arch_number
-from culaunch._compile._nvrtc import PIP, Compiled
+from culaunch._compile._library import PIP
 from culaunch._errors import InternalError, MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from culaunch._compile._backend import Compiled
+
 
 def combine(parts: Sequence[Compiled], identifier: str) -> bytes:
-    """Give the bytes of one image: a lone cubin or PTX as it is, anything else as a fatbin."""
-    if len(parts) == 1 and parts[0].kind != "ltoir":
-        return parts[0].data
+    """Give the bytes of a fatbin that holds every part."""
     api = _nvfatbin()
     # Uncompressed: the driver loads it sooner, and every tool can read it.
     options = ["-64", "-compress=false"]

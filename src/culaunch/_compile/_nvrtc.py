@@ -3,81 +3,174 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+import os
 from typing import TYPE_CHECKING, Any
 
 from culaunch._compile._arch import check_supported
+from culaunch._compile._backend import Backend, Compiled, Job
 from culaunch._compile._diagnostics import compile_error
+from culaunch._compile._library import PIP, expected_library, library_identity
+from culaunch._compile._pch import pch_session, raise_heap
+from culaunch._compile._signatures import kernel_signatures, probe_names, probe_text
+from culaunch._compile._toolkit import Toolkit, find_nvrtc_headers
 from culaunch._errors import CompileError, InternalError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-PIP = "pip install 'culaunch[compile]'"
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """What a backend made for one architecture."""
-
-    arch: str
-    kind: str
-    """``"cubin"``, ``"ptx"`` or ``"ltoir"``."""
-    data: bytes
-    ptx: bytes = b""
-    names: Mapping[str, str] = field(default_factory=dict)
-    log: str = ""
+    from culaunch._compile._options import Options
 
 
-def compile_nvrtc(
-    text: str,
-    name: str,
-    *,
-    arch: str,
-    flags: Sequence[str],
-    names: Sequence[str] = (),
-    headers: Mapping[str, str] | None = None,
-    lto: bool = False,
-    notes: Sequence[str] = (),
-) -> Compiled:
-    """Compile for one architecture; the interpreter is free to run other threads meanwhile."""
-    api = nvrtc()
-    check_supported([arch], supported_archs(), f"NVRTC {version()}")
-    headers = headers or {}
-    program = _check(
-        api.nvrtcCreateProgram(
-            text.encode(),
-            name.encode(),
-            len(headers),
-            [content.encode() for content in headers.values()],
-            [path.encode() for path in headers],
+# A directory that is not there.
+_NOWHERE = "/culaunch/source"
+
+
+class Nvrtc(Backend):
+    """NVIDIA's runtime compiler, a library."""
+
+    name = "nvrtc"
+
+    def __init__(self) -> None:
+        self._identity: str | None = None
+        self.toolkit = Toolkit(self._find_headers)
+
+    def identity(self) -> str:
+        """Give what pins the library's build, without loading it where that can be done."""
+        if self._identity is None:
+            path = expected_library() or loaded_library()
+            self._identity = library_identity(path)
+        return self._identity
+
+    def confirm(self) -> bool:
+        """Load the library; give False when it is not the one that :meth:`identity` expected."""
+        actual = library_identity(loaded_library())
+        same, self._identity = actual == self.identity(), actual
+        return same
+
+    def flags(self, options: Options) -> list[str]:
+        """Spell the options."""
+        return options.nvrtc_flags()
+
+    def check_archs(self, archs: Sequence[str]) -> None:
+        """Raise for an architecture that the library does not know."""
+        check_supported(archs, supported_archs(), f"NVRTC {version()}")
+
+    def compile(self, job: Job, arch: str) -> Compiled:
+        """Compile for one architecture; other threads of the interpreter go on meanwhile."""
+        dirs = [*job.include_dirs, *(self.toolkit.dirs if job.uses_toolkit else ())]
+        flags = [
+            f"--gpu-architecture={arch}",
+            *job.flags,
+            *(f"--include-path={directory}" for directory in dirs),
+        ]
+        if job.pch:
+            # A precompiled header is good for one preamble: NVRTC compares the preamble's text
+            # and the times of files, but not the contents of in-memory headers.
+            with pch_session(nvrtc(), [arch, *flags, job.includes_digest]) as pch_flags:
+                return self._compile(job, arch, [*flags, *pch_flags], flags)
+        return self._compile(job, arch, flags, flags)
+
+    def _compile(
+        self, job: Job, arch: str, flags: Sequence[str], plain_flags: Sequence[str]
+    ) -> Compiled:
+        program = _Program(job, job.text, job.names)
+        try:
+            log = program.compile(flags, self._notes(job))
+            if job.pch:
+                raise_heap(nvrtc(), program.handle)
+            lowered = {name: program.lowered(name) for name in job.names}
+            if job.lto:
+                return Compiled(arch, "ltoir", program.get("LTOIR"), lowered, {}, log)
+            ptx = program.get("PTX").rstrip(b"\0")
+            signatures = kernel_signatures(ptx, functools.partial(self._probe, job, plain_flags))
+            if arch.startswith("compute_"):
+                return Compiled(arch, "ptx", ptx, lowered, signatures, log)
+            return Compiled(arch, "cubin", program.get("CUBIN"), lowered, signatures, log)
+        finally:
+            program.close()
+
+    def _probe(self, job: Job, flags: Sequence[str], kernels: Sequence[str]) -> dict[str, str]:
+        """Ask the front end alone for a mangled name that spells each kernel's type."""
+        names = probe_names(kernels)
+        program = _Program(job, job.text + probe_text(), tuple(names.values()))
+        try:
+            program.compile([*flags, "--fdevice-syntax-only"], ())
+            return {kernel: program.lowered(name) for kernel, name in names.items()}
+        except CompileError:
+            # A kernel that cannot be named from the outside: the PTX then has to do.
+            return {}
+        finally:
+            program.close()
+
+    def _notes(self, job: Job) -> Sequence[str]:
+        return self.toolkit.notes if job.missing else ()
+
+    def _find_headers(self) -> tuple[list[str], list[str]]:
+        return find_nvrtc_headers(version(), loaded_library(), _install_bundled, self._bundled_root)
+
+    def _bundled_root(self) -> str:
+        from culaunch._compile._cache import default_cache
+
+        identity = library_identity(loaded_library())
+        return default_cache().private_directory("headers", f"{version()}-{identity[:16]}")
+
+
+class _Program:
+    """An nvrtcProgram.
+
+    NVRTC looks for quoted includes in the directory that the program's name has, which is the
+    current one when it has none: so the name has one, and ``#line`` gives messages, ``__FILE__``
+    and line tables the name alone.
+    """
+
+    def __init__(self, job: Job, text: str, names: Sequence[str]) -> None:
+        self._api = nvrtc()
+        self._sources = {**job.memory, job.name: text}
+        quoted = job.name.replace("\\", "\\\\").replace('"', '\\"')
+        place = os.path.join(job.directory or _NOWHERE, os.path.basename(job.name))
+        self._names = names
+        self.handle = _check(
+            self._api.nvrtcCreateProgram(
+                f'#line 1 "{quoted}"\n{text}'.encode(),
+                os.fsencode(place),
+                len(job.memory),
+                [content.encode() for content in job.memory.values()],
+                [name.encode() for name in job.memory],
+            )
         )
-    )
-    options = [f"--gpu-architecture={arch}", *flags]
-    try:
-        for expression in names:
-            _check(api.nvrtcAddNameExpression(program, expression.encode()))
-        (status,) = api.nvrtcCompileProgram(
-            program, len(options), [option.encode() for option in options]
-        )
-        log = _get(api, "ProgramLog", program).rstrip(b"\0\n ").decode(errors="replace")
+
+    def compile(self, flags: Sequence[str], notes: Sequence[str]) -> str:
+        for name in self._names:
+            _check(self._api.nvrtcAddNameExpression(self.handle, name.encode()))
+        encoded = [flag.encode() for flag in flags]
+        (status,) = self._api.nvrtcCompileProgram(self.handle, len(encoded), encoded)
+        log = self.get("ProgramLog").rstrip(b"\0\n ").decode(errors="replace")
         if int(status) != 0:
             raise compile_error(
                 log or status.name,
                 compiler=f"NVRTC {version()}",
-                flags=options,
-                sources={**headers, name: text},
+                flags=flags,
+                sources=self._sources,
                 notes=notes,
             )
-        lowered = {expression: _lowered(api, program, expression) for expression in names}
-        if lto:
-            return Compiled(arch, "ltoir", _get(api, "LTOIR", program), names=lowered, log=log)
-        ptx = _get(api, "PTX", program).rstrip(b"\0")
-        if arch.startswith("compute_"):
-            return Compiled(arch, "ptx", ptx, ptx, lowered, log)
-        return Compiled(arch, "cubin", _get(api, "CUBIN", program), ptx, lowered, log)
-    finally:
-        api.nvrtcDestroyProgram(program)
+        return log
+
+    def lowered(self, name: str) -> str:
+        status, *rest = self._api.nvrtcGetLoweredName(self.handle, name.encode())
+        if int(status) != 0:
+            raise CompileError(f"names has {name!r}, for which NVRTC gives no lowered name")
+        lowered: bytes = rest[0]
+        return lowered.decode()
+
+    def get(self, what: str) -> bytes:
+        size = _check(getattr(self._api, f"nvrtcGet{what}Size")(self.handle))
+        buffer = bytes(size)
+        if size:
+            _check(getattr(self._api, f"nvrtcGet{what}")(self.handle, buffer))
+        return buffer
+
+    def close(self) -> None:
+        self._api.nvrtcDestroyProgram(self.handle)
 
 
 @functools.cache
@@ -97,6 +190,18 @@ def nvrtc() -> Any:
 
 
 @functools.cache
+def loaded_library() -> str:
+    """Give the path of the libnvrtc that is in use."""
+    nvrtc()
+    from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
+
+    path = load_nvidia_dynamic_lib("nvrtc").abs_path
+    if path is None:
+        raise InternalError("cuda-pathfinder does not say where it loaded NVRTC from")
+    return str(os.path.realpath(path))
+
+
+@functools.cache
 def version() -> str:
     """Give NVRTC's own version, ``"13.5"``."""
     major, minor = _check(nvrtc().nvrtcVersion())
@@ -109,20 +214,18 @@ def supported_archs() -> tuple[int, ...]:
     return tuple(_check(nvrtc().nvrtcGetSupportedArchs()))
 
 
-def _lowered(api: Any, program: Any, expression: str) -> str:
-    status, *rest = api.nvrtcGetLoweredName(program, expression.encode())
+def _install_bundled(directory: str) -> str | None:
+    """Unpack NVRTC's own headers; safe among processes, and quick when they are there."""
+    install = getattr(nvrtc(), "nvrtcInstallBundledHeaders", None)
+    if install is None:
+        return "cuda-bindings is older than 13.3"
+    try:
+        status, log = install(os.fsencode(directory), 1)  # NVRTC_INSTALL_HEADERS_SKIP_IF_EXISTS
+    except RuntimeError as error:
+        return f"NVRTC {version()} has none ({error})"
     if int(status) != 0:
-        raise CompileError(f"names has {expression!r}, for which NVRTC gives no lowered name")
-    name: bytes = rest[0]
-    return name.decode()
-
-
-def _get(api: Any, what: str, program: Any) -> bytes:
-    size = _check(getattr(api, f"nvrtcGet{what}Size")(program))
-    buffer = bytes(size)
-    if size:
-        _check(getattr(api, f"nvrtcGet{what}")(program, buffer))
-    return buffer
+        return str((log or status.name.encode()).decode())
+    return None
 
 
 def _check(result: Any) -> Any:
@@ -130,6 +233,4 @@ def _check(result: Any) -> Any:
     status, *values = result
     if int(status) != 0:
         raise InternalError(f"NVRTC failed with {status.name}")
-    if len(values) == 1:
-        return values[0]
-    return values
+    return values[0] if len(values) == 1 else values

@@ -59,8 +59,7 @@ class Options:
             flags.append("--device-as-default-execution-space")
         if self.lto:
             flags.append("--dlink-time-opt")
-        # The current directory is not part of what the caller wrote: NVRTC would search it first.
-        return [*flags, "--no-source-include", *self.extra_options]
+        return [*flags, *self.extra_options]
 
     def nvcc_flags(self) -> list[str]:
         """Spell the options for nvcc."""

@@ -1,0 +1,74 @@
+"""What a compiler is to ``compile``: the same job in, the same result out."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from culaunch._compile._options import Options
+    from culaunch._compile._toolkit import Toolkit
+
+
+@dataclass(frozen=True)
+class Job:
+    """One source with everything that it needs, for any number of architectures."""
+
+    text: str
+    name: str
+    flags: Sequence[str]
+    names: Sequence[str] = ()
+    directory: str | None = None
+    """Where a source that is a file lies."""
+    memory: Mapping[str, str] = field(default_factory=dict)
+    """In-memory headers, by name."""
+    include_dirs: Sequence[str] = ()
+    includes_digest: str = ""
+    uses_toolkit: bool = False
+    missing: Sequence[str] = ()
+    lto: bool = False
+    pch: bool = False
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a backend made for one architecture."""
+
+    arch: str
+    kind: str
+    """``"cubin"``, ``"ptx"`` or ``"ltoir"``."""
+    data: bytes
+    names: Mapping[str, str] = field(default_factory=dict)
+    signatures: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    log: str = ""
+
+
+class Backend(abc.ABC):
+    """A compiler."""
+
+    name: str
+    toolkit: Toolkit
+    """CUDA's own headers that belong to it."""
+
+    @abc.abstractmethod
+    def identity(self) -> str:
+        """Give what stands for this very build of the compiler in a cache key."""
+
+    @abc.abstractmethod
+    def confirm(self) -> bool:
+        """Give False when the compiler turns out to be another than :meth:`identity` said."""
+
+    @abc.abstractmethod
+    def flags(self, options: Options) -> list[str]:
+        """Spell the options as this compiler does."""
+
+    @abc.abstractmethod
+    def check_archs(self, archs: Sequence[str]) -> None:
+        """Raise for an architecture that it does not know, with the list of those that it does."""
+
+    @abc.abstractmethod
+    def compile(self, job: Job, arch: str) -> Compiled:
+        """Compile for one architecture."""

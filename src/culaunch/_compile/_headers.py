@@ -1,0 +1,144 @@
+"""``Headers``: device headers held in memory, by the name that ``#include`` uses."""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
+
+_SUFFIXES = (".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", ".tpp", ".def")
+
+
+class Headers(Mapping[str, str]):
+    """Headers in memory: a mapping from the name that ``#include`` uses to the text.
+
+    It never changes, so that it can be made once and used for many compiles. Two of them are
+    joined with ``|``, the right one winning.
+
+    Parameters
+    ----------
+    files : Mapping[str, str], optional
+        Text by name, such as ``{"my/math.h": "..."}``. Names are relative and use ``/``.
+    """
+
+    def __init__(self, files: Mapping[str, str] | None = None) -> None:
+        files = files or {}
+        self._files = {_checked_name(name): _checked_text(name, files[name]) for name in files}
+
+    @classmethod
+    def from_directory(cls, directory: str | os.PathLike[str]) -> Headers:
+        """Read every header below a directory once.
+
+        A header is a file with one of the usual suffixes (``.h``, ``.cuh``, ``.hpp``, ``.inl``
+        and the like) or with none, as the C++ standard headers are. Hidden files are left out.
+
+        Parameters
+        ----------
+        directory : str or os.PathLike
+            The directory that would be given to ``-I``.
+        """
+        root = os.fspath(directory)
+        if not os.path.isdir(root):
+            raise NotADirectoryError(f"headers: {root!r} is not a directory")
+        files = {}
+        for parent, children, leaves in os.walk(root):
+            children[:] = sorted(name for name in children if not name.startswith("."))
+            for leaf in sorted(leaves):
+                if _is_header(leaf):
+                    path = os.path.join(parent, leaf)
+                    with open(path, "rb") as file:
+                        name = os.path.relpath(path, root).replace(os.sep, "/")
+                        files[name] = _decoded(file.read(), path)
+        return cls(files)
+
+    @classmethod
+    def from_package(cls, package: str, *path: str) -> Headers:
+        """Read the headers that a Python package ships as package data, wherever it is installed.
+
+        Parameters
+        ----------
+        package : str
+            The package's import name.
+        *path : str
+            The directory in it that would be given to ``-I``, such as ``"include"``.
+        """
+        root = importlib.resources.files(package).joinpath(*path)
+        if not root.is_dir():
+            raise NotADirectoryError(f"headers: package {package!r} has no directory {path!r}")
+        return cls(dict(_walk(root, "")))
+
+    def __getitem__(self, name: str) -> str:
+        return self._files[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __or__(self, other: Mapping[str, str]) -> Headers:
+        return Headers({**self, **other})
+
+    def __repr__(self) -> str:
+        return f"<culaunch.Headers {len(self)} files>"
+
+
+def as_headers(headers: Mapping[str, str] | None) -> Headers:
+    """Check what the caller gave for ``headers=``."""
+    if headers is None:
+        return _NONE
+    if isinstance(headers, Headers):
+        return headers
+    if not isinstance(headers, Mapping):
+        raise TypeError(
+            f"headers must map names to text, or be culaunch.Headers (got {type(headers).__name__})"
+        )
+    return Headers(headers)
+
+
+def _walk(directory: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
+    for child in sorted(directory.iterdir(), key=lambda entry: entry.name):
+        if child.name.startswith(".") or child.name == "__pycache__":
+            continue
+        name = prefix + child.name
+        if child.is_dir():
+            yield from _walk(child, f"{name}/")
+        elif _is_header(child.name):
+            yield name, _decoded(child.read_bytes(), name)
+
+
+def _is_header(leaf: str) -> bool:
+    return not leaf.startswith(".") and (leaf.endswith(_SUFFIXES) or "." not in leaf)
+
+
+def _decoded(data: bytes, path: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"headers: {path!r} is not UTF-8 text ({error.reason})") from None
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"headers: a name must be a str (got {name!r})")
+    parts = name.split("/")
+    if not name or "\\" in name or "\0" in name or {"", ".", ".."} & set(parts):
+        raise ValueError(
+            f"headers: {name!r} must be the relative name that #include uses, such as 'my/math.h'"
+        )
+    return name
+
+
+def _checked_text(name: str, text: object) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"headers[{name!r}] must be its text, a str (got {type(text).__name__})")
+    if "\0" in text:
+        raise ValueError(f"headers[{name!r}] is not text: it has a null byte")
+    return text
+
+
+_NONE = Headers()

@@ -1,0 +1,206 @@
+"""CUDA's own headers that belong to one NVRTC: never a mismatched pair."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culaunch._compile._includes import scan, text_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_VERSION = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CUD(?:ART|A)_VERSION[ \t]+(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Everything that one of CUDA's headers can pull in."""
+
+    digest: str
+    top_names: frozenset[str]
+    """First components of all names that are included on the way."""
+
+
+class Toolkit:
+    """The directories with CUDA's own headers, found at first use.
+
+    Their files are read once a process: a toolkit is not edited while a program runs.
+
+    Parameters
+    ----------
+    find_dirs : callable
+        Gives the directories, in search order, and notes on those that were rejected.
+    """
+
+    def __init__(self, find_dirs: Callable[[], tuple[list[str], list[str]]]) -> None:
+        self._find_dirs = find_dirs
+        self._files: dict[str, tuple[str, str]] = {}
+        self._found: dict[str, str | None] = {}
+        self._closures: dict[str, Closure] = {}
+
+    @functools.cached_property
+    def _located(self) -> tuple[list[str], list[str]]:
+        return self._find_dirs()
+
+    @property
+    def dirs(self) -> Sequence[str]:
+        """The directories, in search order."""
+        return self._located[0]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Which directories were looked at and why they were rejected."""
+        return self._located[1]
+
+    def find(self, name: str) -> str | None:
+        """Give the path of a header, or None."""
+        if name not in self._found:
+            paths = (os.path.join(directory, name) for directory in self.dirs)
+            self._found[name] = next((path for path in paths if os.path.isfile(path)), None)
+        return self._found[name]
+
+    def read(self, path: str) -> tuple[str, str]:
+        """Give the text and the digest of a header."""
+        if path not in self._files:
+            with open(path, "rb") as file:
+                text = file.read().decode(errors="replace")
+            self._files[path] = text, text_digest(text)
+        return self._files[path]
+
+    def closure(self, path: str) -> Closure:
+        """Digest a header with everything that it can pull in."""
+        if path not in self._closures:
+            self._closures[path] = self._follow(path)
+        return self._closures[path]
+
+    def _follow(self, path: str) -> Closure:
+        seen, todo, tops = {path}, [path], {os.path.basename(path)}
+        digests = set()
+        while todo:
+            current = todo.pop()
+            text, digest = self.read(current)
+            digests.add(digest)
+            for spelled, computed, _ in scan(text):
+                if computed:
+                    # Within one version of CUDA's headers, the rest of the digest pins the choice.
+                    continue
+                tops.add(spelled[1:].partition("/")[0])
+                beside = os.path.normpath(os.path.join(os.path.dirname(current), spelled[1:]))
+                target: str | None = beside
+                if spelled[0] != '"' or not os.path.isfile(beside):
+                    target = self.find(spelled[1:])
+                if target is not None and target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+        digest = hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()
+        return Closure(digest, frozenset(tops))
+
+
+def find_nvrtc_headers(
+    version: str,
+    library: str,
+    install_bundled: Callable[[str], str | None],
+    bundled_root: Callable[[], str],
+) -> tuple[list[str], list[str]]:
+    """Find the headers that belong to an NVRTC.
+
+    The candidates are pip's packages and the toolkit as cuda-pathfinder finds them, then the
+    toolkit that the library lies in; each counts only if it is of the same version. What they
+    lack comes from the headers that NVRTC 13.3 and later carries itself.
+
+    Parameters
+    ----------
+    version : str
+        NVRTC's version, ``"13.5"``.
+    library : str
+        The path of libnvrtc.
+    install_bundled : callable
+        Unpacks NVRTC's bundled headers into a directory; gives None, or why it cannot.
+    bundled_root : callable
+        Gives that directory.
+    """
+    found: list[str] = []
+    notes: list[str] = []
+    for directory in _candidates(library):
+        theirs = header_version(directory)
+        if theirs == version:
+            found = _with_companions(directory)
+            break
+        what = f"is of CUDA {theirs}" if theirs else "has no cuda_runtime_api.h"
+        notes.append(f"headers in {directory!r} were not used: it {what}, NVRTC is {version}")
+    if not all(_has(found, name) for name in ("cuda_fp16.h", "crt/mma.h", "nv/target")):
+        root = bundled_root()
+        failure = install_bundled(root)
+        if failure is None:
+            found += [root, os.path.join(root, "cccl")]
+        else:
+            notes.append(f"NVRTC's bundled headers were not used: {failure}")
+    if not found:
+        notes.append(
+            f"no CUDA {version} headers were found: pip install "
+            f"'nvidia-cuda-runtime=={version}.*' nvidia-cuda-crt nvidia-cuda-cccl"
+        )
+    return found, notes
+
+
+def header_version(directory: str) -> str | None:
+    """Give the CUDA version of a header directory, ``"13.5"``, or None when it says none."""
+    for name in ("cuda_runtime_api.h", "cuda.h"):
+        try:
+            with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:
+                match = _VERSION.search(file.read())
+        except OSError:
+            continue
+        if match is not None:
+            return f"{int(match[1]) // 1000}.{int(match[1]) % 1000 // 10}"
+    return None
+
+
+def _candidates(library: str) -> list[str]:
+    candidates = []
+    located = _pathfinder("cudart")
+    if located is not None:
+        candidates.append(located)
+    lib = os.path.dirname(os.path.realpath(library))
+    candidates += [
+        os.path.normpath(os.path.join(lib, up, "include")) for up in ("..", "../..", "../../..")
+    ]
+    return [path for path in dict.fromkeys(candidates) if os.path.isdir(path)]
+
+
+def _with_companions(directory: str) -> list[str]:
+    """Add what pip or the toolkit keeps in directories of their own: CCCL, cuRAND."""
+    dirs = [directory]
+    nested = os.path.join(directory, "cccl")
+    if os.path.isdir(nested):
+        dirs.append(nested)
+    # Other companions count only when they come from the same installation: below the directory
+    # that holds this one, which for pip's CUDA 12 packages is `nvidia`.
+    home = os.path.dirname(directory)
+    if os.path.basename(os.path.dirname(home)) == "nvidia":
+        home = os.path.dirname(home)
+    for name in ("cccl", "curand"):
+        located = _pathfinder(name)
+        if located is not None and located.startswith(home + os.sep):
+            dirs.append(located)
+    return list(dict.fromkeys(dirs))
+
+
+def _has(dirs: Sequence[str], name: str) -> bool:
+    return any(os.path.isfile(os.path.join(directory, name)) for directory in dirs)
+
+
+def _pathfinder(name: str) -> str | None:
+    try:
+        from cuda.pathfinder import (  # type: ignore[import-untyped]
+            locate_nvidia_header_directory,
+        )
+    except ImportError:
+        return None
+    located = locate_nvidia_header_directory(name)
+    return None if located is None or located.abs_path is None else str(located.abs_path)
