@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import os
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overhead.build import build_null_driver, build_twin
@@ -58,6 +61,13 @@ class Bench:
     def synchronize(self) -> None:
         """Wait until every launch is done, and fail if one did."""
         _check(self.twin.twin_synchronize(), "synchronising the device")
+
+    @functools.cached_property
+    def scratch(self) -> Path:
+        """A folder for files that peers read, gone when the process ends."""
+        folder = tempfile.TemporaryDirectory(prefix="culaunch-benchmark-")
+        atexit.register(folder.cleanup)
+        return Path(folder.name)
 
     @functools.cached_property
     def buffers(self) -> list[int]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overhead.cases import BLOCK, CASES, ELEMENTS, GRID, Case
@@ -66,11 +64,9 @@ def cupy_raw(bench: Bench) -> Callable[[Case], Made]:
 
     if bench.stream:
         cupy.cuda.ExternalStream(bench.stream).use()
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(bench.image)
-        file.flush()
-        module = cupy.RawModule(path=file.name)
-        kernels = {case: module.get_function(case.mangled) for case in CASES}
+    path = bench.scratch / "kernels.cubin"
+    path.write_bytes(bench.image)
+    module = cupy.RawModule(path=str(path))
     arrays = [cupy.zeros(ELEMENTS, dtype=np.float32) for _ in range(20)]
 
     def make(case: Case) -> Made:
@@ -81,7 +77,7 @@ def cupy_raw(bench: Bench) -> Callable[[Case], Made]:
         listed = "".join(f"{name}, " for name in arguments)
         burst = python_burst(
             f"kernel(grid, block, ({listed}))",
-            kernel=kernels[case],
+            kernel=module.get_function(case.mangled),
             grid=(GRID,),
             block=(BLOCK,),
             **arguments,
@@ -92,7 +88,7 @@ def cupy_raw(bench: Bench) -> Callable[[Case], Made]:
 
 
 def triton_jit(bench: Bench) -> Callable[[Case], Made]:
-    kernels = _triton_kernels()
+    kernels = _triton_kernels(bench)
 
     def make(case: Case) -> Made:
         arguments = _torch_arguments(bench, case)
@@ -104,7 +100,7 @@ def triton_jit(bench: Bench) -> Callable[[Case], Made]:
 
 
 def triton_compiled(bench: Bench) -> Callable[[Case], Made]:
-    kernels = _triton_kernels()
+    kernels = _triton_kernels(bench)
 
     def make(case: Case) -> Made:
         arguments = _torch_arguments(bench, case)
@@ -117,7 +113,7 @@ def triton_compiled(bench: Bench) -> Callable[[Case], Made]:
 
 
 def triton_run(bench: Bench) -> Callable[[Case], Made]:
-    kernels = _triton_kernels()
+    kernels = _triton_kernels(bench)
 
     def make(case: Case) -> Made:
         arguments = _torch_arguments(bench, case)
@@ -159,7 +155,7 @@ def _torch_arguments(bench: Bench, case: Case) -> dict[str, Any]:
     return dict(zip(case.names, values, strict=True))
 
 
-def _triton_kernels() -> dict[str, Any]:
+def _triton_kernels(bench: Bench) -> dict[str, Any]:
     """Import a generated file with every kernel: Triton reads its functions' source files."""
     import triton  # noqa: F401 - a missing Triton is reported here
 
@@ -167,7 +163,7 @@ def _triton_kernels() -> dict[str, Any]:
     if name not in sys.modules:
         source = "import triton\nimport triton.language as tl\n\n\n"
         source += "\n\n".join(case.triton for case in CASES)
-        path = Path(tempfile.mkdtemp(prefix="culaunch-benchmark-"), f"{name}.py")
+        path = bench.scratch / f"{name}.py"
         path.write_text(source)
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
