@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Inspection:
     """What is in one file, or in one image.
 
@@ -33,7 +33,7 @@ class Inspection:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ImageInfo:
     """One image: a cubin, PTX or LTO-IR, on its own or as an entry of a fatbin.
 
@@ -74,7 +74,7 @@ class ImageInfo:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KernelInfo:
     """One kernel; a field is None where the image does not say.
 
@@ -128,7 +128,7 @@ class KernelInfo:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ParamInfo:
     """One parameter of a kernel.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from culaunch._errors import ImageError
+from culaunch._image.ptx_tokens import skip_blank
 
 if TYPE_CHECKING:
     import mmap
@@ -14,11 +14,6 @@ ELF_MAGIC = b"\x7fELF"
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 WRAPPER_MAGIC = b"\xb1\x43\x62\x46"
 EM_CUDA = 190
-
-# PTX begins with `.version`; comments and white space may come first. The comment patterns are
-# possessive in effect (each alternative starts with a different character), so they stay linear.
-_PTX_START = re.compile(rb"(?:[ \t\r\n\f\v]|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*\.version[ \t]")
-_PTX_LOOK = 1 << 16
 
 _OTHERS = (
     (b"!<arch>\n", "is an archive: extract its members first (`ar x`)"),
@@ -60,7 +55,8 @@ def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
             source=source,
             offset=0,
         )
-    if _PTX_START.match(data[:_PTX_LOOK]):
+    start = skip_blank(data, 0)
+    if data[start : start + 8] == b".version":
         return "ptx"
     for magic, what in _OTHERS:
         if head.startswith(magic):

@@ -7,26 +7,23 @@ import mmap
 import os
 import stat
 import tempfile
-from typing import TYPE_CHECKING
 
 from culaunch._errors import ImageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Below this a plain read is cheaper than a mapping.
 _MAP_FROM = 1 << 20
 
 
-@contextlib.contextmanager
-def open_bytes(path: str) -> Iterator[bytes | mmap.mmap]:
-    """Yield a file's bytes: mapped when it is large, so that only what is parsed is read."""
+def open_bytes(path: str) -> bytes | mmap.mmap:
+    """Return a file's bytes: mapped when it is large, so that only what is parsed is read.
+
+    The mapping is closed when nothing refers to it any more. Closing it earlier would fail:
+    the traceback of an error holds windows on it.
+    """
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size < _MAP_FROM:
-            yield file.read()
-        else:
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapping:
-                yield mapping
+            return file.read()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def check_path(source: object) -> str:

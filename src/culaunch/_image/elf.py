@@ -1,0 +1,104 @@
+"""ELF64 little-endian: the header, the sections, their names."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._image.reader import Reader
+
+SHT_SYMTAB = 2
+SHT_NOTE = 7
+SHT_NOBITS = 8
+SHT_SYMTAB_SHNDX = 18
+SHN_XINDEX = 0xFFFF
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+
+
+class Section(NamedTuple):
+    """One section header."""
+
+    index: int
+    name: int  # offset in the name table: most names are never needed
+    type: int
+    flags: int
+    offset: int
+    size: int
+    link: int
+    info: int
+
+
+class Elf:
+    """The parts of an ELF file that images use.
+
+    Section headers are unpacked while one iterates and not kept: a file may state millions.
+
+    Parameters
+    ----------
+    reader : Reader
+        The whole file. The first 20 bytes are known to be those of a 64-bit little-endian ELF.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        header = reader.unpack(_HEADER, 0, "the ELF header")
+        self.os_abi: int = reader.view[7]
+        self.abi_version: int = reader.view[8]
+        self.type, self.machine, self.version = header[1:4]
+        offset, self.flags = header[6], header[7]
+        entry, count, names = header[11:14]
+        self._headers = reader.window(0, 0, "nothing")
+        self._names = self._headers
+        if offset == 0:
+            return
+        if entry != _SECTION.size:
+            raise reader.error(f"is corrupt: section headers of {entry} bytes, not 64", 58)
+        first = _SECTION.unpack_from(
+            reader.window(offset, _SECTION.size, "the section table").view, 0
+        )
+        # More than 65279 sections: the numbers that do not fit are in the first header.
+        count = count or first[5]
+        names = first[6] if names == SHN_XINDEX else names
+        if count > (len(reader) - offset) // _SECTION.size:
+            raise reader.error(
+                f"is truncated or corrupt: {count} section headers at byte {offset:#x} "
+                f"do not fit in {len(reader):#x} bytes",
+                60,
+            )
+        self._headers = reader.window(offset, count * _SECTION.size, "the section table")
+        self._names = self.contents(self.section(names))
+
+    def sections(self) -> Iterator[Section]:
+        """Yield the section headers."""
+        for index, (name, kind, flags, _, offset, size, link, info, _, _) in enumerate(
+            _SECTION.iter_unpack(self._headers.view)
+        ):
+            yield Section(index, name, kind, flags, offset, size, link, info)
+
+    def section(self, index: int) -> Section:
+        """Return one section header."""
+        if not 0 <= index < len(self._headers) // _SECTION.size:
+            raise self.reader.error(f"is corrupt: there is no section {index}", 0)
+        name, kind, flags, _, offset, size, link, info, _, _ = _SECTION.unpack_from(
+            self._headers.view, index * _SECTION.size
+        )
+        return Section(index, name, kind, flags, offset, size, link, info)
+
+    def contents(self, section: Section) -> Reader:
+        """Return a section's bytes: empty for one that takes no room in the file."""
+        if section.type == SHT_NOBITS:
+            return self.reader.window(0, 0, "nothing")
+        return self.reader.window(section.offset, section.size, f"section {section.index}")
+
+    def name(self, section: Section) -> str:
+        """Return a section's name."""
+        return self._names.name(section.name, f"the name of section {section.index}")
+
+    def is_named(self, section: Section, prefix: bytes) -> bool:
+        """Tell whether a section's name starts with some text, without reading all of it."""
+        return self._names.view[section.name : section.name + len(prefix)] == prefix

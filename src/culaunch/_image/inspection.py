@@ -1,0 +1,202 @@
+"""Inspect a file or an image: every image in it, with its kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from culaunch._image import fatbin
+from culaunch._image.cubin import Cubin
+from culaunch._image.elf import SHT_NOBITS, Elf
+from culaunch._image.image import Image
+from culaunch._image.info import ImageInfo, Inspection, KernelInfo
+from culaunch._image.ptx import Ptx
+from culaunch._image.reader import Reader
+from culaunch._image.session import Session
+from culaunch._image.sniff import file_format
+from culaunch._image.source import check_path, describe, open_bytes
+
+if TYPE_CHECKING:
+    import mmap
+    import os
+    from collections.abc import Iterator
+
+_FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
+
+
+def inspect(
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | Image,
+) -> Inspection:
+    """Tell what is in an image or a file; needs no GPU and no toolkit.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, bytes, bytearray, memoryview or Image
+        A cubin, a fatbin or PTX, or an ELF object or shared library that holds fatbins.
+
+    Returns
+    -------
+    Inspection
+        Every image with its kernels, in file order.
+
+    Raises
+    ------
+    ImageError
+        If it is no such file, or is truncated or corrupt: what is wrong, and where.
+    MissingDependencyError
+        If it is compressed with zstd and no decompressor is installed.
+    OSError
+        If the file is not there or cannot be read.
+    """
+    if isinstance(source, Image):
+        return _inspect(source.data, source.path)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return _inspect(bytes(source), None)
+    path = check_path(source)
+    return _inspect(open_bytes(path), path)
+
+
+def embedded_ptx(image: Image | bytes) -> tuple[str, ...]:
+    """Return the PTX texts of a PTX image or a fatbin, decompressed; none for a cubin.
+
+    Parameters
+    ----------
+    image : Image or bytes
+
+    Returns
+    -------
+    tuple of str
+        In file order.
+    """
+    image = Image.open(image)
+    if image.format == "cubin":
+        return ()
+    if image.format == "ptx":
+        return (_text(image.data),)
+    source = describe(image.data, image.path)
+    session = Session(len(image.data))
+    return tuple(
+        _text(bytes(entry.open(session).view))
+        for entry in fatbin.entries(Reader(memoryview(image.data), source))
+        if entry.kind == fatbin.PTX
+    )
+
+
+def ptx_param_types(ptx: str | bytes, kernel: str) -> tuple[str | None, ...] | None:
+    """Return what PTX says of a kernel's parameter types.
+
+    Parameters
+    ----------
+    ptx : str or bytes
+        A PTX text.
+    kernel : str
+        The kernel's name in it.
+
+    Returns
+    -------
+    tuple of (str or None), or None
+        One for each parameter, None where PTX does not tell; None if there is no such kernel.
+    """
+    text = ptx.encode() if isinstance(ptx, str) else bytes(ptx)
+    params = Ptx(text, Reader(memoryview(text), describe(text, None))).params(kernel)
+    return None if params is None else tuple(param.type for param in params)
+
+
+def image_arch(image: Image) -> tuple[str, ...]:
+    """Return the architectures of an image: what :attr:`Image.arch` shows."""
+    reader = Reader(memoryview(image.data), describe(image.data, image.path))
+    if image.format == "cubin":
+        return (Cubin(reader).arch(),)
+    if image.format == "ptx":
+        return (Ptx(image.data, reader).arch(),)
+    return tuple(dict.fromkeys(entry.arch for entry in fatbin.entries(reader)))
+
+
+def image_kernels(image: Image) -> tuple[KernelInfo, ...]:
+    """Return the kernels of an image: what :attr:`Image.kernels` shows."""
+    images = _inspect(image.data, image.path).images
+    found: dict[str, KernelInfo] = {}
+    for part in sorted(images, key=lambda part: part.format != "cubin"):
+        for kernel in part.kernels:
+            found.setdefault(kernel.name, kernel)
+    return tuple(found.values())
+
+
+def _inspect(data: bytes | mmap.mmap, path: str | None) -> Inspection:
+    source = describe(data, path)
+    form = file_format(data, source)
+    reader = Reader(memoryview(data), source)
+    session = Session(len(data))
+    images: tuple[ImageInfo, ...]
+    if form == "cubin":
+        images = (_cubin(reader, session),)
+    elif form == "ptx":
+        images = (_ptx(data, reader, session),)
+    elif form == "fatbin":
+        images = tuple(_entries(reader, session))
+    else:
+        images = tuple(_host(reader, session))
+    return Inspection(path, form, images)
+
+
+def _cubin(reader: Reader, session: Session) -> ImageInfo:
+    cubin = Cubin(reader)
+    return ImageInfo(
+        format="cubin",
+        arch=cubin.arch(),
+        size=len(reader),
+        compressed=False,
+        relocatable=cubin.relocatable,
+        toolkit=cubin.toolkit(),
+        kernels=cubin.kernels(session),
+    )
+
+
+def _ptx(text: bytes | mmap.mmap, reader: Reader, session: Session) -> ImageInfo:
+    ptx = Ptx(text, reader)
+    return ImageInfo(
+        format="ptx",
+        arch=ptx.arch(),
+        size=len(reader),
+        compressed=False,
+        relocatable=False,
+        toolkit=ptx.toolkit(),
+        kernels=ptx.kernels(session),
+    )
+
+
+def _entries(reader: Reader, session: Session) -> Iterator[ImageInfo]:
+    for entry in fatbin.entries(reader):
+        if entry.kind == fatbin.CUBIN:
+            info = _cubin(entry.open(session), session)
+            # The suffix f, and only that one, is not always in the cubin.
+            arch = entry.arch if entry.suffix else info.arch
+        elif entry.kind == fatbin.PTX:
+            opened = entry.open(session)
+            info = _ptx(bytes(opened.view), opened, session)
+            arch = info.arch
+        else:
+            info = ImageInfo(entry.format, entry.arch, 0, False, False, None, ())
+            arch = info.arch
+        yield dataclasses.replace(
+            info, arch=arch, size=len(entry.stored), compressed=entry.compressed
+        )
+
+
+def _host(reader: Reader, session: Session) -> Iterator[ImageInfo]:
+    """Yield the images in a host object or library."""
+    elf = Elf(reader)
+    found = False
+    for section in elf.sections():
+        if section.type != SHT_NOBITS and elf.name(section) in _FATBIN_SECTIONS:
+            found = True
+            yield from _entries(elf.contents(section), session)
+    if not found:
+        raise reader.error(
+            "is a host object or library without CUDA code: it has no section "
+            + " or ".join(_FATBIN_SECTIONS)
+        )
+
+
+def _text(data: bytes) -> str:
+    return data.rstrip(b"\0").decode("utf-8", "replace")

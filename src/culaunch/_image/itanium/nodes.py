@@ -1,0 +1,304 @@
+"""What a mangled name says, as a tree that prints itself.
+
+A C++ declarator goes around its name: ``void (*name)(int)``. So each node prints what goes on
+the left, and then what goes on the right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_MAX_DEPTH = 96
+_MAX_STEPS = 1 << 17
+_MAX_TEXT = 1 << 16
+
+
+class UnsupportedNameError(Exception):
+    """A name that this part of the grammar does not cover, or that is not a mangled name."""
+
+
+class Printer:
+    """Collects text, up to a limit: shared parts make the text of a short name exponential.
+
+    Parameters
+    ----------
+    west : bool
+        ``const float*`` instead of ``float const*``.
+    """
+
+    def __init__(self, west: bool = False) -> None:
+        self.west = west
+        self.pack_index: int | None = None
+        self._parts: list[str] = []
+        self._size = 0
+        self._steps = 0
+
+    def add(self, text: str) -> None:
+        """Append text."""
+        self._parts.append(text)
+        self._size += len(text)
+        self._steps += 1
+        if self._size > _MAX_TEXT or self._steps > _MAX_STEPS:
+            raise UnsupportedNameError("too long")
+
+    @contextlib.contextmanager
+    def expanding(self, index: int | None) -> Iterator[int]:
+        """Print one element of the packs (None: all), and give the index that was set before."""
+        outer = self.pack_index
+        self.pack_index = index
+        yield outer or 0
+        self.pack_index = outer
+
+    def ends_with(self, text: str | tuple[str, ...]) -> bool:
+        """Tell what the text so far ends with."""
+        return next((part for part in reversed(self._parts) if part), "").endswith(text)
+
+    def add_list(self, nodes: Sequence[Node]) -> None:
+        """Append nodes with commas between; a pack without elements leaves no comma."""
+        first = True
+        for node in nodes:
+            if not node.is_empty(self):
+                if not first:
+                    self.add(", ")
+                node.print(self)
+                first = False
+
+    def text(self) -> str:
+        """Return all of it."""
+        return "".join(self._parts)
+
+
+class Node:
+    """A part of a name. As it is: a fixed text."""
+
+    # What a pointer to this goes around: "", "array" or "function".
+    shape = ""
+    # Whether its right side is not empty: then nothing separates it from a function's name.
+    goes_around = False
+    # Whether it needs no parentheses as an operand.
+    is_operand = False
+
+    def __init__(self, text: str = "", *parts: Node | None) -> None:
+        self.value = text
+        self.depth = 1 + max((part.depth for part in parts if part), default=0)
+        # How many elements the packs have that an expansion around this would go through.
+        self.pack_size = max((part.pack_size for part in parts if part), default=-1)
+        if self.depth > _MAX_DEPTH:
+            raise UnsupportedNameError("too deep")
+
+    def print(self, out: Printer) -> None:
+        """Print both sides."""
+        out.add("")
+        self.left(out)
+        self.right(out)
+
+    def left(self, out: Printer) -> None:
+        """Print what goes before a declarator."""
+        out.add(self.value)
+
+    def right(self, out: Printer) -> None:
+        """Print what goes after it."""
+
+    def is_empty(self, out: Printer) -> bool:
+        """Tell whether it prints nothing: a pack without elements."""
+        return False
+
+
+class Joined(Node):
+    """Parts one after the other."""
+
+    def __init__(self, *parts: Node | str) -> None:
+        self._parts = [Node(part) if isinstance(part, str) else part for part in parts]
+        super().__init__("", *self._parts)
+
+    def left(self, out: Printer) -> None:
+        for part in self._parts:
+            part.print(out)
+
+
+class Commas(Node):
+    """A list: ``a, b`` between two texts."""
+
+    def __init__(self, before: str, items: Sequence[Node], after: str) -> None:
+        super().__init__("", *items)
+        self._before, self._items, self._after = before, items, after
+
+    def left(self, out: Printer) -> None:
+        out.add(self._before)
+        out.add_list(self._items)
+        # `> >`, as c++filt has it: the two tokens could be read as a shift.
+        if self._after == ">" and out.ends_with(">"):
+            out.add(" ")
+        out.add(self._after)
+
+
+class Pack(Node):
+    """The arguments for a template parameter pack."""
+
+    def __init__(self, items: Sequence[Node]) -> None:
+        super().__init__("", *items)
+        self.items = items
+
+    def left(self, out: Printer) -> None:
+        out.add_list(self.items)
+
+    def is_empty(self, out: Printer) -> bool:
+        return all(item.is_empty(out) for item in self.items)
+
+
+class PackParam(Node):
+    """A template parameter pack by its name: in an expansion, one element of it."""
+
+    def __init__(self, pack: Pack) -> None:
+        super().__init__("", pack)
+        self._pack = pack
+        self.pack_size = len(pack.items)
+
+    def left(self, out: Printer) -> None:
+        if out.pack_index is None:
+            self._pack.left(out)
+        elif out.pack_index < len(self._pack.items):
+            with out.expanding(None) as index:
+                self._pack.items[index].left(out)
+
+    def right(self, out: Printer) -> None:
+        if out.pack_index is not None and out.pack_index < len(self._pack.items):
+            with out.expanding(None) as index:
+                self._pack.items[index].right(out)
+
+    def is_empty(self, out: Printer) -> bool:
+        return out.pack_index is None and self._pack.is_empty(out)
+
+
+class Expansion(Node):
+    """A pattern, once for each element of the packs in it."""
+
+    def __init__(self, pattern: Node) -> None:
+        super().__init__("", pattern)
+        self.pattern, self.count = pattern, pattern.pack_size
+        self.pack_size = -1
+
+    def left(self, out: Printer) -> None:
+        if self.count < 0:
+            out.add("(")
+            self.pattern.print(out)
+            out.add(")...")
+        for index in range(self.count):
+            if index:
+                out.add(", ")
+            with out.expanding(index):
+                self.pattern.print(out)
+
+    def is_empty(self, out: Printer) -> bool:
+        return self.count == 0
+
+
+class Qualified(Node):
+    """A type with const, volatile or restrict."""
+
+    def __init__(self, inner: Node, words: str, vendor: bool = False) -> None:
+        super().__init__(words, inner)
+        self.inner = inner
+        self.shape = inner.shape
+        self.goes_around = inner.goes_around
+        self._east = vendor or isinstance(inner, (Pointer, Function, Array))
+
+    def left(self, out: Printer) -> None:
+        if out.west and not self._east:
+            out.add(f"{self.value} ")
+            self.inner.left(out)
+        else:
+            self.inner.left(out)
+            out.add(f" {self.value}")
+
+    def right(self, out: Printer) -> None:
+        self.inner.right(out)
+
+
+class Pointer(Node):
+    """A pointer, a reference, or (with the class as prefix) a pointer to a member."""
+
+    def __init__(self, inner: Node, symbol: str, owner: Node | None = None) -> None:
+        if symbol in ("&", "&&") and isinstance(inner, Pointer) and inner.value in ("&", "&&"):
+            # References to references collapse: && only if both are.
+            symbol = "&&" if symbol == inner.value == "&&" else "&"
+            inner = inner.inner
+        super().__init__(symbol, inner, owner)
+        self.inner, self._owner = inner, owner
+        self.goes_around = bool(inner.shape) or inner.goes_around
+
+    def left(self, out: Printer) -> None:
+        self.inner.left(out)
+        if self.inner.shape == "array":
+            out.add(" (")
+        elif self.inner.shape:
+            out.add("(" if out.ends_with((" ", "(", "*", "&")) else " (")
+        elif self._owner:
+            out.add(" ")
+        if self._owner:
+            self._owner.print(out)
+            out.add("::")
+        out.add(self.value)
+
+    def right(self, out: Printer) -> None:
+        if self.inner.shape:
+            out.add(")")
+        self.inner.right(out)
+
+
+class Array(Node):
+    """An array."""
+
+    shape = "array"
+
+    def __init__(self, element: Node, size: Node) -> None:
+        super().__init__("", element, size)
+        self._element, self._size = element, size
+
+    def left(self, out: Printer) -> None:
+        self._element.left(out)
+
+    def right(self, out: Printer) -> None:
+        out.add("[" if out.ends_with("]") else " [")
+        self._size.print(out)
+        out.add("]")
+        self._element.right(out)
+
+
+class Function(Node):
+    """A function: a type, or with a name a whole declaration."""
+
+    shape = "function"
+    is_member = False
+
+    def __init__(
+        self,
+        result: Node | None,
+        params: Sequence[Node],
+        qualifiers: str = "",
+        name: Node | None = None,
+    ) -> None:
+        super().__init__("", result, *params, name)
+        self.params = params
+        self.name = name
+        self._result, self._qualifiers = result, qualifiers
+
+    def left(self, out: Printer) -> None:
+        if self._result:
+            self._result.left(out)
+            if not self._result.goes_around:
+                out.add(" ")
+        if self.name:
+            self.name.print(out)
+
+    def right(self, out: Printer) -> None:
+        out.add("(")
+        out.add_list(self.params)
+        out.add(")")
+        if self._result:
+            self._result.right(out)
+        out.add(self._qualifiers)

@@ -1,0 +1,80 @@
+"""C++ spellings of mangled names."""
+
+from __future__ import annotations
+
+from culaunch._image.itanium.nodes import Expansion, Function, Printer, UnsupportedNameError
+from culaunch._image.itanium.parser import Parser
+
+# Names of template-heavy kernels reach some ten thousand characters.
+_LONGEST = 1 << 15
+
+
+def demangle(mangled: str) -> str:
+    """Return the C++ spelling of a mangled function name, as ``c++filt`` prints it.
+
+    Parameters
+    ----------
+    mangled : str
+        Any name.
+
+    Returns
+    -------
+    str
+        The name itself when it is not mangled, or when it uses parts of C++ that kernels' names
+        do not: then no spelling is better than a wrong one.
+
+    Examples
+    --------
+    >>> demangle("_Z5scaleIfEvPT_PKS0_i")
+    'void scale<float>(float*, float const*, int)'
+    >>> demangle("scale")
+    'scale'
+    """
+    return spell(mangled)[0]
+
+
+def mangled_param_types(mangled: str) -> tuple[str, ...] | None:
+    """Return the parameter types that a mangled function name spells.
+
+    Parameters
+    ----------
+    mangled : str
+        Any name.
+
+    Returns
+    -------
+    tuple of str, or None
+        In the C spelling that signatures use, ``"const float*"``; None when it is not the
+        mangled name of a function.
+    """
+    return spell(mangled)[1]
+
+
+def spell(mangled: str) -> tuple[str, tuple[str, ...] | None]:
+    """Return both: the demangled name, and the parameter types (None where unknown)."""
+    if not mangled.startswith("_Z") or len(mangled) > _LONGEST:
+        return mangled, None
+    try:
+        found = Parser(mangled).whole()
+        out = Printer()
+        found.print(out)
+        types = _param_types(found) if isinstance(found, Function) else None
+        return out.text(), types
+    except UnsupportedNameError:
+        return mangled, None
+
+
+def _param_types(function: Function) -> tuple[str, ...]:
+    found = []
+    for param in function.params:
+        if isinstance(param, Expansion) and param.count >= 0:
+            indices: list[int | None] = list(range(param.count))
+            pattern = param.pattern
+        else:
+            indices, pattern = [None], param
+        for index in indices:
+            out = Printer(west=True)
+            out.pack_index = index
+            pattern.print(out)
+            found.append(out.text())
+    return tuple(found)

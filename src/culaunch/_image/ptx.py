@@ -1,0 +1,113 @@
+"""PTX: the header, and the entries with their parameters and limits.
+
+Only what an inspection shows is read: the text is searched for ``.entry``, and each entry is
+taken apart up to its body. Bodies, which are nearly all of a file, are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._image.info import KernelInfo, ParamInfo
+from culaunch._image.ptx_params import parameter_block
+from culaunch._image.ptx_tokens import Tokens, entry_offsets
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Iterator
+
+    from culaunch._image.reader import Reader
+    from culaunch._image.session import Session
+
+_HEADER_SIZE = 1 << 16
+_HEADER_TOKENS = 8
+_TARGET = re.compile(r"sm_(\d{1,4}[af]?)", re.ASCII)
+_RELEASE = re.compile(rb"^//[^\n]*\brelease (\d{1,3}\.\d{1,3}),", re.MULTILINE)
+_DIMS = {
+    ".maxntid": "max_threads",
+    ".reqntid": "required_threads",
+    ".reqnctapercluster": "cluster",
+}
+
+
+class Ptx:
+    """One PTX text.
+
+    Parameters
+    ----------
+    text : bytes or mmap
+        The text; trailing zeros are allowed.
+    reader : Reader
+        The same bytes, for messages.
+    """
+
+    def __init__(self, text: bytes | mmap.mmap, reader: Reader) -> None:
+        self._text = text
+        self._reader = reader
+
+    def arch(self) -> str:
+        """Return the virtual architecture: ``"compute_90a"``."""
+        tokens = Tokens(self._text, 0, self._reader)
+        for _ in range(_HEADER_TOKENS):
+            if tokens.accept(".target") and (found := _TARGET.fullmatch(tokens.next())):
+                return f"compute_{found[1]}"
+            tokens.next()
+        raise tokens.error("is PTX without a `.target sm_NN` after its `.version`")
+
+    def toolkit(self) -> str | None:
+        """Return the toolkit, which compilers write into a comment at the top."""
+        found = _RELEASE.search(self._text[:_HEADER_SIZE])
+        return found[1].decode() if found else None
+
+    def kernels(self, session: Session) -> tuple[KernelInfo, ...]:
+        """Parse every entry that is defined here, in the order of the text."""
+        toolkit = self.toolkit()
+        seen: set[str] = set()
+        kernels = []
+        for tokens, name in self._entries():
+            if name in seen:
+                raise tokens.error(f"is corrupt: kernel {name!r} is there twice")
+            found = self._kernel(tokens, name, session, toolkit)
+            if found is not None:
+                seen.add(name)
+                kernels.append(found)
+        return tuple(kernels)
+
+    def params(self, kernel: str) -> tuple[ParamInfo, ...] | None:
+        """Return one kernel's parameters, or None if it is not here."""
+        for tokens, name in self._entries():
+            if name == kernel:
+                return parameter_block(tokens)
+        return None
+
+    def _entries(self) -> Iterator[tuple[Tokens, str]]:
+        for offset in entry_offsets(self._text):
+            tokens = Tokens(self._text, offset, self._reader)
+            tokens.next()
+            yield tokens, tokens.identifier("a kernel's name")
+
+    def _kernel(
+        self, tokens: Tokens, name: str, session: Session, toolkit: str | None
+    ) -> KernelInfo | None:
+        session.add_kernel(name, self._reader)
+        demangled, types = session.spell(name)
+        params = parameter_block(tokens, types)
+        session.add_params(len(params), self._reader)
+        dims: dict[str, tuple[int, int, int]] = {}
+        rank: int | None = None
+        while (word := tokens.next()) != "{":
+            if word == ";":
+                return None  # a declaration: the kernel is defined elsewhere
+            if word in _DIMS:
+                dims[_DIMS[word]] = tokens.dims(word)
+            elif word == ".maxclusterrank":
+                rank = tokens.number(word)
+        return KernelInfo(
+            name=name,
+            demangled=demangled,
+            params=params,
+            max_cluster_rank=rank,
+            toolkit=toolkit,
+            **dims,
+        )

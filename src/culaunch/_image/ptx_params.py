@@ -1,0 +1,129 @@
+"""Parameters of a PTX entry.
+
+What PTX says of a type is less than C says, and a claim that is not certain would make a launch
+refuse a good argument:
+
+=====================================  ===========================================================
+PTX                                    type
+=====================================  ===========================================================
+``.u64 .ptr``, ``.b64 .ptr``           ``void*``
+``.f32``, ``.f64``                     ``float``, ``double``
+``.f16``, ``.bf16``, ``.f16x2``, ...   ``__half``, ``__nv_bfloat16``, ``__half2``, ...
+``.s8`` to ``.s64``                    ``signed char``, ``short``, ``int``, ``long long``
+``.u64`` without ``.ptr``              unknown: a pointer or any 64-bit integer
+``.u8`` to ``.u32``                    unknown: compilers write them for both signs, and for enums
+``.b8`` to ``.b64``                    unknown: any bits
+arrays and vectors                     unknown: a struct
+=====================================  ===========================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._image.info import ParamInfo
+from culaunch._image.kernel_params import agrees
+
+if TYPE_CHECKING:
+    from culaunch._image.ptx_tokens import Tokens
+
+_SIZES = {
+    ".f16": 2,
+    ".f16x2": 4,
+    ".bf16": 2,
+    ".bf16x2": 4,
+    ".f32": 4,
+    ".f64": 8,
+    ".texref": 8,
+    ".surfref": 8,
+    ".samplerref": 8,
+    ".pred": 1,
+    **{f".{kind}{bits}": bits // 8 for kind in "bsu" for bits in (8, 16, 32, 64)},
+    ".b128": 16,
+}
+_TYPES = {
+    ".f16": "__half",
+    ".f16x2": "__half2",
+    ".bf16": "__nv_bfloat16",
+    ".bf16x2": "__nv_bfloat162",
+    ".f32": "float",
+    ".f64": "double",
+    ".s8": "signed char",
+    ".s16": "short",
+    ".s32": "int",
+    ".s64": "long long",
+}
+_VECTORS = {".v2": 2, ".v4": 4, ".v8": 8}
+_SPACES = (".const", ".global", ".local", ".shared")
+# More than any architecture allows (32764); a larger one is not worth adding up.
+_MAX_SIZE = 1 << 16
+
+
+def parameter_block(tokens: Tokens, types: tuple[str, ...] | None = None) -> tuple[ParamInfo, ...]:
+    """Parse the parameters that follow an entry's name, if it has any.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        Stands after the name; is left after the closing parenthesis.
+    types : tuple of str, or None
+        What the kernel's mangled name says: more than PTX does, and preferred where it agrees.
+    """
+    if not tokens.accept("("):
+        return ()
+    params: list[ParamInfo] = []
+    end = 0
+    while not tokens.accept(")"):
+        if params and not tokens.accept(","):
+            raise tokens.error("is corrupt: no `,` or `)` after a parameter")
+        size, alignment, spelled = _parameter(tokens)
+        offset = (end + alignment - 1) // alignment * alignment
+        end = offset + size
+        if end > _MAX_SIZE:
+            raise tokens.error(f"is corrupt: parameters of more than {_MAX_SIZE} bytes")
+        params.append(ParamInfo(offset, size, spelled))
+    if types is None or len(types) != len(params):
+        return tuple(params)
+    return tuple(
+        ParamInfo(param.offset, param.size, named if agrees(named, param.size) else param.type)
+        for param, named in zip(params, types, strict=True)
+    )
+
+
+def _parameter(tokens: Tokens) -> tuple[int, int, str | None]:
+    """Parse one parameter: its size, its alignment, and its type where that is certain."""
+    if not tokens.accept(".param"):
+        raise tokens.error("is corrupt: no `.param` where a parameter belongs")
+    size = lanes = 0
+    alignment = 0
+    pointer = False
+    spelled: str | None = None
+    while (word := tokens.next()).startswith("."):
+        if word == ".align":
+            # After `.ptr` it is the alignment of what the pointer points to.
+            value = tokens.number(word)
+            if value & (value - 1) or not 0 < value <= _MAX_SIZE:
+                raise tokens.error(f"is corrupt: an alignment of {value}")
+            alignment = alignment if pointer else value
+        elif word == ".ptr":
+            pointer = True
+        elif word in _VECTORS:
+            lanes = _VECTORS[word]
+        elif word in _SIZES:
+            size, spelled = _SIZES[word], _TYPES.get(word)
+        elif word not in _SPACES:
+            raise tokens.error(f"is corrupt: {word!r} in a parameter")
+    if not size:
+        raise tokens.error(f"is corrupt: parameter {word!r} has no type")
+    natural = size * (lanes or 1)
+    size = natural
+    if tokens.accept("["):
+        size *= tokens.number("[]")
+        spelled = None
+        if not tokens.accept("]"):
+            raise tokens.error("is corrupt: no `]` after an array's size")
+    elif pointer:
+        spelled = "void*" if size == 8 else None
+    elif lanes:
+        spelled = None
+    return size, alignment or natural, spelled

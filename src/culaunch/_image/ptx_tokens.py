@@ -1,0 +1,115 @@
+"""Find and split the parts of PTX that matter, past comments and strings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Iterator
+
+    from culaunch._errors import ImageError
+    from culaunch._image.reader import Reader
+
+_ENTRY = b".entry"
+_AFTER_ENTRY = re.compile(rb"\.entry(?=[\s/])")
+# Every pattern below takes linear time, on any input: no two ways to match the same text.
+_BLANK = re.compile(rb"\s+|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
+_TOKEN = re.compile(rb'[A-Za-z_$%.][\w$%.]{0,65535}|\d\w{0,19}|"[^"\n]*"|[^\s\w]')
+_PARTS = re.compile(rb'//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|"[^"\n]*"|\.entry(?=[\s/])')
+_LINE_PREFIX = re.compile(rb'(?:[^"/\n]|"[^"\n]*"|/(?!/))*')
+_LONGEST_LINE = 4096
+_IDENTIFIER = re.compile(r"[A-Za-z][\w$]*|[_$%][\w$]+", re.ASCII)
+_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]{1,8}|\d{1,10})[uU]?", re.ASCII)
+
+
+class Tokens:
+    """The tokens from one offset on.
+
+    Parameters
+    ----------
+    text : bytes or mmap
+        The whole text.
+    offset : int
+        Where the first token is.
+    reader : Reader
+        The same bytes, for messages.
+    """
+
+    def __init__(self, text: bytes | mmap.mmap, offset: int, reader: Reader) -> None:
+        self._text = text
+        self._offset = offset
+        self._reader = reader
+
+    def next(self) -> str:
+        """Return the next token."""
+        self._offset = skip_blank(self._text, self._offset)
+        found = _TOKEN.match(self._text, self._offset)
+        if not found:
+            raise self.error("is truncated or corrupt: a declaration has no end")
+        self._offset = found.end()
+        return found[0].decode("utf-8", "backslashreplace")
+
+    def accept(self, token: str) -> bool:
+        """Take the next token if it is this one."""
+        before = self._offset
+        if self.next() == token:
+            return True
+        self._offset = before
+        return False
+
+    def identifier(self, what: str) -> str:
+        """Take a name."""
+        word = self.next()
+        if not _IDENTIFIER.fullmatch(word):
+            raise self.error(f"is corrupt: {word!r} where {what} belongs")
+        return word
+
+    def number(self, what: str) -> int:
+        """Take an integer."""
+        word = self.next()
+        if not _NUMBER.fullmatch(word):
+            raise self.error(f"is corrupt: {word!r} where the number of {what} belongs")
+        word = word.rstrip("uU")
+        return int(word, 16) if word[:2] in ("0x", "0X") else int(word)
+
+    def dims(self, what: str) -> tuple[int, int, int]:
+        """Take one to three integers; those that are not given are 1."""
+        x = self.number(what)
+        y = self.number(what) if self.accept(",") else 1
+        z = self.number(what) if self.accept(",") else 1
+        return x, y, z
+
+    def error(self, message: str) -> ImageError:
+        """Make the error for what was read last."""
+        return self._reader.error(message, self._offset)
+
+
+def skip_blank(text: bytes | memoryview | mmap.mmap, offset: int) -> int:
+    """Return the offset of what follows white space and comments."""
+    while found := _BLANK.match(text, offset):
+        offset = found.end()
+    return offset
+
+
+def entry_offsets(text: bytes | mmap.mmap) -> Iterator[int]:
+    """Yield the offset of each ``.entry`` that is not in a comment or a string.
+
+    Searching for the word and looking at its line is many times faster than going through all
+    the text, which only comments over several lines, and absurdly long lines, make necessary.
+    """
+    offset = -1
+    if text.find(b"/*") < 0:
+        while (offset := text.find(_ENTRY, offset + 1)) >= 0:
+            line = text.rfind(b"\n", max(0, offset - _LONGEST_LINE), offset) + 1
+            if not line and offset > _LONGEST_LINE:
+                break
+            prefix = _LINE_PREFIX.match(text, line, offset)
+            if prefix and prefix.end() == offset and _AFTER_ENTRY.match(text, offset):
+                yield offset
+        else:
+            return
+    for part in _PARTS.finditer(text):
+        if part[0] == _ENTRY and part.start() >= offset:
+            yield part.start()

@@ -1,0 +1,68 @@
+"""One inspection: what it may spend, and the names that it has already taken apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._image.itanium import spell
+
+if TYPE_CHECKING:
+    from culaunch._image.reader import Reader
+
+# A file states how much there is to report, and a hostile one states a lot in few bytes: names
+# that share their letters, records that share their bytes, payloads that unfold. The bounds
+# below keep an inspection within four times the file, or within a fixed size for small files:
+# 1 x the file, 2 x one payload at a time, 1/2 x names, 1/2 x the rest of the report.
+_FLOOR = 4 << 20
+_PAYLOAD_FLOOR = 64 << 20
+# No compressed image in use comes near: PTX shrinks to a tenth.
+_BEST_RATIO = 256
+# What the report of one kernel and of one parameter takes in memory.
+_KERNEL_COST = 256
+_PARAM_COST = 128
+
+
+class Session:
+    """What the inspection of one file may spend.
+
+    Parameters
+    ----------
+    size : int
+        The file's bytes.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._report = _FLOOR + size // 2
+        self._names = _FLOOR + size // 2
+        self._demangled = _FLOOR
+        self._spelled: dict[str, tuple[str, tuple[str, ...] | None]] = {}
+
+    def may_open(self, stored: int, size: int) -> bool:
+        """Tell whether a compressed payload of these sizes may be opened."""
+        return size <= max(2 * self._size, min(_BEST_RATIO * stored, _PAYLOAD_FLOOR))
+
+    def add_kernel(self, name: str, where: Reader) -> None:
+        """Count a kernel and its name."""
+        self._report -= _KERNEL_COST
+        self._names -= len(name)
+        if self._report < 0 or self._names < 0:
+            raise where.error("is corrupt: it states more kernels than its size can hold")
+
+    def add_params(self, count: int, where: Reader) -> None:
+        """Count parameters."""
+        self._report -= count * _PARAM_COST
+        if self._report < 0:
+            raise where.error("is corrupt: it states more parameters than its size can hold")
+
+    def spell(self, name: str) -> tuple[str, tuple[str, ...] | None]:
+        """Return a kernel's demangled name and parameter types, parsed once for all entries.
+
+        Demangling can lengthen a name manyfold; past the allowance names stay mangled.
+        """
+        known = self._spelled.get(name)
+        if known is None:
+            known = spell(name) if self._demangled > 0 else (name, None)
+            self._demangled -= len(known[0]) + sum(map(len, known[1] or ()))
+            self._spelled[name] = known
+        return known
