@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from culaunch._embed import cmake_dir, embed, include_dir
+    from culaunch._embed import cmake_dir, embed, include_dir, load_inline
     from culaunch._errors import (
         CacheWarning,
         CompileError,
@@ -38,6 +38,7 @@ _HOME = {
     "cmake_dir": "_embed",
     "embed": "_embed",
     "include_dir": "_embed",
+    "load_inline": "_embed",
 }
 
 __version__ = "0.1.0"
@@ -56,6 +57,7 @@ __all__ = [
     "cmake_dir",
     "embed",
     "include_dir",
+    "load_inline",
 ]
 
 

@@ -7,9 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def _stand_in_cubin(size: int = 1000, seed: bytes = b"culaunch") -> bytes:

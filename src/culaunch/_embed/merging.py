@@ -55,6 +55,16 @@ def merge_image(
     _write_at(file, 0, header.pack())
 
 
+def asks_for(path: str, symbols: Symbols) -> bool:
+    """Tell whether the object at `path` refers to an image that it does not have."""
+    with open(path, "rb") as file:
+        obj = ObjectFile.read(file, path, None)
+        return any(
+            symbol.section == elf.SHN_UNDEF and obj.symbol_name(symbol) == symbols.data
+            for symbol in obj.symbols
+        )
+
+
 def _wanted_symbols(obj: ObjectFile, symbols: Symbols) -> dict[int, str]:
     """Return which of the symbols the object refers to, by their number in its table."""
     names = set(symbols)

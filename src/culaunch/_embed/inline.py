@@ -1,0 +1,137 @@
+"""C++ text, with images inside, to functions that take any framework's arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from typing import TYPE_CHECKING
+
+from culaunch._embed.inline_build import build
+from culaunch._embed.inline_cache import InlineCache
+from culaunch._embed.inline_source import InlineSource
+from culaunch._embed.toolchain import Toolchain
+from culaunch._errors import MissingDependencyError
+from culaunch._image import Image
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from tvm_ffi import Module
+
+    from culaunch._embed.inline_cache import Entry
+
+_NAME = re.compile(r"[A-Za-z0-9_]+\Z")
+
+# What this process has loaded: key to the entry it came from and the module.
+_loaded: dict[tuple[str, str], tuple[Entry, Module]] = {}
+_lock = threading.Lock()
+
+
+def load_inline(
+    name: str,
+    cpp_sources: str | Sequence[str] | None = None,
+    cuda_sources: str | Sequence[str] | None = None,
+    *,
+    embed_cubin: Mapping[str, str | os.PathLike[str] | bytes | Image] | None = None,
+    functions: str | Sequence[str] | Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    include_dirs: Sequence[str | os.PathLike[str]] = (),
+    flags: Sequence[str] = (),
+    cuda_flags: Sequence[str] = (),
+    link_flags: Sequence[str] = (),
+    arch: str | None = None,
+    build_directory: str | os.PathLike[str] | None = None,
+) -> Module:
+    """Compile C++ with the images it embeds, and load it as a module of Apache TVM-FFI.
+
+    The functions of the result take and return arrays of PyTorch, JAX, CuPy and NumPy. The code
+    may use ``culaunch/culaunch.h`` and ``culaunch/tvm_ffi.h``, which are included already.
+
+    The library is built once for its content: the sources, the images, the headers they include
+    wherever those come from, the flags, the compiler. Anything else is found again, in this
+    process, in another one, or in one that builds at the same moment.
+
+    Parameters
+    ----------
+    name : str
+        The module's name: letters, digits and underscores.
+    cpp_sources : str or sequence of str, optional
+        C++17; several texts are joined.
+    cuda_sources : str or sequence of str, optional
+        CUDA C++ for nvcc, linked with the CUDA runtime. Host code needs no nvcc.
+    embed_cubin : Mapping, optional
+        Name in ``CULAUNCH_EMBED_CUBIN(name)`` (or ``TVM_FFI_EMBED_CUBIN``) to an image: a path,
+        bytes or :class:`Image`.
+    functions : str, sequence of str or Mapping, optional
+        Names of C++ functions to export, or name to docstring. The code may instead, or as well,
+        say ``CULAUNCH_EXPORT(name, function)`` or ``TVM_FFI_DLL_EXPORT_TYPED_FUNC``.
+    headers : Mapping, optional
+        Name in ``#include`` to text.
+    include_dirs : sequence of str or os.PathLike, optional
+        Directories to search for headers.
+    flags, cuda_flags, link_flags : sequence of str, optional
+        More options for the C++ compiler, for nvcc and for the linker.
+    arch : str, optional
+        What `cuda_sources` are compiled for, such as ``"sm_90a"``. By default the GPU here.
+    build_directory : str or os.PathLike, optional
+        Where to keep what is built, by default the cache of this user
+        (``CULAUNCH_CACHE_DIR``).
+
+    Returns
+    -------
+    tvm_ffi.Module
+        It lives as long as the process.
+
+    Raises
+    ------
+    CompileError
+        If there is no compiler, or one fails: with its command and all it said.
+    ImageError
+        If an image is none, or no source embeds its name.
+    MissingDependencyError
+        Without apache-tvm-ffi, or without ``cuda.h``.
+    """
+    try:
+        import tvm_ffi
+    except ImportError as error:
+        raise MissingDependencyError(
+            "load_inline needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
+        ) from error
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise ValueError(f"name must be letters, digits and underscores (got {name!r})")
+    source = InlineSource.of(name, cpp_sources, cuda_sources, functions, headers)
+    images = {key: Image.open(image) for key, image in (embed_cubin or {}).items()}
+    toolchain = Toolchain.find(
+        include_dirs=include_dirs,
+        flags=flags,
+        cuda_flags=cuda_flags,
+        link_flags=link_flags,
+        arch=arch,
+        with_nvcc=source.cuda is not None,
+    )
+    key = _key(source, images, toolchain)
+    cache = InlineCache.at(build_directory, name, key)
+
+    with _lock:
+        known = _loaded.get((cache.directory, key))
+    if known is not None and known[0].is_current():
+        return known[1]
+    entry = cache.find() or cache.build(lambda place: build(place, source, images, toolchain))
+    module: Module = tvm_ffi.load_module(entry.library)
+    entry.loaded()
+    with _lock:
+        _loaded[cache.directory, key] = (entry, module)
+    return module
+
+
+def _key(source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain) -> str:
+    """Return the hash of all that is known before the headers are."""
+    parts = [*source.identity(), *toolchain.identity()]
+    parts += [f"{key}={hashlib.sha256(images[key].data).hexdigest()}" for key in sorted(images)]
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogateescape")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()

@@ -1,0 +1,91 @@
+"""Compile, embed, link: from texts to a shared library and the list of headers it depends on."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+from culaunch._embed.embedding import embed
+from culaunch._embed.merging import asks_for
+from culaunch._embed.symbols import PREFIXES, symbol_names
+from culaunch._errors import CompileError, ImageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from culaunch._embed.inline_source import InlineSource
+    from culaunch._embed.toolchain import Toolchain
+    from culaunch._image import Image
+
+
+def build(
+    directory: str, source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain
+) -> tuple[str, list[str]]:
+    """Build in an empty directory; return the library's path and the headers it was built from."""
+    cpp, cuda = source.write(directory)
+    objects: list[str] = []
+    headers: set[str] = set()
+    for unit, command in ((cpp, toolchain.cxx), (cuda, toolchain.nvcc)):
+        if unit is None or command is None:
+            continue
+        object_file, depfile = unit + ".o", unit + ".d"
+        own = f"-I{os.path.join(directory, 'include')}"
+        _run([*command, own, "-MD", "-MF", depfile, "-c", unit, "-o", object_file], directory)
+        objects.append(object_file)
+        headers.update(_dependencies(depfile, directory))
+    for name, image in images.items():
+        _embed(name, image, objects, source.name)
+    library = os.path.join(directory, f"{source.name}.so")
+    # Objects before libraries: a linker takes from a library what it misses by then.
+    compiler, *rest = toolchain.link
+    _run([compiler, *objects, *rest, "-o", library], directory)
+    return library, sorted(headers)
+
+
+def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None:
+    """Put an image into every object that embeds its name, by whatever macro."""
+    found = False
+    for path in objects:
+        for style in PREFIXES:
+            if asks_for(path, symbol_names(style, name)):
+                embed(image, path, name, merge_with=path, symbol_style=style)
+                found = True
+    if not found:
+        raise ImageError(
+            f"embed_cubin has {name!r}, but no source of {module!r} uses it: say "
+            f'CULAUNCH_EMBED_CUBIN({name}); and CULAUNCH_GET_KERNEL({name}, "...")'
+        )
+
+
+def _run(command: Sequence[str], directory: str) -> None:
+    done = subprocess.run(  # noqa: S603  (a list of words, no shell)
+        command, cwd=directory, capture_output=True, text=True, errors="replace", check=False
+    )
+    if done.returncode == 0:
+        return
+    # The compiler names the file by its temporary place, which is gone when this is read.
+    said = (done.stderr + done.stdout).replace(directory + os.sep, "")
+    asked = re.search(r"undefined reference to .*(?:culaunch_image_|__tvm_ffi__cubin_)(\w+)", said)
+    hint = (
+        f"\nThe code embeds {asked[1]!r}, and embed_cubin has no image of that name."
+        if asked
+        else ""
+    )
+    raise CompileError(
+        f"{os.path.basename(command[0])} failed with code {done.returncode}\n"
+        f"command: {' '.join(command)}\n{said.rstrip()}{hint}",
+        log=said,
+    )
+
+
+def _dependencies(depfile: str, directory: str) -> list[str]:
+    """Return the files in a compiler's dependency file, but for those of the build itself."""
+    with open(depfile, encoding="utf-8", errors="surrogateescape") as file:
+        text = file.read().replace("\\\n", " ")
+    # A rule of make: "target: file file\ with\ spaces ..."; a dollar is doubled.
+    words = re.findall(r"(?:\\.|[^\s\\])+", text.split(": ", 1)[1])
+    paths = [re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in words]
+    paths = [os.path.abspath(os.path.join(directory, path)) for path in paths]
+    return [path for path in paths if not path.startswith(directory + os.sep)]

@@ -1,0 +1,113 @@
+"""The texts that inline code is compiled from."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# The user's text is a file of its own, so that a compiler's messages show its very lines.
+_UNIT = """\
+#include <culaunch/culaunch.h>
+#include <culaunch/tvm_ffi.h>
+#include "{file}"
+{exports}"""
+
+
+@dataclass(frozen=True)
+class InlineSource:
+    """The user's texts, and the lines that export functions from them."""
+
+    name: str
+    cpp: str | None
+    cuda: str | None
+    exports: str
+    headers: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        cpp_sources: str | Sequence[str] | None,
+        cuda_sources: str | Sequence[str] | None,
+        functions: str | Sequence[str] | Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+    ) -> InlineSource:
+        """Check the arguments of ``load_inline`` and put the units together."""
+        cpp, cuda = _joined("cpp_sources", cpp_sources), _joined("cuda_sources", cuda_sources)
+        if cpp is None and cuda is None:
+            raise ValueError("give cpp_sources, cuda_sources or both")
+        for header in headers or {}:
+            if os.path.isabs(header) or ".." in header.split("/") or not header:
+                raise ValueError(
+                    f"a name in headers must be a relative path without '..' (got {header!r})"
+                )
+        return cls(name, cpp, cuda, _exports(functions), dict(headers or {}))
+
+    def identity(self) -> list[str]:
+        """Return what tells these texts from others."""
+        texts = [self.cpp, self.cuda, self.exports, sorted(self.headers.items())]
+        return [self.name, json.dumps(texts)]
+
+    def write(self, directory: str) -> tuple[str | None, str | None]:
+        """Write all texts below `directory`; return the names of the units."""
+        for header, content in self.headers.items():
+            path = os.path.join(directory, "include", header)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            _write(path, content)
+        # The exports go where the functions are: the C++ where there is some, as in TVM-FFI.
+        units = (
+            (self.cpp, "cpp", self.exports),
+            (self.cuda, "cu", self.exports if self.cpp is None else ""),
+        )
+        paths: list[str | None] = [None, None]
+        for i, (text, suffix, exports) in enumerate(units):
+            if text is not None:
+                file = f"{self.name}.{suffix}"
+                _write(os.path.join(directory, file), text)
+                path = os.path.join(directory, f"{self.name}_unit.{suffix}")
+                _write(path, _UNIT.format(file=file, exports=exports))
+                paths[i] = path
+        return paths[0], paths[1]
+
+
+def _joined(argument: str, sources: str | Sequence[str] | None) -> str | None:
+    if sources is None:
+        return None
+    texts = [sources] if isinstance(sources, str) else list(sources)
+    for text in texts:
+        if not isinstance(text, str):
+            raise TypeError(
+                f"{argument} must be C++ text, or several (got {type(text).__name__}); "
+                "read a file with Path.read_text()"
+            )
+    return "\n".join(texts) if texts else None
+
+
+def _exports(functions: str | Sequence[str] | Mapping[str, str] | None) -> str:
+    if functions is None:
+        return ""
+    if isinstance(functions, str):
+        functions = [functions]
+    documented = functions if isinstance(functions, Mapping) else dict.fromkeys(functions, "")
+    lines = []
+    for function, text in documented.items():
+        if not isinstance(function, str) or not _FUNCTION.match(function):
+            raise ValueError(
+                f"functions must be names of C++ functions (got {function!r}); to export one "
+                "under another name use CULAUNCH_EXPORT(name, function) in the code"
+            )
+        lines.append(f"CULAUNCH_EXPORT({function}, {function});")
+        if text:
+            # JSON's escapes are C++'s, but for those of surrogates.
+            quoted = json.dumps(text, ensure_ascii=False)
+            lines.append(f"TVM_FFI_DLL_EXPORT_TYPED_FUNC_DOC({function}, {quoted});")
+    return "\n".join([*lines, ""])
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)

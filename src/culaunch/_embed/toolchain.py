@@ -1,0 +1,169 @@
+"""The compilers, their options and where the headers are."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culaunch._embed.cuda_header import cuda_include_dir
+from culaunch._embed.paths import include_dir
+from culaunch._errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Environment variables that gcc, clang and ld read.
+_VARIABLES = (
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "LIBRARY_PATH",
+    "GCC_EXEC_PREFIX",
+    "COMPILER_PATH",
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+)
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Commands up to their files, as lists of words."""
+
+    cxx: tuple[str, ...]
+    nvcc: tuple[str, ...] | None
+    link: tuple[str, ...]
+
+    @classmethod
+    def find(
+        cls,
+        *,
+        include_dirs: Sequence[str | os.PathLike[str]],
+        flags: Sequence[str],
+        cuda_flags: Sequence[str],
+        link_flags: Sequence[str],
+        arch: str | None,
+        with_nvcc: bool,
+    ) -> Toolchain:
+        """Find the compilers and put the options together."""
+        for argument, value in (
+            ("flags", flags),
+            ("cuda_flags", cuda_flags),
+            ("link_flags", link_flags),
+            ("include_dirs", include_dirs),
+        ):
+            if isinstance(value, str):
+                raise TypeError(f"{argument} must be a sequence of str (got the str {value!r})")
+        headers, library = tvm_ffi_paths()
+        own = [f"-I{os.path.abspath(os.fsdecode(path))}" for path in include_dirs]
+        own += [f"-I{include_dir()}"]
+        for system in (headers, cuda_include_dir()):
+            own += ["-isystem", system]
+        compiler = tuple(find_cxx())
+        # The macro makes TVM-FFI's exports carry their signatures and docstrings.
+        common = ("-std=c++17", "-O2", "-DTVM_FFI_DLL_EXPORT_INCLUDE_METADATA=1")
+        # Hidden: nothing of the headers, which other libraries have too, is shared with them.
+        cxx = (*compiler, *common, "-fPIC", "-fvisibility=hidden", *own, *flags)
+        nvcc: tuple[str, ...] | None = None
+        link = (*compiler, "-shared", "-Wl,--no-undefined")
+        runtime: tuple[str, ...] = ()
+        if with_nvcc:
+            program = find_nvcc()
+            target = ("-arch=" + (arch or native_arch()),)
+            host = ("-Xcompiler=-fPIC,-fvisibility=hidden", "-ccbin", compiler[0])
+            nvcc = (program, *common, *host, *target, *own, *cuda_flags)
+            runtime = (f"-L{cudart_dir(program)}", "-lcudart_static", "-lrt", "-ldl", "-lpthread")
+        libraries = (f"-L{os.path.dirname(library)}", "-ltvm_ffi", *runtime)
+        return cls(cxx, nvcc, (*link, *libraries, *link_flags))
+
+    def identity(self) -> list[str]:
+        """Return what tells this toolchain from another: options, programs, environment."""
+        words = [*self.cxx, "|", *(self.nvcc or ()), "|", *self.link]
+        programs = {self.cxx[0], *(self.nvcc or ())[:1]}
+        return [
+            *words,
+            *(_program_identity(program) for program in sorted(programs)),
+            f"apache-tvm-ffi={tvm_ffi_version()}",
+            *(f"{name}={os.environ.get(name, '')}" for name in _VARIABLES),
+        ]
+
+
+def find_cxx() -> list[str]:
+    """Return the C++ compiler: the words of ``CXX``, else the first that there is."""
+    chosen = os.environ.get("CXX")
+    for words in [shlex.split(chosen)] if chosen else [["c++"], ["g++"], ["clang++"]]:
+        if words and (program := shutil.which(words[0])):
+            return [program, *words[1:]]
+    raise CompileError(
+        f"the C++ compiler {chosen!r} that CXX names is not there"
+        if chosen
+        else "no C++ compiler (c++, g++, clang++) on PATH: install g++ 12 or clang 14 or newer, "
+        "or name one in CXX"
+    )
+
+
+def find_nvcc() -> str:
+    """Return nvcc: that of ``CUDA_HOME``, else of PATH, else of the usual place."""
+    homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    places = [os.path.join(home, "bin") for home in homes if home]
+    for path in (*places, None, "/usr/local/cuda/bin"):
+        if program := shutil.which("nvcc", path=path):
+            return program
+    raise CompileError(
+        "cuda_sources need nvcc, which is neither in CUDA_HOME nor on PATH: install the CUDA "
+        "toolkit; or compile the kernels with culaunch.compile and embed them (embed_cubin), "
+        "which needs no nvcc"
+    )
+
+
+def native_arch() -> str:
+    """Return nvcc's word for the GPU here, after a look whether there is one."""
+    if not os.path.exists("/dev/nvidiactl"):
+        raise ValueError("there is no GPU to compile cuda_sources for: name one, arch='sm_90'")
+    return "native"
+
+
+@functools.cache
+def cudart_dir(nvcc: str) -> str:
+    """Return where the static CUDA runtime of an nvcc is."""
+    root = os.path.dirname(os.path.dirname(_resolve_script(nvcc)))
+    for folder in ("lib64", "lib", os.path.join("targets", f"{os.uname().machine}-linux", "lib")):
+        if os.path.exists(os.path.join(root, folder, "libcudart_static.a")):
+            return os.path.join(root, folder)
+    raise CompileError(f"libcudart_static.a is not in the toolkit of {nvcc} ({root})")
+
+
+def _resolve_script(nvcc: str) -> str:
+    """Follow links, and the one-line script that some installations put on PATH."""
+    path = os.path.realpath(nvcc)
+    with open(path, "rb") as file:
+        head = file.read(512)
+    for word in head.decode("ascii", "ignore").split() if head.startswith(b"#!") else ():
+        if word.endswith("/nvcc") and os.path.exists(word):
+            return os.path.realpath(word)
+    return path
+
+
+@functools.cache
+def tvm_ffi_paths() -> tuple[str, str]:
+    """Return the directory of TVM-FFI's headers and the path of its library."""
+    from tvm_ffi import libinfo
+
+    return str(libinfo.find_include_path()), str(libinfo.find_libtvm_ffi())
+
+
+@functools.cache
+def tvm_ffi_version() -> str:
+    """Return the version of the installed apache-tvm-ffi."""
+    return importlib.metadata.version("apache-tvm-ffi")
+
+
+def _program_identity(program: str) -> str:
+    # Asking it for its version would start a process, on every warm call too.
+    path = os.path.realpath(program)
+    facts = os.stat(path)
+    return f"{path}:{facts.st_size}:{facts.st_mtime_ns}"

@@ -1,0 +1,216 @@
+"""culaunch.load_inline with a real compiler: what the loaded functions do, and what fails."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+import culaunch as cl
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("tvm_ffi")
+pytestmark = pytest.mark.needs("g++")
+
+CODE = """
+#include <cstdint>
+#include "my/one.h"
+using tvm::ffi::TensorView;
+CULAUNCH_EMBED_CUBIN(first);
+extern "C" const char __tvm_ffi__cubin_second[];
+extern "C" const char __tvm_ffi__cubin_second_end[];
+
+int64_t count(TensorView x) { return x.numel() * ONE; }
+int64_t byte_of_first(int64_t i) { return culaunch_image_first[i]; }
+int64_t size_of_first() { return static_cast<int64_t>(culaunch_size_first); }
+int64_t byte_of_second(int64_t i) {
+  return static_cast<unsigned char>(__tvm_ffi__cubin_second[i]);
+}
+void check(TensorView y, TensorView x) {
+  CULAUNCH_CHECK_SAME_SHAPE(y, x);
+  CULAUNCH_CHECK_DTYPE(y, culaunch::ffi::kFloat32, culaunch::ffi::kInt8);
+  CULAUNCH_CHECK_CONTIGUOUS(y);
+  CULAUNCH_CHECK_DIMENSIONS(x, 2);
+}
+void launch() { CULAUNCH_GET_KERNEL(first, "k")({1, 1}); }
+"""
+FUNCTIONS = {
+    "count": 'Count the "elements".\nTwice.',
+    **dict.fromkeys(("byte_of_first", "size_of_first", "byte_of_second", "check", "launch"), ""),
+}
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory, stand_in_cubin):
+    folder = tmp_path_factory.mktemp("with spaces")
+    second = folder / "second.cubin"
+    second.write_bytes(stand_in_cubin(300, b"second"))
+
+    def run():
+        return cl.load_inline(
+            "demo",
+            CODE,
+            functions=FUNCTIONS,
+            headers={"my/one.h": "#define ONE 2\n"},
+            embed_cubin={"first": stand_in_cubin(200, b"first"), "second": second},
+            flags=["-O0", "-Wall", "-Wextra", "-Werror"],
+            build_directory=folder / "build",
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def module(load):
+    return load()
+
+
+def test_functions_take_arrays_of_every_framework(module):
+    assert module.count(np.zeros((3, 4), np.float32)) == 24
+    torch = pytest.importorskip("torch")
+    assert module.count(torch.zeros(5, dtype=torch.bfloat16)) == 10
+
+
+def test_docstrings_arrive(module):
+    assert module.get_function_doc("count") == 'Count the "elements".\nTwice.'
+
+
+def test_images_of_both_styles_arrive(module, stand_in_cubin):
+    first, second = stand_in_cubin(200, b"first"), stand_in_cubin(300, b"second")
+    assert module.size_of_first() == 200
+    assert bytes(module.byte_of_first(i) for i in range(200)) == first
+    assert bytes(module.byte_of_second(i) for i in range(300)) == second
+
+
+def test_checks_say_what_to_do(module):
+    good = np.zeros((4, 6), np.float32)
+    module.check(good, good)
+    with pytest.raises(ValueError, match=r"y must have the shape of x, \(6,\) \(got \(4, 6\)\)"):
+        module.check(good, np.zeros(6, np.float32))
+    with pytest.raises(TypeError, match=r"type of y must be one of float32, int8 \(got float64\)"):
+        module.check(good.astype(np.float64), good)
+    with pytest.raises(ValueError, match=r"y must be contiguous \(got shape \(4, 6\), strides"):
+        module.check(np.zeros((6, 4), np.float32).T, good)
+    flat = np.zeros(3, np.float32)
+    with pytest.raises(ValueError, match=r"x must have 2 dimension\(s\) \(got 1, shape \(3,\)\)"):
+        module.check(flat, flat)
+
+
+def test_a_failure_of_culaunch_is_an_error_of_python(module, monkeypatch):
+    monkeypatch.delenv("CULAUNCH_DRIVER_TABLE", raising=False)
+    monkeypatch.setenv("CULAUNCH_DRIVER", "nonsense")
+    with pytest.raises(RuntimeError, match=r"CULAUNCH_DRIVER must be .* the path of a library"):
+        module.launch()
+
+
+def test_a_warm_call_takes_milliseconds_and_starts_no_process(module, load, monkeypatch):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(subprocess, "Popen", forbidden)
+    times = []
+    for _ in range(20):
+        start = time.perf_counter()
+        assert load() is module
+        times.append(time.perf_counter() - start)
+    assert min(times) < 5e-3
+
+
+def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):
+    with pytest.raises(cl.CompileError) as caught:
+        cl.load_inline(
+            "broken", "int f() {\n  return nonsense;\n}", functions="f", build_directory=tmp_path
+        )
+    text = str(caught.value)
+    assert "failed with code 1" in text
+    assert "\ncommand: " in text
+    # The user's own line, by number and by text.
+    assert re.search(r"^broken\.cpp:2:10: error: .nonsense. was not declared", text, re.MULTILINE)
+    assert "\n    2 |   return nonsense;\n" in text
+    assert caught.value.log.rstrip() in text
+    assert list(tmp_path.glob("*/.build-*")) == []
+
+    code = "CULAUNCH_EMBED_CUBIN(k); long f() { return culaunch_image_k[0]; }"
+    with pytest.raises(cl.CompileError, match="The code embeds 'k', and embed_cubin has no image"):
+        cl.load_inline(
+            "asks", code, functions="f", flags=["-O0"], build_directory=tmp_path / "asks"
+        )
+    with pytest.raises(cl.ImageError, match="embed_cubin has 'k', but no source of 'silent' uses"):
+        cl.load_inline(
+            "silent",
+            "int x;",
+            flags=["-O0"],
+            embed_cubin={"k": stand_in_cubin()},
+            build_directory=tmp_path / "silent",
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"name": "a-b"}, ValueError, "name must be letters, digits and underscores"),
+        ({"cpp_sources": None}, ValueError, "give cpp_sources, cuda_sources or both"),
+        ({"cpp_sources": [b"x"]}, TypeError, "cpp_sources must be C.. text"),
+        ({"functions": "a::b"}, ValueError, "functions must be names of C.. functions"),
+        ({"headers": {"../x.h": ""}}, ValueError, "a name in headers must be a relative path"),
+        ({"flags": "-O0"}, TypeError, "flags must be a sequence of str"),
+        ({"embed_cubin": {"k": b"text"}}, cl.ImageError, "not a cubin"),
+    ],
+)
+def test_wrong_arguments(tmp_path, arguments, error, message):
+    call = {"name": "demo", "cpp_sources": "int x;", "build_directory": tmp_path, **arguments}
+    with pytest.raises(error, match=message):
+        cl.load_inline(call.pop("name"), **call)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_compiler(tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(cl.CompileError, match="'no-such-compiler' that CXX names is not there"):
+        cl.load_inline("demo", "int x;", build_directory=tmp_path)
+    monkeypatch.delenv("CXX")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(cl.CompileError, match=r"no C\+\+ compiler .* on PATH: install"):
+        cl.load_inline("demo", "int x;", build_directory=tmp_path)
+
+
+def test_without_tvm_ffi(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tvm_ffi", None)
+    with pytest.raises(cl.MissingDependencyError, match=r"pip install 'culaunch\[embed\]'"):
+        cl.load_inline("demo", "int x;")
+
+
+def test_importing_culaunch_embed_needs_nothing_optional():
+    program = (
+        "import sys, culaunch as cl; cl.embed; cl.load_inline\n"
+        "print(*sorted({'numpy', 'torch', 'tvm_ffi', 'click', 'cuda'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "\n"
+
+
+@pytest.mark.needs("nvcc")
+def test_cuda_sources(tmp_path):
+    code = """
+    __global__ void add_one(float* x, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) x[i] += 1;
+    }
+    void launch(tvm::ffi::TensorView x) {
+      add_one<<<1, 32>>>(static_cast<float*>(x.data_ptr()), static_cast<int>(x.numel()));
+    }
+    int64_t count(tvm::ffi::TensorView x) { return x.numel(); }
+    """
+    module = cl.load_inline(
+        "cuda",
+        cuda_sources=code,
+        functions=["launch", "count"],
+        arch="sm_80",
+        build_directory=tmp_path,
+    )
+    assert module.count(np.zeros(5, np.float32)) == 5

@@ -1,0 +1,202 @@
+"""load_inline's cache, with a compiler that only counts how often it is called."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import culaunch as cl
+
+pytest.importorskip("tvm_ffi")
+pytestmark = pytest.mark.needs("g++")
+
+FUNCTION = """
+extern "C" __attribute__((visibility("default")))
+int __tvm_ffi_seven(void*, const void*, int, void* result) {
+  struct { int type; int zero; long long value; }* out = (decltype(out))result;
+  out->type = 1;
+  out->zero = 0;
+  out->value = 7;
+  return 0;
+}
+"""
+EMBEDS = """
+extern "C" __attribute__((visibility("hidden"))) const unsigned char culaunch_image_k[];
+const void* used = culaunch_image_k;
+"""
+# Writes what a compiler writes: an object and the headers it read, or a library.
+COMPILER = """\
+#!/bin/sh
+echo "$*" >> "$FAKE/calls"
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -MF) depfile=$2; shift ;;
+    -o) output=$2; shift ;;
+  esac
+  shift
+done
+if [ -n "$depfile" ]; then
+  [ -n "$FAKE_SLOW" ] && sleep "$FAKE_SLOW"
+  printf 'x.o: %s %s\\\\\\n %s\\n' "$FAKE/one.h" "" "$FAKE/with\\\\ space.h" > "$depfile"
+  cp "$FAKE/object.o" "$output"
+else
+  cp "$FAKE/library.so" "$output"
+fi
+"""
+
+
+@pytest.fixture(scope="module")
+def products(tmp_path_factory, cxx, compile_object):
+    folder = tmp_path_factory.mktemp("products")
+    compile_object(cxx, FUNCTION + EMBEDS, folder / "object.o")
+    plain = compile_object(cxx, FUNCTION, folder / "plain.o")
+    subprocess.run([cxx, "-shared", "-o", folder / "library.so", plain], check=True)
+    return folder
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch, products):
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    for name in ("object.o", "library.so"):
+        (folder / name).write_bytes((products / name).read_bytes())
+    (folder / "one.h").write_text("1")
+    (folder / "with space.h").write_text("2")
+    (folder / "c++").write_text(COMPILER)
+    (folder / "c++").chmod(0o755)
+    monkeypatch.setenv("FAKE", str(folder))
+    monkeypatch.setenv("CXX", str(folder / "c++"))
+    monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / "cache"))
+    return folder
+
+
+@pytest.fixture
+def load(fake, stand_in_cubin):
+    def run(**options):
+        call = {"cpp_sources": "int x;", "embed_cubin": {"k": stand_in_cubin()}, **options}
+        before = calls(fake)
+        module = cl.load_inline(call.pop("name", "m"), **call)
+        assert module.seven() == 7
+        return calls(fake) - before  # two: compile and link
+
+    return run
+
+
+def calls(fake):
+    path = fake / "calls"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def in_a_new_process(count=1, **environment):
+    program = textwrap.dedent("""
+        import sys
+        sys.modules["torch"] = None  # TVM-FFI imports it where it is, which takes seconds
+        import culaunch as cl
+        header = bytearray(200)
+        header[:7] = b"\\x7fELF\\x02\\x01\\x01"
+        header[16:20] = b"\\x02\\x00\\xbe\\x00"
+        m = cl.load_inline("m", "int x;", embed_cubin={"k": bytes(header)})
+        print(m.seven())
+    """)
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error::culaunch.CacheWarning", "-c", program],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(count)
+    ]
+    for process in running:
+        out, err = process.communicate(timeout=60)
+        assert (out, err, process.returncode) == ("7\n", "", 0)
+
+
+def test_the_same_is_built_once(load, fake):
+    assert load() == 2
+    assert load() == 0
+    assert load(embed_cubin={"k": stand_in()}) == 2
+
+
+def stand_in():
+    header = bytearray(100)
+    header[:7] = b"\x7fELF\x02\x01\x01"
+    header[16:20] = b"\x02\x00\xbe\x00"
+    return bytes(header)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cpp_sources": "int y;"},
+        {"cpp_sources": ["int x;", ""]},
+        {"functions": "seven"},
+        {"headers": {"a.h": ""}},
+        {"flags": ["-O3"]},
+        {"link_flags": ["-s"]},
+        {"include_dirs": ["/"]},
+        {"name": "other"},
+        {"embed_cubin": {"k": stand_in()}},
+    ],
+)
+def test_whatever_changes_is_built_anew_even_in_one_directory(load, tmp_path, change):
+    directory = {"build_directory": tmp_path / "build"}
+    assert load(**directory) == 2
+    assert load(**directory, **change) == 2
+    assert load(**directory) == 0
+
+
+def test_a_changed_header_is_built_anew_and_the_old_one_found_again(load, fake):
+    header = fake / "with space.h"
+    assert load() == 2
+    facts = header.stat()
+    header.write_text("3")
+    os.utime(header, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # as if nothing had happened
+    assert load() == 2
+    header.write_text("2")
+    assert load() == 0
+    header.unlink()
+    header.write_text("2")  # another file, the same content
+    assert load() == 0
+
+
+def test_a_changed_compiler_builds_anew(load, fake):
+    assert load() == 2
+    (fake / "c++").write_text(COMPILER + "# a new version\n")
+    assert load() == 2
+
+
+def test_another_process_finds_it(load, fake):
+    in_a_new_process()
+    assert calls(fake) == 2
+    in_a_new_process()
+    assert calls(fake) == 2
+
+
+def test_processes_that_want_the_same_build_it_once(fake):
+    in_a_new_process(count=3, FAKE_SLOW="0.5")
+    assert calls(fake) == 2
+
+
+def test_a_damaged_library_or_record_is_built_anew(fake, tmp_path):
+    in_a_new_process()
+    for pattern, damage in (("*.so", b"\x7fELF damaged"), ("*.json", b'{"schema": 1}')):
+        (path,) = (tmp_path / "cache" / "inline").glob(f"*/{pattern}")
+        before = calls(fake)
+        path.write_bytes(damage)
+        in_a_new_process()
+        assert calls(fake) == before + 2
+    assert list((tmp_path / "cache").glob("inline/*/.build-*")) == []
+
+
+def test_a_cache_that_cannot_be_written_costs_a_warning_only(load, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.warns(cl.CacheWarning, match="CULAUNCH_CACHE_DIR names another directory"):
+        assert load() == 2
+    assert load() == 0  # this process has it loaded
