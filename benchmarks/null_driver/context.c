@@ -98,6 +98,14 @@ CUresult cuStreamDestroy(CUstream stream) { return (void)stream, CUDA_SUCCESS; }
 CUresult cuStreamSynchronize(CUstream stream) { return (void)stream, CUDA_SUCCESS; }
 CUresult cuStreamQuery(CUstream stream) { return (void)stream, CUDA_SUCCESS; }
 
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  static _Thread_local CUstreamCaptureMode kept = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  CUstreamCaptureMode before = kept;
+  kept = *mode;
+  *mode = before;
+  return CUDA_SUCCESS;
+}
+
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
   (void)stream;
   *status = CU_STREAM_CAPTURE_STATUS_NONE;

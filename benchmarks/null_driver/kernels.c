@@ -78,6 +78,12 @@ CUresult cuLibraryEnumerateKernels(CUkernel* out, unsigned count, CUlibrary libr
   return CUDA_SUCCESS;
 }
 
+CUresult cuLibraryGetGlobal(CUdeviceptr* pointer, size_t* bytes, CUlibrary library,
+                            const char* name) {
+  (void)pointer, (void)bytes, (void)library, (void)name;
+  return CUDA_ERROR_NOT_FOUND; /* an image here has kernels and nothing else */
+}
+
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   *function = (CUfunction)kernel;
   return null_current_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
@@ -200,6 +206,13 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction func
                                           int limit) {
   (void)function, (void)shared_of_block, (void)shared;
   *grid = 264, *block = limit > 0 && limit < 1024 ? limit : 1024;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuOccupancyMaxPotentialClusterSize(int* size, CUfunction function,
+                                            const CUlaunchConfig* config) {
+  (void)function, (void)config;
+  *size = 8;
   return CUDA_SUCCESS;
 }
 

@@ -79,7 +79,7 @@ def build_null_driver() -> Path:
     return build_library(
         "libcuda.so.1",
         {path.name: path.read_text() for path in sorted(NULL_DRIVER.glob("*.[ch]"))},
-        ["-std=gnu11", "-Wl,-soname,libcuda.so.1", *(f"-I{path}" for path in cuda_includes())],
+        ["-std=gnu11", "-Wl,-soname,libcuda.so.1", f"-I{cuda_include()}"],
         ["-ldl"],
     )
 
@@ -89,13 +89,13 @@ def build_twin() -> Path:
     return build_library(
         "twin.so",
         {"twin.c": (HERE / "twin.c").read_text()},
-        ["-std=gnu11", *(f"-I{path}" for path in cuda_includes())],
+        ["-std=gnu11", f"-I{cuda_include()}"],
         ["-ldl"],
     )
 
 
-def cuda_includes() -> list[Path]:
-    """Find the folder of cuda.h: pip's nvidia-cuda-runtime first, then a toolkit."""
+def cuda_include(header: str = "cuda.h") -> Path:
+    """Find the folder of CUDA's headers: pip's first, then a toolkit; it has the one named."""
     folders: list[Path] = []
     spec = find_spec("nvidia")
     for location in spec.submodule_search_locations or () if spec else ():
@@ -103,9 +103,12 @@ def cuda_includes() -> list[Path]:
     toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     folders += [Path(toolkit, "include") for toolkit in toolkits if toolkit]
     for folder in folders:
-        if (folder / "cuda.h").exists():
-            return [folder]
-    raise BuildError("no cuda.h: pip install nvidia-cuda-runtime, or set CUDA_HOME to a toolkit")
+        if (folder / header).exists():
+            return folder
+    raise BuildError(
+        f"no {header} in {', '.join(map(str, folders))}: pip install nvidia-cuda-runtime "
+        "nvidia-cuda-crt, or set CUDA_HOME to a toolkit"
+    )
 
 
 def _compiler(*, cxx: bool) -> str:

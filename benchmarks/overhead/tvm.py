@@ -6,7 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overhead.build import build_library, cuda_includes
+from overhead.build import build_library, cuda_include
 from overhead.cases import BLOCK, CASES, GRID, Case
 from overhead.timing import python_burst
 
@@ -65,7 +65,8 @@ def _launcher(bench: Bench, *, use_driver: bool) -> Callable[[Case], Made]:
         "TVM_FFI_DLL_EXPORT_TYPED_FUNC(load, load);\n"
     )
     source += "".join(_launch_function(case) for case in CASES)
-    folders = [f"-I{path}" for path in cuda_includes()]
+    # cuda_runtime.h is in one package of pip's, and what it includes in another.
+    folders = [f"-I{cuda_include('crt/host_config.h')}"]
     module = _build(f"tvm_cubin_{'driver' if use_driver else 'runtime'}.so", source, folders)
     module.load(bench.image)
 
