@@ -17,7 +17,7 @@ ALLOWED = {
     "_errors": set(),
     "_image": {"_errors"},
     "_compile": {"_errors", "_image"},
-    "_launch": {"_core", "_errors", "_image"},
+    "_launch": {"_core", "_errors", "_image", "_emulator"},  # the last by name, when chosen
     "_emulator": {"_core", "_errors", "_image"},
     "_embed": {"_errors", "_image"},
     "_triton": LAUNCH_STACK,
@@ -71,6 +71,16 @@ def test_a_part_imports_only_what_is_below_it():
         if "*" not in ALLOWED[part] and not ours <= ALLOWED[part]:
             found.append(f"{path.relative_to(PACKAGE)} imports {ours - ALLOWED[part]}")
     assert found == []
+
+
+def test_the_emulator_is_loaded_by_name_only():
+    """It plugs in below the launch layer as any driver does; nothing there may know it."""
+    nodes = [
+        node for path in MODULES for node in ast.walk(parse(path)) if part_of(path) == "_launch"
+    ]
+    sources = [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+    sources += [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
+    assert [name for name in sources if "_emulator" in name] == []
 
 
 def test_loading_a_module_needs_the_standard_library_only():

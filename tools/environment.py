@@ -134,7 +134,7 @@ def digest_of(*names: str) -> str:
     for name in names:
         start = ROOT / name
         for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
-            if path.is_file() and path.suffix != ".pyc":
+            if path.is_file() and path.suffix not in (".pyc", ".so"):
                 content = path.read_bytes()
                 digest.update(f"{path.relative_to(ROOT)}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()

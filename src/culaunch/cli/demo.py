@@ -1,0 +1,157 @@
+"""``culaunch demo``: from source to a checked result, with every step shown."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import culaunch as cl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SOURCE = """\
+extern "C" __global__ void add(float* z, const float* x, const float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) z[i] = x[i] + y[i];
+}
+
+template <typename T>
+__global__ void scale(T* y, const T* x, T factor, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = factor * x[i];
+}
+"""
+# What the kernels are compiled for where nothing says which GPU will run them.
+FALLBACK_ARCH = "sm_90"
+BLOCK = 256
+
+
+@click.command()
+@click.option(
+    "--size",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    help="Elements of each array.",
+)
+def command(size: int) -> None:
+    """Compile, inspect and launch two kernels, and check their results."""
+    Demo(size).run()
+
+
+class Demo:
+    """The steps of the demonstration, in order; each prints what it did."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.console = Console(highlight=False)
+        self.np = _import_numpy()
+        self.driver = self._choose_driver()
+
+    def run(self) -> None:
+        """Do every step that this machine allows, and say in the last line how it went."""
+        self._say("culaunch", f"{cl.__version__}; driver: {self.driver or 'none'}")
+        image = self._compile()
+        self._inspect(image)
+        if self.driver is None:
+            self.console.print("No GPU on this machine: everything worked but the launch.")
+            return
+        self._launch(cl.load(image))
+        if self.driver == "emulator":
+            self.console.print("Everything worked on the emulated driver; no GPU was used.")
+        else:
+            self.console.print(f"Everything worked on the {cl.Device().name}.")
+
+    def _choose_driver(self) -> str | None:
+        """Find out which driver works here; the emulated one only where nobody chose another."""
+        chosen = os.environ.get("CULAUNCH_DRIVER")
+        try:
+            if cl.device_count() > 0:
+                return cl.driver_name()
+        except cl.DriverNotFoundError as error:
+            if chosen:
+                self._say("driver", str(error))
+        if chosen:
+            return None
+        try:
+            cl.set_driver("emulator")
+        except cl.DriverNotFoundError:
+            return None
+        return cl.driver_name()
+
+    def _compile(self) -> cl.Image:
+        arch = FALLBACK_ARCH if self.driver is None else None
+        start = time.perf_counter()
+        image = cl.compile(SOURCE, arch=arch, names=["scale<float>"], name="demo.cu")
+        took = (time.perf_counter() - start) * 1e3
+        made_for = ", ".join(image.arch)
+        self._say(
+            "compile", f"{image.format} for {made_for}, {len(image.data):,} bytes, {took:.1f} ms"
+        )
+        return image
+
+    def _inspect(self, image: cl.Image) -> None:
+        table = Table("kernel", "parameters", "registers", "shared bytes")
+        for kernel in cl.inspect(image).images[0].kernels:
+            types = ", ".join(parameter.type or "?" for parameter in kernel.params)
+            counts = (kernel.registers, kernel.static_shared)
+            shown = ("not known" if count is None else str(count) for count in counts)
+            table.add_row(kernel.demangled.partition("(")[0], types, *shown)
+        self._say("inspect", "without a GPU:")
+        self.console.print(table)
+
+    def _launch(self, module: cl.Module) -> None:
+        np, n = self.np, self.size
+        x, y = np.linspace(0, 1, n, dtype=np.float32), np.arange(n, dtype=np.float32)
+        grid = -(-n // BLOCK)
+        a, b, out = cl.to_device(x), cl.to_device(y), cl.to_device(np.zeros(n, np.float32))
+
+        module["add"][grid, BLOCK](out, a, b, n)
+        self._check("add", out.numpy(), x + y)
+        module["scale<float>"][grid, BLOCK](out, b, 2.5, n)
+        self._check("scale<float>", out.numpy(), np.float32(2.5) * y)
+
+        kernel = module["add"]
+        launcher = kernel.configure(grid=grid, block=BLOCK)
+        configured = self._cost(lambda: launcher(out, a, b, n), out)
+        chevrons = self._cost(lambda: kernel[grid, BLOCK](out, a, b, n), out)
+        self._say(
+            "cost", f"launcher(...) {configured:.2f} us, kernel[grid, block](...) {chevrons:.2f} us"
+        )
+
+    def _check(self, name: str, result: Any, expected: Any) -> None:
+        if not self.np.array_equal(result, expected):
+            raise cl.InternalError(f"{name} computed numbers that are not NumPy's")
+        self._say("launch", f"{name}: {self.size:,} elements, equal to NumPy's")
+
+    def _cost(self, launch: Callable[[], object], out: Any) -> float:
+        """Time a launch in microseconds: bursts shorter than the driver's queue, idle between."""
+        burst, repeats = (200, 20) if self.driver == "cuda" else (1, 3)
+        costs = []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            for _ in range(burst):
+                launch()
+            costs.append((time.perf_counter() - start) / burst)
+            out.numpy()
+        return statistics.median(costs) * 1e6
+
+    def _say(self, step: str, text: str) -> None:
+        self.console.print(f"[bold]{step:9}[/bold]{text}", soft_wrap=True)
+
+
+def _import_numpy() -> Any:
+    try:
+        import numpy as np
+    except ImportError as error:
+        raise cl.MissingDependencyError(
+            "the demo checks results with NumPy: python -m pip install numpy"
+        ) from error
+    return np

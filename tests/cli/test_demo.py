@@ -1,0 +1,68 @@
+"""``culaunch demo`` goes as far as the machine allows, and its last line says how far."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def run(*options, driver=None):
+    environment = {**os.environ, "COLUMNS": "100"}
+    environment.pop("CULAUNCH_DRIVER", None)
+    if driver is not None:
+        environment["CULAUNCH_DRIVER"] = driver
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "culaunch", "demo", *options],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert "Traceback" not in result.stderr
+    return result
+
+
+def check_steps(lines):
+    """Every step but the launch is the same everywhere."""
+    steps = [line.split()[0] for line in lines if line and not line.startswith(" ")]
+    assert steps[:2] == ["culaunch", "compile"]
+    text = "\n".join(lines)
+    assert "add" in text
+    assert "scale<float>" in text
+    assert "float*, const float*, const float*, int" in text
+
+
+@pytest.mark.gpu
+def test_on_a_gpu():
+    result = run()
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    check_steps(lines)
+    assert lines[-1].startswith("Everything worked on the NVIDIA")
+    assert sum("equal to NumPy's" in line for line in lines) == 2
+
+
+def test_without_a_gpu(has):
+    """The emulated driver takes over, and the demo says that it did."""
+    result = run("--size", "5000", driver="emulator" if has("gpu") else None)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    check_steps(lines)
+    assert lines[-1] == "Everything worked on the emulated driver; no GPU was used."
+    assert sum("equal to NumPy's" in line for line in lines) == 2
+
+
+def test_without_any_driver(has, tmp_path):
+    """A driver that cannot be opened is no reason not to show the rest."""
+    result = run("--size", "5000", driver=str(tmp_path / "libcuda.so"))
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    check_steps(lines)
+    assert lines[-1] == "No GPU on this machine: everything worked but the launch."
+
+
+def test_a_size_that_makes_no_sense():
+    result = run("--size", "0")
+    assert result.returncode != 0
+    assert "size" in result.stderr
