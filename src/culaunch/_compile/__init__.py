@@ -6,5 +6,15 @@ from culaunch._compile._arch import set_current_device_arch
 from culaunch._compile._cache import Cache, CacheInfo
 from culaunch._compile._compile import compile  # noqa: A004
 from culaunch._compile._headers import Headers
+from culaunch._compile._link import link
+from culaunch._compile._many import compile_many
 
-__all__ = ["Cache", "CacheInfo", "Headers", "compile", "set_current_device_arch"]
+__all__ = [
+    "Cache",
+    "CacheInfo",
+    "Headers",
+    "compile",
+    "compile_many",
+    "link",
+    "set_current_device_arch",
+]

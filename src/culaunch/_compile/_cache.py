@@ -269,6 +269,15 @@ def default_cache() -> Cache:
     )
 
 
+def checked_cache(cache: bool | Cache) -> Cache | None:
+    """Check what the caller gave for ``cache=``."""
+    if isinstance(cache, Cache):
+        return cache
+    if not isinstance(cache, bool):
+        raise TypeError(f"cache must be True, False or a culaunch.Cache (got {cache!r})")
+    return default_cache() if cache else None
+
+
 @functools.lru_cache(maxsize=16)
 def _cache_of(path: str, max_size: str | None, shipped: str | None, process: int) -> Cache:  # noqa: ARG001
     return Cache(path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from culaunch._compile._arch import resolve_arch
 from culaunch._compile._backend import Backend, Job
-from culaunch._compile._cache import Cache, default_cache
+from culaunch._compile._cache import Cache, checked_cache
 from culaunch._compile._diagnostics import warnings_error
 from culaunch._compile._headers import as_headers
 from culaunch._compile._includes import collect_includes, text_digest
@@ -127,7 +127,7 @@ def compile(  # noqa: A001
     job = _make_job(
         unit, options, compiler, _checked_names(names), headers, _checked_dirs(include_dirs), pch
     )
-    store = _checked_cache(cache)
+    store = checked_cache(cache)
     image = _make_image(job, unit, options, compiler, archs, store)
     error = warnings_error(image.log) if warnings_as_errors and image.log else None
     if error is not None:
@@ -244,14 +244,6 @@ def _checked_dirs(dirs: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
         if not os.path.isdir(directory):
             raise NotADirectoryError(f"include_dirs has {directory!r}, which is not a directory")
     return checked
-
-
-def _checked_cache(cache: bool | Cache) -> Cache | None:
-    if isinstance(cache, Cache):
-        return cache
-    if not isinstance(cache, bool):
-        raise TypeError(f"cache must be True, False or a culaunch.Cache (got {cache!r})")
-    return default_cache() if cache else None
 
 
 @functools.cache

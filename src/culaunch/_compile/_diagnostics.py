@@ -19,9 +19,11 @@ _HOST = re.compile(
 )
 _WARNING = re.compile(r"^[^\n]*\bwarning\b[^\n]*", re.MULTILINE)
 _MISSING = re.compile(
-    r"could not open source file \"(?P<front>[^\"]+)\"|(?P<host>[^\s:]+): No such file or directory"
+    r"(?:could not|cannot) open source file \"(?P<front>[^\"]+)\""
+    r"|(?P<host>[^\s:]+): No such file or directory"
 )
 _NAME_EXPRESSION = re.compile(r"Input name expression was: \" ?(?P<name>[^\"]*?) ?\"")
+_NVCC_NAME = re.compile(r"^names: (?P<name>.*)\(\d+\): error", re.MULTILINE)
 _LOG_LIMIT = 8000
 
 _PACKAGES = (
@@ -83,7 +85,7 @@ def warnings_error(log: str) -> CompileError | None:
 def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> str:
     match = _FRONT_END.search(log) or _HOST.search(log)
     if match is None:
-        first = next((line for line in log.splitlines() if "error" in line), "")
+        first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "")
         return first.strip() or f"{compiler} failed"
     headline = match[0]
     lines = sources.get(match["file"], "").splitlines()
@@ -115,7 +117,7 @@ def _missing_header_hint(log: str) -> str | None:
 
 
 def _name_hint(log: str) -> str | None:
-    match = _NAME_EXPRESSION.search(log)
+    match = _NAME_EXPRESSION.search(log) or _NVCC_NAME.search(log)
     if match is None:
         return None
     name = re.sub(r"\s*([<>,:()*&])\s*", r"\1", match["name"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._compile._arch import check_supported
 from culaunch._compile._backend import Backend, Compiled, Job
 from culaunch._compile._diagnostics import compile_error
+from culaunch._compile._includes import scan
 from culaunch._compile._library import PIP, expected_library, library_identity
 from culaunch._compile._pch import pch_session, raise_heap
 from culaunch._compile._signatures import kernel_signatures, probe_names, probe_text
@@ -126,13 +127,13 @@ class _Program:
     def __init__(self, job: Job, text: str, names: Sequence[str]) -> None:
         self._api = nvrtc()
         self._sources = {**job.memory, job.name: text}
-        quoted = job.name.replace("\\", "\\\\").replace('"', '\\"')
-        place = os.path.join(job.directory or _NOWHERE, os.path.basename(job.name))
+        self._name = job.name
+        self._place = os.path.join(job.directory or _NOWHERE, os.path.basename(job.name))
         self._names = names
         self.handle = _check(
             self._api.nvrtcCreateProgram(
-                f'#line 1 "{quoted}"\n{text}'.encode(),
-                os.fsencode(place),
+                _with_line(text, job.name, after_includes=job.pch).encode(),
+                os.fsencode(self._place),
                 len(job.memory),
                 [content.encode() for content in job.memory.values()],
                 [name.encode() for name in job.memory],
@@ -145,6 +146,7 @@ class _Program:
         encoded = [flag.encode() for flag in flags]
         (status,) = self._api.nvrtcCompileProgram(self.handle, len(encoded), encoded)
         log = self.get("ProgramLog").rstrip(b"\0\n ").decode(errors="replace")
+        log = log.replace(self._place, self._name)
         if int(status) != 0:
             raise compile_error(
                 log or status.name,
@@ -171,6 +173,19 @@ class _Program:
 
     def close(self) -> None:
         self._api.nvrtcDestroyProgram(self.handle)
+
+
+def _with_line(text: str, name: str, *, after_includes: bool) -> str:
+    """Name the source in it; behind the includes where a precompiled header is to hold those."""
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    start = 0
+    if after_includes:
+        for spelled, _, place in scan(text):
+            start = text.find("\n", place + len(spelled)) + 1 or len(text)
+    if start and start == len(text):
+        return text
+    line = text.count("\n", 0, start) + 1
+    return f'{text[:start]}#line {line} "{quoted}"\n{text[start:]}'
 
 
 @functools.cache

@@ -63,7 +63,10 @@ class Options:
 
     def nvcc_flags(self) -> list[str]:
         """Spell the options for nvcc."""
-        flags = self._common_flags()
+        if self.device_as_default_execution_space:
+            raise ValueError("device_as_default_execution_space is an option of NVRTC, not nvcc")
+        # nvcc takes a comma as the start of another macro.
+        flags = [flag.replace(",", "\\,") for flag in self._common_flags()]
         if self.debug:
             flags.append("--device-debug")
         if self.line_info:

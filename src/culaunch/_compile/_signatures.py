@@ -34,12 +34,12 @@ def kernel_signatures(
     plain = [name.decode() for name in _ENTRY.findall(ptx) if not name.startswith(b"_Z")]
     if not plain:
         return {}
-    try:
-        from culaunch._image import mangled_param_types, ptx_param_types
-    except ImportError:
-        return {}
-    del mangled_param_types
+    from culaunch._image import ptx_param_types
+
     lowered = probe(plain)
+    if not lowered and len(plain) > 1:
+        # One that cannot be named from the outside spoils it for all: ask for each by itself.
+        lowered = {name: found for name in plain for found in probe([name]).values()}
     signatures: dict[str, tuple[str | None, ...]] = {}
     for name in plain:
         classes = ptx_param_types(ptx, name)

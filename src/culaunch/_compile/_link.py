@@ -1,0 +1,193 @@
+"""``link``: device-LTO, relocatable and PTX images to one finished image, with nvJitLink."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from culaunch._compile._arch import resolve_arch
+from culaunch._compile._backend import Compiled
+from culaunch._compile._cache import Cache, checked_cache
+from culaunch._compile._key import SCHEMA_VERSION
+from culaunch._compile._library import PIP, library_identity
+from culaunch._errors import CompileError, MissingDependencyError
+from culaunch._image import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Input = str | os.PathLike[str] | bytes | Image
+
+_ARCHIVE = b"!<arch>\n"
+_ELF = b"\x7fELF"
+_EM_CUDA = 190
+
+
+def link(
+    images: Input | Iterable[Input],
+    *,
+    arch: str | Iterable[str] | None = None,
+    line_info: bool = False,
+    debug: bool = False,
+    maxrregcount: int | None = None,
+    extra_options: Iterable[str] = (),
+    cache: bool | Cache = True,
+) -> Image:
+    """Link images to a finished one; a single PTX image becomes a cubin.
+
+    Parameters
+    ----------
+    images : path, bytes, Image, or iterable of them
+        Images compiled with ``lto=True`` or ``relocatable=True``, PTX, and paths of host objects
+        and static libraries with device code (such as ``libcudadevrt.a``).
+    arch : str or iterable of str, optional
+        ``"sm_90"``, or several for a fatbin. By default the current GPU's.
+    line_info, debug : bool, optional
+        Keep line or debug information.
+    maxrregcount : int, optional
+        The most registers that a thread may use.
+    extra_options : iterable of str, optional
+        Options passed to nvJitLink as they are.
+    cache : bool or Cache, optional
+        True for the user's cache, False for none.
+
+    Returns
+    -------
+    Image
+        With the names and signatures of all inputs.
+
+    Raises
+    ------
+    CompileError
+        If nvJitLink refuses; the message has its log.
+    """
+    inputs = _read_inputs(images)
+    archs = resolve_arch(arch)
+    for one in archs:
+        if not one.startswith("sm_"):
+            raise ValueError(f"arch has {one!r}: linking makes cubins, name an architecture sm_...")
+    options = ["-g"] * debug + ["-lineinfo"] * line_info
+    if maxrregcount is not None:
+        options.append(f"-maxrregcount={int(maxrregcount)}")
+    if any(is_lto for *_, is_lto in inputs):
+        options.append("-lto")
+    options += extra_options
+    merged = [data for _, data, _ in inputs if isinstance(data, Image)]
+    names = {name: lowered for image in merged for name, lowered in image.names.items()}
+    signatures = {kernel: types for image in merged for kernel, types in image.signatures.items()}
+
+    def make() -> Image:
+        parts = [_link_one(inputs, one, options) for one in archs]
+        if len(parts) == 1:
+            data = parts[0].data
+        else:
+            from culaunch._compile._fatbin import combine
+
+            data = combine(parts, "linked")
+        log = "\n".join(dict.fromkeys(part.log for part in parts if part.log))
+        return Image(data, names=names, signatures=signatures, log=log)
+
+    store = checked_cache(cache)
+    if store is None:
+        return make()
+    digest = hashlib.sha256()
+    facts = [SCHEMA_VERSION, "link", _identity(), archs, options, names, signatures]
+    digest.update(json.dumps(facts, sort_keys=True).encode())
+    for kind, data, _ in inputs:
+        content = _bytes(data)
+        digest.update(f"{kind} {len(content)}\n".encode())
+        digest.update(content)
+    return store.get_or_make(digest.hexdigest(), make)
+
+
+def _link_one(
+    inputs: Sequence[tuple[str, bytes | Image, bool]], arch: str, options: Sequence[str]
+) -> Compiled:
+    api = _nvjitlink()
+    given = [f"-arch={arch}", *options]
+    try:
+        handle = api.create(len(given), given)
+    except api.nvJitLinkError as error:
+        version = ".".join(map(str, api.version()))
+        raise CompileError(
+            f"nvJitLink {version} refused {' '.join(given)}: {error}; "
+            "is the architecture one that it knows, and the options too?"
+        ) from error
+    try:
+        for index, (kind, data, _) in enumerate(inputs):
+            content = _bytes(data)
+            where = data.path if isinstance(data, Image) and data.path else f"input {index}"
+            api.add_data(handle, getattr(api.InputType, kind), content, len(content), where)
+        api.complete(handle)
+        buffer = bytearray(api.get_linked_cubin_size(handle))
+        api.get_linked_cubin(handle, buffer)
+        return Compiled(arch, "cubin", bytes(buffer), log=_log(api, handle, "info"))
+    except api.nvJitLinkError as error:
+        log = _log(api, handle, "error") or str(error)
+        raise CompileError(
+            f"linking for {arch} failed: {log.splitlines()[0]}\n"
+            f"options: {' '.join(given)}\nnvJitLink says:\n{log}",
+            log=log,
+        ) from error
+    finally:
+        api.destroy(handle)
+
+
+def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Image, bool]]:
+    """Give (kind, content, whether it is LTO-IR) of each input."""
+    if isinstance(images, (str, bytes, os.PathLike, Image)):
+        images = [images]
+    inputs: list[tuple[str, bytes | Image, bool]] = []
+    for item in images:
+        if isinstance(item, (str, os.PathLike)):
+            with open(item, "rb") as file:
+                head = file.read(20)
+                file.seek(0)
+                if head.startswith(_ARCHIVE):
+                    inputs.append(("LIBRARY", file.read(), False))
+                    continue
+                if head.startswith(_ELF) and int.from_bytes(head[18:20], "little") != _EM_CUDA:
+                    inputs.append(("OBJECT", file.read(), False))
+                    continue
+        image = Image.open(item)
+        lto = image.format == "fatbin" and any(arch.startswith("lto_") for arch in image.arch)
+        inputs.append((image.format.upper(), image, lto))
+    if not inputs:
+        raise ValueError("images is empty; give at least one image")
+    return inputs
+
+
+def _bytes(data: bytes | Image) -> bytes:
+    return data.data if isinstance(data, Image) else data
+
+
+def _log(api: Any, handle: int, kind: str) -> str:
+    buffer = bytearray(getattr(api, f"get_{kind}_log_size")(handle))
+    if buffer:
+        getattr(api, f"get_{kind}_log")(handle, buffer)
+    return bytes(buffer).rstrip(b"\0\n ").decode(errors="replace")
+
+
+@functools.cache
+def _nvjitlink() -> Any:
+    try:
+        from cuda.bindings import nvjitlink  # type: ignore[import-untyped]
+
+        nvjitlink.version()
+    except Exception as error:  # pathfinder raises several kinds of its own
+        raise MissingDependencyError(
+            f"linking needs nvJitLink, which cannot be loaded ({error}): {PIP}"
+        ) from error
+    return nvjitlink
+
+
+@functools.cache
+def _identity() -> str:
+    major, minor = _nvjitlink().version()
+    from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
+
+    path = load_nvidia_dynamic_lib("nvJitLink").abs_path
+    return f"nvJitLink {major}.{minor} {library_identity(os.path.realpath(path)) if path else ''}"

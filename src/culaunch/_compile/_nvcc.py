@@ -1,0 +1,235 @@
+"""The nvcc backend: for what NVRTC cannot do, with the same call and the same result."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from typing import TYPE_CHECKING
+
+from culaunch._compile._arch import arch_number, check_supported
+from culaunch._compile._backend import Backend, Compiled, Job
+from culaunch._compile._diagnostics import compile_error
+from culaunch._compile._signatures import kernel_signatures, probe_names, probe_text
+from culaunch._compile._toolkit import Toolkit
+from culaunch._errors import CompileError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culaunch._compile._options import Options
+
+# What nvcc and the host compiler read besides their options.
+_ENVIRONMENT = (
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+)
+_MARKER = re.compile(
+    rb"\.(?:visible[ \t]+\.)?global[ \t].*?(culaunch_mark_\d+) = (?:generic\()?([\w$]+)"
+)
+
+
+class Nvcc(Backend):
+    """NVIDIA's compiler driver, with the host compiler that it needs."""
+
+    name = "nvcc"
+
+    def __init__(self) -> None:
+        self.toolkit = Toolkit(self._find_headers)
+
+    def identity(self) -> str:
+        """Give the full version of nvcc and of the host compiler, and their environment."""
+        return _identity(_find_nvcc(), tuple(os.environ.get(name, "") for name in _ENVIRONMENT))
+
+    def confirm(self) -> bool:
+        """Nothing is guessed: :meth:`identity` asked the compilers themselves."""
+        return True
+
+    def flags(self, options: Options) -> list[str]:
+        """Spell the options."""
+        return options.nvcc_flags()
+
+    def check_archs(self, archs: Sequence[str]) -> None:
+        """Raise for an architecture that nvcc does not know."""
+        check_supported(archs, _supported(_find_nvcc()), "nvcc")
+
+    def compile(self, job: Job, arch: str) -> Compiled:
+        """Compile for one architecture, in a directory that is removed afterwards."""
+        with tempfile.TemporaryDirectory(prefix="culaunch-nvcc-") as directory:
+            return _Run(self, job, arch, directory).compile()
+
+    def _find_headers(self) -> tuple[list[str], list[str]]:
+        # nvcc names its own directories to itself; they are only read for the cache key.
+        shown = _output([_find_nvcc(), "--dryrun", "-x", "cu", "-c", os.devnull])
+        quoted = re.findall(r"INCLUDES=(.*)", shown)
+        found = [path for line in quoted for path in re.findall(r'(/[^"\s]+)', line)]
+        return [os.path.normpath(path) for path in found if os.path.isdir(path)], []
+
+
+class _Run:
+    """The files and commands of one compile."""
+
+    def __init__(self, backend: Nvcc, job: Job, arch: str, directory: str) -> None:
+        self.backend = backend
+        self.job = job
+        self.arch = arch
+        self.directory = directory
+        self.headers = os.path.join(directory, "headers")
+        for name, text in job.memory.items():
+            path = os.path.join(self.headers, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            _write(path, text)
+        dirs = [self.headers] if job.memory else []
+        dirs += [job.directory] if job.directory is not None else []
+        self.includes = [f"--include-path={path}" for path in (*dirs, *job.include_dirs)]
+
+    def compile(self) -> Compiled:
+        job, arch = self.job, self.arch
+        # A function that is never called instantiates each template; it is host code, and gone.
+        uses = "".join(
+            f"\n#line 1 {_literal(f'names: {name}')}\n__attribute__((unused)) static const void* "
+            f"culaunch_use_{index}() {{ return (const void*)({name}); }}\n"
+            for index, name in enumerate(job.names)
+        )
+        if job.lto:
+            number = arch_number(arch)
+            data, log = self.run(job.text + uses, ["-ltoir", "-dlto", f"-arch=sm_{number}"])
+            return Compiled(arch, "ltoir", data, self.lowered(), {}, log)
+        if arch.startswith("compute_"):
+            data, log = self.run(job.text + uses, ["-ptx", f"-arch={arch}"])
+            ptx, kind = data, "ptx"
+        else:
+            keep = os.path.join(self.directory, "keep")
+            os.mkdir(keep)
+            data, log = self.run(
+                job.text + uses, ["-cubin", f"-arch={arch}", "--keep", "--keep-dir", keep]
+            )
+            ptx, kind = _read(os.path.join(keep, "kernel.ptx")), "cubin"
+        signatures = kernel_signatures(ptx, self.probe)
+        return Compiled(arch, kind, data, self.lowered(), signatures, log)
+
+    def lowered(self) -> dict[str, str]:
+        """Ask for the lowered names: as what initialises a variable, they are in the PTX."""
+        if not self.job.names:
+            return {}
+        found = self.marked(self.job.text, self.job.names)
+        for name in self.job.names:
+            if name not in found:
+                raise CompileError(f"names has {name!r}, for which nvcc gives no lowered name")
+        return found
+
+    def probe(self, kernels: Sequence[str]) -> dict[str, str]:
+        names = probe_names(kernels)
+        try:
+            found = self.marked(self.job.text + probe_text(), tuple(names.values()))
+        except CompileError:
+            return {}
+        return {kernel: found[name] for kernel, name in names.items() if name in found}
+
+    def marked(self, text: str, names: Sequence[str]) -> dict[str, str]:
+        marks = "".join(
+            f'\nextern "C" __device__ const void* culaunch_mark_{index} = (const void*)({name});\n'
+            for index, name in enumerate(names)
+        )
+        ptx, _ = self.run(text + marks, ["-ptx", f"-arch=compute_{arch_number(self.arch)}"])
+        found = {match[1]: match[2] for match in matches if match is not None}
+        return {
+            name: found[mark].decode()
+            for index, name in enumerate(names)
+            if (mark := f"culaunch_mark_{index}".encode()) in found
+        }
+
+    def run(self, text: str, mode: Sequence[str]) -> tuple[bytes, str]:
+        source = os.path.join(self.directory, "kernel.cu")
+        output = os.path.join(self.directory, "output")
+        _write(source, f"#line 1 {_literal(self.job.name)}\n{text}")
+        flags = [*mode, *self.job.flags, *self.includes]
+        command = [_find_nvcc(), *flags, "-o", output, source]
+        result = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+        log = f"{result.stdout}{result.stderr}".strip()
+        log = log.replace(f"{self.headers}{os.sep}", "").replace(source, self.job.name)
+        if result.returncode != 0:
+            raise compile_error(
+                log or f"nvcc ended with code {result.returncode}",
+                compiler="nvcc",
+                flags=command,
+                sources={**self.job.memory, self.job.name: self.job.text},
+                notes=[f"nvcc ended with code {result.returncode}"],
+            )
+        return _read(output), log
+
+
+def _find_nvcc() -> str:
+    """Find nvcc: on PATH, in the toolkit that the environment names, in pip's package."""
+    on_path = shutil.which("nvcc")
+    if on_path is not None:
+        return on_path
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        path = os.path.join(os.environ.get(variable) or os.devnull, "bin", "nvcc")
+        if os.access(path, os.X_OK):
+            return path
+    in_pip = _pip_nvcc()
+    if in_pip is not None:
+        return in_pip
+    raise MissingDependencyError(
+        "backend='nvcc' needs nvcc: it is not on PATH, not in $CUDA_HOME/bin, and not installed; "
+        "pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-cuda-cccl nvidia-cuda-runtime"
+    )
+
+
+def _pip_nvcc() -> str | None:
+    try:
+        from cuda.pathfinder import (  # type: ignore[import-untyped]
+            find_nvidia_binary_utility,
+        )
+    except ImportError:
+        return None
+    path = find_nvidia_binary_utility("nvcc")
+    return None if path is None else str(path)
+
+
+@functools.cache
+def _identity(nvcc: str, environment: tuple[str, ...]) -> str:
+    host = environment[_ENVIRONMENT.index("NVCC_CCBIN")] or "c++"
+    if os.path.isdir(host):
+        host = os.path.join(host, "c++")
+    try:
+        host_version = _output([host, "--version"])
+    except OSError:
+        host_version = "none"
+    return "\n".join([_output([nvcc, "--version"]), host_version, *environment])
+
+
+@functools.cache
+def _supported(nvcc: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"sm_(\d+)", _output([nvcc, "-code-ls"])))
+
+
+def _output(command: Sequence[str]) -> str:
+    result = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, errors="replace", check=False
+    )
+    return result.stdout + result.stderr
+
+
+def _literal(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
