@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -53,6 +55,72 @@ def expected_product(exact, kind, mode, a, b):
         value = fx * fy
         return nan_of(exact, kind, (a, b)) if math.isnan(value) else exact.encode(kind, value, mode)
     return exact.encode(kind, x * y, mode, na ^ nb)
+
+
+def corners(exact, kind):
+    """Bits of zeros, infinities, NaNs, and of the numbers next to where formats change."""
+    _, _, fraction_bits, _, _ = exact.layout[kind]
+    sign = 1 << (exact.layout[kind][0] - 1)
+    unit = 1 << fraction_bits
+    infinity = exact.encode(kind, math.inf, "rn")
+    one = exact.encode(kind, Fraction(1), "rn")
+    sizes = [0, 1, unit - 1, unit, one - 1, one, one + 1, infinity - 1, infinity, infinity + 3]
+    return [s | v for v in sizes for s in (0, sign)]
+
+
+def hard_triples(exact, kind, rng, count=400):
+    """Operands whose sum of product and addend lies a hair beside a tie, or far below a unit.
+
+    The product is half a unit of the addend times 1 - k**2 ulp**2: rounding it, or the sum, to
+    any wider format first lands on the tie.
+    """
+    _, _, fraction_bits, _, _ = exact.layout[kind]
+    ulp = Fraction(1, 1 << fraction_bits)
+    bias = exact.encode(kind, Fraction(1), "rn") >> fraction_bits
+    low, high = 1 - bias, bias
+    triples = []
+    for _ in range(count):
+        exponent = int(rng.integers(low, high)) if rng.random() < 0.7 else low
+        normal = rng.random() < 0.7
+        addend = (int(normal) + int(rng.integers(1 << fraction_bits)) * ulp) * Fraction(
+            2
+        ) ** exponent
+        k = int(rng.integers(0, 4))
+        half = exponent - fraction_bits - 1
+        # Both factors are normal: half a subnormal's unit is a product of two small numbers.
+        first = half // 2
+        factors = (
+            (1 + k * ulp) * Fraction(2) ** first,
+            (1 - k * ulp) * Fraction(2) ** (half - first),
+        )
+        signs = [int(s) for s in rng.choice([-1, 1], 2)]
+        values = (signs[0] * factors[0], factors[1], signs[1] * addend)
+        if rng.random() < 0.3:
+            # The other way round: the product is a tie, the addend as small as can be.
+            odd = 2 * int(rng.integers(1 << (fraction_bits // 2))) + 1
+            tie = (odd << (fraction_bits // 2 + 1)) + 1
+            values = (Fraction(odd), Fraction(tie), signs[1] * Fraction(2) ** (low - fraction_bits))
+        triples.append([exact.encode(kind, v, "rn") for v in values])
+    return np.array(triples, exact.carrier(kind)).T
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_fma_of_all_corners(exact, kind, mode):
+    special = np.array(corners(exact, kind), exact.carrier(kind))
+    lanes = [v.ravel() for v in np.meshgrid(special, special, special)]
+    triples = zip(*(v.tolist() for v in lanes), strict=True)
+    expected = [expected_fma(exact, kind, mode, *v) for v in triples]
+    exact.check(nm.fma(kind, *lanes, rounding=mode), expected, *lanes)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_fma_beside_ties(exact, kind, mode):
+    lanes = hard_triples(exact, kind, np.random.default_rng(7))
+    triples = zip(*(v.tolist() for v in lanes), strict=True)
+    expected = [expected_fma(exact, kind, mode, *v) for v in triples]
+    exact.check(nm.fma(kind, *lanes, rounding=mode), expected, *lanes)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -140,3 +208,67 @@ def test_sqrt_rounds_once(exact, kind, mode):
         exact.check(nm.sqrt(kind, lanes, rounding=mode), [expected(int(v)) for v in lanes], lanes)
 
     check()
+
+
+@pytest.mark.parametrize("kind", ["f16x2", "bf16x2"])
+def test_packed_lanes_are_their_halves(exact, kind):
+    half = kind[:-2]
+    rng = np.random.default_rng(3)
+    lanes = [rng.integers(0, 1 << 32, 500, dtype=np.uint32) for _ in range(3)]
+    for ftz, relu in ((False, False), (half == "f16", True)):
+        got = nm.fma(kind, *lanes, ftz=ftz, relu=relu)
+        for shift in (0, 16):
+            parts = [(v >> shift).astype(np.uint16) for v in lanes]
+            want = nm.fma(half, *parts, ftz=ftz, relu=relu)
+            assert ((got >> shift).astype(np.uint16) == want).all()
+    assert nm.add(kind, lanes[0], lanes[1][:1]).shape == (500,)
+
+
+def test_modifiers_flush_clamp_and_saturate(exact):
+    def f32(*values):
+        return np.array(values, np.float32).view(np.uint32)
+
+    tiny, one = f32(1e-39, -1e-39), f32(1)
+    assert nm.mul("f32", tiny, one).tolist() == tiny.tolist()
+    assert nm.mul("f32", tiny, one, ftz=True).tolist() == [0, 0x80000000]
+    small = f32(1.5e-38)
+    assert nm.mul("f32", small, f32(0.5), ftz=True).tolist() == [0]
+    values = f32(-3, -0.0, 0.5, 7, np.inf, np.nan)
+    assert nm.add("f32", values, f32(0), sat=True).view(np.float32).tolist() == [0, 0, 0.5, 1, 1, 0]
+    halves = np.array([0xBC00, 0x8000, 0x3C00, 0xFE01], np.uint16)
+    zero, unit = np.zeros(1, np.uint16), np.array([0x3C00], np.uint16)
+    assert nm.fma("f16", halves, unit, zero, relu=True).tolist() == [0, 0, 0x3C00, 0x7FFF]
+    assert nm.fma("f16", halves, unit, zero, sat=True).tolist() == [0, 0, 0x3C00, 0]
+    double = np.array([-0.5, 1.5, np.nan]).view(np.uint64)
+    zero = np.zeros(1, np.uint64)
+    assert nm.add("f64", double, zero, sat=True).view(float).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_lanes_broadcast_and_stay_untouched(exact, kind):
+    rng = np.random.default_rng(5)
+    dtype = exact.carrier(kind)
+    a = rng.integers(0, 1 << 8 * dtype.itemsize, (9, 2001), dtype=dtype)
+    b, c = a[:, ::-1], np.array([0x3C00], dtype)
+    before = a.copy()
+    for mode in MODES:
+        got = nm.fma(kind, a, b, c, rounding=mode)
+        assert got.shape == a.shape
+        assert got.dtype == dtype
+        rows = [nm.fma(kind, a[i, ::3], b[i, ::3], c, rounding=mode) for i in range(9)]
+        assert (got[:, ::3] == rows).all()
+    assert (a == before).all()
+    floats = {"f32": np.float32, "f64": np.float64, "f16": np.float16}
+    if kind in floats:
+        same = nm.add(kind, a.view(floats[kind]), b.view(floats[kind]))
+        assert (same == nm.add(kind, a, b)).all()
+
+
+def test_unknown_types_and_roundings_are_named():
+    bits = np.zeros(1, np.uint32)
+    with pytest.raises(ValueError, match=r"kind .*'tf32'"):
+        nm.add("tf32", bits, bits)
+    with pytest.raises(ValueError, match=r"kind .*'bf16'"):
+        nm.div("bf16", bits.astype(np.uint16), bits.astype(np.uint16))
+    with pytest.raises(ValueError, match=r"rounding .*'up'"):
+        nm.add("f32", bits, bits, rounding="up")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,8 @@ from culaunch._emulator._numerics._formats import relu as _relu
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_BLOCK = 8192
 
 
 def add(
@@ -117,7 +120,10 @@ def _apply(
     operands = tuple(x.view(fmt.carrier) for x in operands)
     if ftz:
         operands = tuple(flush(fmt, x) for x in operands)
-    result = operation(kind, *operands, rounding)
+    if rounding == "rn" and (kind == "f32" or (kind == "f64" and operation is not _fma)):
+        result = operation(kind, *operands, rounding)
+    else:
+        result = _in_blocks(lambda *lanes: operation(kind, *lanes, rounding), operands)
     if ftz:
         result = flush(fmt, result)
     if sat:
@@ -125,6 +131,20 @@ def _apply(
     if clamp:
         result = _relu(fmt, result)
     return result
+
+
+def _in_blocks(operation: Callable[..., Bits], operands: tuple[Bits, ...]) -> Bits:
+    # Operations of many steps run two to three times as fast on lanes that stay in the cache.
+    shape = np.broadcast_shapes(*(x.shape for x in operands))
+    count = math.prod(shape)
+    if count <= _BLOCK:
+        return operation(*operands)
+    lanes = [np.broadcast_to(x, shape).reshape(-1) for x in operands]
+    result = np.empty(count, operands[0].dtype)
+    for start in range(0, count, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        result[part] = operation(*(x[part] for x in lanes))
+    return result.reshape(shape)
 
 
 def _add(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:

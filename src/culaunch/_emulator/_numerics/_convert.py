@@ -18,7 +18,7 @@ from culaunch._emulator._numerics._formats import (
 )
 from culaunch._emulator._numerics._formats import relu as _relu
 from culaunch._emulator._numerics._octets import narrow_octets, widen_octets
-from culaunch._emulator._numerics._rounding import narrow, step, to_odd, two_sum
+from culaunch._emulator._numerics._rounding import cut, narrow, step, to_odd, two_sum
 
 _INTEGERS = {
     sign + str(width): np.dtype(f"{'i' if sign == 's' else 'u'}{width // 8}")
@@ -124,11 +124,11 @@ def cvt_pair(
             cvt(PACKED[to], "f32", x, rounding=rounding, relu=relu, satfinite=satfinite)
             for x in (a, b)
         )
-        both: Bits = (upper.astype(np.uint32) << np.uint32(16)) | lower
-        return both
+        halves: Bits = upper.astype(np.uint32) << np.uint32(16)
+        return halves | lower
     upper, lower = (narrow_octets(to, to_f64("f32", x), relu) for x in (a, b))
-    both = (upper.astype(np.uint16) << np.uint16(8)) | lower
-    return both
+    octets: Bits = upper.astype(np.uint16) << np.uint16(8)
+    return octets | lower
 
 
 def cvt_pack(to: str, a: Bits, b: Bits, c: Bits | None = None) -> Bits:
@@ -223,15 +223,14 @@ def _between_floats(to: str, source: str, a: Bits, rounding: str | None, ftz: bo
         return to_f64(source, a).view(np.uint64)
     elif to == "f32" and source != "f64":
         result = _widen(source, a).view(np.uint32)
-    elif source == "f32" and to == "tf32" and rounding == "rna":
-        return _f32_to_tf32(a)
-    elif source == "f32" and to == "bf16" and rounding in (None, "rn"):
-        result = _f32_to_bf16(a)
+    elif source == "f32" and to in ("bf16", "tf32"):
+        result = cut(to, a, rounding or "rn")
     elif source == "f32" and to == "f16" and rounding in (None, "rn"):
         result = a.view(np.float32).astype(np.float16).view(np.uint16)
     else:
         result = narrow(to, to_f64(source, a), rounding or "rn")
-    if to != "f64":
+    # A NaN keeps its upper bits as tf32, for which sm_80 has no instruction of its own.
+    if to not in ("f64", "tf32"):
         result = canonical(fmt, result)
     return flush(fmt, result) if ftz and to == "f32" else result
 
@@ -240,30 +239,8 @@ def _widen(source: str, a: Bits) -> Floats:
     if source == "bf16":
         return bf16_to_f32(a)
     if source == "f16":
-        single: Floats = a.view(np.float16).astype(np.float32)
-        return single
-    single = a.view(np.float32).copy()  # tf32
-    return single
-
-
-def _f32_to_bf16(a: Bits) -> Bits:
-    odd = (a >> np.uint32(16)) & np.uint32(1)
-    rounded = (a + (odd + np.uint32(0x7FFF))) >> np.uint32(16)
-    bits: Bits = rounded.astype(np.uint16)
-    nan = np.isnan(a.view(np.float32))
-    if nan.any():
-        bits[nan] = 0x7FFF  # the carry may have reached the sign
-    return bits
-
-
-def _f32_to_tf32(a: Bits) -> Bits:
-    # As sm_80's instructions do it: half a unit is added to the integer, and the rest cut off.
-    nan = np.isnan(a.view(np.float32))
-    bits: Bits = (a + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-    bits = np.where((a & np.uint32(0x7FFFFFFF)) == np.uint32(0x7F800000), a, bits)
-    if nan.any():
-        bits[nan] = (a[nan] & np.uint32(0xFFFFE000)) | np.uint32(0x00400000)
-    return bits
+        return a.view(np.float16).astype(np.float32)
+    return a.view(np.float32).astype(np.float32)  # tf32
 
 
 def _finish(to: str, result: Bits, sat: bool, clamp: bool, satfinite: bool) -> Bits:

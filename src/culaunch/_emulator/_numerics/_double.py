@@ -62,12 +62,13 @@ def fma(a: Bits, b: Bits, c: Bits, rounding: str) -> Bits:
     total = np.where(total == 0, product + z, total)
     if rounding == "rm":
         total = zero_sign(total, product, z)
-    special = ~(np.isfinite(x) & np.isfinite(y) & np.isfinite(z))
+    finite = np.isfinite(x) & np.isfinite(y)
+    special = ~(finite & np.isfinite(z))
     if special.any():
-        total = np.where(special, x * y + z, total)
+        # A finite product may have overflowed: an infinite addend wins all the same.
+        total = np.where(special, np.where(finite, z, product + z), total)
     bits = np.ascontiguousarray(total).view(np.uint64)
-    rare = _extreme(x, 450) | _extreme(y, 450) | (np.abs(z) > 2.0**1000)
-    _exact.repair(bits, rare & ~special, _exact.fma, (x, y, z), rounding)
+    _exact.repair(bits, _extreme(x, 450) | _extreme(y, 450), _exact.fma, (x, y, z), rounding)
     return _with_nans(bits.view(np.float64), x, y, z)
 
 

@@ -12,6 +12,10 @@ import numpy as np
 
 from culaunch._emulator._numerics._formats import FORMATS, Bits, Floats, Mask
 
+_SIGN = np.uint32(0x80000000)
+_INFINITY = np.uint32(0x7F800000)
+_QUIET = np.uint32(0x00400000)
+
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return ``a + b`` and its exact rounding error (NaN when the sum is not finite)."""
@@ -82,7 +86,7 @@ def step(bits: Bits, below: Mask, above: Mask, negative: Mask, rounding: str) ->
     if rounding == "rp":
         stepped = np.where(negative, bits - one, bits + one)
         return np.where(above, stepped, bits)
-    raise ValueError(f"rounding must be one of rn, rz, rm, rp (got {rounding!r})")
+    raise unknown_rounding(rounding)
 
 
 def narrow(kind: str, value: Floats, rounding: str = "rn") -> Bits:
@@ -97,10 +101,10 @@ def narrow(kind: str, value: Floats, rounding: str = "rn") -> Bits:
     value : numpy.ndarray of float64
         What to round.
     rounding : {"rn", "rz", "rm", "rp", "rna"}
-        ``rna`` rounds ties away from zero.
+        ``rna`` rounds ties away from zero; only bf16 and tf32 have it.
     """
-    if kind not in ("f32", "f16") or rounding == "rna":
-        return _narrow_by_scaling(kind, value, rounding)
+    if kind in ("bf16", "tf32"):
+        return cut(kind, _single_to_odd(value), rounding)
     nearest: Floats = value.astype(np.float32 if kind == "f32" else np.float16)
     bits: Bits = nearest.view(FORMATS[kind].carrier)
     if rounding == "rn":
@@ -109,40 +113,42 @@ def narrow(kind: str, value: Floats, rounding: str = "rn") -> Bits:
     return step(bits, value < exact, value > exact, np.signbit(value), rounding)
 
 
-def _narrow_by_scaling(kind: str, value: Floats, rounding: str) -> Bits:
-    fmt = FORMATS[kind]
-    magnitude = np.abs(value)
-    _, exponent = np.frexp(magnitude)
-    unit = np.maximum(exponent - 1, fmt.min_exponent) - (fmt.precision - 1)
-    scaled = np.ldexp(magnitude, -unit)  # in units of the last place: exact, below 2**24
-    negative = np.signbit(value)
+def cut(kind: str, bits: Bits, rounding: str) -> Bits:
+    """Round f32 bits to bf16 or tf32, which differ from f32 only in the fraction's length.
+
+    The carry of a full fraction moves into the exponent, and at last into infinity, by itself.
+    """
+    unit = np.uint32(16 if kind == "bf16" else 13)
+    below = np.uint32((1 << int(unit)) - 1)
+    half = np.uint32(1 << int(unit) - 1)
     if rounding == "rn":
-        count = np.rint(scaled)
+        rounded = bits + (half - np.uint32(1) + ((bits >> unit) & np.uint32(1)))
     elif rounding == "rna":
-        count = np.floor(scaled + 0.5)
+        rounded = bits + half
+    elif rounding == "rz":
+        rounded = bits
+    elif rounding in ("rm", "rp"):
+        away = (bits >= _SIGN) == (rounding == "rm")
+        rounded = np.where(away, bits + below, bits)
     else:
-        up = {"rz": np.zeros_like(negative), "rm": negative, "rp": ~negative}[rounding]
-        count = np.where(up, np.ceil(scaled), np.floor(scaled))
-    # The result is exact in float32, whose layout all these formats share but for f16.
-    rounded = np.ldexp(count, unit)
-    too_large = rounded >= 2.0 ** (2 - fmt.min_exponent)
-    result = np.copysign(rounded, value)
-    if kind == "f16":
-        bits: Bits = result.astype(np.float16).view(np.uint16)
-    else:
-        wide = result.astype(np.float32).view(np.uint32)
-        bits = (wide >> np.uint32(16)).astype(np.uint16) if kind == "bf16" else wide
-    overflow = too_large & np.isfinite(value)
-    if overflow.any():
-        inwards = {"rm": ~negative, "rp": negative, "rz": np.ones_like(negative)}
-        outwards = ~inwards.get(rounding, np.zeros_like(negative))
-        limit = np.where(outwards, fmt.infinity, fmt.largest)
-        signed = (limit | np.where(negative, fmt.sign, 0)).astype(fmt.carrier)
-        bits = np.where(overflow, signed, bits)
-    nan = np.isnan(value)
+        raise unknown_rounding(rounding)
+    nan = (bits & ~_SIGN) > _INFINITY
     if nan.any():
-        bits[nan] = fmt.nan
-    return bits
+        rounded = np.where(nan, bits | _QUIET, rounded)
+    short: Bits = rounded & ~below
+    return short if kind == "tf32" else (short >> unit).astype(np.uint16)
+
+
+def unknown_rounding(rounding: str) -> ValueError:
+    """Make the error for a rounding that an operation does not have."""
+    return ValueError(f"rounding must be one of rn, rz, rm, rp (got {rounding!r})")
+
+
+def _single_to_odd(value: Floats) -> Bits:
+    nearest = value.astype(np.float32)
+    exact = nearest.astype(np.float64)
+    bits: Bits = nearest.view(np.uint32) - (np.abs(exact) > np.abs(value))
+    return bits | ((exact < value) | (exact > value))
 
 
 def _split(a: Floats) -> tuple[Floats, Floats]:

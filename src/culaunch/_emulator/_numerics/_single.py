@@ -21,6 +21,9 @@ def add(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:
     """Add, rounding once."""
     if kind == "f32" and rounding == "rn":
         return _canonical_single(a.view(np.float32) + b.view(np.float32))
+    if kind == "f16" and rounding == "rn":
+        # With 24 bits or more in between, rounding a sum or product twice does no harm.
+        return _canonical_half(_widen(a) + _widen(b))
     total = sum_to_odd(to_f64(kind, a), to_f64(kind, b), rounding)
     return canonical(FORMATS[kind], narrow(kind, total, rounding))
 
@@ -29,6 +32,8 @@ def mul(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:
     """Multiply, rounding once."""
     if kind == "f32" and rounding == "rn":
         return _canonical_single(a.view(np.float32) * b.view(np.float32))
+    if kind == "f16" and rounding == "rn":
+        return _canonical_half(_widen(a) * _widen(b))
     product = to_f64(kind, a) * to_f64(kind, b)
     return canonical(FORMATS[kind], narrow(kind, product, rounding))
 
@@ -38,6 +43,9 @@ def fma(kind: str, a: Bits, b: Bits, c: Bits, rounding: str) -> Bits:
     if kind == "f32" and rounding == "rn":
         return _fma_f32(a.view(np.float32), b.view(np.float32), c.view(np.float32))
     product = to_f64(kind, a) * to_f64(kind, b)  # exact: 48 bits at most
+    if kind == "f16" and rounding == "rn":
+        # Near half a unit of the addend the product is close enough to it for an exact sum.
+        return _canonical_half(product + to_f64(kind, c))
     total = sum_to_odd(product, to_f64(kind, c), rounding)
     return canonical(FORMATS[kind], narrow(kind, total, rounding))
 
@@ -74,6 +82,15 @@ def _canonical_single(value: Floats) -> Bits:
     if nan.any():
         bits[nan] = _NAN
     return bits
+
+
+def _canonical_half(value: Floats) -> Bits:
+    return canonical(FORMATS["f16"], value.astype(np.float16).view(np.uint16))
+
+
+def _widen(bits: Bits) -> Floats:
+    wide: Floats = bits.view(np.float16).astype(np.float32)
+    return wide
 
 
 def _fma_f32(a: Floats, b: Floats, c: Floats) -> Bits:
