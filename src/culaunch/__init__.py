@@ -10,6 +10,14 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from culaunch._compile import (
+        Cache,
+        CacheInfo,
+        Headers,
+        compile,  # noqa: A004
+        compile_many,
+        link,
+    )
     from culaunch._embed import cmake_dir, embed, include_dir, load_inline
     from culaunch._errors import (
         CacheWarning,
@@ -25,38 +33,50 @@ if TYPE_CHECKING:
     )
 
 _HOME = {
+    "Cache": "_compile",
+    "CacheInfo": "_compile",
     "CacheWarning": "_errors",
     "CompileError": "_errors",
     "CulaunchError": "_errors",
     "DriverError": "_errors",
     "DriverNotFoundError": "_errors",
+    "Headers": "_compile",
     "ImageError": "_errors",
     "InternalError": "_errors",
     "KernelNotFoundError": "_errors",
     "LaunchError": "_errors",
     "MissingDependencyError": "_errors",
     "cmake_dir": "_embed",
+    "compile": "_compile",
+    "compile_many": "_compile",
     "embed": "_embed",
     "include_dir": "_embed",
+    "link": "_compile",
     "load_inline": "_embed",
 }
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Cache",
+    "CacheInfo",
     "CacheWarning",
     "CompileError",
     "CulaunchError",
     "DriverError",
     "DriverNotFoundError",
+    "Headers",
     "ImageError",
     "InternalError",
     "KernelNotFoundError",
     "LaunchError",
     "MissingDependencyError",
     "cmake_dir",
+    "compile",
+    "compile_many",
     "embed",
     "include_dir",
+    "link",
     "load_inline",
 ]
 

@@ -139,6 +139,7 @@ class _Run:
             for index, name in enumerate(names)
         )
         ptx, _ = self.run(text + marks, ["-ptx", f"-arch=compute_{arch_number(self.arch)}"])
+        matches = (_MARKER.match(line) for line in ptx.splitlines())
         found = {match[1]: match[2] for match in matches if match is not None}
         return {
             name: found[mark].decode()
