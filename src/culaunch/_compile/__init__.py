@@ -5,6 +5,7 @@ from __future__ import annotations
 from culaunch._compile._arch import set_current_device_arch
 from culaunch._compile._cache import Cache, CacheInfo
 from culaunch._compile._compile import compile  # noqa: A004
+from culaunch._compile._fatbin import fatbin
 from culaunch._compile._headers import Headers
 from culaunch._compile._link import link
 from culaunch._compile._many import compile_many
@@ -15,6 +16,7 @@ __all__ = [
     "Headers",
     "compile",
     "compile_many",
+    "fatbin",
     "link",
     "set_current_device_arch",
 ]

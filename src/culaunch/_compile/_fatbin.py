@@ -5,13 +5,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._compile._arch import arch_number
+from culaunch._compile._backend import Compiled
 from culaunch._compile._library import PIP
 from culaunch._errors import InternalError, MissingDependencyError
+from culaunch._image import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
+    from collections.abc import Iterable, Sequence
 
-    from culaunch._compile._backend import Compiled
+
+def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
+    """Put cubins and PTX of several architectures into one fatbin that the driver picks from.
+
+    Parameters
+    ----------
+    images : iterable of Image, path or bytes
+        From any compiler; at most one cubin and one PTX for each architecture.
+
+    Returns
+    -------
+    Image
+        With the names and signatures of all of them.
+    """
+    opened = [Image.open(image) for image in images]
+    if not opened:
+        raise ValueError("images is empty; give at least one image")
+    parts: dict[tuple[str, str], Compiled] = {}
+    for image in opened:
+        if image.format == "fatbin":
+            raise ValueError(f"images has {image!r}: a fatbin is not put into another")
+        arch = image.arch[0]
+        if (image.format, arch) in parts:
+            raise ValueError(f"images has two for {arch}: the driver would never pick one of them")
+        parts[image.format, arch] = Compiled(arch, image.format, image.data)
+    names = {name: lowered for image in opened for name, lowered in image.names.items()}
+    signatures = {kernel: types for image in opened for kernel, types in image.signatures.items()}
+    return Image(combine(list(parts.values()), "kernels"), names=names, signatures=signatures)
 
 
 def combine(parts: Sequence[Compiled], identifier: str) -> bytes:

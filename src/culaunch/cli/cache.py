@@ -1,0 +1,59 @@
+"""``culaunch cache``: look at, check and empty the compile cache."""
+
+from __future__ import annotations
+
+import click
+
+import culaunch as cl
+
+
+@click.group("cache")
+def command() -> None:
+    """Look at, check and empty the cache of compiled images."""
+
+
+@command.command("path")
+def path() -> None:
+    """Print where the cache is."""
+    click.echo(cl.Cache().path)
+
+
+@command.command("info")
+def info() -> None:
+    """Print where the cache is, whether it can be used and what it holds."""
+    found = cl.Cache().info()
+    click.echo(f"path       {found.path}")
+    click.echo(f"usable     {'yes' if found.usable else f'no: {found.reason}'}")
+    click.echo(f"entries    {found.entries}")
+    click.echo(f"size       {_human(found.size)} of at most {_human(found.max_bytes)}")
+    for directory in found.shipped:
+        click.echo(f"shipped    {directory}")
+
+
+@command.command("verify")
+@click.option("--drop", is_flag=True, help="Remove the entries that are bad.")
+def verify(drop: bool) -> int:
+    """Read every entry and check it; end with code 1 if one is bad."""
+    cache = cl.Cache()
+    bad = cache.verify(drop=drop)
+    for entry in bad:
+        click.echo(f"bad: {entry}{' (removed)' if drop else ''}")
+    click.echo(f"{cache.info().entries} entries, {len(bad)} bad")
+    return 1 if bad else 0
+
+
+@command.command("clear")
+def clear() -> None:
+    """Remove every entry."""
+    cache = cl.Cache()
+    removed = cache.clear()
+    click.echo(f"removed {removed} entries from {cache.path}")
+
+
+def _human(size: int) -> str:
+    amount = float(size)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if amount < 1024 or unit == "GiB":
+            break
+        amount /= 1024
+    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"

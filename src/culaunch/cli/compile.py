@@ -1,0 +1,95 @@
+"""``culaunch compile``: CUDA source to a cubin, a fatbin or PTX."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+import culaunch as cl
+
+_SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
+_STANDARD = "-"
+
+
+@click.command("compile")
+@click.argument("source")
+@click.option("-o", "--output", required=True, help="The file to write: .cubin, .fatbin or .ptx.")
+@click.option("--arch", help="Architectures, separated by commas: sm_80,sm_90a,compute_90.")
+@click.option("--name", "names", multiple=True, help="A name expression, such as 'scale<float>'.")
+@click.option("-I", "--include", "include_dirs", multiple=True, help="A directory with headers.")
+@click.option("-D", "--define", "defines", multiple=True, help="A macro: NAME or NAME=VALUE.")
+@click.option("--std", help="The dialect, such as c++20.")
+@click.option("--fast-math", is_flag=True, help="Trade accuracy for speed.")
+@click.option("--line-info", is_flag=True, help="Keep line numbers for profilers.")
+@click.option("--debug", is_flag=True, help="Compile for debuggers.")
+@click.option("--maxrregcount", type=int, help="The most registers that a thread may use.")
+@click.option(
+    "--extra-device-vectorization", is_flag=True, help="Vectorise more."
+)
+@click.option(
+    "--device-as-default-execution-space",
+    is_flag=True,
+    help="Functions without an annotation are __device__ (nvrtc only).",
+)
+@click.option("--relocatable", is_flag=True, help="Make relocatable code, to be linked.")
+@click.option("--lto", is_flag=True, help="Make LTO-IR, to be linked.")
+@click.option("--option", "extra_options", multiple=True, help="An option for the compiler.")
+@click.option("--warnings-as-errors", is_flag=True, help="Fail when the compiler warns.")
+@click.option("--backend", type=click.Choice(["nvrtc", "nvcc"]), default="nvrtc")
+@click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
+def command(source: str, output: str, arch: str | None, **keywords: Any) -> None:
+    """Compile SOURCE, a file or - for standard input.
+
+    The suffix of the output says what to make: a cubin for one architecture, a fatbin for any
+    number, PTX for one virtual architecture.
+    """
+    kind = _SUFFIXES.get(os.path.splitext(output)[1])
+    if kind is None:
+        raise click.BadParameter(
+            f"the suffix says what to make: .cubin, .fatbin or .ptx (got {output!r})",
+            param_hint="--output",
+        )
+    keywords["defines"] = dict(_define(text) for text in keywords["defines"])
+    if source == _STANDARD:
+        text: Any = _read_standard_input()
+        keywords["name"] = "<stdin>"
+    else:
+        # A path whatever its name looks like: `compile` tells a str by what is in it.
+        text = _Path(source)
+    archs = None if arch is None else [name.strip() for name in arch.split(",") if name.strip()]
+    image = cl.compile(text, arch=archs, **keywords)
+    if kind == "fatbin" and image.format != "fatbin":
+        image = cl.fatbin([image])
+    if image.format != kind:
+        wanted = {"cubin": "one architecture sm_...", "ptx": "one architecture compute_..."}[kind]
+        raise click.UsageError(
+            f"--arch {','.join(image.arch)} gives a {image.format}, and a .{kind} file is for "
+            f"{wanted}: name that, or the output {os.path.splitext(output)[0]}.{image.format}"
+        )
+    image.save(output)
+    if image.log:
+        click.echo(image.log, err=True)
+
+
+class _Path(os.PathLike[str]):
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __fspath__(self) -> str:
+        return self._path
+
+
+def _define(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else None
+
+
+def _read_standard_input() -> str:
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode() + "\n"
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"standard input is not text: {error.reason}") from None
