@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,48 +35,75 @@ _PARAM = struct.Struct("<IHHI")
 _PARAM_V2 = struct.Struct("<IHHHH")
 
 
-class Record(NamedTuple):
-    """One record: its code, and its value (inline, or a window on the payload)."""
+class Record:
+    """One record. The loop over a section moves one object along, as there may be millions.
 
-    code: int
-    value: int
-    payload: Reader
+    Parameters
+    ----------
+    section : Reader
+        The section that the record is in.
+
+    Attributes
+    ----------
+    code : int
+        What it is about.
+    value : int
+        The value, or the payload's size.
+    """
+
+    __slots__ = ("_offset", "_section", "code", "value")
+
+    def __init__(self, section: Reader) -> None:
+        self._section = section
+        self._offset = self.code = self.value = 0
+
+    def __iter__(self) -> Iterator[int]:
+        """Go through the section; yields each code. What nobody knows is for callers to skip."""
+        section = self._section
+        view, end = section.view, len(section.view)
+        position = 0
+        while position < end:
+            if position + _RECORD.size > end:
+                raise section.error("is truncated in an attribute record", position)
+            form, self.code, value = _RECORD.unpack_from(view, position)
+            self._offset = position = position + _RECORD.size
+            if form == _SIZED:
+                if position + value > end:
+                    raise section.error(
+                        f"is truncated: attribute {self.code:#04x} has {value} bytes", position
+                    )
+                position += value + 3 & ~3
+            elif form == _BYTE:
+                value &= 0xFF
+            elif form not in (_NO_VALUE, _HALF):
+                raise section.error(f"is corrupt: an attribute record of form {form}", position)
+            self.value = value
+            yield self.code
 
     def word(self) -> int:
         """Return the payload's one integer."""
-        return self.payload.unpack(_WORD, 0, f"attribute {self.code:#04x}")[0]
+        return self._payload(_WORD)[0]
 
     def pair(self) -> tuple[int, ...]:
         """Return the payload's symbol index and value."""
-        return self.payload.unpack(_PAIR, 0, f"attribute {self.code:#04x}")
+        return self._payload(_PAIR)
 
     def dims(self) -> tuple[int, int, int]:
         """Return the payload's three dimensions."""
-        x, y, z = self.payload.unpack(_TRIPLE, 0, f"attribute {self.code:#04x}")
+        x, y, z = self._payload(_TRIPLE)
         return x, y, z
 
     def param(self) -> tuple[int, int, int, int]:
         """Return a parameter's ordinal, offset, size, and space (0 where it is not known)."""
-        what = "a parameter record"
         if self.code == KPARAM_INFO_V2:
-            _, ordinal, offset, size, pointee = self.payload.unpack(_PARAM_V2, 0, what)
+            _, ordinal, offset, size, pointee = self._payload(_PARAM_V2)
             return ordinal, offset, size, pointee >> 8 & 0xF
-        _, ordinal, offset, packed = self.payload.unpack(_PARAM, 0, what)
+        _, ordinal, offset, packed = self._payload(_PARAM)
         return ordinal, offset, packed >> 18, packed >> 8 & 0xF
 
-
-def records(section: Reader) -> Iterator[Record]:
-    """Yield the records of one section; codes that nobody knows are for the caller to skip."""
-    position = 0
-    nothing = section.window(0, 0, "nothing")
-    while position < len(section):
-        form, code, value = section.unpack(_RECORD, position, "an attribute record")
-        if form == _SIZED:
-            payload = section.window(position + 4, value, f"the payload of attribute {code:#04x}")
-            yield Record(code, value, payload)
-            position += 4 + (value + 3 & ~3)
-        elif form in (_NO_VALUE, _BYTE, _HALF):
-            yield Record(code, value & 0xFF if form == _BYTE else value, nothing)
-            position += 4
-        else:
-            raise section.error(f"is corrupt: attribute record of form {form}", position)
+    def _payload(self, layout: struct.Struct) -> tuple[int, ...]:
+        if self.value < layout.size or self._offset + layout.size > len(self._section.view):
+            raise self._section.error(
+                f"is corrupt: attribute {self.code:#04x} of {self.value} bytes", self._offset
+            )
+        return layout.unpack_from(self._section.view, self._offset)

@@ -16,8 +16,8 @@ from culaunch._image.elf import (
     Elf,
     Section,
 )
-from culaunch._image.info import KernelInfo
-from culaunch._image.kernel_params import cubin_params
+from culaunch._image.info import KernelInfo, ParamInfo
+from culaunch._image.kernel_params import ParamRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,9 +117,9 @@ class Cubin:
         suffix = ""
         for section in self.elf.sections():
             if section.type == _CUDA_COMPAT:
-                for record in attr.records(self.elf.contents(section)):
-                    if record.code == attr.ACCELERATOR_TARGET and record.value == 1:
-                        return "a"
+                record = attr.Record(self.elf.contents(section))
+                if any(code == attr.ACCELERATOR_TARGET and record.value == 1 for code in record):
+                    return "a"
             elif section.type == SHT_NOTE:
                 for kind, note in self._notes(section):
                     found = _ARGUMENT_ARCH.search(note.view) if kind == _TKINFO else None
@@ -158,14 +158,15 @@ class Cubin:
             ):
                 if info & 0xF != _FUNCTION or not other & _ENTRY or not where:
                     continue
+                text = where
                 if where == SHN_XINDEX:
-                    where = extended.unpack(_INDEX, index * 4, "a section index")[0]
+                    text = extended.unpack(_INDEX, index * 4, "a section index")[0]
                 spelled = names.name(name, f"the name of symbol {index}")
                 if spelled in seen:
                     raise names.error(f"is corrupt: kernel {spelled!r} is there twice", name)
                 seen.add(spelled)
                 session.add_kernel(spelled, names)
-                found[index] = _Builder(spelled, self.elf.section(where), self.relocatable)
+                found[index] = _Builder(spelled, self.elf.section(text), self.relocatable)
         return found
 
 
@@ -174,7 +175,7 @@ class _Builder:
 
     def __init__(self, name: str, text: Section, relocatable: bool) -> None:
         self.name = name
-        self.section = text.index
+        self.section = text.number
         # Before sm_90 the section header has the registers too.
         self.registers: int | None = text.info >> 24 or None
         self.barriers: int | None = text.flags >> 20 & 0x7F
@@ -184,27 +185,35 @@ class _Builder:
         self.max_cluster_rank: int | None = None
         self.toolkit: str | None = None
         self.dims: dict[int, tuple[int, int, int]] = {}
-        self.records: Reader | None = None
+        self.attributes: Reader | None = None
+        self.params = ParamRecords()
 
     def read(self, contents: Reader) -> None:
         """Take the kernel's own attributes."""
-        if self.records is not None:
+        if self.attributes is not None:
             raise contents.error(f"is corrupt: two attribute sections for kernel {self.name!r}")
-        self.records = contents
-        for record in attr.records(contents):
-            if record.code in (attr.MAX_THREADS, attr.REQNTID, attr.CTA_PER_CLUSTER):
-                self.dims[record.code] = record.dims()
-            elif record.code == attr.MAX_CLUSTER_RANK:
+        self.attributes = contents
+        record = attr.Record(contents)
+        for code in record:
+            if code in (attr.KPARAM_INFO, attr.KPARAM_INFO_V2):
+                self.params.add(record, contents)
+            elif code == attr.CBANK_PARAM_SIZE:
+                self.params.total = record.value
+            elif code in (attr.MAX_THREADS, attr.REQNTID, attr.CTA_PER_CLUSTER):
+                self.dims[code] = record.dims()
+            elif code == attr.MAX_CLUSTER_RANK:
                 self.max_cluster_rank = record.word()
-            elif record.code == attr.CUDA_API_VERSION:
+            elif code == attr.CUDA_API_VERSION:
                 self.toolkit = _version(record.word())
-            elif record.code == attr.NUM_BARRIERS:
+            elif code == attr.NUM_BARRIERS:
                 self.barriers = record.value
 
     def finish(self, session: Session, reserved: int, toolkit: str | None) -> KernelInfo:
         """Return what is known."""
         demangled, types = session.spell(self.name)
-        params = cubin_params(self.records, types, session) if self.records else ()
+        params: tuple[ParamInfo, ...] = ()
+        if self.attributes is not None:
+            params = self.params.finish(types, session, self.attributes)
         return KernelInfo(
             name=self.name,
             demangled=demangled,
@@ -223,13 +232,14 @@ class _Builder:
 
 def _read_totals(contents: Reader, builders: dict[int, _Builder]) -> None:
     """Take registers and stack frames, which one section lists for all kernels."""
-    for record in attr.records(contents):
-        if record.code == attr.REGCOUNT or record.code == attr.FRAME_SIZE:
+    record = attr.Record(contents)
+    for code in record:
+        if code in (attr.REGCOUNT, attr.FRAME_SIZE):
             symbol, value = record.pair()
             builder = builders.get(symbol)
             if builder is None:
                 continue
-            if record.code == attr.REGCOUNT:
+            if code == attr.REGCOUNT:
                 builder.registers = value
             elif value != _UNKNOWN_STACK:
                 builder.stack = value

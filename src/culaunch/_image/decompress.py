@@ -30,7 +30,7 @@ def lz4_block(payload: Reader, size: int) -> bytes:
         If the block is corrupt or decompresses to another size.
     """
     try:
-        import lz4.block as library
+        import lz4.block as library  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return _lz4_block(payload, size)
     try:

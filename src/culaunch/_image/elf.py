@@ -23,7 +23,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 class Section(NamedTuple):
     """One section header."""
 
-    index: int
+    number: int
     name: int  # offset in the name table: most names are never needed
     type: int
     flags: int
@@ -93,11 +93,11 @@ class Elf:
         """Return a section's bytes: empty for one that takes no room in the file."""
         if section.type == SHT_NOBITS:
             return self.reader.window(0, 0, "nothing")
-        return self.reader.window(section.offset, section.size, f"section {section.index}")
+        return self.reader.window(section.offset, section.size, f"section {section.number}")
 
     def name(self, section: Section) -> str:
         """Return a section's name."""
-        return self._names.name(section.name, f"the name of section {section.index}")
+        return self._names.name(section.name, f"the name of section {section.number}")
 
     def is_named(self, section: Section, prefix: bytes) -> bool:
         """Tell whether a section's name starts with some text, without reading all of it."""

@@ -98,7 +98,8 @@ def ptx_param_types(ptx: str | bytes, kernel: str) -> tuple[str | None, ...] | N
         One for each parameter, None where PTX does not tell; None if there is no such kernel.
     """
     text = ptx.encode() if isinstance(ptx, str) else bytes(ptx)
-    params = Ptx(text, Reader(memoryview(text), describe(text, None))).params(kernel)
+    reader = Reader(memoryview(text), describe(text, None))
+    params = Ptx(text, reader).params(kernel, Session(len(text)))
     return None if params is None else tuple(param.type for param in params)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._image import attributes as attr
-from culaunch._image.info import ParamInfo
-
 if TYPE_CHECKING:
+    from culaunch._image.attributes import Record
+    from culaunch._image.info import ParamInfo
     from culaunch._image.reader import Reader
     from culaunch._image.session import Session
 
 _POINTER_SIZE = 8
+
+
 _SIZES = {
     "bool": 1,
     "char": 1,
@@ -32,49 +33,55 @@ _SIZES = {
 }
 
 
-def cubin_params(
-    records: Reader, types: tuple[str, ...] | None, session: Session
-) -> tuple[ParamInfo, ...]:
-    """Return the parameters that a kernel's attribute section lists.
+class ParamRecords:
+    """Collect the parameters that a kernel's attribute section lists, last one first."""
 
-    Parameters
-    ----------
-    records : Reader
-        The section ``.nv.info.<kernel>``.
-    types : tuple of str, or None
-        What the kernel's name says; dropped when it does not agree with the records.
-    session : Session
-        Counts what is found.
-    """
-    found: dict[int, tuple[int, int, bool]] = {}
-    total: int | None = None
-    for record in attr.records(records):
-        if record.code in (attr.KPARAM_INFO, attr.KPARAM_INFO_V2):
-            ordinal, offset, size, space = record.param()
-            if ordinal in found:
-                raise record.payload.error(f"is corrupt: parameter {ordinal} is there twice")
-            found[ordinal] = offset, size, space != 0 and size == _POINTER_SIZE
-        elif record.code == attr.CBANK_PARAM_SIZE:
-            total = record.value
-    session.add_params(len(found), records)
-    params = []
-    end = 0
-    for ordinal in range(len(found)):
-        if ordinal not in found:
-            raise records.error(f"is corrupt: parameter {ordinal} is missing")
-        offset, size, is_pointer = found[ordinal]
-        if offset < end or (total is not None and offset + size > total):
-            raise records.error(
-                f"is corrupt: parameter {ordinal} at {offset}, of {size} bytes, overlaps another "
-                f"or passes the end of the parameters at {total}"
-            )
-        end = offset + size
+    def __init__(self) -> None:
+        self.total: int | None = None
+        self._found: dict[int, tuple[int, int, bool]] = {}
+
+    def add(self, record: Record, section: Reader) -> None:
+        """Take one parameter."""
+        ordinal, offset, size, space = record.param()
+        if ordinal in self._found:
+            raise section.error(f"is corrupt: parameter {ordinal} is there twice")
         # Compilers for sm_100 and later mark the pointers; before, only the name tells.
-        spelled = types[ordinal] if types and len(types) == len(found) else None
-        if spelled is None or not agrees(spelled, size):
-            spelled = "void*" if is_pointer else None
-        params.append(ParamInfo(offset, size, spelled))
-    return tuple(params)
+        self._found[ordinal] = offset, size, space != 0 and size == _POINTER_SIZE
+
+    def finish(
+        self, types: tuple[str | None, ...] | None, session: Session, section: Reader
+    ) -> tuple[ParamInfo, ...]:
+        """Return them in order.
+
+        Parameters
+        ----------
+        types : tuple of (str or None), or None
+            What is known otherwise; dropped where it does not agree with the records.
+        session : Session
+            Makes and counts the parameters.
+        section : Reader
+            Where the records are.
+        """
+        found = self._found
+        if types is None or len(types) != len(found):
+            types = (None,) * len(found)
+        params = []
+        end = 0
+        for ordinal, spelled in enumerate(types):
+            if ordinal not in found:
+                raise section.error(f"is corrupt: parameter {ordinal} is missing")
+            offset, size, is_pointer = found[ordinal]
+            if offset < end or (self.total is not None and offset + size > self.total):
+                raise section.error(
+                    f"is corrupt: parameter {ordinal} at {offset}, of {size} bytes, overlaps "
+                    f"another or passes the end of the parameters at {self.total}"
+                )
+            end = offset + size
+            known = spelled if spelled and agrees(spelled, size) else None
+            if known is None and is_pointer:
+                known = "void*"
+            params.append(session.param(offset, size, known, section))
+        return tuple(params)
 
 
 def agrees(spelled: str, size: int) -> bool:

@@ -20,15 +20,11 @@ if TYPE_CHECKING:
     from culaunch._image.reader import Reader
     from culaunch._image.session import Session
 
-_HEADER_SIZE = 1 << 16
+_COMMENT_SIZE = 2048
 _HEADER_TOKENS = 8
 _TARGET = re.compile(r"sm_(\d{1,4}[af]?)", re.ASCII)
 _RELEASE = re.compile(rb"^//[^\n]*\brelease (\d{1,3}\.\d{1,3}),", re.MULTILINE)
-_DIMS = {
-    ".maxntid": "max_threads",
-    ".reqntid": "required_threads",
-    ".reqnctapercluster": "cluster",
-}
+_DIMS = (".maxntid", ".reqntid", ".reqnctapercluster")
 
 
 class Ptx:
@@ -57,7 +53,7 @@ class Ptx:
 
     def toolkit(self) -> str | None:
         """Return the toolkit, which compilers write into a comment at the top."""
-        found = _RELEASE.search(self._text[:_HEADER_SIZE])
+        found = _RELEASE.search(self._text[:_COMMENT_SIZE])
         return found[1].decode() if found else None
 
     def kernels(self, session: Session) -> tuple[KernelInfo, ...]:
@@ -74,11 +70,11 @@ class Ptx:
                 kernels.append(found)
         return tuple(kernels)
 
-    def params(self, kernel: str) -> tuple[ParamInfo, ...] | None:
+    def params(self, kernel: str, session: Session) -> tuple[ParamInfo, ...] | None:
         """Return one kernel's parameters, or None if it is not here."""
         for tokens, name in self._entries():
             if name == kernel:
-                return parameter_block(tokens)
+                return parameter_block(tokens, session)
         return None
 
     def _entries(self) -> Iterator[tuple[Tokens, str]]:
@@ -92,22 +88,23 @@ class Ptx:
     ) -> KernelInfo | None:
         session.add_kernel(name, self._reader)
         demangled, types = session.spell(name)
-        params = parameter_block(tokens, types)
-        session.add_params(len(params), self._reader)
+        params = parameter_block(tokens, session, types)
         dims: dict[str, tuple[int, int, int]] = {}
         rank: int | None = None
         while (word := tokens.next()) != "{":
             if word == ";":
                 return None  # a declaration: the kernel is defined elsewhere
             if word in _DIMS:
-                dims[_DIMS[word]] = tokens.dims(word)
+                dims[word] = tokens.dims(word)
             elif word == ".maxclusterrank":
                 rank = tokens.number(word)
         return KernelInfo(
             name=name,
             demangled=demangled,
             params=params,
+            max_threads=dims.get(".maxntid"),
+            required_threads=dims.get(".reqntid"),
+            cluster=dims.get(".reqnctapercluster"),
             max_cluster_rank=rank,
             toolkit=toolkit,
-            **dims,
         )

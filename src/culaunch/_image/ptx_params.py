@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._image.info import ParamInfo
 from culaunch._image.kernel_params import agrees
 
 if TYPE_CHECKING:
+    from culaunch._image.info import ParamInfo
     from culaunch._image.ptx_tokens import Tokens
+    from culaunch._image.session import Session
 
 _SIZES = {
     ".f16": 2,
@@ -59,34 +60,38 @@ _SPACES = (".const", ".global", ".local", ".shared")
 _MAX_SIZE = 1 << 16
 
 
-def parameter_block(tokens: Tokens, types: tuple[str, ...] | None = None) -> tuple[ParamInfo, ...]:
+def parameter_block(
+    tokens: Tokens, session: Session, types: tuple[str | None, ...] | None = None
+) -> tuple[ParamInfo, ...]:
     """Parse the parameters that follow an entry's name, if it has any.
 
     Parameters
     ----------
     tokens : Tokens
         Stands after the name; is left after the closing parenthesis.
-    types : tuple of str, or None
-        What the kernel's mangled name says: more than PTX does, and preferred where it agrees.
+    session : Session
+        Makes and counts the parameters.
+    types : tuple of (str or None), or None
+        What the kernel's name says: more than PTX does, and preferred where it agrees.
     """
     if not tokens.accept("("):
         return ()
-    params: list[ParamInfo] = []
+    found: list[tuple[int, int, str | None]] = []
     end = 0
     while not tokens.accept(")"):
-        if params and not tokens.accept(","):
+        if found and not tokens.accept(","):
             raise tokens.error("is corrupt: no `,` or `)` after a parameter")
         size, alignment, spelled = _parameter(tokens)
         offset = (end + alignment - 1) // alignment * alignment
         end = offset + size
         if end > _MAX_SIZE:
             raise tokens.error(f"is corrupt: parameters of more than {_MAX_SIZE} bytes")
-        params.append(ParamInfo(offset, size, spelled))
-    if types is None or len(types) != len(params):
-        return tuple(params)
+        found.append((offset, size, spelled))
+    if types is None or len(types) != len(found):
+        types = (None,) * len(found)
     return tuple(
-        ParamInfo(param.offset, param.size, named if agrees(named, param.size) else param.type)
-        for param, named in zip(params, types, strict=True)
+        session.param(offset, size, named if named and agrees(named, size) else own, tokens.reader)
+        for (offset, size, own), named in zip(found, types, strict=True)
     )
 
 

@@ -16,7 +16,7 @@ _ENTRY = b".entry"
 _AFTER_ENTRY = re.compile(rb"\.entry(?=[\s/])")
 # Every pattern below takes linear time, on any input: no two ways to match the same text.
 _BLANK = re.compile(rb"\s+|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
-_TOKEN = re.compile(rb'[A-Za-z_$%.][\w$%.]{0,65535}|\d\w{0,19}|"[^"\n]*"|[^\s\w]')
+_TOKEN = re.compile(rb'\s*([A-Za-z_$%.][\w$%.]{0,65535}|\d\w{0,19}|"[^"\n]*"|[^\s\w])')
 _PARTS = re.compile(rb'//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|"[^"\n]*"|\.entry(?=[\s/])')
 _LINE_PREFIX = re.compile(rb'(?:[^"/\n]|"[^"\n]*"|/(?!/))*')
 _LONGEST_LINE = 4096
@@ -40,16 +40,19 @@ class Tokens:
     def __init__(self, text: bytes | mmap.mmap, offset: int, reader: Reader) -> None:
         self._text = text
         self._offset = offset
-        self._reader = reader
+        self.reader = reader
 
     def next(self) -> str:
         """Return the next token."""
-        self._offset = skip_blank(self._text, self._offset)
         found = _TOKEN.match(self._text, self._offset)
+        if found and found[1] == b"/":
+            # A comment, most likely; rare enough for a second match.
+            self._offset = skip_blank(self._text, self._offset)
+            found = _TOKEN.match(self._text, self._offset)
         if not found:
             raise self.error("is truncated or corrupt: a declaration has no end")
         self._offset = found.end()
-        return found[0].decode("utf-8", "backslashreplace")
+        return found[1].decode("utf-8", "backslashreplace")
 
     def accept(self, token: str) -> bool:
         """Take the next token if it is this one."""
@@ -83,7 +86,7 @@ class Tokens:
 
     def error(self, message: str) -> ImageError:
         """Make the error for what was read last."""
-        return self._reader.error(message, self._offset)
+        return self.reader.error(message, self._offset)
 
 
 def skip_blank(text: bytes | memoryview | mmap.mmap, offset: int) -> int:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._image.info import ParamInfo
 from culaunch._image.itanium import spell
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from culaunch._image.reader import Reader
+
+    Signatures = Mapping[str, tuple[str | None, ...]]
 
 # A file states how much there is to report, and a hostile one states a lot in few bytes: names
 # that share their letters, records that share their bytes, payloads that unfold. The bounds
@@ -19,7 +24,8 @@ _PAYLOAD_FLOOR = 64 << 20
 _BEST_RATIO = 256
 # What the report of one kernel and of one parameter takes in memory.
 _KERNEL_COST = 256
-_PARAM_COST = 128
+_PARAM_COST = 192
+_REFERENCE_COST = 8
 
 
 class Session:
@@ -29,13 +35,17 @@ class Session:
     ----------
     size : int
         The file's bytes.
+    signatures : Mapping[str, tuple[str or None, ...]], optional
+        Parameter types of kernels, for those whose names do not tell.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, signatures: Signatures | None = None) -> None:
         self._size = size
         self._report = _FLOOR + size // 2
         self._names = _FLOOR + size // 2
         self._demangled = _FLOOR
+        self._signatures = signatures or {}
+        self._params: dict[tuple[int, int, str | None], ParamInfo] = {}
         self._spelled: dict[str, tuple[str, tuple[str, ...] | None]] = {}
 
     def may_open(self, stored: int, size: int) -> bool:
@@ -45,17 +55,24 @@ class Session:
     def add_kernel(self, name: str, where: Reader) -> None:
         """Count a kernel and its name."""
         self._report -= _KERNEL_COST
-        self._names -= len(name)
+        if name not in self._spelled:
+            self._names -= len(name)
         if self._report < 0 or self._names < 0:
             raise where.error("is corrupt: it states more kernels than its size can hold")
 
-    def add_params(self, count: int, where: Reader) -> None:
-        """Count parameters."""
-        self._report -= count * _PARAM_COST
+    def param(self, offset: int, size: int, spelled: str | None, where: Reader) -> ParamInfo:
+        """Make a parameter, or return an equal one: kernels have much the same parameters."""
+        key = offset, size, spelled
+        known = self._params.get(key)
+        self._report -= _REFERENCE_COST
+        if known is None:
+            self._report -= _PARAM_COST
+            known = self._params[key] = ParamInfo(offset, size, spelled)
         if self._report < 0:
             raise where.error("is corrupt: it states more parameters than its size can hold")
+        return known
 
-    def spell(self, name: str) -> tuple[str, tuple[str, ...] | None]:
+    def spell(self, name: str) -> tuple[str, tuple[str | None, ...] | None]:
         """Return a kernel's demangled name and parameter types, parsed once for all entries.
 
         Demangling can lengthen a name manyfold; past the allowance names stay mangled.
@@ -65,4 +82,5 @@ class Session:
             known = spell(name) if self._demangled > 0 else (name, None)
             self._demangled -= len(known[0]) + sum(map(len, known[1] or ()))
             self._spelled[name] = known
-        return known
+        demangled, types = known
+        return demangled, self._signatures.get(name) if types is None else types

@@ -82,6 +82,9 @@ class Node:
     # Whether it needs no parentheses as an operand.
     is_operand = False
 
+    depth: int
+    pack_size: int
+
     def __init__(self, text: str = "", *parts: Node | None) -> None:
         self.value = text
         self.depth = 1 + max((part.depth for part in parts if part), default=0)
@@ -103,7 +106,7 @@ class Node:
     def right(self, out: Printer) -> None:
         """Print what goes after it."""
 
-    def is_empty(self, out: Printer) -> bool:
+    def is_empty(self, out: Printer) -> bool:  # noqa: ARG002
         """Tell whether it prints nothing: a pack without elements."""
         return False
 
@@ -193,7 +196,7 @@ class Expansion(Node):
             with out.expanding(index):
                 self.pattern.print(out)
 
-    def is_empty(self, out: Printer) -> bool:
+    def is_empty(self, out: Printer) -> bool:  # noqa: ARG002
         return self.count == 0
 
 
@@ -227,8 +230,9 @@ class Pointer(Node):
             # References to references collapse: && only if both are.
             symbol = "&&" if symbol == inner.value == "&&" else "&"
             inner = inner.inner
+        self.inner: Node = inner
+        self._owner = owner
         super().__init__(symbol, inner, owner)
-        self.inner, self._owner = inner, owner
         self.goes_around = bool(inner.shape) or inner.goes_around
 
     def left(self, out: Printer) -> None:

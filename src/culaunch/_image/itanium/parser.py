@@ -85,10 +85,7 @@ class Parser(Expressions):
         is_template = False
         while not self.accept("E"):
             if self.peek() == "S" and found is None:
-                if self.accept("St"):
-                    found = Node("std")
-                else:
-                    found = self.substitution()
+                found = Node("std") if self.accept("St") else self.substitution()
                 last = None
                 continue
             is_template = False
