@@ -57,6 +57,12 @@ Fault StorePointer(Call& call, const ParameterSlot& slot, void* data, DLDataType
   return Fault::kNone;
 }
 
+void Note(Call& call, const Extent& extent) {
+  if (!call.has_noted) call.driver.note_array(nullptr, 0);
+  call.has_noted = true;
+  call.driver.note_array(extent.begin, extent.bytes);
+}
+
 Fault ConvertExchange(Call& call, const ParameterSlot& slot, const TypeEntry& entry,
                       PyObject* object, unsigned char* target) {
   if (!TakesPointer(slot)) return Fault::kMismatch;
@@ -73,6 +79,7 @@ Fault ConvertExchange(Call& call, const ParameterSlot& slot, const TypeEntry& en
     return true;
   });
   if (fault != Fault::kNone) return fault;
+  if (call.driver.note_array != nullptr) Note(call, ExtentOf(tensor));
   return StorePointer(call, slot, static_cast<char*>(tensor.data) + tensor.byte_offset,
                       tensor.dtype, target);
 }
@@ -90,6 +97,7 @@ Fault ConvertArray(Call& call, const ParameterSlot& slot, const TypeEntry& entry
   if (!call.owners || PyList_Append(call.owners.get(), view.owner.get()) < 0) {
     return Fault::kPython;
   }
+  if (call.driver.note_array != nullptr) Note(call, view.extent);
   return StorePointer(call, slot, view.data, view.dtype, target);
 }
 

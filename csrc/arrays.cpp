@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "driver.h"
+
 namespace {
 
 // DLPack numbers the streams it is given: 1 is the legacy default stream, 2 the per-thread one,
@@ -27,7 +29,7 @@ Ref CallDlpack(PyObject* array, PyObject* stream, bool versioned) {
 }
 
 bool ReadDlpack(PyObject* array, const TypeEntry& entry, DLDevice device, CUstream stream,
-                ArrayView* view) {
+                ArrayView* view, DLTensor* copy = nullptr) {
   const Ref stream_number = StreamForDlpack(device, stream);
   if (!stream_number) return false;
   view->owner = CallDlpack(array, stream_number.get(), entry.versioned_dlpack);
@@ -52,6 +54,8 @@ bool ReadDlpack(PyObject* array, const TypeEntry& entry, DLDevice device, CUstre
   view->data = static_cast<char*>(tensor->data) + tensor->byte_offset;
   view->device = tensor->device;
   view->dtype = tensor->dtype;
+  view->extent = ExtentOf(*tensor);
+  if (copy != nullptr) *copy = *tensor;
   return true;
 }
 
@@ -80,6 +84,35 @@ DLDataType TypeOfTypestr(PyObject* typestr) {
     default:
       return {0, 0, 0};
   }
+}
+
+// The bytes that an array interface's shape, strides (in bytes; None: C order) and typestr span.
+Extent ExtentOfInterface(PyObject* interface, void* data) {
+  PyObject* shape = PyDict_GetItemString(interface, "shape");
+  PyObject* strides = PyDict_GetItemString(interface, "strides");
+  PyObject* typestr = PyDict_GetItemString(interface, "typestr");
+  Py_ssize_t length = 0;
+  const char* text = typestr != nullptr && PyUnicode_Check(typestr)
+                         ? PyUnicode_AsUTF8AndSize(typestr, &length)
+                         : nullptr;
+  if (text == nullptr || length < 3 || shape == nullptr || !PyTuple_Check(shape)) return {data, 0};
+  const long long item = std::atoll(text + 2);
+  const bool is_strided = strides != nullptr && PyTuple_Check(strides);
+  long long before = 0;
+  long long after = 0;
+  long long dense = item;
+  for (Py_ssize_t i = PyTuple_Size(shape); i-- > 0;) {
+    const long long size = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
+    const long long stride = is_strided ? PyLong_AsLongLong(PyTuple_GetItem(strides, i)) : dense;
+    if (size <= 0) return {data, 0};
+    dense *= size;
+    (stride < 0 ? before : after) += (size - 1) * stride;
+  }
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return {data, 0};
+  }
+  return {static_cast<char*>(data) + before, static_cast<size_t>(after - before + item)};
 }
 
 Ref Interface(PyObject* array, const char* name, void** data, DLDataType* dtype) {
@@ -138,7 +171,29 @@ bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, CUstream strea
   return true;
 }
 
+bool FinishHostInterface(ArrayView* view) {
+  if (!view->owner) return false;
+  view->device = {culaunch::kDLCPU, 0};
+  view->extent = ExtentOfInterface(view->owner.get(), view->data);
+  return true;
+}
+
 }  // namespace
+
+Extent ExtentOf(const DLTensor& tensor) {
+  const int64_t item = (int64_t{tensor.dtype.bits} * tensor.dtype.lanes + 7) / 8;
+  int64_t before = 0;
+  int64_t after = 0;
+  int64_t dense = 1;
+  char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  for (int32_t i = tensor.ndim; i-- > 0;) {
+    const int64_t stride = tensor.strides != nullptr ? tensor.strides[i] : dense;
+    if (tensor.shape[i] == 0) return {data, 0};
+    dense *= tensor.shape[i];
+    (stride < 0 ? before : after) += (tensor.shape[i] - 1) * stride;
+  }
+  return {data + before * item, static_cast<size_t>((after - before + 1) * item)};
+}
 
 bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver,
                      DLDevice* device) {
@@ -170,14 +225,12 @@ bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver
     PyErr_Clear();
     if (is_host) {
       view->owner = Interface(array, "__array_interface__", &view->data, &view->dtype);
-      view->device = device;
-      return static_cast<bool>(view->owner);
+      return FinishHostInterface(view);
     }
   }
   if (entry.has_cuda_interface) return ReadCudaInterface(array, driver, stream, view);
-  view->device = {culaunch::kDLCPU, 0};
   view->owner = Interface(array, "__array_interface__", &view->data, &view->dtype);
-  return static_cast<bool>(view->owner);
+  return FinishHostInterface(view);
 }
 
 bool ArrayStream(const TypeEntry& entry, CUstream* stream) {
@@ -191,4 +244,44 @@ bool ArrayStream(const TypeEntry& entry, CUstream* stream) {
   if (!handle) return false;
   *stream = static_cast<CUstream>(PyLong_AsVoidPtr(handle.get()));
   return PyErr_Occurred() == nullptr;
+}
+
+PyObject* ArrayInfo(PyObject*, PyObject* args) {
+  PyObject* driver_object = nullptr;
+  PyObject* array = nullptr;
+  if (!PyArg_ParseTuple(args, "OO:array_info", &driver_object, &array)) return nullptr;
+  culaunch::Driver* driver = DriverOf(driver_object);
+  if (driver == nullptr) return nullptr;
+  TypeEntry scratch;
+  const TypeEntry* entry = LookUpType(Py_TYPE(array), &scratch);
+  if (entry == nullptr) return nullptr;
+  DLTensor tensor = {};
+  ArrayView view;
+  if (entry->kind == ArgumentKind::kExchange) {
+    if (entry->api->dltensor_from_py_object_no_sync(array, &tensor) != 0) return nullptr;
+  } else if (entry->kind == ArgumentKind::kArray && entry->has_dlpack) {
+    DLDevice device;
+    if (!ReadArrayDevice(array, *entry, *driver, &device) ||
+        !ReadDlpack(array, *entry, device, nullptr, &view, &tensor)) {
+      return nullptr;
+    }
+  } else {
+    PyErr_Format(PyExc_TypeError, "an array must have __dlpack__ (got %R)",
+                 reinterpret_cast<PyObject*>(Py_TYPE(array)));
+    return nullptr;
+  }
+  const Ref shape(PyTuple_New(tensor.ndim));
+  const Ref strides(PyTuple_New(tensor.ndim));
+  if (!shape || !strides) return nullptr;
+  int64_t dense = 1;
+  for (int32_t i = tensor.ndim; i-- > 0;) {
+    const int64_t stride = tensor.strides != nullptr ? tensor.strides[i] : dense;
+    PyTuple_SetItem(shape.get(), i, PyLong_FromLongLong(tensor.shape[i]));
+    PyTuple_SetItem(strides.get(), i, PyLong_FromLongLong(stride));
+    dense *= tensor.shape[i];
+  }
+  char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  return Py_BuildValue("NOOii(ii)", PyLong_FromVoidPtr(data), shape.get(), strides.get(),
+                       tensor.dtype.code, tensor.dtype.bits, tensor.device.device_type,
+                       tensor.device.device_id);
 }

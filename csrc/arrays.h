@@ -7,11 +7,20 @@
 #include "python.h"
 #include "type_table.h"
 
+// The bytes that an array spans.
+struct Extent {
+  const void* begin = nullptr;
+  size_t bytes = 0;
+};
+
+Extent ExtentOf(const DLTensor& tensor);
+
 // A view of an array, valid while the array and `owner` live.
 struct ArrayView {
   void* data = nullptr;
   DLDevice device = {0, 0};
   DLDataType dtype = {0, 0, 0};  // bits 0: not known
+  Extent extent;
   Ref owner;
 };
 
@@ -27,3 +36,6 @@ bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver
 // The current stream of the framework that owns an array of kind kArray. False with a Python
 // error set.
 bool ArrayStream(const TypeEntry& entry, CUstream* stream);
+
+// array_info(driver, array): (address, shape, strides in elements, DLPack code, bits, device).
+PyObject* ArrayInfo(PyObject* self, PyObject* args);

@@ -1,4 +1,5 @@
 // culaunch._core: the native half of the launch path.
+#include "arrays.h"
 #include "device_array.h"
 #include "driver.h"
 #include "kernel.h"
@@ -26,11 +27,16 @@ PyModuleDef_Slot slots[] = {
     {0, nullptr},
 };
 
+PyMethodDef functions[] = {
+    {"array_info", ArrayInfo, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "culaunch._core",
                           "The native half of the launch path.",
                           0,
-                          nullptr,
+                          functions,
                           slots,
                           nullptr,
                           nullptr,

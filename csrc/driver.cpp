@@ -34,7 +34,8 @@ PyObject* Open(PyObject*, PyObject* args) {
   return Guarded<PyObject*>(nullptr, nullptr, [&] { return Wrap(culaunch::Driver::Open(choice)); });
 }
 
-// from_functions(name, {function: address}, device_types): a table filled by Python.
+// from_functions(name, {function: address}, device_types): a table filled by Python. The dict may
+// hold "note_array" too (culaunch::Driver).
 PyObject* FromFunctions(PyObject*, PyObject* args) {
   const char* name = nullptr;
   PyObject* functions = nullptr;
@@ -60,8 +61,13 @@ PyObject* FromFunctions(PyObject*, PyObject* args) {
     device_types.push_back(static_cast<int>(PyLong_AsLong(PyTuple_GetItem(types, i))));
   }
   if (PyErr_Occurred() != nullptr) return nullptr;
+  PyObject* note = PyDict_GetItemString(functions, "note_array");
+  void* note_address = note != nullptr ? PyLong_AsVoidPtr(note) : nullptr;
+  if (PyErr_Occurred() != nullptr) return nullptr;
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
-    return Wrap(std::make_unique<culaunch::Driver>(table, name, device_types));
+    auto driver = std::make_unique<culaunch::Driver>(table, name, device_types);
+    driver->note_array = reinterpret_cast<decltype(driver->note_array)>(note_address);
+    return Wrap(std::move(driver));
   });
 }
 
@@ -80,8 +86,9 @@ PyObject* Publish(PyObject* self, PyObject*) {
   const culaunch::Driver& driver = Self(self);
   auto* types = new std::vector<int>(driver.device_types());  // as long as the process
   types->push_back(-1);
-  auto* published = new culaunch::PublishedDriver{culaunch::PublishedDriver::kVersion,
-                                                  driver.name().c_str(), types->data(), driver};
+  auto* published =
+      new culaunch::PublishedDriver{culaunch::PublishedDriver::kVersion, driver.name().c_str(),
+                                    types->data(), driver.note_array, driver};
   char text[64];
   PyOS_snprintf(text, sizeof text, "%ld:%llx", culaunch::detail::ProcessId(),
                 static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(published)));

@@ -210,33 +210,49 @@ PyObject* MaxDynamicSharedMemory(PyObject* self, PyObject* args) {
   });
 }
 
-// _occupancy(ordinal, block, shared_memory) -> (active blocks, grid size, block size)
+// _occupancy(ordinal, block, shared_memory, cluster) -> the fields of Occupancy
 PyObject* Occupancy(PyObject* self, PyObject* args) {
   int ordinal = 0;
-  int block = 0;
-  unsigned long long shared = 0;
-  if (!PyArg_ParseTuple(args, "iiK:_occupancy", &ordinal, &block, &shared)) return nullptr;
+  PyObject *block, *shared, *cluster;
+  culaunch::LaunchConfig config;
+  if (!PyArg_ParseTuple(args, "iOOO:_occupancy", &ordinal, &block, &shared, &cluster) ||
+      !ReadDims("block", block, &config.block) ||
+      !ReadBytes("shared_memory", shared, &config.shared_memory) ||
+      (cluster != Py_None && !ReadDims("cluster", cluster, &config.cluster))) {
+    return nullptr;
+  }
+  config.grid = config.HasCluster() ? config.cluster : culaunch::Dim3(1);
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
     culaunch::KernelState& state = *Self(self)->state;
     culaunch::Driver& driver = state.driver();
+    const std::string what = "reading the occupancy of " + state.name();
     state.RequireLoaded();
-    driver.Device(ordinal);
+    const bool has_clusters = driver.Attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, ordinal) != 0;
     const culaunch::DeviceGuard guard(driver, ordinal);
     driver.Check(guard.code(), "making the device current");
+    const culaunch::DriverLaunchConfig driver_config(config);
+    driver.Check(state.Prepare(state.handle(), ordinal, driver_config.get()), what);
     auto* function = reinterpret_cast<CUfunction>(state.handle());
-    int active = 0;
-    int grid_size = 0;
-    int block_size = 0;
-    CUlaunchConfig config = {};
-    config.sharedMemBytes = static_cast<unsigned>(shared);
-    driver.Check(state.Prepare(state.handle(), ordinal, config), "preparing " + state.name());
-    driver.Check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(&active, function, block,
-                                                                    static_cast<size_t>(shared)),
-                 "reading the occupancy of " + state.name());
-    driver.Check(driver.cuOccupancyMaxPotentialBlockSize(&grid_size, &block_size, function, nullptr,
-                                                         static_cast<size_t>(shared), 0),
-                 "reading the best block size of " + state.name());
-    return Py_BuildValue("iii", active, grid_size, block_size);
+    int active = 0, best_grid = 0, best_block = 0, largest = 0, clusters = 0;
+    driver.Check(
+        driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &active, function, static_cast<int>(config.block.Volume()), config.shared_memory),
+        what);
+    driver.Check(driver.cuOccupancyMaxPotentialBlockSize(&best_grid, &best_block, function, nullptr,
+                                                         config.shared_memory, 0),
+                 what);
+    if (has_clusters) {
+      driver.Check(
+          driver.cuOccupancyMaxPotentialClusterSize(&largest, function, &driver_config.get()),
+          what);
+    }
+    if (config.HasCluster()) {
+      driver.Check(driver.cuOccupancyMaxActiveClusters(&clusters, function, &driver_config.get()),
+                   what);
+    }
+    const Ref most = has_clusters ? Ref(PyLong_FromLong(largest)) : Ref::Borrow(Py_None);
+    const Ref fitting = config.HasCluster() ? Ref(PyLong_FromLong(clusters)) : Ref::Borrow(Py_None);
+    return Py_BuildValue("iiiOO", active, best_block, best_grid, most.get(), fitting.get());
   });
 }
 

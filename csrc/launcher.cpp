@@ -269,14 +269,18 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
   static const char* names[] = {"grid",          "block",  "cluster",     "preferred_cluster",
                                 "shared_memory", "stream", "cooperative", "programmatic",
                                 "priority",      nullptr};
-  PyObject *grid, *block;
+  PyObject *grid = nullptr, *block = nullptr;
   PyObject *cluster = nullptr, *preferred = nullptr, *shared = nullptr, *stream = nullptr;
   PyObject* priority = nullptr;
   int cooperative = 0;
   int programmatic = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "$OO|OOOOppO:configure",
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOOppO:configure",
                                    const_cast<char**>(names), &grid, &block, &cluster, &preferred,
                                    &shared, &stream, &cooperative, &programmatic, &priority)) {
+    return nullptr;
+  }
+  if (grid == nullptr || block == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "a launch needs grid= and block=");
     return nullptr;
   }
   culaunch::LaunchConfig config;

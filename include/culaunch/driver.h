@@ -118,10 +118,16 @@ class Driver : public DriverTable {
     }
     std::vector<int> types;
     for (const int* type = published->device_types; *type != -1; ++type) types.push_back(*type);
-    return std::make_unique<Driver>(published->table, published->name, std::move(types));
+    auto driver = std::make_unique<Driver>(published->table, published->name, std::move(types));
+    driver->note_array = published->note_array;
+    return driver;
   }
 
   static constexpr const char* kPublishedVariable = "CULAUNCH_DRIVER_TABLE";
+
+  // A driver that checks addresses is told of each array that a launch will be given, before it:
+  // where it begins and how many bytes it spans. (null, 0) begins a call. Null for libcuda.
+  void (*note_array)(const void* begin, size_t bytes) = nullptr;
 
   // Whether memory of one of DLPack's device types can be given to this driver's kernels.
   bool IsDeviceMemory(int device_type) const noexcept {

@@ -4,6 +4,8 @@
 
 #include <cuda.h>
 
+#include <cstddef>
+
 #include "version.h"
 
 // X(function, version of the CUDA driver API that its ABI is taken from, required)
@@ -75,7 +77,8 @@ struct PublishedDriver {
 
   unsigned version;
   const char* name;
-  const int* device_types;  // ended by -1
+  const int* device_types;                              // ended by -1
+  void (*note_array)(const void* begin, size_t bytes);  // see Driver
   DriverTable table;
 };
 

@@ -38,13 +38,13 @@ CULAUNCH_NAMESPACE_END
 
 // Declare the image that `culaunch embed --name name` (culaunch.embed, culaunch_add_kernels) puts
 // into this object or library. Once in a source file, outside of functions.
-#define CULAUNCH_EMBED_CUBIN(name)                                           \
-  extern "C" {                                                               \
-  CULAUNCH_HIDDEN extern const unsigned char culaunch_image_##name[];        \
-  CULAUNCH_HIDDEN extern const unsigned long long culaunch_size_##name;      \
-  }                                                                          \
-  CULAUNCH_EMBEDDED_MODULE(                                                  \
-      name, ::culaunch::detail::LoadEmbedded(#name, culaunch_image_##name,   \
+#define CULAUNCH_EMBED_CUBIN(name)                                         \
+  extern "C" {                                                             \
+  CULAUNCH_HIDDEN extern const unsigned char culaunch_image_##name[];      \
+  CULAUNCH_HIDDEN extern const unsigned long long culaunch_size_##name;    \
+  }                                                                        \
+  CULAUNCH_EMBEDDED_MODULE(                                                \
+      name, ::culaunch::detail::LoadEmbedded(#name, culaunch_image_##name, \
                                              static_cast<size_t>(culaunch_size_##name)))
 
 // The same for an image in an array of bytes, as #embed and bin2c make it.
@@ -56,10 +56,10 @@ CULAUNCH_NAMESPACE_END
 #define CULAUNCH_GET_MODULE(name) (CulaunchEmbedded_##name::Get())
 
 // The culaunch::Kernel of that name (a literal), looked up once.
-#define CULAUNCH_GET_KERNEL(name, kernel_name)                                                   \
-  ([]() -> const ::culaunch::Kernel& {                                                           \
+#define CULAUNCH_GET_KERNEL(name, kernel_name)                                                    \
+  ([]() -> const ::culaunch::Kernel& {                                                            \
     static const ::culaunch::Kernel kernel = CULAUNCH_GET_MODULE(name).GetKernel("" kernel_name); \
-    return kernel;                                                                               \
+    return kernel;                                                                                \
   }())
 
 #define CULAUNCH_EMBEDDED_MODULE(name, load)      \

@@ -21,11 +21,7 @@ namespace detail {
 class LaunchExplainer {
  public:
   LaunchExplainer(Driver& driver, CUkernel kernel, const CUlaunchConfig& config, int ordinal)
-      : driver_(driver),
-        kernel_(kernel),
-        config_(config),
-        ordinal_(ordinal),
-        device_(driver.Handle(ordinal)) {}
+      : driver_(driver), kernel_(kernel), config_(config), device_(driver.Handle(ordinal)) {}
 
   // Each finding is a sentence with the rule, the value and the next step.
   std::vector<std::string> Find() {
@@ -160,7 +156,6 @@ class LaunchExplainer {
   Driver& driver_;
   CUkernel kernel_;
   const CUlaunchConfig& config_;
-  int ordinal_;
   CUdevice device_;
   std::vector<std::string> findings_;
 };

@@ -74,8 +74,7 @@ inline void CheckDevice(const char* name, const TensorView& x) {
   const Driver& driver = Driver::Get();
   if (!driver.IsDeviceMemory(static_cast<int>(x.device().device_type))) {
     TVM_FFI_THROW(ValueError) << name << " must be in memory of the driver \"" << driver.name()
-                              << "\" (got " << ToString(x.device())
-                              << "): move it to a GPU first";
+                              << "\" (got " << ToString(x.device()) << "): move it to a GPU first";
   }
   if (x.device().device_id < 0 || x.device().device_id >= driver.device_count()) {
     TVM_FFI_THROW(ValueError) << name << " is on " << ToString(x.device())
@@ -99,8 +98,8 @@ inline void CheckDtype(const char* name, const TensorView& x,
     if (x.dtype() == dtype) return;
   }
   TVM_FFI_THROW(TypeError) << "the element type of " << name << " must be "
-                           << (allowed.size() > 1 ? "one of " : "") << ToString(allowed)
-                           << " (got " << ToString(x.dtype()) << ")";
+                           << (allowed.size() > 1 ? "one of " : "") << ToString(allowed) << " (got "
+                           << ToString(x.dtype()) << ")";
 }
 
 inline void CheckSameDtype(const char* name, const TensorView& x, const char* other_name,
@@ -155,8 +154,8 @@ inline CUstream CurrentStream(const TensorView& x) {
 class TensorGuard {
  public:
   explicit TensorGuard(const TensorView& x) : guard_(Driver::Get(), x.device().device_id) {
-    Driver::Get().Check(guard_.code(), "making device " + std::to_string(x.device().device_id) +
-                                           " current");
+    Driver::Get().Check(guard_.code(),
+                        "making device " + std::to_string(x.device().device_id) + " current");
   }
 
  private:
@@ -231,17 +230,15 @@ CULAUNCH_NAMESPACE_END
 
 // The kernel `prefix` + element type of tensor x, in the embedded image `name`; the further
 // arguments are the element types that there are kernels for.
-#define CULAUNCH_DISPATCH_DTYPE(name, prefix, x, ...)                               \
-  ([](const ::tvm::ffi::TensorView& tensor) -> const ::culaunch::Kernel& {          \
-    static const ::culaunch::ffi::KernelsByDtype kernels(CULAUNCH_GET_MODULE(name), \
-                                                         "" prefix, {__VA_ARGS__}); \
-    return kernels.Select(#x, tensor);                                              \
+#define CULAUNCH_DISPATCH_DTYPE(name, prefix, x, ...)                                          \
+  ([](const ::tvm::ffi::TensorView& tensor) -> const ::culaunch::Kernel& {                     \
+    static const ::culaunch::ffi::KernelsByDtype kernels(CULAUNCH_GET_MODULE(name), "" prefix, \
+                                                         {__VA_ARGS__});                       \
+    return kernels.Select(#x, tensor);                                                         \
   }(x))
 
 // Export a function to every framework that speaks TVM-FFI. (Its macro leaves parameters unused.)
-#define CULAUNCH_EXPORT(name, function)                                              \
-  _Pragma("GCC diagnostic push")                                                     \
-  _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"")                           \
-  TVM_FFI_DLL_EXPORT_TYPED_FUNC(name, ::culaunch::ffi::Exported<(function)>::Call)   \
-  _Pragma("GCC diagnostic pop")                                                      \
-  static_assert(true, "a semicolon ends the macro")
+#define CULAUNCH_EXPORT(name, function)                                                   \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") \
+      TVM_FFI_DLL_EXPORT_TYPED_FUNC(name, ::culaunch::ffi::Exported<(function)>::Call)    \
+          _Pragma("GCC diagnostic pop") static_assert(true, "a semicolon ends the macro")

@@ -1,0 +1,94 @@
+"""Devices: how many there are, what they are, which one is current."""
+
+from __future__ import annotations
+
+from culaunch._launch._attributes import DEVICE_ATTRIBUTES
+from culaunch._launch._driver import current_driver
+
+
+class Device:
+    """A device of the driver in use.
+
+    As a context manager it makes the device current on this thread and restores the one before.
+
+    Parameters
+    ----------
+    ordinal : int, optional
+        Which one, from 0; the current one by default.
+
+    Raises
+    ------
+    ValueError
+        If there is no such device.
+    """
+
+    def __init__(self, ordinal: int | None = None) -> None:
+        self._driver = current_driver()
+        self.ordinal = self._driver.current_device() if ordinal is None else ordinal
+        self._driver.attribute(DEVICE_ATTRIBUTES["multiprocessor_count"], self.ordinal)
+
+    @property
+    def name(self) -> str:
+        """Its name, such as ``"NVIDIA H100 80GB HBM3"``."""
+        return self._driver.device_name(self.ordinal)
+
+    @property
+    def arch(self) -> str:
+        """Its architecture, such as ``"sm_90"``."""
+        major = self.attribute("compute_capability_major")
+        return f"sm_{major}{self.attribute('compute_capability_minor')}"
+
+    def attribute(self, name: str) -> int:
+        """Give an attribute by its name in the driver API, in lower case.
+
+        Parameters
+        ----------
+        name : str
+            Such as ``"multiprocessor_count"`` or ``"max_shared_memory_per_block_optin"``: what
+            follows ``CU_DEVICE_ATTRIBUTE_``.
+
+        Raises
+        ------
+        ValueError
+            If culaunch does not know that name; the message lists those that it knows.
+        """
+        number = DEVICE_ATTRIBUTES.get(name)
+        if number is None:
+            known = ", ".join(sorted(DEVICE_ATTRIBUTES))
+            raise ValueError(f"there is no device attribute {name!r}; there are {known}")
+        return self._driver.attribute(number, self.ordinal)
+
+    def synchronize(self) -> None:
+        """Wait until everything on the device has run; a kernel's fault is raised here."""
+        self._driver.synchronize(self.ordinal)
+
+    def __enter__(self) -> Device:
+        self._driver.push_device(self.ordinal)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._driver.pop_device()
+
+    def __repr__(self) -> str:
+        return f"<culaunch.Device {self.ordinal}: {self.name}, {self.arch}>"
+
+
+def device_count() -> int:
+    """Give the number of devices of the driver in use."""
+    return current_driver().device_count
+
+
+def devices() -> tuple[Device, ...]:
+    """Give every device of the driver in use."""
+    return tuple(Device(i) for i in range(device_count()))
+
+
+def synchronize(device: int | None = None) -> None:
+    """Wait until everything on a device (the current one by default) has run.
+
+    Raises
+    ------
+    DriverError
+        If a kernel failed: its fault is reported by the first call that waits for it.
+    """
+    Device(device).synchronize()

@@ -1,0 +1,175 @@
+"""Arrays on a device for whoever has only NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from culaunch import _core
+from culaunch._launch._driver import current_driver
+from culaunch._launch._streams import stream_handle
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, DTypeLike
+
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kinds, DLPack's type codes
+_BFLOAT = 4
+
+
+class DeviceArray(_core.DeviceArray):
+    """A contiguous array in the memory of a device, made by :func:`to_device` or :func:`empty`.
+
+    It is minimal on purpose: pass it to kernels, hand it to a framework (DLPack,
+    ``__cuda_array_interface__``), or copy it back with :meth:`numpy`.
+
+    Attributes
+    ----------
+    shape : tuple[int, ...]
+    dtype : numpy.dtype
+    address : int
+        The address of its first element.
+    nbytes : int
+        Its size in bytes.
+    device : int
+        The ordinal of its device.
+    """
+
+    dtype: np.dtype[Any]
+
+    def __new__(cls, shape: tuple[int, ...], dtype: DTypeLike, device: int | None) -> DeviceArray:
+        """Allocate one, not initialised; :func:`empty` is the way to make one."""
+        import numpy as np
+
+        kind = np.dtype(dtype)
+        code = _BFLOAT if kind.name == "bfloat16" else _CODES.get(kind.kind)
+        if code is None:
+            raise TypeError(f"dtype must be a bool, an integer, a float or complex (got {kind})")
+        driver = current_driver()
+        ordinal = driver.current_device() if device is None else device
+        self = super().__new__(cls, driver, ordinal, shape, code, 8 * kind.itemsize)
+        self.dtype = kind
+        return self
+
+    @property
+    def device(self) -> int:
+        """The ordinal of its device."""
+        return self._dlpack_device[1]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def numpy(self, stream: object = None) -> np.ndarray[Any, Any]:
+        """Copy it to a new NumPy array, after all that is in the stream has run.
+
+        Parameters
+        ----------
+        stream : int or object, optional
+            The stream that kernels wrote it in; the default stream if it is not given.
+
+        Raises
+        ------
+        DriverError
+            If the copy fails, or a kernel before it in the stream did.
+        """
+        import numpy as np
+
+        result = np.empty(self.shape, self.dtype)
+        self._copy_to(_bytes(result), 0 if stream is None else stream_handle(stream))
+        return result
+
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("an array on a device cannot become a NumPy array without a copy")
+        return self.numpy().astype(dtype or self.dtype, copy=False)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """Export it without a copy (array API standard, ``__dlpack__``).
+
+        Nothing is ordered: kernels that write it run in the stream that the caller chose.
+        """
+        if copy or (dl_device is not None and tuple(dl_device) != self._dlpack_device):
+            raise BufferError("a DeviceArray is exported as it is: no copy, no other device")
+        return self._dlpack(max_version is not None and max_version[0] >= 1)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._dlpack_device
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._dlpack_device[0] != 2:  # kDLCUDA
+            raise AttributeError("the array is in the memory of an emulated device")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None,
+            "stream": None,
+            "version": 3,
+        }
+
+    def __repr__(self) -> str:
+        return f"<culaunch.DeviceArray {self.shape} {self.dtype} on device {self.device}>"
+
+
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike, device: int | None = None) -> DeviceArray:
+    """Allocate an array on a device, not initialised.
+
+    Parameters
+    ----------
+    shape : int or tuple[int, ...]
+        In elements.
+    dtype : numpy.dtype or what makes one
+        A bool, an integer, a float (``ml_dtypes.bfloat16`` too) or complex.
+    device : int, optional
+        The device's ordinal; the current one by default.
+
+    Raises
+    ------
+    DriverError
+        If there is not that much memory.
+    """
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return DeviceArray(sizes, dtype, device)
+
+
+def to_device(array: ArrayLike, device: int | None = None, stream: object = None) -> DeviceArray:
+    """Copy a NumPy array to a device, and wait for the copy.
+
+    Parameters
+    ----------
+    array : array_like
+        Anything that ``numpy.asarray`` takes; copied in C order.
+    device : int, optional
+        The device's ordinal; the current one by default.
+    stream : int or object, optional
+        The stream to copy in; the default stream if it is not given.
+    """
+    import numpy as np
+
+    source = np.ascontiguousarray(array).reshape(np.shape(array))
+    result = DeviceArray(source.shape, source.dtype, device)
+    handle = 0 if stream is None else stream_handle(stream)
+    result._copy_from(_bytes(source), handle)  # noqa: SLF001
+    return result
+
+
+def _bytes(array: np.ndarray[Any, Any]) -> memoryview:
+    # ml_dtypes' types export no buffer; bytes always do.
+    return memoryview(array.reshape(-1).view("u1"))

@@ -1,0 +1,97 @@
+"""Which driver serves this process: libcuda, the emulator, or another library."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+
+from culaunch._core import Driver
+from culaunch._errors import DriverNotFoundError
+
+_CHOICE = "CULAUNCH_DRIVER"
+# Where the C++ header looks for the driver that Python chose (include/culaunch/driver.h).
+_PUBLISHED = "CULAUNCH_DRIVER_TABLE"
+
+_lock = threading.RLock()
+_drivers: dict[str, Driver] = {}
+
+
+def set_driver(name: str) -> None:
+    """Choose the driver for modules and arrays made from now on.
+
+    Modules and arrays that exist keep the driver they were made with. The choice is also written
+    to the environment, as ``CULAUNCH_DRIVER``, so that child processes and the C++ libraries of
+    this process that are built on culaunch's header make the same one.
+
+    Parameters
+    ----------
+    name : str
+        ``"cuda"`` for NVIDIA's driver, ``"emulator"`` for the one that executes PTX on the CPU,
+        or the path of a shared library that exports the CUDA driver API.
+
+    Raises
+    ------
+    DriverNotFoundError
+        If there is no such driver, or it is too old; the choice then stays as it was.
+    ValueError
+        If the name is none of these.
+    """
+    _open(name)
+    os.environ[_CHOICE] = name
+    _publish(name)
+
+
+def driver_name() -> str:
+    """Give the driver in use: ``"cuda"``, ``"emulator"`` or a path. It is opened if need be.
+
+    Raises
+    ------
+    DriverNotFoundError
+        If there is none.
+    """
+    return current_driver().name
+
+
+def current_driver() -> Driver:
+    """Give the driver in use, opened at the first call."""
+    name = os.environ.get(_CHOICE) or "cuda"
+    driver = _drivers.get(name)
+    if driver is None:
+        driver = _open(name)
+        _publish(name)
+    return driver
+
+
+def _open(name: str) -> Driver:
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str (got {type(name).__name__})")
+    if name not in ("cuda", "emulator") and os.sep not in name:
+        raise ValueError(
+            f"the driver must be 'cuda', 'emulator' or the path of a library (got {name!r})"
+        )
+    with _lock:
+        driver = _drivers.get(name)
+        if driver is None:
+            driver = _open_emulator() if name == "emulator" else Driver.open(name)
+            _drivers[name] = driver
+        return driver
+
+
+def _open_emulator() -> Driver:
+    # By name: the emulator stands on the same layer as this package, and nothing here may need it.
+    try:
+        emulator = importlib.import_module("culaunch._emulator")
+        make_driver = emulator.make_driver
+    except AttributeError:
+        raise DriverNotFoundError("this build of culaunch has no emulated driver") from None
+    driver = make_driver()
+    assert isinstance(driver, Driver)
+    return driver
+
+
+def _publish(name: str) -> None:
+    if name == "emulator":
+        os.environ[_PUBLISHED] = _drivers[name].publish()
+    else:
+        os.environ.pop(_PUBLISHED, None)

@@ -1,0 +1,197 @@
+"""An image loaded into the driver, for all devices at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culaunch import _core
+from culaunch._errors import ImageError, KernelNotFoundError
+from culaunch._image import Image, demangle
+from culaunch._launch._driver import current_driver
+from culaunch._launch._kernel import Kernel
+from culaunch._launch._names import find_kernel
+from culaunch._launch._signature import Signature, make_signature, parse_signature
+from culaunch._launch._types import recorded_types
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class GlobalVariable:
+    """A ``__device__`` or ``__constant__`` variable of a module on one device.
+
+    Attributes
+    ----------
+    address : int
+        Its address, to be passed to kernels as a pointer.
+    size : int
+        In bytes.
+    device : int
+        The ordinal of the device that it is on.
+    """
+
+    address: int
+    size: int
+    device: int
+
+
+class Module:
+    """An image in the driver (a ``CUlibrary``): its kernels run on every device it has code for.
+
+    A module is unloaded by :meth:`unload` or at the end of a ``with`` block, never by the garbage
+    collector or at exit: its kernels may still run.
+
+    Parameters
+    ----------
+    image : Image
+        What to load; :func:`load` takes paths and bytes too.
+
+    Raises
+    ------
+    ImageError
+        If the image is truncated, malformed or relocatable.
+    DriverError
+        If the driver refuses it.
+    """
+
+    def __init__(self, image: Image) -> None:
+        self.image = image
+        try:
+            self._core = _core.Module(current_driver(), image.data)
+        except ImageError as error:
+            if image.path is None:
+                raise
+            raise ImageError(str(error), source=image.path) from None
+        self._kernels: dict[str, Kernel] = {}
+
+    def __getitem__(self, name: str) -> Kernel:
+        """Find a kernel.
+
+        Parameters
+        ----------
+        name : str
+            Its name in the image, a name expression that the image was compiled with, or its
+            demangled name, with or without the parameters: ``"scale<float>"``.
+
+        Raises
+        ------
+        KernelNotFoundError
+            If there is no such kernel, or several have that demangled name; the message lists
+            what there is.
+        """
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels[name] = self._find(name, None)
+        return kernel
+
+    def kernel(self, name: str, *, signature: str | None = None) -> Kernel:
+        """Find a kernel, and say what its parameters are.
+
+        Parameters
+        ----------
+        name : str
+            As for ``module[name]``.
+        signature : str, optional
+            C type names, as in ``"float*, const half*, int, float"``. Needed only where neither
+            the kernel's name nor the image tells the types.
+
+        Raises
+        ------
+        KernelNotFoundError
+            If there is no such kernel.
+        ValueError
+            If the signature's count or a size is not the kernel's.
+        """
+        return self[name] if signature is None else self._find(name, signature)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every kernel, in the driver's order."""
+        return tuple(self[name] for name in self._core.kernel_names())
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and self[name] is not None
+        except KernelNotFoundError:
+            return False
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(self.kernels)
+
+    def get_global(self, name: str, device: int | None = None) -> GlobalVariable:
+        """Find a ``__device__`` or ``__constant__`` variable.
+
+        Parameters
+        ----------
+        name : str
+            Its name in the image: mangled, if it is in a namespace and not ``extern "C"``.
+        device : int, optional
+            The device's ordinal; the current one by default.
+
+        Raises
+        ------
+        KernelNotFoundError
+            If the module has no such variable.
+        """
+        ordinal = self._core.driver.current_device() if device is None else device
+        address, size = self._core.get_global(name, ordinal)
+        return GlobalVariable(address, size, ordinal)
+
+    def unload(self) -> None:
+        """Unload the image now. Kernels of it raise when they are called after this.
+
+        What it launched must have ended; variables of the module are gone.
+        """
+        self._core.unload()
+
+    def __enter__(self) -> Module:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.unload()
+
+    def __repr__(self) -> str:
+        state = "" if self._core.is_loaded else ", unloaded"
+        return f"<culaunch.Module of {self.image!r}{state}>"
+
+    def _find(self, name: str, signature: str | None) -> Kernel:
+        if not isinstance(name, str):
+            raise TypeError(f"a kernel's name must be a str (got {name!r})")
+        lowered = find_kernel(self._core, self.image, name)
+        layout = self._core.layout(lowered)
+        assert layout is not None
+        if signature is not None:
+            return Kernel(self, lowered, parse_signature(signature, layout, demangle(lowered)))
+        return Kernel(self, lowered, self._known_signature(lowered, layout))
+
+    def _known_signature(self, lowered: str, layout: tuple[tuple[int, int], ...]) -> Signature:
+        types, source = recorded_types(self.image, lowered)
+        return make_signature(layout, types, source)
+
+
+def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
+    """Load an image into the driver in use.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, bytes or Image
+        A path, the bytes of a cubin, a fatbin or PTX, or what :func:`culaunch.compile` returns.
+
+    Returns
+    -------
+    Module
+        Good for every device that the image has code for.
+
+    Raises
+    ------
+    ImageError
+        If it is not an image, or is truncated, malformed or relocatable.
+    DriverError
+        If the driver refuses it: it is for another architecture, or its PTX does not compile.
+    DriverNotFoundError
+        If there is no CUDA driver and the emulator was not chosen.
+    """
+    return Module(Image.open(source))

@@ -1,0 +1,68 @@
+"""From the names that people use to a kernel's name in the image."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._errors import KernelNotFoundError
+from culaunch._image import demangle
+
+if TYPE_CHECKING:
+    from culaunch import _core
+    from culaunch._image import Image
+
+_MOST_LISTED = 30
+
+
+def find_kernel(module: _core.Module, image: Image, name: str) -> str:
+    """Give the name in the image; raise KernelNotFoundError with what there is."""
+    lowered = image.names.get(name, name)
+    if module.layout(lowered) is not None:
+        return lowered
+    wanted = _normal(name)
+    for expression, mapped in image.names.items():
+        if _normal(expression) == wanted and module.layout(mapped) is not None:
+            return mapped
+    names = module.kernel_names()
+    demangled = {candidate: demangle(candidate) for candidate in names}
+    found = [
+        candidate
+        for candidate, text in demangled.items()
+        if wanted in (_normal(text), _normal(without_parameters(text)))
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = "".join(f"\n  {demangled[one]}  ({one})" for one in found)
+        raise KernelNotFoundError(
+            f"{len(found)} kernels are called {name!r}: give the parameters too, or the name in "
+            f"the image:{listed}"
+        )
+    listed = "".join(
+        f"\n  {text}" + (f"  ({one})" if text != one else "")
+        for one, text in list(demangled.items())[:_MOST_LISTED]
+    )
+    if len(names) > _MOST_LISTED:
+        listed += f"\n  and {len(names) - _MOST_LISTED} more"
+    raise KernelNotFoundError(
+        f"the image has no kernel {name!r}; it has{listed or ' no kernels at all'}"
+    )
+
+
+def without_parameters(demangled: str) -> str:
+    """Give ``ns::scale<float>`` of ``void ns::scale<float>(float*, int)``."""
+    depth = 0
+    for index in range(len(demangled) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(demangled[index], 0)
+        if demangled[index] == "(" and depth == 0:
+            demangled = demangled[:index]
+            break
+    # Templates are demangled with their result, which is void for every kernel.
+    return demangled.removeprefix("void ")
+
+
+def _normal(name: str) -> str:
+    """Spell a name without the spaces that mean nothing."""
+    name = re.sub(r"\s+", " ", name.strip())
+    return re.sub(r"\s*([<>,()*&:])\s*", r"\1", name)

@@ -1,0 +1,123 @@
+"""Tensor maps: what the bulk tensor copies (TMA) of sm_90 and newer take."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from culaunch._errors import DriverError
+from culaunch._launch._array import ArrayInfo, array_info
+from culaunch._launch._driver import current_driver
+
+# cuda.h: CUtensorMapDataType by DLPack (code, bits).
+_TYPES = {
+    (1, 8): 0, (0, 8): 0, (6, 8): 0, (1, 16): 1, (0, 16): 1, (1, 32): 2, (0, 32): 3, (1, 64): 4,
+    (0, 64): 5, (2, 16): 6, (2, 32): 7, (2, 64): 8, (4, 16): 9, (10, 8): 0, (12, 8): 0,
+}  # fmt: skip
+_INTERLEAVE = {"none": 0, "16B": 1, "32B": 2}
+_SWIZZLE = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
+_PROMOTION = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
+_FILL = {"zero": 0, "nan": 1}
+
+
+class TensorMap(ctypes.Structure):
+    """A ``CUtensorMap``: passed by value to a ``const __grid_constant__ CUtensorMap`` parameter.
+
+    It holds the address of the array that it was made of, which must stay alive: ``array`` keeps
+    it.
+    """
+
+    _fields_ = (("opaque", ctypes.c_uint64 * 16),)
+
+    array: object
+
+    @classmethod
+    def tiled(
+        cls,
+        array: Any,
+        box: tuple[int, ...],
+        *,
+        element_strides: tuple[int, ...] | None = None,
+        interleave: str = "none",
+        swizzle: str = "none",
+        l2_promotion: str = "none",
+        fill: str = "zero",
+    ) -> TensorMap:
+        """Describe an array and the box of it that one copy moves.
+
+        Parameters
+        ----------
+        array : array
+            On a device, of 1 to 5 dimensions, the last one contiguous; the address a multiple of
+            16 bytes, and so every other stride.
+        box : tuple[int, ...]
+            The box in elements, in the order of the array's dimensions (the driver's own order
+            is the reverse); each from 1 to 256.
+        element_strides : tuple[int, ...], optional
+            Steps between elements in each dimension; 1 by default.
+        interleave : {"none", "16B", "32B"}
+        swizzle : {"none", "32B", "64B", "128B"}
+        l2_promotion : {"none", "64B", "128B", "256B"}
+        fill : {"zero", "nan"}
+            What elements outside of the array read as.
+
+        Raises
+        ------
+        ValueError
+            If the array or the box cannot be described.
+        DriverError
+            If the driver refuses the combination (driver API, ``cuTensorMapEncodeTiled``, has
+            the rules), or the device has no tensor maps.
+        """
+        info = array_info(array)
+        rank = len(info.shape)
+        steps = element_strides or (1,) * rank
+        _check(info, box, steps)
+        strides = tuple(stride * info.bits // 8 for stride in info.strides[:-1])
+        result = cls()
+        driver = current_driver()
+        code = driver.encode_tiled(
+            result,
+            _TYPES[info.code, info.bits],
+            info.address,
+            info.shape[::-1],
+            strides[::-1],
+            tuple(box)[::-1],
+            tuple(steps)[::-1],
+            _choose("interleave", interleave, _INTERLEAVE),
+            _choose("swizzle", swizzle, _SWIZZLE),
+            _choose("l2_promotion", l2_promotion, _PROMOTION),
+            _choose("fill", fill, _FILL),
+        )
+        if code != 0:
+            raise DriverError(
+                f"the driver refuses a tensor map of shape {info.shape}, strides of {strides} "
+                f"bytes, box {tuple(box)}, swizzle {swizzle!r}: {driver.describe(code)}",
+                code,
+            )
+        result.array = array
+        return result
+
+
+def _check(info: ArrayInfo, box: tuple[int, ...], steps: tuple[int, ...]) -> None:
+    rank = len(info.shape)
+    if not 1 <= rank <= 5:
+        raise ValueError(f"array must have 1 to 5 dimensions (got {rank})")
+    if (info.code, info.bits) not in _TYPES:
+        raise ValueError(f"tensor maps have no elements of DLPack type {info.code}, {info.bits}")
+    if len(box) != rank or len(steps) != rank:
+        raise ValueError(
+            f"box and element_strides must have one entry for each of the array's {rank} "
+            f"dimensions (got {box}, {steps})"
+        )
+    if info.strides[-1] != 1:
+        raise ValueError(
+            f"the array's last dimension must be contiguous (got a stride of {info.strides[-1]} "
+            "elements): transpose the description, or copy the array"
+        )
+
+
+def _choose(name: str, value: str, table: dict[str, int]) -> int:
+    if value not in table:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, table))} (got {value!r})")
+    return table[value]

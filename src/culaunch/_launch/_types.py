@@ -1,0 +1,33 @@
+"""The types of a kernel's parameters, from where they are known at the least cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._errors import MissingDependencyError
+from culaunch._image import embedded_ptx, mangled_param_types, ptx_param_types
+
+if TYPE_CHECKING:
+    from culaunch._image import Image
+
+
+def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | None, str]:
+    """Give the types of a kernel's parameters and what told them.
+
+    The image is read only where the name says nothing: that is PTX alone, because a cubin holds
+    no types.
+    """
+    types: tuple[str | None, ...] | None = mangled_param_types(name)
+    if types is not None:
+        return types, "name"
+    if name in image.signatures:
+        return image.signatures[name], "image"
+    if image.format != "cubin":
+        try:
+            for text in embedded_ptx(image):
+                types = ptx_param_types(text, name)
+                if types is not None:
+                    return types, "ptx"
+        except MissingDependencyError:
+            pass  # a compressed entry: types stay unknown, sizes are checked all the same
+    return None, "layout"
