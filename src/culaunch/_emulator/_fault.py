@@ -1,0 +1,97 @@
+"""What a kernel did wrong: a CUDA error code with the place where it happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = [
+    "ASSERT",
+    "COOPERATIVE_LAUNCH_TOO_LARGE",
+    "HARDWARE_STACK_ERROR",
+    "ILLEGAL_ADDRESS",
+    "ILLEGAL_INSTRUCTION",
+    "INVALID_PTX",
+    "INVALID_VALUE",
+    "LAUNCH_FAILED",
+    "LAUNCH_OUT_OF_RESOURCES",
+    "LAUNCH_TIMEOUT",
+    "MISALIGNED_ADDRESS",
+    "NOT_FOUND",
+    "NOT_SUPPORTED",
+    "Fault",
+    "Position",
+]
+
+# The CUresult values that an emulated kernel can end with.
+INVALID_VALUE = 1
+INVALID_PTX = 218
+NOT_FOUND = 500
+ILLEGAL_ADDRESS = 700
+LAUNCH_OUT_OF_RESOURCES = 701
+LAUNCH_TIMEOUT = 702
+ASSERT = 710
+HARDWARE_STACK_ERROR = 714
+ILLEGAL_INSTRUCTION = 715
+MISALIGNED_ADDRESS = 716
+LAUNCH_FAILED = 719
+COOPERATIVE_LAUNCH_TOO_LARGE = 720
+NOT_SUPPORTED = 801
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in PTX, and in the source it was compiled from if line information says."""
+
+    line: int
+    text: str = ""
+    source: str | None = None
+
+
+@dataclass(eq=False)
+class Fault(Exception):
+    """An error of an emulated launch.
+
+    The parts that the raising code does not know (kernel, block, thread, position) are filled in
+    on the way up: an instruction knows the lane, the scheduler the position, the launch the kernel.
+
+    Parameters
+    ----------
+    code : int
+        The ``CUresult``.
+    reason : str
+        What was wrong, such as ``"4-byte read of global address 0x10: outside every allocation"``.
+    lane : int, optional
+        The lane of the chunk that did it.
+    """
+
+    code: int
+    reason: str
+    lane: int | None = None
+    kernel: str | None = None
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    position: Position | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def line(self) -> int | None:
+        """The line of PTX, counted from 1."""
+        return None if self.position is None else self.position.line
+
+    @property
+    def source(self) -> str | None:
+        """The source line as ``file:line``, when the PTX has line information."""
+        return None if self.position is None else self.position.source
+
+    def __str__(self) -> str:
+        parts = [self.reason]
+        if self.kernel is not None:
+            parts.append(f"  kernel {self.kernel}")
+        if self.block is not None and self.thread is not None:
+            parts.append(f"  block {self.block}, thread {self.thread}")
+        if self.position is not None:
+            parts.append(f"  PTX line {self.position.line}: {self.position.text}".rstrip(": "))
+            if self.position.source:
+                parts.append(f"  source {self.position.source}")
+        parts += [f"  {note}" for note in self.notes]
+        return "\n".join(parts)

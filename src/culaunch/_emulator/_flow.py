@@ -1,0 +1,145 @@
+"""Cut a function into basic blocks and decode them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._emulator._decoder import Decoder
+from culaunch._emulator._ops import _builtins
+from culaunch._emulator._ops._barrier import decode_barrier, is_barrier
+from culaunch._emulator._ops._warp import warp_mask
+from culaunch._emulator._ptx._syntax import Function, Instruction, Label, Register, Symbol, Vector
+from culaunch._emulator._simt._calls import Call, IndirectCall
+from culaunch._emulator._simt._code import Block, Code, End
+from culaunch._emulator._simt._ends import Conditional, Exit, Jump, Return, Switch
+from culaunch._emulator._simt._liveness import find_live
+
+if TYPE_CHECKING:
+    from culaunch._emulator._program import Program
+
+__all__ = ["build_code"]
+
+_ENDS = {"bra", "brx", "ret", "exit", "call"}
+_WAITING_LOADS = {"volatile", "acquire", "relaxed", "mmio"}
+
+
+def build_code(program: Program, function: Function, base: int) -> Code:
+    """Decode `function`; its program counters start at `base`."""
+    code = Code(function, base)
+    decoder = Decoder(program, code)
+    starts = _leaders(function)
+    index_of = {start: i for i, start in enumerate(starts)}
+    instructions = function.instructions
+    for i, start in enumerate(starts):
+        stop = starts[i + 1] if i + 1 < len(starts) else len(instructions)
+        code.blocks.append(Block(i, instructions[start:stop]))
+    # Falling off the end is a return.
+    code.blocks.append(Block(len(starts), [], end=Return()))
+    for block in code.blocks[:-1]:
+        _decode_block(decoder, block, index_of)
+    _mark_waits(code)
+    find_live(code)
+    return code
+
+
+def _leaders(function: Function) -> list[int]:
+    """Return the indices of the instructions that start blocks, in order."""
+    starts = {0}
+    for i, instruction in enumerate(function.instructions):
+        starts |= {op.target for op in instruction.operands if isinstance(op, Label)}
+        ends = instruction.name in _ENDS or is_barrier(instruction)
+        if ends or _is_warp_barrier(instruction):
+            starts.add(i + 1)
+        guarded = ends and instruction.guard is not None and instruction.name != "bra"
+        # An indirect call splits the group before it runs: it must find its own registers.
+        if guarded or instruction.name == "call" or is_barrier(instruction):
+            starts.add(i)
+        if warp_mask(instruction) is not None:
+            starts.add(i)
+    return sorted(start for start in starts if start < len(function.instructions))
+
+
+def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> None:
+    first, last = block.instructions[0], block.instructions[-1]
+    mask = warp_mask(first)
+    if mask is not None:
+        block.sync = decoder.read(mask, "b32")
+    following = block.index + 1
+    body = block.instructions
+    end = _decode_end(decoder, last, following, index_of)
+    if end is None:
+        end = Jump(following)
+    else:
+        body = body[:-1]
+        if last.guard is not None:
+            end = Conditional(decoder.read(last.guard, "pred"), end, following)
+    block.end = end
+    block.ops = [decoder.decode(instruction) for instruction in body]
+
+
+def _decode_end(
+    decoder: Decoder, instruction: Instruction, following: int, index_of: dict[int, int]
+) -> End | None:
+    name, operands = instruction.name, instruction.operands
+    past = following if not index_of else len(index_of)
+    if name == "bra":
+        label = operands[0]
+        assert isinstance(label, Label)
+        return Jump(index_of.get(label.target, past))
+    if name == "brx":
+        targets = [op.target for op in operands[1:] if isinstance(op, Label)]
+        index = decoder.read(operands[0], "u32")
+        return Switch(index, tuple(index_of.get(target, past) for target in targets))
+    if name == "exit":
+        return Exit()
+    if name == "ret":
+        return Return()
+    if is_barrier(instruction):
+        return decode_barrier(decoder, instruction, following)
+    if name == "call":
+        return _decode_call(decoder, instruction, following)
+    return None
+
+
+def _decode_call(decoder: Decoder, instruction: Instruction, following: int) -> End:
+    operands = list(instruction.operands)
+    results: tuple[int, ...] = ()
+    if isinstance(operands[0], Vector):
+        found = operands.pop(0)
+        assert isinstance(found, Vector)
+        results = tuple(op.slot for op in found.items if isinstance(op, Register))
+    target = operands[0]
+    given = operands[1].items if len(operands) > 1 and isinstance(operands[1], Vector) else ()
+    arguments = [decoder.argument(operand) for operand in given]
+    program = decoder.program
+    if isinstance(target, Symbol):
+        builtin = _builtins.BUILTINS.get(target.name)
+        if builtin is not None and not program.has_body(target.name):
+            return _builtins.BuiltinCall(builtin, arguments, results, following)
+        name = target.name
+        return Call(lambda: program.code(name), arguments, results, following)
+    return IndirectCall(
+        decoder.read(target, "u64"), program.function_at, arguments, results, following
+    )
+
+
+def _is_warp_barrier(instruction: Instruction) -> bool:
+    return instruction.name == "bar" and "warp" in instruction.mods
+
+
+def _mark_waits(code: Code) -> None:
+    """Find the loops in which a thread may wait for what another one writes."""
+    waiting = [any(_may_wait(i) for i in block.instructions) for block in code.blocks]
+    for block in code.blocks:
+        back = [target for target in block.end.successors if target <= block.index]
+        if back and any(waiting[min(back) : block.index + 1]):
+            block.waits = True
+
+
+def _may_wait(instruction: Instruction) -> bool:
+    name, mods = instruction.name, instruction.mods
+    if name == "ld":
+        return not _WAITING_LOADS.isdisjoint(mods)
+    return name in ("atom", "nanosleep", "call") or (
+        name == "mbarrier" and not {"try_wait", "test_wait"}.isdisjoint(mods)
+    )

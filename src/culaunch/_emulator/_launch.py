@@ -1,0 +1,122 @@
+"""One launch of a kernel: its grid in chunks, its memory, its faults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable
+
+import numpy as np
+
+from culaunch._emulator._fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
+from culaunch._emulator._memory._ranges import GlobalMemory
+from culaunch._emulator._memory._scratch import Scratch
+from culaunch._emulator._memory._shadow import SharedShadow
+from culaunch._emulator._ptx._syntax import Instruction
+from culaunch._emulator._simt._chunk import Chunk
+from culaunch._emulator._simt._scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from culaunch._emulator._device import Device
+    from culaunch._emulator._options import Options
+    from culaunch._emulator._program import Program
+
+__all__ = ["Launch"]
+
+# A cooperative grid runs as one chunk; past this it would not fit in memory.
+_MAX_COOPERATIVE_LANES = 1 << 20
+_WORKSPACE_BYTES = 16
+
+
+class Launch:
+    """A kernel with its grid and arguments."""
+
+    def __init__(
+        self,
+        device: Device,
+        program: Program,
+        params: bytes,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        dynamic_shared: int,
+        ranges: Iterable[tuple[int, int]],
+        number: int,
+    ) -> None:
+        self.device = device
+        self.options: Options = device.options
+        self.program = program
+        self.grid = grid
+        self.block = block
+        self.threads = block[0] * block[1] * block[2]
+        self.dynamic_shared = dynamic_shared
+        self.shared_bytes = program.layout.dynamic_offset + dynamic_shared
+        self.number = number
+        self.memory = GlobalMemory(ranges)
+        # Null unless the launch is cooperative: what a grid barrier counts in.
+        self.grid_workspace = 0
+        self.params = Scratch("param", 1, max(len(params), 1))
+        self.params.array[: len(params)] = np.frombuffer(params, np.uint8)
+        self.code = program.code(program.kernel.name)
+        self.local_bytes = self.code.local_bytes
+
+    def run(self, *, cooperative: bool = False) -> None:
+        """Run every block.
+
+        Raises
+        ------
+        Fault
+            With the kernel, block, thread and position of what went wrong.
+        """
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        width = -(-self.threads // 32) * 32
+        step = max(1, self.options.lanes // width)
+        if cooperative:
+            if total * width > _MAX_COOPERATIVE_LANES:
+                raise Fault(
+                    COOPERATIVE_LAUNCH_TOO_LARGE,
+                    f"a cooperative grid of {total} blocks of {self.threads} threads: the "
+                    f"emulator runs at most {_MAX_COOPERATIVE_LANES} threads at once",
+                    kernel=self.program.kernel.name,
+                )
+            step = total
+            self.grid_workspace = self.heap_alloc(_WORKSPACE_BYTES)
+        try:
+            self._run_chunks(total, step)
+        finally:
+            if self.grid_workspace:
+                self.heap_free(self.grid_workspace)
+
+    def _run_chunks(self, total: int, step: int) -> None:
+        for first in range(0, total, step):
+            self._run_chunk(first, min(step, total - first))
+
+    def position(self, instruction: Instruction) -> Position:
+        """Describe where an instruction is, in the PTX and in the source."""
+        module = self.program.instance.module
+        source = None
+        if instruction.loc is not None:
+            file, line = instruction.loc
+            source = f"{module.syntax.files.get(file, f'file {file}')}:{line}"
+        return Position(instruction.line, module.tokens.line_text(instruction.line), source)
+
+    def heap_alloc(self, size: int) -> int:
+        """Allocate device memory for malloc in a kernel; the launch may touch it at once."""
+        address, size = self.device.heap_alloc(size)
+        self.memory.add(address, size)
+        return address
+
+    def heap_free(self, address: int) -> None:
+        """Free what `heap_alloc` returned."""
+        self.device.heap_free(address)
+
+    def _run_chunk(self, first: int, blocks: int) -> None:
+        chunk = Chunk(self, first, blocks)
+        if self.shared_bytes and (self.options.check_uninitialized or self.options.check_races):
+            chunk.shared.shadow = SharedShadow(chunk)
+        scheduler = Scheduler(chunk)
+        try:
+            with np.errstate(all="ignore"):
+                scheduler.run(self.code, list(self.code.zeros))
+        except Fault as fault:
+            fault.kernel = self.program.kernel.name
+            if fault.lane is not None and fault.block is None:
+                fault.block, fault.thread = chunk.place(fault.lane)
+            raise

@@ -1,0 +1,109 @@
+"""Which functions a kernel can reach, and where its shared variables are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._emulator._ptx._body import parse_body
+from culaunch._emulator._ptx._syntax import (
+    Address,
+    Function,
+    Instruction,
+    Operand,
+    Symbol,
+    Variable,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from culaunch._emulator._module import PtxModule
+
+__all__ = ["Layout"]
+
+
+class Layout:
+    """Shared memory of a kernel.
+
+    Attributes
+    ----------
+    static_bytes : int
+        What the declared variables take.
+    dynamic_align : int
+        The alignment of the dynamic part, which begins after them.
+    """
+
+    def __init__(self, module: PtxModule, kernel: Function) -> None:
+        self._module = module
+        self._functions: dict[str, Function] = {}
+        self._seen: set[str] = set()
+        self._offsets: dict[tuple[str, str], int] = {}
+        self.static_bytes = 0
+        self.dynamic_align = 16
+        self.local_bytes = 0
+        self._dynamic: set[str] = set()
+        self._visit_function(kernel)
+        self.dynamic_offset = -(-self.static_bytes // self.dynamic_align) * self.dynamic_align
+
+    def shared_offset(self, name: str, function: Function) -> int | None:
+        """Return the shared address of a variable, None if it is not a shared one."""
+        if name in self._dynamic:
+            return self.dynamic_offset
+        found = self._offsets.get((function.name, name))
+        return self._offsets.get(("", name)) if found is None else found
+
+    def _visit_function(self, function: Function) -> None:
+        if function.name in self._functions:
+            return
+        self._functions[function.name] = function
+        parse_body(function, self._module.tokens)
+        for variable in function.variables.values():
+            if variable.space == "shared":
+                self._place(function.name, variable)
+            elif variable.space == "local":
+                self.local_bytes = max(self.local_bytes, variable.offset + variable.size)
+        for instruction in function.instructions:
+            for name in _symbols(instruction):
+                self._visit_name(name)
+
+    def _visit_name(self, name: str) -> None:
+        if name in self._seen:
+            return
+        self._seen.add(name)
+        syntax = self._module.syntax
+        name = syntax.aliases.get(name, name)
+        variable = syntax.variables.get(name)
+        if variable is not None:
+            if variable.space == "shared":
+                self._place("", variable)
+            for value in variable.values:
+                if isinstance(value, Symbol):
+                    self._visit_name(value.name)
+        function = syntax.functions.get(name)
+        if function is not None:
+            self._visit_function(function)
+
+    def _place(self, owner: str, variable: Variable) -> None:
+        if variable.external or not variable.size:
+            self._dynamic.add(variable.name)
+            self.dynamic_align = max(self.dynamic_align, variable.align)
+            return
+        at = -(-self.static_bytes // variable.align) * variable.align
+        self._offsets[owner, variable.name] = at
+        self.static_bytes = at + variable.size
+
+
+def _symbols(instruction: Instruction) -> list[str]:
+    names: list[str] = []
+    for operand in instruction.operands:
+        _collect(operand, names)
+    return names
+
+
+def _collect(operand: Operand, names: list[str]) -> None:
+    if isinstance(operand, Symbol):
+        names.append(operand.name)
+    elif isinstance(operand, Address):
+        _collect(operand.base, names)
+    elif isinstance(operand, Vector):
+        for item in operand.items:
+            _collect(item, names)

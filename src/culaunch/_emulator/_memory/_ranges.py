@@ -1,0 +1,125 @@
+"""Global memory: the ranges of host memory that a kernel may touch."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Iterable
+
+import numpy as np
+
+from culaunch._emulator._fault import ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, Fault
+from culaunch._emulator._memory._bytes import Bytes, Piece
+from culaunch._emulator._types import Lanes
+
+if TYPE_CHECKING:
+    from culaunch._emulator._simt._group import Group
+
+__all__ = ["GlobalMemory", "check_aligned"]
+
+
+class GlobalMemory:
+    """Sorted, disjoint ranges; an access must lie within one of them.
+
+    Parameters
+    ----------
+    ranges : iterable of (int, int)
+        Address and size in bytes of each. Overlapping ones are joined.
+    """
+
+    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+        self._lay_out([(int(base), int(size)) for base, size in ranges])
+
+    def add(self, base: int, size: int) -> None:
+        """Add a range."""
+        kept = [(b, e - b) for b, e in zip(self.bases, self.ends, strict=True)]
+        self._lay_out([*kept, (base, size)])
+
+    def _lay_out(self, ranges: list[tuple[int, int]]) -> None:
+        joined: list[list[int]] = []
+        for base, size in sorted(r for r in ranges if r[1] > 0):
+            if joined and base < joined[-1][1]:
+                joined[-1][1] = max(joined[-1][1], base + size)
+            else:
+                joined.append([base, base + size])
+        self.bases = [base for base, _ in joined]
+        self.ends = [end for _, end in joined]
+        self._base_array = np.array(self.bases, np.uint64)
+        self._end_array = np.array(self.ends, np.uint64)
+        self._views: dict[int, tuple[int, Bytes]] = {}
+
+    def locate(self, group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
+        """Find the bytes of an access; raise the fault of the first lane that has none."""
+        check_aligned(group, address, size, verb, "global")
+        low, high = int(address.min()), int(address.max())
+        index = bisect_right(self.bases, low) - 1
+        if index >= 0 and high + size <= self.ends[index]:
+            base, view = self._view(index)
+            return [Piece(None, view, (address - np.uint64(base)).view(np.int64))]
+        return self._locate_each(group, address, size, verb)
+
+    def describe(self, address: int) -> str:
+        """Say where `address` is relative to the nearest range, for a message."""
+        if not self.bases:
+            return "the launch has no memory"
+        index = bisect_right(self.bases, address) - 1
+        candidates = [i for i in (index, index + 1) if 0 <= i < len(self.bases)]
+
+        def distance(i: int) -> int:
+            return max(self.bases[i] - address, address - self.ends[i] + 1, 0)
+
+        nearest = min(candidates, key=distance)
+        base, end = self.bases[nearest], self.ends[nearest]
+        if address >= end:
+            where = f"{address - end} bytes after the end of"
+        elif address < base:
+            where = f"{base - address} bytes before"
+        else:
+            where = "crossing the end of"
+        return f"{where} an allocation of {end - base} bytes at {base:#x}"
+
+    def _locate_each(self, group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
+        index = np.searchsorted(self._base_array, address, side="right") - 1
+        known = index >= 0
+        if self.bases:
+            safe = np.maximum(index, 0)
+            known &= address + np.uint64(size) <= self._end_array[safe]
+            # An address near 2**64 wraps: it is in no range.
+            known &= address + np.uint64(size) > address
+        if not known.all():
+            lane = int(np.flatnonzero(~known)[0])
+            bad = int(address[lane])
+            raise Fault(
+                ILLEGAL_ADDRESS,
+                f"{size}-byte {verb} of global address {bad:#x}: outside every allocation, "
+                f"{self.describe(bad)}",
+                lane=group.lane_at(lane),
+            )
+        pieces = []
+        for i in np.unique(index):
+            lanes = np.flatnonzero(index == i)
+            base, view = self._view(int(i))
+            pieces.append(Piece(lanes, view, (address[lanes] - np.uint64(base)).view(np.int64)))
+        return pieces
+
+    def _view(self, index: int) -> tuple[int, Bytes]:
+        found = self._views.get(index)
+        if found is None:
+            # Whole 16-byte units around the range; the bytes outside it are never touched.
+            base, end = self.bases[index] & ~15, (self.ends[index] + 15) & ~15
+            found = self._views[index] = (base, Bytes.at_address(base, end - base))
+        return found
+
+
+def check_aligned(group: Group, address: Lanes, size: int, verb: str, space: str) -> None:
+    """Raise the fault of the first lane whose address is not a multiple of `size`."""
+    if size == 1:
+        return
+    wrong = address & address.dtype.type(size - 1)
+    if wrong.any():
+        lane = int(np.flatnonzero(wrong)[0])
+        raise Fault(
+            MISALIGNED_ADDRESS,
+            f"{size}-byte {verb} of {space} address {int(address[lane]):#x}, "
+            f"which is not a multiple of {size}",
+            lane=group.lane_at(lane),
+        )

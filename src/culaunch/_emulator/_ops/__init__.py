@@ -1,0 +1,1 @@
+"""The instructions, by family."""

@@ -1,0 +1,167 @@
+"""cp.async and mbarrier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator._memory._atomic import Update
+from culaunch._emulator._memory._bytes import load, store
+from culaunch._emulator._memory._spaces import LOCATORS
+from culaunch._emulator._ops._atomics import atomic_op
+from culaunch._emulator._ops._memory_ops import space_of
+from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._ptx._syntax import Address, Immediate, Instruction, Operand, Register
+from culaunch._emulator._simt._code import Op
+from culaunch._emulator._simt._group import Group
+from culaunch._emulator._types import Lanes
+
+if TYPE_CHECKING:
+    from culaunch._emulator._decoder import Decoder
+
+# An mbarrier's word, ours to lay out: arrivals pending, arrivals expected, phase.
+_PENDING = np.uint64((1 << 20) - 1)
+_EXPECTED_SHIFT = np.uint64(20)
+_PHASE_SHIFT = np.uint64(62)
+_ONE = np.uint64(1)
+
+
+@decodes("cp", effects=True)
+def _cp(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, instruction.operands
+    if mods[0] != "async" or "bulk" in mods or "reduce" in mods:
+        raise Unsupported
+    if "commit_group" in mods or "wait_group" in mods or "wait_all" in mods:
+        # Copies happen at once, which is one of the orders that the hardware may choose.
+        return lambda group: None
+    if "mbarrier" in mods:
+        if "noinc" not in mods:
+            # The arrival was first added to what is pending: together, nothing.
+            return lambda group: None
+        return _arrive(decoder, operands[0], space_of(instruction) or "", None, drop=False)
+    target, source = decoder.address(operands[0]), decoder.address(operands[1])
+    whole = operands[2]
+    if not isinstance(whole, Immediate):
+        raise Unsupported
+    size = whole.bits
+    read_size = None
+    if len(operands) > 3:
+        extra = operands[3]
+        if isinstance(extra, Register) and extra.type == "pred":
+            ignore = decoder.read(extra, "pred")
+            read_size = lambda g: np.where(ignore(g), 0, size)  # noqa: E731
+        elif not (isinstance(extra, Register) and extra.type in ("b64", "u64")):
+            amount = decoder.read(extra, "u32")
+            read_size = lambda g: np.minimum(amount(g), np.uint32(size))  # noqa: E731
+    fetch, put = LOCATORS["global"], LOCATORS["shared"]
+
+    def run(group: Group) -> None:
+        to, origin = target(group), source(group)
+        wanted = None if read_size is None else read_size(group)
+        if wanted is None or (wanted == size).all():
+            words = load(group, fetch(group, origin, size, "read"), 4, size // 4)
+        else:
+            words = _read_some(group, origin, np.broadcast_to(wanted, (group.n,)), size)
+        store(group, put(group, to, size, "write"), 4, words)
+
+    return run
+
+
+def _read_some(group: Group, origin: Lanes, wanted: Lanes, size: int) -> list[Lanes]:
+    """Read the first bytes of each lane's copy; the rest are zeros."""
+    out = np.zeros((group.n, size), np.uint8)
+    origin = np.broadcast_to(origin, (group.n,))
+    for amount in np.unique(wanted).tolist():
+        if not amount:
+            continue
+        lanes = np.flatnonzero(wanted == amount)
+        part = group.narrow(lanes)
+        word = 4 if amount % 4 == 0 else 1
+        for at in range(0, amount, word):
+            pieces = LOCATORS["global"](part, origin[lanes] + np.uint64(at), word, "read")
+            value = load(part, pieces, word, 1)[0]
+            out[lanes, at : at + word] = np.ascontiguousarray(value).view(np.uint8).reshape(-1, word)
+    words = out.view(np.uint32)
+    return [words[:, i] for i in range(size // 4)]
+
+
+@decodes("mbarrier", effects=True)
+def _mbarrier(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, list(instruction.operands)
+    if "expect_tx" in mods or "complete_tx" in mods:
+        raise Unsupported
+    name, space = mods[0], space_of(instruction)
+    if name == "init":
+        return _init(decoder, operands, space)
+    if name == "inval":
+        return lambda group: None
+    if name in ("arrive", "arrive_drop"):
+        target = None if isinstance(operands[0], Address) else operands.pop(0)
+        count = operands[1] if len(operands) > 1 else None
+        return _arrive(decoder, operands[0], space, target, drop="drop" in name, count=count)
+    if name in ("test_wait", "try_wait"):
+        return _test_wait(decoder, operands, space, parity="parity" in mods)
+    if name == "pending_count":
+        put, state = decoder.write(operands[0], "b32"), decoder.read(operands[1], "b64")
+        return lambda g: put(g, (state(g) & _PENDING).astype(np.uint32))
+    raise Unsupported
+
+
+def _init(decoder: Decoder, operands: list[Operand], space: str) -> Op:
+    address, count = decoder.address(operands[0]), decoder.read(operands[1], "u32")
+
+    def run(group: Group) -> None:
+        number = count(group).astype(np.uint64)
+        word = number | number << _EXPECTED_SHIFT
+        store(group, LOCATORS[space](group, address(group), 8, "write"), 8, [word])
+
+    return run
+
+
+def _arrive(
+    decoder: Decoder,
+    place: Operand,
+    space: str,
+    target: Operand | None,
+    *,
+    drop: bool,
+    count: Operand | None = None,
+) -> Op:
+    put = None if target is None else decoder.write(target, "b64")
+    number = decoder.read(count or Immediate(1), "u32")
+
+    def step(old: Lanes, arrivals: Lanes) -> Lanes:
+        expected = old >> _EXPECTED_SHIFT & _PENDING
+        phase = old >> _PHASE_SHIFT
+        left = (old & _PENDING) - arrivals
+        expected = expected - arrivals if drop else expected
+        done = left == 0
+        phase = np.where(done, phase ^ _ONE, phase)
+        left = np.where(done, expected, left)
+        return left | expected << _EXPECTED_SHIFT | phase << _PHASE_SHIFT
+
+    operation = Update(step)
+    return atomic_op(
+        space,
+        decoder.address(place),
+        [lambda g: number(g).astype(np.uint64)],
+        8,
+        operation,
+        operation,
+        put,
+    )
+
+
+def _test_wait(decoder: Decoder, operands: list[Operand], space: str, *, parity: bool) -> Op:
+    put, address = decoder.write(operands[0], "pred"), decoder.address(operands[1])
+    given = decoder.read(operands[2], "u32" if parity else "b64")
+
+    def run(group: Group) -> None:
+        word = load(group, LOCATORS[space](group, address(group), 8, "read"), 8, 1)[0]
+        phase = word >> _PHASE_SHIFT & _ONE
+        token = given(group).astype(np.uint64)
+        waited = token & _ONE if parity else token >> _PHASE_SHIFT & _ONE
+        put(group, phase != waited)
+
+    return run

@@ -1,0 +1,152 @@
+"""atom and red."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+import numpy as np
+
+from culaunch._emulator import _numerics as numerics
+from culaunch._emulator._memory._atomic import Update, update
+from culaunch._emulator._memory._bytes import Piece, take
+from culaunch._emulator._memory._spaces import LOCATORS
+from culaunch._emulator._ops._memory_ops import space_of
+from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._ptx._syntax import Instruction
+from culaunch._emulator._simt._code import Op
+from culaunch._emulator._simt._group import Group
+from culaunch._emulator._types import Lanes, is_float, lane_dtype, size_of, unsigned
+
+if TYPE_CHECKING:
+    from culaunch._emulator._decoder import Decoder, Reader
+
+__all__ = ["atomic_op", "run_atomic"]
+
+_OPERATIONS = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}
+
+
+@decodes("atom", "red", effects=True)
+def _atom(decoder: Decoder, instruction: Instruction) -> Op:
+    kind = decoder.type(instruction)
+    name = next(word for word in instruction.mods if word in _OPERATIONS)
+    operands = list(instruction.operands)
+    targets = decoder.vector(operands.pop(0)) if instruction.name == "atom" else ()
+    address = decoder.address(operands[0])
+    if kind == "b128":
+        raise Unsupported
+    space = space_of(instruction)
+    values = [[decoder.read(v, kind) for v in decoder.vector(operand)] for operand in operands[1:]]
+    if name != "cas":
+        # What may follow is a cache policy.
+        values = values[:1]
+    puts = [decoder.write(target, kind) for target in targets]
+    operation = _operation(name, kind)
+    flushing = _operation(name, kind, ftz=True) if kind == "f32" and name == "add" else operation
+    if len(values[0]) > 1:
+        return _vector_op(decoder, instruction, address, values[0], puts, operation, kind)
+    single = [value[0] for value in values]
+    put = puts[0] if puts else None
+    return atomic_op(space, address, single, size_of(kind), operation, flushing, put)
+
+
+def atomic_op(
+    space: str,
+    address: Reader,
+    values: list[Reader],
+    size: int,
+    operation: Update,
+    flushing: Update,
+    put: Callable[[Group, Lanes], None] | None,
+) -> Op:
+    """Return the operation that updates one word in each lane."""
+    locate = LOCATORS[space]
+
+    def run(group: Group) -> None:
+        pieces = locate(group, address(group), size, "atomic access")
+        old = run_atomic(group, pieces, [v(group) for v in values], size, operation, flushing)
+        if put is not None:
+            put(group, old)
+
+    return run
+
+
+def run_atomic(
+    group: Group,
+    pieces: list[Piece],
+    operands: list[Lanes],
+    size: int,
+    operation: Update,
+    flushing: Update,
+) -> Lanes:
+    """Update the words that `pieces` locate, lane after lane; return the old values."""
+    old = np.zeros(group.n, f"u{size}")
+    for piece in pieces:
+        lanes = np.arange(group.n) if piece.lanes is None else piece.lanes
+        at = np.broadcast_to(piece.at // size, lanes.shape)
+        if piece.shadow is not None:
+            piece.shadow.on_atomic(group, piece, size)
+        chosen = [take(value, piece.lanes) for value in operands]
+        # The hardware flushes subnormals in f32 additions to global memory only.
+        how = flushing if piece.data.is_global else operation
+        old[lanes] = update(piece.data.by_size[size], at, chosen, how)
+    return old
+
+
+def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
+    dtype = lane_dtype(kind)
+    out = unsigned(kind)
+    if is_float(kind) and name in ("add", "min", "max"):
+        function = getattr(numerics, {"min": "minimum", "max": "maximum"}.get(name, name))
+        in_order = None
+        if name == "add" and dtype.kind == "f" and not ftz:
+            in_order = (np.add, dtype)
+        if ftz:
+            return Update(lambda old, b: function(kind, old, b, ftz=True))
+        return Update(lambda old, b: function(kind, old, b), in_order)
+    if name in _UFUNCS:
+        ufunc = _UFUNCS[name]
+        if dtype.kind == "i" and name in ("min", "max"):
+            return Update(lambda old, b: ufunc(old.view(dtype), b.view(dtype)).view(out), (ufunc, dtype))
+        return Update(ufunc, (ufunc, out))
+    if name == "exch":
+        return Update(lambda old, b: b + np.zeros_like(old))
+    if name == "cas":
+        return Update(lambda old, b, c: np.where(old == b, c, old))
+    one, zero = out.type(1), out.type(0)
+    if name == "inc":
+        return Update(lambda old, b: np.where(old >= b, zero, old + one))
+    return Update(lambda old, b: np.where((old == 0) | (old > b), b, old - one))
+
+
+_UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+def _vector_op(
+    decoder: Decoder,
+    instruction: Instruction,
+    address: Reader,
+    values: list[Reader],
+    puts: list[Callable[[Group, Lanes], None]],
+    operation: Update,
+    kind: str,
+) -> Op:
+    """Decode the vector forms: each element is updated on its own."""
+    size = size_of(kind)
+    locate = LOCATORS[space_of(instruction)]
+
+    def run(group: Group) -> None:
+        pieces = locate(group, address(group), size * len(values), "atomic access")
+        for i, value in enumerate(values):
+            shifted = [p._replace(at=p.at + i * size) for p in pieces]
+            old = run_atomic(group, shifted, [value(group)], size, operation, operation)
+            if puts:
+                puts[i](group, old)
+
+    return run

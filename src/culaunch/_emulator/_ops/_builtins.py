@@ -1,0 +1,139 @@
+"""Functions that the CUDA runtime gives to device code: printf, assert, malloc."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+import numpy as np
+
+from culaunch._emulator._fault import ASSERT, LAUNCH_FAILED, Fault
+from culaunch._emulator._memory._bytes import load
+from culaunch._emulator._memory._spaces import LOCATORS
+from culaunch._emulator._ops._printf import format_message
+from culaunch._emulator._ops._registry import decodes
+from culaunch._emulator._ptx._syntax import Instruction
+from culaunch._emulator._simt._code import End, Op
+from culaunch._emulator._simt._group import Group
+from culaunch._emulator._types import Lanes
+
+if TYPE_CHECKING:
+    from culaunch._emulator._decoder import Decoder, Reader
+    from culaunch._emulator._simt._scheduler import Scheduler
+
+__all__ = ["BUILTINS", "BuiltinCall"]
+
+Builtin = Callable[[Group, list[Lanes]], Lanes | None] if TYPE_CHECKING else object
+
+
+class BuiltinCall(End):
+    """Call a function of the runtime."""
+
+    def __init__(
+        self,
+        function: Builtin,
+        arguments: list[Reader],
+        results: tuple[int, ...],
+        following: int,
+    ) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.results = results
+        self.following = following
+        self.successors = (following,)
+
+    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+        """Run the function for all lanes."""
+        arguments = [_scalar(read(group)) for read in self.arguments]
+        result = self.function(group, arguments)
+        if result is not None and self.results:
+            slot = self.results[0]
+            zero = group.code.zeros[slot]
+            if zero.ndim == 2:
+                words = np.zeros((result.shape[0], zero.shape[1]), np.uint8)
+                size = result.dtype.itemsize
+                words[:, :size] = np.ascontiguousarray(result).view(np.uint8).reshape(-1, size)
+                group.regs[slot] = words
+            else:
+                group.regs[slot] = result.astype(zero.dtype)
+        return self.following
+
+
+def _scalar(value: Lanes) -> Lanes:
+    """Return a parameter's first eight bytes as a word."""
+    if value.ndim == 1:
+        return value.astype(np.uint64)
+    return np.ascontiguousarray(value[:, :8]).view(np.uint64)[:, 0]
+
+
+def _vprintf(group: Group, arguments: list[Lanes]) -> Lanes:
+    formats, buffers = (np.broadcast_to(value, (group.n,)) for value in arguments[:2])
+    counts = np.zeros(group.n, np.uint32)
+    texts = []
+    for lane in range(group.n):
+        reader = LaneReader(group, lane)
+        text, count = format_message(reader, int(formats[lane]), int(buffers[lane]))
+        counts[lane] = count
+        texts.append(text)
+    group.chunk.options.write("".join(texts))
+    return counts
+
+
+def _assertfail(group: Group, arguments: list[Lanes]) -> None:
+    reader = LaneReader(group, 0)
+    message, file, line, function = (int(value[0]) for value in arguments[:4])
+    raise Fault(
+        ASSERT,
+        f"{reader.string(file)}:{line & 0xFFFFFFFF}: {reader.string(function)}: "
+        f"assertion `{reader.string(message)}` failed",
+        lane=group.lane_at(0),
+    )
+
+
+def _malloc(group: Group, arguments: list[Lanes]) -> Lanes:
+    sizes = np.broadcast_to(arguments[0], (group.n,))
+    return np.array([group.chunk.launch.heap_alloc(int(size)) for size in sizes], np.uint64)
+
+
+def _free(group: Group, arguments: list[Lanes]) -> None:
+    for address in np.broadcast_to(arguments[0], (group.n,)):
+        group.chunk.launch.heap_free(int(address))
+
+
+BUILTINS: dict[str, Builtin] = {
+    "vprintf": _vprintf,
+    "__assertfail": _assertfail,
+    "malloc": _malloc,
+    "free": _free,
+}
+
+
+@decodes("trap", "brkpt", effects=True)
+def _trap(decoder: Decoder, instruction: Instruction) -> Op:
+    if instruction.name == "brkpt":
+        # Without a debugger a breakpoint does nothing.
+        return lambda group: None
+
+    def run(group: Group) -> None:
+        raise Fault(LAUNCH_FAILED, "the kernel executed trap", lane=group.lane_at(0))
+
+    return run
+
+
+class LaneReader:
+    """Reads memory through one lane's generic addresses."""
+
+    def __init__(self, group: Group, lane: int) -> None:
+        self.group = group.narrow(np.array([lane]))
+
+    def word(self, address: int, size: int) -> int:
+        """Return an unsigned word."""
+        where = np.array([address], np.uint64)
+        pieces = LOCATORS[""](self.group, where, size, "read")
+        return int(load(self.group, pieces, size, 1)[0][0])
+
+    def string(self, address: int) -> str:
+        """Return the text up to the zero byte at or after `address`."""
+        found = bytearray()
+        while byte := self.word(address + len(found), 1):
+            found.append(byte)
+        return found.decode("utf-8", "replace")

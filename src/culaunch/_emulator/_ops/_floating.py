@@ -1,0 +1,84 @@
+"""Arithmetic that has integer and floating-point forms, and the purely floating-point ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+from culaunch._emulator import _numerics as numerics
+from culaunch._emulator._ops._integer import carry_out, integer_arithmetic
+from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._ptx._syntax import Instruction
+from culaunch._emulator._simt._code import Op
+from culaunch._emulator._types import Lanes, is_float, size_of, unsigned
+
+if TYPE_CHECKING:
+    from culaunch._emulator._decoder import Decoder
+
+_ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
+
+
+@decodes("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg")
+def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
+    if "cc" in instruction.mods and instruction.name in ("add", "sub"):
+        return carry_out(decoder, instruction)
+    if is_float(decoder.type(instruction)):
+        return _float(decoder, instruction)
+    return integer_arithmetic(decoder, instruction)
+
+
+@decodes("fma", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
+def _float(decoder: Decoder, instruction: Instruction) -> Op:
+    name, mods = instruction.name, instruction.mods
+    kind = decoder.type(instruction)
+    function = _function(name, mods, kind)
+    options: dict[str, Any] = {}
+    for word in mods:
+        if word in _ROUNDINGS:
+            options["rounding"] = word
+        elif word in ("ftz", "sat", "relu"):
+            options[word] = True
+        elif word == "NaN":
+            options["nan"] = True
+        elif word == "xorsign":
+            options["xorsign"] = True
+        elif word not in ("approx", "full", "abs", "noftz", "ftz", "oob", kind):
+            raise Unsupported(f"the modifier .{word}")
+    put = decoder.write(instruction.operands[0], kind)
+    readers = [decoder.read(operand, kind) for operand in instruction.operands[1:]]
+    if len(readers) == 2:
+        first, second = readers
+        return lambda g: put(g, function(kind, first(g), second(g), **options))
+    return lambda g: put(g, function(kind, *[read(g) for read in readers], **options))
+
+
+def _function(name: str, mods: tuple[str, ...], kind: str) -> Callable[..., Lanes]:
+    if name == "mad":
+        name = "fma"
+    if "approx" in mods or "full" in mods:
+        name = {"div": "div_approx", "rcp": "rcp_approx", "sqrt": "sqrt_approx"}.get(name, name)
+    if name == "rsqrt":
+        name = "rsqrt_approx"
+    name = {"min": "minimum", "max": "maximum", "abs": "absolute", "neg": "negate"}.get(name, name)
+    found: Callable[..., Lanes] | None = getattr(numerics, name, None)
+    if found is None:
+        raise Unsupported
+    return found
+
+
+@decodes("copysign")
+def _copysign(decoder: Decoder, instruction: Instruction) -> Op:
+    kind = decoder.type(instruction)
+    sign = unsigned(kind).type(1 << (8 * size_of(kind) - 1))
+    put = decoder.write(instruction.operands[0], kind)
+    # PTX: the result has the sign of the first operand and the magnitude of the second.
+    first, second = (decoder.read(operand, kind) for operand in instruction.operands[1:])
+    return lambda g: put(g, (first(g) & sign) | (second(g) & ~sign))
+
+
+@decodes("testp")
+def _testp(decoder: Decoder, instruction: Instruction) -> Op:
+    kind = decoder.type(instruction)
+    put = decoder.write(instruction.operands[0], "pred")
+    value = decoder.read(instruction.operands[1], kind)
+    test = instruction.mods[0]
+    return lambda g: put(g, numerics.testp(kind, test, value(g)))

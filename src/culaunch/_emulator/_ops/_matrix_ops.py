@@ -1,0 +1,1 @@
+"""ldmatrix, mma and wmma."""

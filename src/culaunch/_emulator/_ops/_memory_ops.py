@@ -1,0 +1,172 @@
+"""Loads and stores of every state space."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from culaunch._emulator._memory._bytes import load, store
+from culaunch._emulator._memory._spaces import LOCATORS
+from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._ptx._syntax import Address, Instruction, Operand, Register
+from culaunch._emulator._simt._code import Op
+from culaunch._emulator._simt._group import Group
+from culaunch._emulator._types import Lanes, lane_dtype, size_of
+
+if TYPE_CHECKING:
+    from culaunch._emulator._decoder import Decoder
+
+__all__ = ["space_of"]
+
+
+def space_of(instruction: Instruction) -> str:
+    """Return the state space that an instruction names, or an empty string for generic."""
+    for word in instruction.mods:
+        space = word.partition("::")[0]
+        if space in LOCATORS:
+            return space
+    return ""
+
+
+@decodes("ld", "ldu", effects=True)
+def _ld(decoder: Decoder, instruction: Instruction) -> Op:
+    kind = decoder.type(instruction)
+    targets = decoder.vector(instruction.operands[0])
+    place = instruction.operands[1]
+    slot = _param_slot(place)
+    if slot is not None:
+        return _ld_slot(decoder, place, targets, slot, kind)
+    locate = LOCATORS[space_of(instruction)]
+    address = decoder.address(place)
+    size = size_of(kind)
+    if kind == "b128":
+        return _ld_b128(decoder, instruction, targets)
+    count = len(targets)
+    puts = [decoder.write(target, kind) for target in targets]
+    if count == 1:
+        put = puts[0]
+
+        def run_one(group: Group) -> None:
+            put(group, load(group, locate(group, address(group), size, "read"), size, 1)[0])
+
+        return run_one
+
+    def run(group: Group) -> None:
+        pieces = locate(group, address(group), size * count, "read")
+        for put, value in zip(puts, load(group, pieces, size, count), strict=True):
+            put(group, value)
+
+    return run
+
+
+@decodes("st", effects=True)
+def _st(decoder: Decoder, instruction: Instruction) -> Op:
+    kind = decoder.type(instruction)
+    place = instruction.operands[0]
+    sources = decoder.vector(instruction.operands[1])
+    slot = _param_slot(place)
+    if slot is not None:
+        return _st_slot(decoder, place, sources, slot, kind)
+    locate = LOCATORS[space_of(instruction)]
+    address = decoder.address(place)
+    size = size_of(kind)
+    if kind == "b128":
+        return _st_b128(decoder, instruction, sources)
+    count = len(sources)
+    readers = [decoder.read(source, kind) for source in sources]
+
+    def run(group: Group) -> None:
+        values = [read(group) for read in readers]
+        store(group, locate(group, address(group), size * count, "write"), size, values)
+
+    return run
+
+
+def _param_slot(place: Operand) -> int | None:
+    """Return the slot of the parameter that an address names, None for real memory."""
+    if isinstance(place, Address) and isinstance(place.base, Register):
+        if place.base.type == "param":
+            return place.base.slot
+    return None
+
+
+def _ld_slot(
+    decoder: Decoder, place: Any, targets: tuple[Operand, ...], slot: int, kind: str
+) -> Op:
+    size, dtype = size_of(kind), f"u{lane_dtype(kind).itemsize}"
+    puts = [decoder.write(target, kind) for target in targets]
+    offset = place.offset
+
+    def run(group: Group) -> None:
+        words = group.regs[slot]
+        for i, put in enumerate(puts):
+            at = offset + i * size
+            part = np.ascontiguousarray(words[:, at : at + size])
+            put(group, part.view(dtype)[:, 0])
+
+    return run
+
+
+def _st_slot(
+    decoder: Decoder, place: Any, sources: tuple[Operand, ...], slot: int, kind: str
+) -> Op:
+    size = size_of(kind)
+    readers = [decoder.read(source, kind) for source in sources]
+    offset = place.offset
+
+    def run(group: Group) -> None:
+        words = group.regs[slot]
+        values = [read(group) for read in readers]
+        rows = max(words.shape[0], *(value.shape[0] for value in values))
+        # A copy: another group may share the old array.
+        out: Lanes = np.empty((rows, words.shape[1]), np.uint8)
+        out[...] = words
+        for i, value in enumerate(values):
+            at = offset + i * size
+            out[:, at : at + size] = np.ascontiguousarray(value).view(np.uint8).reshape(-1, size)
+        group.regs[slot] = out
+
+    return run
+
+
+def _ld_b128(decoder: Decoder, instruction: Instruction, targets: tuple[Operand, ...]) -> Op:
+    locate, address = LOCATORS[space_of(instruction)], decoder.address(instruction.operands[1])
+    target = targets[0]
+    if len(targets) > 1 or not isinstance(target, Register):
+        raise Unsupported
+    slot = target.slot
+
+    def run(group: Group) -> None:
+        pieces = locate(group, address(group), 16, "read")
+        group.regs[slot] = np.stack(load(group, pieces, 8, 2), axis=1)
+
+    return run
+
+
+def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand, ...]) -> Op:
+    locate, address = LOCATORS[space_of(instruction)], decoder.address(instruction.operands[0])
+    source = sources[0]
+    if len(sources) > 1 or not isinstance(source, Register):
+        raise Unsupported
+    slot = source.slot
+
+    def run(group: Group) -> None:
+        words = group.regs[slot]
+        pieces = locate(group, address(group), 16, "write")
+        store(group, pieces, 8, [words[:, 0], words[:, 1]])
+
+    return run
+
+
+@decodes("prefetch", "prefetchu", "discard", "applypriority", "fence", "membar", "nanosleep")
+@decodes("pmevent", "griddepcontrol", "setmaxnreg")
+def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
+    # Accesses happen at once and in order: there is nothing to wait for or to hint at.
+    return lambda group: None
+
+
+@decodes("createpolicy")
+def _createpolicy(decoder: Decoder, instruction: Instruction) -> Op:
+    put = decoder.write(instruction.operands[0], "b64")
+    return lambda group: put(group, np.zeros(1, np.uint64))

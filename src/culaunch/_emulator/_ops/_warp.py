@@ -1,0 +1,224 @@
+"""Exchange between the lanes of a warp: shfl, vote, match, redux, activemask, elect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._ptx._syntax import Immediate, Instruction, Operand, Pair
+from culaunch._emulator._simt._code import Op
+from culaunch._emulator._simt._group import Group
+from culaunch._emulator._simt._warp_sync import warp_bits
+from culaunch._emulator._types import Lanes
+
+if TYPE_CHECKING:
+    from culaunch._emulator._decoder import Decoder
+
+__all__ = ["warp_mask"]
+
+_ALL = Immediate(0xFFFFFFFF)
+_LANE = np.arange(32, dtype=np.int64)[None, :]
+
+
+def warp_mask(instruction: Instruction) -> Operand | None:
+    """Return the mask operand of an instruction for which lanes wait for each other."""
+    name, mods = instruction.name, instruction.mods
+    if name in ("mma", "ldmatrix", "stmatrix", "wmma", "movmatrix"):
+        return _ALL
+    if name in ("shfl", "vote", "match", "redux", "elect") and "sync" in mods:
+        return instruction.operands[-1]
+    if name == "bar" and "warp" in mods:
+        return instruction.operands[-1]
+    return None
+
+
+@decodes("shfl", effects=True)
+def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
+    target = instruction.operands[0]
+    mode = next(word for word in instruction.mods if word in ("up", "down", "bfly", "idx"))
+    first = target.first if isinstance(target, Pair) else target
+    put = decoder.write(first, "b32")
+    put_valid = decoder.write(target.second, "pred") if isinstance(target, Pair) else None
+    value, distance, clamp = (decoder.read(op, "b32") for op in instruction.operands[1:4])
+
+    def run(group: Group) -> None:
+        chunk, lanes = group.chunk, group.lanes
+        rows = chunk.spread(lanes, value(group))
+        b = _rows(group, distance(group)) & 31
+        c = _rows(group, clamp(group))
+        segment, limit = c >> 8 & 31, c & 31
+        # The last (or first) lane of each lane's segment, as the hardware has it.
+        bound = (_LANE & segment) | (limit & ~segment)
+        if mode == "up":
+            source = _LANE - b
+            valid = source >= bound
+        elif mode == "down":
+            source = _LANE + b
+            valid = source <= bound
+        elif mode == "bfly":
+            source = _LANE ^ b
+            valid = source <= bound
+        else:
+            source = (_LANE & segment) | (b & ~segment)
+            valid = source <= bound
+        source = np.where(valid, source, _LANE)
+        if source.shape[0] == 1:
+            moved = rows.take(source[0], axis=1)
+            valid = np.broadcast_to(valid, moved.shape)
+        else:
+            moved = np.take_along_axis(rows, source, axis=1)
+        put(group, _back(group, moved))
+        if put_valid is not None:
+            put_valid(group, _back(group, valid))
+
+    return run
+
+
+@decodes("vote", effects=True)
+def _vote(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, instruction.operands
+    mode = next(word for word in mods if word in ("all", "any", "uni", "ballot"))
+    put = decoder.write(operands[0], "b32" if mode == "ballot" else "pred")
+    predicate = decoder.read(operands[1], "pred")
+    mask = decoder.read(operands[2], "b32") if "sync" in mods else None
+
+    def run(group: Group) -> None:
+        chunk, lanes = group.chunk, group.lanes
+        votes = _flags(group, predicate(group))
+        # Lanes outside the mask do not vote, nor do those that are not here.
+        voters = warp_bits(_member_flags(group))[lanes // 32]
+        votes = warp_bits(votes)[lanes // 32]
+        if mask is not None:
+            voters, votes = voters & mask(group), votes & mask(group)
+        if mode == "ballot":
+            put(group, votes)
+        elif mode == "any":
+            put(group, votes != 0)
+        elif mode == "all":
+            put(group, votes == voters)
+        else:
+            put(group, (votes == voters) | (votes == 0))
+
+    return run
+
+
+@decodes("activemask", effects=True)
+def _activemask(decoder: Decoder, instruction: Instruction) -> Op:
+    put = decoder.write(instruction.operands[0], "b32")
+    return lambda g: put(g, warp_bits(_member_flags(g))[g.lanes // 32])
+
+
+@decodes("elect", effects=True)
+def _elect(decoder: Decoder, instruction: Instruction) -> Op:
+    target = instruction.operands[0]
+    if not isinstance(target, Pair):
+        raise Unsupported
+    put_lane = decoder.write(target.first, "b32")
+    put_leader = decoder.write(target.second, "pred")
+    mask = decoder.read(instruction.operands[1], "b32")
+
+    def run(group: Group) -> None:
+        members = mask(group) & warp_bits(_member_flags(group))[group.lanes // 32]
+        lowest = members & (~members + np.uint32(1))
+        leader = np.log2(lowest.astype(np.float64)).astype(np.uint32)
+        put_lane(group, leader)
+        put_leader(group, leader == (group.lanes % 32).astype(np.uint32))
+
+    return run
+
+
+@decodes("match", effects=True)
+def _match(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, instruction.operands
+    kind = decoder.type(instruction)
+    target = operands[0]
+    first = target.first if isinstance(target, Pair) else target
+    put = decoder.write(first, "b32")
+    put_all = decoder.write(target.second, "pred") if isinstance(target, Pair) else None
+    value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
+
+    def run(group: Group) -> None:
+        lanes = group.lanes
+        rows = group.chunk.spread(lanes, value(group))
+        masks = np.broadcast_to(mask(group), lanes.shape) & warp_bits(_member_flags(group))[
+            lanes // 32
+        ]
+        equal = rows[:, :, None] == rows[:, None, :]
+        bits = np.packbits(equal, axis=2, bitorder="little").view(np.uint32)[:, :, 0]
+        same = bits.reshape(-1)[lanes] & masks
+        if "any" in mods:
+            put(group, same)
+            return
+        everyone = same == masks
+        put(group, np.where(everyone, masks, np.uint32(0)))
+        if put_all is not None:
+            put_all(group, everyone)
+
+    return run
+
+
+@decodes("redux", effects=True)
+def _redux(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, instruction.operands
+    kind = decoder.type(instruction)
+    operation = next(w for w in mods if w in ("add", "min", "max", "and", "or", "xor"))
+    if kind not in ("u32", "s32", "b32"):
+        raise Unsupported
+    put = decoder.write(operands[0], kind)
+    value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
+    dtype = np.dtype("i4" if kind == "s32" else "u4")
+    info = np.iinfo(dtype)
+    neutral = {"min": info.max, "max": info.min, "and": -1 if kind == "s32" else info.max}
+    ufunc = {
+        "add": np.add,
+        "min": np.minimum,
+        "max": np.maximum,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+    }[operation]
+
+    def run(group: Group) -> None:
+        lanes = group.lanes
+        rows = group.chunk.spread(lanes, value(group)).view(dtype)
+        masks = np.broadcast_to(mask(group), lanes.shape) & warp_bits(_member_flags(group))[
+            lanes // 32
+        ]
+        out = np.zeros(lanes.shape, np.uint32)
+        # One reduction for each distinct mask: a warp may be split into tiles.
+        for which in np.unique(masks):
+            chosen = (which >> np.arange(32, dtype=np.uint32) & np.uint32(1)).astype(bool)
+            kept = np.where(chosen, rows, dtype.type(neutral.get(operation, 0)))
+            total = ufunc.reduce(kept, axis=1, dtype=dtype).view(np.uint32)
+            out = np.where(masks == which, total[lanes // 32], out)
+        put(group, out)
+
+    return run
+
+
+def _rows(group: Group, value: Lanes) -> Lanes:
+    """Lay an operand out by warps, as signed integers; a uniform one stays one value."""
+    if value.shape[0] == 1:
+        return value.astype(np.int64)[None, :]
+    return group.chunk.spread(group.lanes, value).astype(np.int64)
+
+
+def _back(group: Group, rows: Lanes) -> Lanes:
+    flat = rows.reshape(-1)
+    return flat if group.full else flat[group.lanes]
+
+
+def _flags(group: Group, value: Lanes) -> Lanes:
+    flags = np.zeros(group.chunk.size, bool)
+    flags[group.lanes] = value
+    return flags
+
+
+def _member_flags(group: Group) -> Lanes:
+    flags = np.zeros(group.chunk.size, bool)
+    flags[group.lanes] = True
+    return flags
+
+

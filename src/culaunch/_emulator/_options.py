@@ -1,0 +1,39 @@
+"""What an emulated device checks, and how it runs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Callable
+
+__all__ = ["Options"]
+
+
+def _to_stdout(text: str) -> None:
+    sys.stdout.write(text)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of an emulated device.
+
+    Parameters
+    ----------
+    check_uninitialized : bool
+        Report reads of shared memory that the block has not written.
+    check_races : bool
+        Report accesses of two threads to the same shared memory, one of them a write, that no
+        barrier orders.
+    lanes : int
+        About how many threads to run at once.
+    time_limit : float, optional
+        Seconds after which a launch is given up as one that does not end.
+    write : callable
+        Receives what kernels print.
+    """
+
+    check_uninitialized: bool = True
+    check_races: bool = False
+    lanes: int = 1 << 16
+    time_limit: float | None = None
+    write: Callable[[str], None] = _to_stdout

@@ -1,0 +1,90 @@
+"""A kernel and the functions it calls, decoded as they are first needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+from culaunch._emulator._flow import build_code
+from culaunch._emulator._layout import Layout
+from culaunch._emulator._ops import (  # noqa: F401  (each registers its instructions)
+    _async,
+    _atomics,
+    _barrier,
+    _bits,
+    _builtins,
+    _compare,
+    _convert,
+    _floating,
+    _integer,
+    _matrix_ops,
+    _memory_ops,
+    _warp,
+)
+from culaunch._emulator._ops._registry import Unsupported
+from culaunch._emulator._ptx._body import parse_body
+from culaunch._emulator._ptx._syntax import Function
+from culaunch._emulator._simt._code import Code
+
+if TYPE_CHECKING:
+    from culaunch._emulator._module import ModuleInstance
+
+__all__ = ["Program"]
+
+
+class Program:
+    """The code that one kernel can run.
+
+    Shared variables have addresses per kernel, so functions that several kernels call are
+    decoded for each of them.
+    """
+
+    def __init__(self, instance: ModuleInstance, kernel: str) -> None:
+        self.instance = instance
+        self.syntax = instance.module.syntax
+        self.kernel = self.syntax.functions[kernel]
+        self.layout = Layout(instance.module, self.kernel)
+        self._codes: dict[str, Code] = {}
+        self._next_base = 0
+
+    def code(self, name: str) -> Code:
+        """Return the decoded function called `name`."""
+        name = self.syntax.aliases.get(name, name)
+        found = self._codes.get(name)
+        if found is None:
+            function = self.syntax.functions[name]
+            parse_body(function, self.instance.module.tokens)
+            found = self._codes[name] = build_code(self, function, self._next_base)
+            self._next_base += len(found.blocks) + 1
+        return found
+
+    def has_body(self, name: str) -> bool:
+        """Tell whether the module defines the function `name`."""
+        function = self.syntax.functions.get(self.syntax.aliases.get(name, name))
+        return function is not None and function.tokens is not None
+
+    def function_at(self, address: int) -> Callable[[], Code] | None:
+        """Return a way to get the function that `address` stands for."""
+        name = self.instance.function_name(address)
+        if name is None or not self.has_body(name):
+            return None
+        found = name
+        return lambda: self.code(found)
+
+    def address_of(self, name: str, function: Function) -> int:
+        """Return the address of a symbol used in `function`, in its own state space."""
+        name = self.syntax.aliases.get(name, name)
+        for param in function.params if function.is_kernel else ():
+            if param.name == name:
+                return param.offset
+        local = function.variables.get(name)
+        if local is not None and local.space == "local":
+            raise Unsupported(f"the address of local variable {name!r} here")
+        shared = self.layout.shared_offset(name, function)
+        if shared is not None:
+            return shared
+        if name in self.syntax.functions:
+            return self.instance.function_address(name)
+        try:
+            return self.instance.address(name)
+        except KeyError:
+            raise Unsupported(f"the symbol {name!r} is not defined") from None

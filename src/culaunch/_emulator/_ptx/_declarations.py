@@ -1,0 +1,145 @@
+"""Parse variable and parameter declarations, with their initialisers."""
+
+from __future__ import annotations
+
+import struct
+
+from culaunch._emulator._ptx._syntax import Symbol, Variable
+from culaunch._emulator._ptx._tokens import Cursor, parse_number
+from culaunch._emulator._types import is_type, size_of
+
+__all__ = ["parse_parameters", "parse_variables"]
+
+_IGNORED = {".ptr", ".global", ".const", ".shared", ".local", ".generic", ".relaxed"}
+
+
+def parse_variables(cursor: Cursor, space: str, *, external: bool = False) -> list[Variable]:
+    """Parse the declaration after its state space, through the semicolon."""
+    found = []
+    variable = parse_variable(cursor, space)
+    while True:
+        variable.external = external
+        found.append(variable)
+        if not cursor.accept(","):
+            break
+        variable = _parse_name(cursor, space, variable.type, variable.align, variable.element)
+    cursor.expect(";")
+    return found
+
+
+def parse_parameters(cursor: Cursor) -> list[Variable]:
+    """Parse a parenthesised list of parameters; an absent list is empty."""
+    found: list[Variable] = []
+    if not cursor.accept("("):
+        return found
+    while not cursor.accept(")"):
+        space = cursor.take()
+        if space not in (".param", ".reg"):
+            cursor.fail(f"expected .param or .reg, found {space!r}")
+        found.append(parse_variable(cursor, space[1:]))
+        if not cursor.accept(","):
+            cursor.expect(")")
+            break
+    offset = 0
+    for param in found:
+        offset = -(-offset // param.align) * param.align
+        param.offset = offset
+        offset += param.size
+    return found
+
+
+def parse_variable(cursor: Cursor, space: str) -> Variable:
+    """Parse ``.align 4 .b8 name[16] = {...}``, without the state space before it."""
+    align, lanes, kind = 0, 1, ""
+    while cursor.peek().startswith("."):
+        word = cursor.take()
+        if word == ".align":
+            # In a kernel's .ptr clause the alignment is the pointee's, not the parameter's.
+            value = cursor.integer()
+            align = align if kind else value
+        elif word in (".v2", ".v4", ".v8"):
+            lanes = int(word[2:])
+        elif word == ".attribute":
+            cursor.skip_past(")")
+        elif is_type(word[1:]):
+            kind = word[1:]
+        elif word == ".texref" or word.endswith("ref"):
+            kind = "b64"
+        elif word not in _IGNORED:
+            cursor.fail(f"unknown word {word!r} in a declaration")
+    if not kind:
+        cursor.fail("a declaration without a type")
+    element = size_of(kind)
+    return _parse_name(cursor, space, kind, max(align, element * lanes), element * lanes)
+
+
+def _parse_name(cursor: Cursor, space: str, kind: str, align: int, element: int) -> Variable:
+    line = cursor.line
+    name = cursor.take()
+    count, sized, is_array = 1, True, False
+    while cursor.accept("["):
+        is_array = True
+        if cursor.accept("]"):
+            sized = False
+            continue
+        count *= cursor.integer()
+        cursor.expect("]")
+    values: list[int | Symbol] = []
+    generic: set[int] = set()
+    if cursor.accept("="):
+        _parse_initialiser(cursor, kind, values, generic)
+        if is_array and not sized:
+            count = len(values) * size_of(kind) // element
+            sized = True
+    return Variable(
+        name=name,
+        space=space,
+        type=kind,
+        align=align,
+        size=count * element if sized else 0,
+        element=element,
+        values=tuple(values),
+        line=line,
+        generic=frozenset(generic),
+    )
+
+
+def _parse_initialiser(
+    cursor: Cursor, kind: str, values: list[int | Symbol], generic: set[int]
+) -> None:
+    if cursor.accept("{"):
+        while not cursor.accept("}"):
+            _parse_initialiser(cursor, kind, values, generic)
+            if not cursor.accept(","):
+                cursor.expect("}")
+                break
+        return
+    values.append(_parse_value(cursor, kind, generic, len(values)))
+
+
+def _parse_value(cursor: Cursor, kind: str, generic: set[int], index: int) -> int | Symbol:
+    negative = False
+    while cursor.peek() in ("-", "+"):
+        negative ^= cursor.take() == "-"
+    token = cursor.take()
+    if not token[0].isdigit():
+        if token == "generic":
+            generic.add(index)
+            cursor.expect("(")
+            token = cursor.take()
+            cursor.expect(")")
+        offset = 0
+        while cursor.peek() in ("+", "-"):
+            sign = 1 if cursor.take() == "+" else -1
+            offset += sign * cursor.integer()
+        return Symbol(token, offset)
+    bits, float_size = parse_number(token)
+    width = 8 * size_of(kind)
+    if float_size and kind in ("f32", "f64"):
+        value = struct.unpack("<f" if float_size == 4 else "<d", bits.to_bytes(float_size, "little"))[0]
+        value = -value if negative else value
+        return int.from_bytes(struct.pack("<f" if kind == "f32" else "<d", value), "little")
+    if not float_size and kind in ("f32", "f64"):
+        packed = struct.pack("<f" if kind == "f32" else "<d", -float(bits) if negative else float(bits))
+        return int.from_bytes(packed, "little")
+    return (-bits if negative else bits) & ((1 << width) - 1)

@@ -1,0 +1,1 @@
+"""Run decoded code over many threads at once: groups, scheduling, barriers, chunks."""

@@ -1,0 +1,78 @@
+"""Blocks of a grid that run together, and what they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from culaunch._emulator._memory._ranges import GlobalMemory
+from culaunch._emulator._memory._scratch import Scratch
+from culaunch._emulator._types import Lanes
+
+if TYPE_CHECKING:
+    from culaunch._emulator._launch import Launch
+
+__all__ = ["Chunk"]
+
+WARP = 32
+
+
+class Chunk:
+    """Some consecutive blocks of a launch.
+
+    Lanes are numbered block after block; each block's lanes are padded to whole warps, and the
+    padding is never alive.
+    """
+
+    def __init__(self, launch: Launch, first_block: int, blocks: int) -> None:
+        self.launch = launch
+        self.options = launch.options
+        self.first_block = first_block
+        self.blocks = blocks
+        self.threads = launch.threads
+        self.width = -(-self.threads // WARP) * WARP
+        self.size = blocks * self.width
+        self.globals: GlobalMemory = launch.memory
+        self.params: Scratch = launch.params
+        self.shared = Scratch("shared", blocks, launch.shared_bytes)
+        self.local = Scratch("local", self.size, launch.local_bytes)
+        self.alive: Lanes = np.zeros((blocks, self.width), bool)
+        self.alive[:, : self.threads] = True
+        self.alive = self.alive.reshape(-1)
+        self.alive_in_block: Lanes = np.full(blocks, self.threads, np.int64)
+        self.alive_total = blocks * self.threads
+        self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
+        self.special: dict[str, Lanes] = {}
+        self.state: dict[str, Any] = {}
+
+    def lanes(self) -> Lanes:
+        """Return every lane that is a thread."""
+        return np.flatnonzero(self.alive)
+
+    def exit(self, lanes: Lanes) -> None:
+        """Take `lanes` out for good."""
+        self.alive[lanes] = False
+        self.alive_total -= lanes.shape[0]
+        self.alive_in_block -= np.bincount(lanes // self.width, minlength=self.blocks)
+
+    def spread(self, lanes: Lanes, values: Lanes) -> Lanes:
+        """Lay values out as rows of 32, one for each warp of the chunk; absent lanes are zero."""
+        if lanes.shape[0] == self.size:
+            return np.broadcast_to(values, (self.size,)).reshape(-1, WARP)
+        out = np.zeros(self.size, values.dtype)
+        out[lanes] = values
+        return out.reshape(-1, WARP)
+
+    def place(self, lane: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """Return the block and thread indices of a lane."""
+        block, thread = divmod(lane, self.width)
+        return (
+            _index(block + self.first_block, self.launch.grid),
+            _index(thread, self.launch.block),
+        )
+
+
+def _index(flat: int, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    x, rest = flat % shape[0], flat // shape[0]
+    return x, rest % shape[1], rest // shape[1]

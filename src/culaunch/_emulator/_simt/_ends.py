@@ -1,0 +1,112 @@
+"""The ways a block can end, except by a barrier or a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+import numpy as np
+
+from culaunch._emulator._simt._code import End
+from culaunch._emulator._simt._group import Group
+from culaunch._emulator._types import Lanes
+
+if TYPE_CHECKING:
+    from culaunch._emulator._simt._scheduler import Scheduler
+
+__all__ = ["Conditional", "Exit", "Jump", "Return", "Switch"]
+
+Reader = Callable[[Group], Lanes]
+
+
+class Jump(End):
+    """Go on at another block: a branch, or the next one."""
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self.successors = (target,)
+
+    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+        """Return the target."""
+        return self.target
+
+
+class Conditional(End):
+    """End one way where a guard is true, and go on at the next block elsewhere."""
+
+    def __init__(self, guard: Reader, taken: End, following: int) -> None:
+        self.guard = guard
+        self.taken = taken
+        self.following = following
+        self.successors = (*taken.successors, following)
+
+    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+        """Split the group if its lanes disagree."""
+        chosen = self.guard(group)
+        if chosen.shape[0] == 1:
+            return self.taken.run(group, scheduler) if chosen[0] else self.following
+        taken = np.flatnonzero(chosen)
+        if taken.shape[0] == 0:
+            return self.following
+        if taken.shape[0] == group.n:
+            return self.taken.run(group, scheduler)
+        rest = np.flatnonzero(~chosen)
+        scheduler.go(group.split(rest, self.following), group.block, self.following)
+        if isinstance(self.taken, Jump):
+            target = self.taken.target
+            scheduler.go(group.split(taken, target), group.block, target)
+            return None
+        part = group.split(taken, group.block)
+        following = self.taken.run(part, scheduler)
+        if following is not None:
+            scheduler.go(part, group.block, following)
+        return None
+
+
+class Switch(End):
+    """brx.idx: each lane goes to the target that its index names."""
+
+    def __init__(self, index: Reader, targets: tuple[int, ...]) -> None:
+        self.index = index
+        self.targets = targets
+        self.successors = targets
+
+    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+        """Split the group by target."""
+        # An index past the end is undefined; the last target is as good as any.
+        index = np.minimum(self.index(group), np.uint32(len(self.targets) - 1))
+        targets = np.array(self.targets)[index]
+        if targets.shape[0] == 1 or (targets == targets[0]).all():
+            return int(targets[0])
+        for target in np.unique(targets).tolist():
+            part = group.split(np.flatnonzero(targets == target), target)
+            scheduler.go(part, group.block, target)
+        return None
+
+
+class Exit(End):
+    """The thread ends."""
+
+    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+        """End the threads."""
+        scheduler.exit(group)
+        return None
+
+
+class Return(End):
+    """Go back to the caller; in a kernel, end."""
+
+    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+        """Take the callee's results to the caller's registers."""
+        if not group.frames:
+            scheduler.exit(group)
+            return None
+        frame = group.frames[-1]
+        regs = list(frame.regs)
+        for there, here in frame.results:
+            regs[here] = group.regs[there]
+        group.frames = group.frames[:-1]
+        group.code, group.regs, group.local_base = frame.code, regs, frame.local_base
+        group.block = frame.block
+        # Lanes that returned from elsewhere in the callee join here.
+        scheduler.ready(group)
+        return None

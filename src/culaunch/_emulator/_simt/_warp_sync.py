@@ -1,0 +1,115 @@
+"""Let the lanes of a warp wait for each other: shfl.sync, vote.sync, bar.warp.sync and the like."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator._fault import LAUNCH_FAILED, Fault
+from culaunch._emulator._simt._code import Block
+from culaunch._emulator._simt._group import Group, merge
+from culaunch._emulator._types import Lanes
+
+if TYPE_CHECKING:
+    from culaunch._emulator._simt._scheduler import Scheduler
+
+__all__ = ["WarpSync", "warp_bits"]
+
+
+class WarpSync:
+    """Groups that wait until every lane their instruction names has come to it.
+
+    A lane that has exited is not waited for, as on the hardware.
+    """
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.chunk = scheduler.chunk
+        self.parked: dict[tuple[int, ...], Group] = {}
+
+    def admit(self, group: Group, block: Block) -> Group | None:
+        """Return the lanes that can go on, which may be more than came, and park the rest."""
+        if group.n == self.chunk.alive_total:
+            return group
+        if self.parked:
+            waiting = self.parked.pop(group.key, None)
+            if waiting is not None:
+                group = merge([waiting, group])
+        complete = self._complete(group, block)
+        if complete.all():
+            return group
+        index = np.flatnonzero(~complete)
+        part = group.split(index, group.block)
+        self.parked[part.key] = part
+        if index.shape[0] == group.n:
+            return None
+        return group.split(np.flatnonzero(complete), group.block)
+
+    def retry(self) -> None:
+        """Let parked groups go whose missing lanes have exited; called when nothing else runs."""
+        for key, group in list(self.parked.items()):
+            block = group.code.blocks[group.block]
+            if self._complete(group, block).any():
+                del self.parked[key]
+                self.scheduler.ready(group)
+        if self.parked and not self.scheduler.queue:
+            self._release_warp_barriers()
+
+    def report_stuck(self) -> None:
+        """Raise the fault for lanes that wait for others that never come."""
+        for group in self.parked.values():
+            block = group.code.blocks[group.block]
+            instruction = block.instructions[0]
+            missing = self._missing(group, block)
+            lane = int(np.flatnonzero(missing)[0])
+            names = int(missing[lane])
+            fault = Fault(
+                LAUNCH_FAILED,
+                f"{instruction.opcode} names lanes of the warp that never execute it "
+                f"(mask of the missing ones {names:#010x})",
+                lane=group.lane_at(lane),
+            )
+            self.scheduler.locate(fault, group, instruction)
+            raise fault
+
+    def _complete(self, group: Group, block: Block) -> Lanes:
+        return self._missing(group, block) == 0
+
+    def _missing(self, group: Group, block: Block) -> Lanes:
+        assert block.sync is not None
+        warp = group.lanes // 32
+        absent = warp_bits(self.chunk.alive) & ~_present(group)
+        missing: Lanes = np.broadcast_to(block.sync(group), group.lanes.shape) & absent[warp]
+        return missing
+
+    def _release_warp_barriers(self) -> None:
+        """Let bar.warp.sync at different places meet: only the lanes count, not the place."""
+        barriers = [
+            (key, group)
+            for key, group in self.parked.items()
+            if group.code.blocks[group.block].instructions[0].name == "bar"
+        ]
+        present = np.zeros(self.chunk.size // 32, np.uint32)
+        for _, group in barriers:
+            present |= _present(group)
+        absent = warp_bits(self.chunk.alive) & ~present
+        for key, group in barriers:
+            sync = group.code.blocks[group.block].sync
+            assert sync is not None
+            if not (sync(group) & absent[group.lanes // 32]).any():
+                del self.parked[key]
+                # The barrier itself is all there is in its block.
+                group.block += 1
+                self.scheduler.ready(group)
+
+
+def warp_bits(flags: Lanes) -> Lanes:
+    """Pack a flag for each lane of a chunk into a 32-bit mask for each warp."""
+    return np.packbits(flags, bitorder="little").view(np.uint32)
+
+
+def _present(group: Group) -> Lanes:
+    flags = np.zeros(group.chunk.size, bool)
+    flags[group.lanes] = True
+    return warp_bits(flags)
