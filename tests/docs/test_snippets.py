@@ -51,5 +51,5 @@ def test_code_that_is_not_run_is_included_from_a_file_that_is(page):
     """Code that only looks at itself goes stale: C++ and CMake come from examples."""
     fences = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)
     shown = {"{literalinclude}", "{eval-rst}", "{toctree}", "{note}", "{warning}", "{image}"}
-    run = {"python", "pycon", "console", "text", "json", ""}
+    run = {"python", "pycon", "console", "sh", "text", "json", ""}
     assert set(fences) <= run | shown

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 import culaunch as cl
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SOURCE = """\
-extern "C" __global__ void add(float* z, const float* x, const float* y, int n) {
+__global__ void add(float* z, const float* x, const float* y, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) z[i] = x[i] + y[i];
 }
@@ -28,6 +28,7 @@ __global__ void scale(T* y, const T* x, T factor, int n) {
   if (i < n) y[i] = factor * x[i];
 }
 """
+NAMES = ["add", "scale<float>"]
 # What the kernels are compiled for where nothing says which GPU will run them.
 FALLBACK_ARCH = "sm_90"
 BLOCK = 256
@@ -53,11 +54,12 @@ class Demo:
         self.size = size
         self.console = Console(highlight=False)
         self.np = _import_numpy()
+        self._say("culaunch", cl.__version__)
         self.driver = self._choose_driver()
+        self._say("driver", self.driver or "none")
 
     def run(self) -> None:
         """Do every step that this machine allows, and say in the last line how it went."""
-        self._say("culaunch", f"{cl.__version__}; driver: {self.driver or 'none'}")
         image = self._compile()
         self._inspect(image)
         if self.driver is None:
@@ -77,7 +79,7 @@ class Demo:
                 return cl.driver_name()
         except cl.DriverNotFoundError as error:
             if chosen:
-                self._say("driver", str(error))
+                self._say("driver", f"{error}")
         if chosen:
             return None
         try:
@@ -89,7 +91,7 @@ class Demo:
     def _compile(self) -> cl.Image:
         arch = FALLBACK_ARCH if self.driver is None else None
         start = time.perf_counter()
-        image = cl.compile(SOURCE, arch=arch, names=["scale<float>"], name="demo.cu")
+        image = cl.compile(SOURCE, arch=arch, names=NAMES, name="demo.cu")
         took = (time.perf_counter() - start) * 1e3
         made_for = ", ".join(image.arch)
         self._say(
@@ -98,14 +100,13 @@ class Demo:
         return image
 
     def _inspect(self, image: cl.Image) -> None:
-        table = Table("kernel", "parameters", "registers", "shared bytes")
-        for kernel in cl.inspect(image).images[0].kernels:
+        found = {kernel.name: kernel for kernel in cl.inspect(image).images[0].kernels}
+        for name in NAMES:
+            kernel = found[image.names[name]]
             types = ", ".join(parameter.type or "?" for parameter in kernel.params)
-            counts = (kernel.registers, kernel.static_shared)
-            shown = ("not known" if count is None else str(count) for count in counts)
-            table.add_row(kernel.demangled.partition("(")[0], types, *shown)
-        self._say("inspect", "without a GPU:")
-        self.console.print(table)
+            # PTX has no registers yet: the driver's compiler, or nobody, allots them.
+            cost = "" if kernel.registers is None else f": {kernel.registers} registers"
+            self._say("inspect", f"{name}({types}){cost}")
 
     def _launch(self, module: cl.Module) -> None:
         np, n = self.np, self.size
@@ -144,7 +145,7 @@ class Demo:
         return statistics.median(costs) * 1e6
 
     def _say(self, step: str, text: str) -> None:
-        self.console.print(f"[bold]{step:9}[/bold]{text}", soft_wrap=True)
+        self.console.print(Text(f"{step:9}", "bold").append(text, "not bold"), soft_wrap=True)
 
 
 def _import_numpy() -> Any:
