@@ -172,4 +172,4 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
 
 def _bytes(array: np.ndarray[Any, Any]) -> memoryview:
     # ml_dtypes' types export no buffer; bytes always do.
-    return memoryview(array.reshape(-1).view("u1"))
+    return array.reshape(-1).view("u1").data
