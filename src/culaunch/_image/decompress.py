@@ -64,7 +64,7 @@ def zstd_frame(payload: Reader, size: int) -> bytes:
         raise payload.error(
             f"is corrupt: the entry states {size} bytes, its zstd frame {stated}", 4
         )
-    library = _zstd_library()
+    library = _zstd_library(payload)
     try:
         if library.__name__ == "zstandard":
             data = library.ZstdDecompressor().decompress(payload.view, max_output_size=size)
@@ -75,7 +75,7 @@ def zstd_frame(payload: Reader, size: int) -> bytes:
     return _checked(data, size, payload)
 
 
-def _zstd_library() -> Any:
+def _zstd_library(payload: Reader) -> Any:
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
 
@@ -86,7 +86,7 @@ def _zstd_library() -> Any:
         import zstandard
     except ImportError:
         raise MissingDependencyError(
-            "this image is compressed with zstd, which Python has from 3.14 on: "
+            f"{payload.source}: is compressed with zstd, which Python has from 3.14 on: "
             "pip install zstandard"
         ) from None
     return zstandard

@@ -47,7 +47,7 @@ class ImageInfo:
         Bytes that it takes in the file.
     compressed : bool
         Whether the fatbin stores it compressed.
-    relocatable : bool
+    relocatable : bool or None
         Whether it must be linked before it can be loaded.
     toolkit : str or None
         The toolkit that made it, such as ``"13.0"``.
@@ -59,7 +59,7 @@ class ImageInfo:
     arch: str
     size: int
     compressed: bool
-    relocatable: bool
+    relocatable: bool | None
     toolkit: str | None
     kernels: tuple[KernelInfo, ...]
 

@@ -10,6 +10,7 @@ from culaunch._image.cubin import Cubin
 from culaunch._image.elf import SHT_NOBITS, Elf
 from culaunch._image.image import Image
 from culaunch._image.info import ImageInfo, Inspection, KernelInfo
+from culaunch._image.metadata import may_have_metadata
 from culaunch._image.ptx import Ptx
 from culaunch._image.reader import Reader
 from culaunch._image.session import Session
@@ -21,11 +22,15 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
+    from culaunch._image.session import Signatures
+
 _FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 
 
 def inspect(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | Image,
+    *,
+    kernels: bool = True,
 ) -> Inspection:
     """Tell what is in an image or a file; needs no GPU and no toolkit.
 
@@ -33,6 +38,9 @@ def inspect(
     ----------
     source : str, os.PathLike, bytes, bytearray, memoryview or Image
         A cubin, a fatbin or PTX, or an ELF object or shared library that holds fatbins.
+    kernels : bool, optional
+        False to list the images only. No payload is opened then: it is faster, and needs no
+        decompressor.
 
     Returns
     -------
@@ -49,11 +57,18 @@ def inspect(
         If the file is not there or cannot be read.
     """
     if isinstance(source, Image):
-        return _inspect(source.data, source.path)
+        return _inspect(source.data, source.path, source.signatures, kernels)
+    path: str | None = None
+    data: bytes | mmap.mmap
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _inspect(bytes(source), None)
-    path = check_path(source)
-    return _inspect(open_bytes(path), path)
+        data = bytes(source)
+    else:
+        path = check_path(source)
+        data = open_bytes(path)
+    if may_have_metadata(data):
+        image = Image.open(bytes(data))
+        return _inspect(image.data, path, image.signatures, kernels)
+    return _inspect(data, path, {}, kernels)
 
 
 def embedded_ptx(image: Image | bytes) -> tuple[str, ...]:
@@ -115,7 +130,7 @@ def image_arch(image: Image) -> tuple[str, ...]:
 
 def image_kernels(image: Image) -> tuple[KernelInfo, ...]:
     """Return the kernels of an image: what :attr:`Image.kernels` shows."""
-    images = _inspect(image.data, image.path).images
+    images = inspect(image).images
     found: dict[str, KernelInfo] = {}
     for part in sorted(images, key=lambda part: part.format != "cubin"):
         for kernel in part.kernels:
@@ -123,11 +138,13 @@ def image_kernels(image: Image) -> tuple[KernelInfo, ...]:
     return tuple(found.values())
 
 
-def _inspect(data: bytes | mmap.mmap, path: str | None) -> Inspection:
+def _inspect(
+    data: bytes | mmap.mmap, path: str | None, signatures: Signatures, kernels: bool
+) -> Inspection:
     source = describe(data, path)
     form = file_format(data, source)
     reader = Reader(memoryview(data), source)
-    session = Session(len(data))
+    session = Session(len(data), signatures, kernels)
     images: tuple[ImageInfo, ...]
     if form == "cubin":
         images = (_cubin(reader, session),)
@@ -149,7 +166,7 @@ def _cubin(reader: Reader, session: Session) -> ImageInfo:
         compressed=False,
         relocatable=cubin.relocatable,
         toolkit=cubin.toolkit(),
-        kernels=cubin.kernels(session),
+        kernels=cubin.kernels(session) if session.kernels else (),
     )
 
 
@@ -162,13 +179,16 @@ def _ptx(text: bytes | mmap.mmap, reader: Reader, session: Session) -> ImageInfo
         compressed=False,
         relocatable=False,
         toolkit=ptx.toolkit(),
-        kernels=ptx.kernels(session),
+        kernels=ptx.kernels(session) if session.kernels else (),
     )
 
 
 def _entries(reader: Reader, session: Session) -> Iterator[ImageInfo]:
     for entry in fatbin.entries(reader):
-        if entry.kind == fatbin.CUBIN:
+        if entry.compressed and not session.kernels:
+            info = ImageInfo(entry.format, entry.arch, 0, True, None, None, ())
+            arch = entry.arch
+        elif entry.kind == fatbin.CUBIN:
             info = _cubin(entry.open(session), session)
             # The suffix f, and only that one, is not always in the cubin.
             arch = entry.arch if entry.suffix else info.arch

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from culaunch._errors import ImageError
 
 if TYPE_CHECKING:
+    import mmap
     from collections.abc import Mapping
 
 _MAGIC = b"culaunch"
@@ -65,6 +66,11 @@ def append_metadata(
         pieces = [block[at : at + _PIECE] for at in range(0, len(block), _PIECE)]
         block = b"".join(_header(len(piece)) + piece for piece in pieces)
     return data + block
+
+
+def may_have_metadata(data: bytes | mmap.mmap) -> bool:
+    """Tell from its end whether a file may have metadata."""
+    return data[-len(_MAGIC) :] == _MAGIC or data[-2:] == b"}\n"
 
 
 def split_metadata(data: bytes, source: str) -> tuple[bytes, Names, Signatures]:

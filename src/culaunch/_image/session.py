@@ -37,9 +37,14 @@ class Session:
         The file's bytes.
     signatures : Mapping[str, tuple[str or None, ...]], optional
         Parameter types of kernels, for those whose names do not tell.
+    kernels : bool, optional
+        Whether kernels are asked for.
     """
 
-    def __init__(self, size: int, signatures: Signatures | None = None) -> None:
+    def __init__(
+        self, size: int, signatures: Signatures | None = None, kernels: bool = True
+    ) -> None:
+        self.kernels = kernels
         self._size = size
         self._report = _FLOOR + size // 2
         self._names = _FLOOR + size // 2
