@@ -1,0 +1,89 @@
+"""Compilers and the recording driver for tests of the C++ header. Everything is built once."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+HERE = Path(__file__).parent
+
+
+def cuda_include() -> str:
+    spec = importlib.util.find_spec("nvidia")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        for header in Path(place).glob("*/include/cuda.h"):
+            return str(header.parent)
+    for root in (os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"):
+        if root and (Path(root) / "include" / "cuda.h").exists():
+            return str(Path(root) / "include")
+    pytest.skip("needs cuda.h")
+
+
+@pytest.fixture(scope="session")
+def gxx() -> str:
+    return shutil.which("g++") or pytest.skip("needs g++")
+
+
+@pytest.fixture(scope="session")
+def clang() -> str:
+    for name in ("clang++", *(f"clang++-{version}" for version in range(22, 13, -1))):
+        if found := shutil.which(name):
+            return found
+    pytest.skip("needs clang++")
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory):
+    """Compile C++ files; the flags come first. Return the output."""
+    folder = tmp_path_factory.mktemp("cpp")
+
+    def run(compiler: str, output: str, *words: str | Path) -> Path:
+        target = folder / output
+        command = [compiler, "-std=c++17", "-O1", "-g1", f"-I{cl.include_dir()}"]
+        command += ["-isystem", cuda_include(), *map(str, words), "-o", str(target), "-pthread"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        return target
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def recording_driver(build, gxx) -> Path:
+    sources = sorted((HERE / "recording_driver").glob("*.cpp"))
+    return build(gxx, "librecording_driver.so", "-shared", "-fPIC", "-Wall", "-Wextra", *sources)
+
+
+@pytest.fixture
+def run_cpp(tmp_path, recording_driver):
+    """Run a program on the recording driver."""
+
+    def run(program: Path, *arguments: str | Path) -> str:
+        environment = {
+            **os.environ,
+            "CULAUNCH_DRIVER": str(recording_driver),
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+        }
+        environment.pop("CULAUNCH_DRIVER_TABLE", None)
+        done = subprocess.run(
+            [program, *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stderr == ""
+        return done.stdout
+
+    return run

@@ -1,0 +1,48 @@
+// The macros for embedded images. Linked with test_embed_second.cpp; each has an image "kernels"
+// of its own, merged in under local symbols.
+#include <thread>
+#include <vector>
+
+#include "check.h"
+
+CULAUNCH_EMBED_CUBIN(kernels);
+static const unsigned char kBroken[] = {1, 2, 3, 4, 5};
+CULAUNCH_EMBED_CUBIN_FROM_BYTES(broken, kBroken);
+static const char kText[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry from_bytes()\n{ ret; }\n";
+CULAUNCH_EMBED_CUBIN_FROM_BYTES(text, kText);
+
+std::vector<std::string> KernelsOfSecond();
+
+static void UsedByManyThreadsAtOnce() {
+  FailNext("cuLibraryLoadData", CUDA_ERROR_OUT_OF_MEMORY);
+  const auto use = []() -> const culaunch::Kernel& {
+    return CULAUNCH_GET_KERNEL(kernels, "empty");
+  };
+  CHECK_THROWS(use(), kDriver, "embedded image \"kernels\": the driver refuses the image");
+  std::vector<std::thread> threads;
+  std::vector<const culaunch::Kernel*> seen(8);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    threads.emplace_back([&, i] {
+      seen[i] = &use();
+      (*seen[i])({1, 1});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const culaunch::Kernel* kernel : seen) CHECK(kernel == seen[0]);
+  CHECK(CountRecorded("load ") == 1);
+  CHECK(CountRecorded("find empty") == 1);
+  CHECK(CountRecorded("launch empty") == 8);
+}
+
+int main() {
+  CHECK(Record().empty());  // nothing is loaded before it is used
+  UsedByManyThreadsAtOnce();
+  CHECK((CULAUNCH_GET_MODULE(kernels).KernelNames().size() == 3));
+  CHECK((KernelsOfSecond() == std::vector<std::string>{"of_second"}));
+  CULAUNCH_GET_KERNEL(text, "from_bytes")({1, 1});
+  CHECK(Recorded("launch from_bytes"));
+  CHECK_THROWS(CULAUNCH_GET_KERNEL(broken, "k"), kCall,
+               "embedded image \"broken\": the bytes are no image");
+  CHECK_THROWS(CULAUNCH_GET_KERNEL(text, "none"), kCall, "no kernel \"none\"; it has from_bytes");
+}

@@ -1,0 +1,34 @@
+// CULAUNCH_CHECK, and a driver that is not there, too old, or broken.
+#include "check.h"
+
+using culaunch::Driver;
+
+static CUresult Fails() { return CUDA_ERROR_INVALID_VALUE; }
+
+int main() {
+  const std::string path = std::getenv("CULAUNCH_DRIVER");
+  CHECK_THROWS(Driver::Open("/nowhere/libcuda.so"), kNoDriver, "no CUDA driver on this machine");
+  CHECK_THROWS(Driver::Open("nonsense"), kNoDriver, "CULAUNCH_DRIVER must be \"cuda\" or the path");
+  CHECK_THROWS(Driver::Open("emulator"), kNoDriver, "started by Python");
+  setenv("RECORDING_DRIVER_VERSION", "12030", 1);
+  CHECK_THROWS(Driver::Open(path), kNoDriver, "for CUDA 12.4 or newer (got one for CUDA 12.3)");
+  unsetenv("RECORDING_DRIVER_VERSION");
+  FailNext("cuInit", CUDA_ERROR_INVALID_VALUE);
+  CHECK_THROWS(Driver::Get(), kNoDriver, "cannot be initialised: CUDA_ERROR_INVALID_VALUE (1)");
+  CHECK(Driver::Get().name() == path);  // the next try is a new one
+
+  CULAUNCH_CHECK(CUDA_SUCCESS);
+  CHECK_THROWS([] { CULAUNCH_CHECK(Fails()); }(), kDriver, "test_errors.cpp:");
+  CHECK_THROWS([] { CULAUNCH_CHECK(Fails()); }(), kDriver,
+               "Fails() failed: CUDA_ERROR_INVALID_VALUE (1): as the recording driver was told");
+  try {
+    CULAUNCH_CHECK(Fails());
+  } catch (const std::runtime_error& error) {
+    const auto* own = dynamic_cast<const culaunch::Error*>(&error);
+    CHECK(own != nullptr && own->code() == CUDA_ERROR_INVALID_VALUE);
+    CHECK(own->name() == "CUDA_ERROR_INVALID_VALUE");
+  }
+  FailNext("cuDevicePrimaryCtxRetain", CUDA_ERROR_OUT_OF_MEMORY);
+  const culaunch::DeviceGuard guard(Driver::Get(), 0);
+  CHECK(guard.code() == CUDA_ERROR_OUT_OF_MEMORY);
+}

@@ -1,0 +1,103 @@
+// culaunch::Module: loading, finding, naming, unloading.
+#include <fstream>
+
+#include "check.h"
+
+using culaunch::Module;
+
+static Module Load(const std::string& bytes) { return Module(bytes.data(), bytes.size()); }
+
+static void LoadsFindsAndUnloads() {
+  ClearRecord();
+  {
+    const Module module = Load(Ptx());
+    CHECK(module.IsLoaded());
+    CHECK((module.KernelNames() == std::vector<std::string>{"scale", "empty", "with_struct"}));
+    CHECK(module["scale"].name() == "scale");
+    CHECK(module.GetKernel("scale").parameters().size() == 4);
+    CHECK(CountRecorded("find scale\n") == 1);  // asked once
+    CHECK_THROWS(module["missing"], kCall, "no kernel \"missing\"; it has scale empty with_struct");
+  }
+  CHECK(CountRecorded("load ") == 1);
+  CHECK(CountRecorded("unload") == 1);
+}
+
+static void FromFile() {
+  std::ofstream("module.ptx") << Ptx();
+  const Module module = Module::FromFile("module.ptx");
+  CHECK(module.KernelNames().size() == 3);
+  CHECK_THROWS(Module::FromFile("none.ptx"), kCall, "cannot open the image none.ptx");
+}
+
+static void MovesAndReleases() {
+  ClearRecord();
+  {
+    Module first = Load(Ptx());
+    Module second = std::move(first);
+    CHECK(second["empty"].Launch(nullptr, 1, 1, nullptr) == CUDA_SUCCESS);
+    Module third = Load(Ptx());
+    third = std::move(second);
+    third.Release();
+  }
+  CHECK(CountRecorded("load ") == 2);
+  CHECK(CountRecorded("unload") == 1);
+}
+
+static void KernelsOfAnUnloadedModuleSaySo() {
+  Module module = Load(Ptx());
+  const culaunch::Kernel kernel = module["empty"];
+  module.Unload();
+  module.Unload();
+  CHECK(kernel.Launch(nullptr, 1, 1, nullptr) == CUDA_ERROR_INVALID_HANDLE);
+  CHECK_THROWS(kernel(culaunch::LaunchConfig(1, 1)), kCall, "Its module was unloaded");
+  CHECK_THROWS(module["empty"], kCall, "the module was unloaded");
+}
+
+// Nothing here may reach the driver, which is told no size and would read past the end.
+static void MalformedImages() {
+  ClearRecord();
+  CHECK_THROWS(Module(nullptr, 0), kCall, "the image is empty");
+  CHECK_THROWS(Load("hello, world"), kCall, "the bytes are no image");
+  CHECK_THROWS(Load(std::string("\x7f"
+                                "ELF\x02\x01\x01",
+                                7)),
+               kCall, "the ELF header");
+  std::string elf(64, '\0');
+  elf.replace(0, 7,
+              std::string("\x7f"
+                          "ELF\x02\x01\x01",
+                          7));
+  elf[16] = 2;
+  CHECK_THROWS(Load(elf), kCall, "for machine 0, not for CUDA (190)");
+  elf[18] = static_cast<char>(190);
+  elf[40] = 64;  // e_shoff
+  elf[58] = 64;  // e_shentsize
+  elf[60] = 1;   // e_shnum
+  CHECK_THROWS(Load(elf), kCall, "the section table of 64 bytes at offset 64 does not fit");
+  elf.resize(128);
+  elf[64 + 4] = 1;            // sh_type
+  elf[64 + 32] = 100;         // sh_size
+  elf[64 + 24 + 7] = '\x7f';  // sh_offset, far out
+  CHECK_THROWS(Load(elf), kCall, "a section");
+  elf[16] = 1;
+  CHECK_THROWS(Load(elf), kCall, "relocatable cubin");
+  std::string fatbin("\x50\xed\x55\xba\x01\x00\x10\x00\xff\x00\x00\x00\x00\x00\x00\x00", 16);
+  CHECK_THROWS(Load(fatbin), kCall, "the fatbin's contents of 255 bytes at offset 16");
+  fatbin.resize(16 + 255);
+  CHECK_THROWS(Load(fatbin), kCall, "header is too short");
+  CHECK(Record().empty());
+}
+
+static void TheDriverRefuses() {
+  FailNext("cuLibraryLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
+  CHECK_THROWS(Load(Ptx()), kDriver, "the driver refuses the image: CUDA_ERROR_NO_BINARY_FOR_GPU");
+}
+
+int main() {
+  LoadsFindsAndUnloads();
+  FromFile();
+  MovesAndReleases();
+  KernelsOfAnUnloadedModuleSaySo();
+  MalformedImages();
+  TheDriverRefuses();
+}
