@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overhead import exchange, ours, peers, tvm
+from overhead import ours, parts, peers, tvm
 from overhead.bench import Bench
 from overhead.cases import CASES, MAIN, SLOPE_CASES, Case
 from overhead.chart import write_chart
@@ -39,8 +39,10 @@ HOST_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
     tvm.CUBIN_DRIVER: (tvm.cubin_driver, CASES),
     peers.CORE_RAW: (peers.core_raw, CASES),
     peers.CORE_BUFFER: (peers.core_buffer, CASES),
-    exchange.EXCHANGE: (exchange.exchange, (MAIN,)),
-    exchange.WORK_STREAM: (exchange.work_stream, (MAIN,)),
+    parts.EXCHANGE: (parts.exchange, (MAIN,)),
+    parts.WORK_STREAM: (parts.work_stream, (MAIN,)),
+    parts.GIL: (parts.gil, (MAIN,)),
+    parts.LOOP: (parts.loop, (MAIN,)),
 }
 GPU_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
     **HOST_CONTENDERS,

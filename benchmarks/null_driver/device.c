@@ -133,6 +133,15 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
   return CUDA_SUCCESS;
 }
 
+/* NVRTC looks for this driver too, by its SONAME, and does not expect a library without it. The
+ * tables are undocumented; each begins with its size, and these are empty. */
+CUresult cuGetExportTable(const void** table, const CUuuid* id) {
+  static const size_t empty[1] = {sizeof empty};
+  (void)id;
+  *table = empty;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
 static CUresult not_supported(void) { return CUDA_ERROR_NOT_SUPPORTED; }
 
 /* dlsym on this library finds what is exported under the plain name or under one of cuda.h's

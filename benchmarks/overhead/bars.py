@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from overhead import exchange, ours, peers, tvm
+from overhead import ours, parts, peers, tvm
 from overhead.cases import COUNTS, FLOAT_CASES, INT_CASES, MAIN, TENSOR_CASES, Case
 from overhead.timing import Trial, slope
 
@@ -51,10 +51,29 @@ def costs(found: Medians) -> dict[str, float]:
             values = [found.get((contender, case.key)) for case in cases]
             if None not in values:
                 result[f"{prefix}{kind}"] = slope(list(COUNTS), [v for v in values if v])
-    for key, name in (("exchange", exchange.EXCHANGE), ("work_stream", exchange.WORK_STREAM)):
+    for key, name in parts.PARTS.items():
         if (name, MAIN.key) in found:
             result[key] = found[name, MAIN.key]
     return result
+
+
+def breakdown(found: Medians, cost: Mapping[str, float]) -> dict[str, float]:
+    """Return where the time of a launch of the main kernel goes, in nanoseconds.
+
+    Everything but culaunch's share was measured by itself; that share is the rest. Empty if a
+    part is missing.
+    """
+    whole, floor = found.get((ours.LAUNCHER, MAIN.key)), found.get((ours.C_LOOP, MAIN.key))
+    if whole is None or floor is None or not set(parts.PARTS) <= set(cost):
+        return {}
+    shares = {
+        "the driver's launch": floor,
+        f"torch's exchange function, {MAIN.pointers} times": MAIN.pointers * cost["exchange"],
+        "torch's current_work_stream": cost["work_stream"],
+        "releasing and taking the GIL": cost["gil"],
+        "Python's for loop": cost["loop"],
+    }
+    return {**shares, "the interpreter's call and culaunch": whole - sum(shares.values())}
 
 
 def bars(found: Medians, cost: Mapping[str, float], *, host_only: bool) -> list[Bar]:

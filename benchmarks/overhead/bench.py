@@ -185,6 +185,8 @@ def _load_twin() -> ctypes.PyDLL:
     twin.twin_exchange.restype = number
     twin.twin_work_stream.argtypes = [pointer, ctypes.c_int, ctypes.c_int, number]
     twin.twin_work_stream.restype = number
+    twin.twin_gil.argtypes = [pointer, pointer, number]
+    twin.twin_gil.restype = number
     twin.twin_allocate.argtypes = [ctypes.c_size_t]
     twin.twin_allocate.restype = ctypes.c_uint64
     twin.twin_write.argtypes = [ctypes.c_uint64, pointer, ctypes.c_size_t]

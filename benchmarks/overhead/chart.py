@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from overhead.cases import CASES, MAIN
-from overhead.exchange import PARTS
+from overhead.parts import PARTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def write_chart(report: Report, path: Path) -> list[Path]:
     found = {(trial.contender, trial.case): trial.median for trial in report.trials}
     kernels = {case.key for case in CASES}
     names = {trial.contender for trial in report.trials if trial.case in kernels}
-    shown = [name for name in names - set(PARTS) if (name, MAIN.key) in found]
+    shown = [name for name in names - set(PARTS.values()) if (name, MAIN.key) in found]
     shown.sort(key=lambda name: found[name, MAIN.key], reverse=True)
 
     unit, scale = ("ns", 1) if report.host_only else ("µs", 1000)

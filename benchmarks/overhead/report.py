@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from overhead.bars import Bar, bars, costs, medians
+from overhead.bars import Bar, bars, breakdown, costs, medians
 from overhead.cases import BLOCK, CASES, GRID, MAIN, SLOPE_CASES
-from overhead.exchange import PARTS
+from overhead.parts import PARTS
 
 if TYPE_CHECKING:
     from overhead.timing import Plan, Trial
@@ -64,6 +64,7 @@ class Report:
             ],
             "missing": self.missing,
             "costs_ns": {name: round(value, 2) for name, value in cost.items()},
+            "breakdown_ns": {name: round(value, 2) for name, value in self._breakdown().items()},
             "bars": [_bar_json(bar) for bar in self._bars()],
         }
 
@@ -83,6 +84,9 @@ class Report:
     def _costs(self) -> dict[str, float]:
         return costs(medians(self.trials))
 
+    def _breakdown(self) -> dict[str, float]:
+        return breakdown(medians(self.trials), self._costs())
+
     def _bars(self) -> list[Bar]:
         return bars(medians(self.trials), self._costs(), host_only=self.host_only)
 
@@ -101,7 +105,9 @@ class Report:
 
     def _table(self) -> str:
         kernels = {case.key for case in CASES}
-        launches = [t for t in self.trials if t.case in kernels and t.contender not in PARTS]
+        launches = [
+            t for t in self.trials if t.case in kernels and t.contender not in PARTS.values()
+        ]
         by_key = {(trial.contender, trial.case): trial for trial in launches}
         names = list(dict.fromkeys(trial.contender for trial in launches))
         names.sort(key=lambda name: _or_infinity(by_key.get((name, MAIN.key))))
@@ -123,9 +129,13 @@ class Report:
             "c_float": "C loop, each further float",
             "exchange": "torch's exchange function, per tensor (C loop)",
             "work_stream": "torch's current_work_stream (C loop)",
+            "gil": "the GIL released and taken again (C loop)",
         }
         cost = self._costs()
         lines = [f"  {text:<50}{cost[key]:8.1f} ns" for key, text in names.items() if key in cost]
+        if shares := self._breakdown():
+            lines.append(f"Where {sum(shares.values()):.0f} ns go: three torch tensors and an int")
+            lines += [f"  {name:<50}{value:8.1f} ns" for name, value in shares.items()]
         return "Costs\n" + "\n".join(lines)
 
     def _bar_table(self) -> str:

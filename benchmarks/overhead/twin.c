@@ -12,11 +12,14 @@
 #include <string.h>
 #include <time.h>
 
-#define FUNCTIONS(F)                                                                           \
-  F(cuInit)                                                                                    \
-  F(cuDeviceGetName) F(cuDriverGetVersion) F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain) \
-      F(cuCtxSetCurrent) F(cuCtxSynchronize) F(cuMemAlloc) F(cuMemcpyHtoD) F(cuMemcpyDtoH)     \
-          F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuKernelGetFunction) F(cuLaunchKernelEx)
+/* clang-format off */
+#define FUNCTIONS(F)                                                        \
+  F(cuInit) F(cuDeviceGetName) F(cuDriverGetVersion) F(cuDeviceGetAttribute) \
+  F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuCtxSynchronize)        \
+  F(cuMemAlloc) F(cuMemcpyHtoD) F(cuMemcpyDtoH)                             \
+  F(cuLibraryLoadData) F(cuLibraryGetKernel) F(cuKernelGetFunction)         \
+  F(cuLaunchKernelEx)
+/* clang-format on */
 
 #define DECLARE(name) __typeof__(&name) name##_;
 static struct {
@@ -123,5 +126,12 @@ int64_t twin_work_stream(int (*work_stream)(int, int32_t, void**), int type, int
     if (work_stream(type, id, &stream)) return -1;
     __asm__ volatile("" ::"r"(&stream) : "memory");
   }
+  return now() - start;
+}
+
+/* PyEval_SaveThread and PyEval_RestoreThread: the GIL released and taken again, nobody waiting. */
+int64_t twin_gil(void* (*save)(void), void (*restore)(void*), int64_t count) {
+  int64_t start = now();
+  for (int64_t i = 0; i < count; ++i) restore(save());
   return now() - start;
 }

@@ -38,9 +38,9 @@ def test_every_contender_is_measured_or_named(
     run: tuple[dict[str, Any], str], overhead: Callable[[str], Any]
 ) -> None:
     result, text = run
-    ours, tvm, peers, exchange = map(overhead, ("ours", "tvm", "peers", "exchange"))
+    ours, tvm, peers, parts = map(overhead, ("ours", "tvm", "peers", "parts"))
     contenders = {ours.C_LOOP, ours.LAUNCHER, ours.STREAM_GIVEN, ours.SUBSCRIPT}
-    contenders |= {ours.DEVICE_ARRAYS, tvm.EMPTY, tvm.CUBIN_DRIVER, *exchange.PARTS}
+    contenders |= {ours.DEVICE_ARRAYS, tvm.EMPTY, tvm.CUBIN_DRIVER, *parts.PARTS.values()}
     contenders |= {peers.CORE_RAW, peers.CORE_BUFFER}
     measured = {entry["contender"] for entry in result["results"]}
     missing = {entry["contender"]: entry["reason"] for entry in result["missing"]}
@@ -87,7 +87,8 @@ def test_culaunch_is_measured_with_torch(
     measured = {(entry["contender"], entry["case"]) for entry in result["results"]}
     wanted = {(n, c.key) for n in (ours.LAUNCHER, ours.SUBSCRIPT) for c in overhead("cases").CASES}
     assert wanted <= measured, result["missing"]
-    assert {"tensor", "int", "float", "exchange"} <= set(result["costs_ns"])
+    assert {"tensor", "int", "float", "exchange", "gil"} <= set(result["costs_ns"])
+    assert len(result["breakdown_ns"]) == 6
 
 
 @pytest.mark.needs("matplotlib")

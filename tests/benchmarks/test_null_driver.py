@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 pytestmark = pytest.mark.needs("gcc")
 
@@ -129,3 +133,21 @@ def test_a_context_is_current_once_it_is_set(null: ctypes.CDLL) -> None:
     assert seen.value == context.value
     assert null.cuCtxSetCurrent(None) == 0
     assert null.cuCtxGetDevice(ctypes.byref(ctypes.c_int())) != 0
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_nvrtc_compiles_beside_it(null: ctypes.CDLL, tmp_path: Path) -> None:
+    # NVRTC opens libcuda.so.1 itself and crashed where that had no cuGetExportTable.
+    code = (
+        "import ctypes, sys, culaunch\n"
+        "ctypes.CDLL(sys.argv[1])\n"
+        "print(culaunch.compile('__global__ void k() {}', arch='sm_90').format)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, null._name],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "CULAUNCH_CACHE_DIR": str(tmp_path)},
+    )
+    assert (done.returncode, done.stdout) == (0, "cubin\n"), done.stderr

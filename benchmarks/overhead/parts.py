@@ -1,9 +1,14 @@
-"""What torch's half of DLPack's C exchange API costs by itself, in a C loop."""
+"""What culaunch's launch is made of, each part measured by itself.
+
+Torch's half of DLPack's C exchange API, the GIL, and Python's own loop.
+"""
 
 from __future__ import annotations
 
 import ctypes
 from typing import TYPE_CHECKING, Any
+
+from overhead.timing import python_burst
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,8 +21,10 @@ if TYPE_CHECKING:
 EXCHANGE = "exchange function, per torch tensor"
 WORK_STREAM = "exchange API's current_work_stream (torch)"
 
-PARTS = (EXCHANGE, WORK_STREAM)
-"""What is measured beside the launches, and is none."""
+GIL = "the GIL released and taken again"
+LOOP = "Python's for loop"
+PARTS = {"exchange": EXCHANGE, "work_stream": WORK_STREAM, "gil": GIL, "loop": LOOP}
+"""What is measured beside the launches, and is none; by the key in the report's costs."""
 
 _CAPSULE = "__dlpack_c_exchange_api__"
 
@@ -64,6 +71,24 @@ def work_stream(bench: Bench) -> Callable[[Case], Made]:
         return int(loop(function, device_type, device, count))
 
     return _fixed(burst)
+
+
+def gil(bench: Bench) -> Callable[[Case], Made]:
+    save, restore = (
+        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
+        for name in ("PyEval_SaveThread", "PyEval_RestoreThread")
+    )
+    twin_gil = bench.twin.twin_gil
+
+    def burst(count: int) -> int:
+        return int(twin_gil(save, restore, count))
+
+    return _fixed(burst)
+
+
+def loop(bench: Bench) -> Callable[[Case], Made]:
+    del bench
+    return _fixed(python_burst("pass"))
 
 
 def _fixed(burst: Burst) -> Callable[[Case], Made]:
