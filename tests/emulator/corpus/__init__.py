@@ -1,0 +1,14 @@
+"""Kernels with arguments and answers: the emulator's tests run them, and so can a GPU's.
+
+``CASES`` is all of them. They need nothing of the emulator; CUDA sources are compiled by
+``culaunch.compile``, Triton's PTX is kept as files (``record_triton.py`` makes them).
+"""
+
+from corpus._basics import BASICS
+from corpus._case import Case
+from corpus._cub import CUB
+from corpus._groups import GROUPS
+
+CASES: tuple[Case, ...] = (*BASICS, *CUB, *GROUPS)
+
+__all__ = ["CASES", "Case"]

@@ -1,0 +1,30 @@
+"""The corpus on the emulator, at its Python interface."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import pytest
+from corpus import CASES
+from emulate import launch
+
+if TYPE_CHECKING:
+    from corpus import Case
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(case: Case) -> None:
+    before = case.make()
+    after = copy.deepcopy(before)
+    launch(
+        case.ptx(),
+        case.kernel,
+        *after,
+        grid=case.grid,
+        block=case.block,
+        shared=case.shared,
+        cooperative=case.cooperative,
+        check_races=True,
+    )
+    case.check(before, after)
