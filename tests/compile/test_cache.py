@@ -1,0 +1,219 @@
+"""The cache: what it keeps, what it refuses, and that it never fails a compile."""
+
+import os
+import stat
+import threading
+import time
+
+import pytest
+
+import culaunch as cl
+
+
+def entries(cache):
+    return sorted(name for name in os.listdir(cache.path) if name.endswith(".entry"))
+
+
+def test_keeps_everything_an_image_has(cache, key):
+    image = cl.Image(
+        b".version 8.0\n",
+        names={"scale<float>": "_Z5scaleIfEvPT_"},
+        signatures={"plain": ("float*", None)},
+        log="kernel.cu(1): warning: é",
+    )
+    assert cache.get_or_make(key(1), lambda: image) is image
+    found = cache.lookup(key(1))
+    assert found == image
+    assert found.names == image.names
+    assert found.signatures == image.signatures
+    assert found.log == image.log
+
+
+def test_makes_a_key_once(cache, fake, key):
+    made = []
+    for _ in range(3):
+        cache.get_or_make(key(1), lambda: made.append(1) or fake())
+    assert made == [1]
+
+
+def test_keeps_nothing_when_making_fails(cache, key):
+    def fail():
+        raise cl.CompileError("no")
+
+    with pytest.raises(cl.CompileError):
+        cache.get_or_make(key(1), fail)
+    assert entries(cache) == []
+
+
+def test_directory_is_private(cache, fake, key):
+    cache.store(key(1), fake())
+    assert stat.S_IMODE(os.stat(cache.path).st_mode) == 0o700
+    path = os.path.join(cache.path, f"{key(1)}.entry")
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+def test_one_file_for_each_entry(cache, fake, key):
+    for number in range(5):
+        cache.get_or_make(key(number), lambda number=number: fake(number))
+    assert sorted(os.listdir(cache.path)) == [".lock", *(f"{key(n)}.entry" for n in range(5))]
+
+
+def test_bad_entry_is_dropped_and_made_again(cache, fake, key):
+    cache.store(key(1), fake(1))
+    path = os.path.join(cache.path, f"{key(1)}.entry")
+    with open(path, "r+b") as file:
+        file.seek(-3, os.SEEK_END)
+        file.write(b"xxx")
+    with pytest.warns(cl.CacheWarning, match=r"does not match its SHA-256; compiling again"):
+        found = cache.get_or_make(key(1), lambda: fake(2))
+    assert found == fake(2)
+    assert cache.lookup(key(1)) == fake(2)
+
+
+def test_entry_under_another_name_is_bad(cache, fake, key):
+    cache.store(key(1), fake())
+    os.rename(f"{cache.path}/{key(1)}.entry", f"{cache.path}/{key(2)}.entry")
+    with pytest.warns(cl.CacheWarning, match="does not match"):
+        assert cache.lookup(key(2)) is None
+    assert entries(cache) == []
+
+
+def test_verify_names_and_drops_bad_entries(cache, fake, key):
+    for number in range(3):
+        cache.store(key(number), fake(number))
+    bad = f"{cache.path}/{key(1)}.entry"
+    os.truncate(bad, 40)
+    assert cache.verify() == [bad]
+    assert len(entries(cache)) == 3
+    assert cache.verify(drop=True) == [bad]
+    assert cache.verify() == []
+    assert len(entries(cache)) == 2
+
+
+def test_least_recently_used_go_first(tmp_path, fake, key):
+    size = 1000
+    cache = cl.Cache(tmp_path / "cache", max_bytes=10 * size)
+    for number in range(9):
+        cache.store(key(number), fake(number, size - 300))
+        os.utime(f"{cache.path}/{key(number)}.entry", (0, 1000 + number))
+    assert cache.lookup(key(0)) is not None  # which makes it the one used last
+    for number in range(9, 14):
+        cache.store(key(number), fake(number, size - 300))
+    kept = {name[:-6] for name in entries(cache)}
+    assert key(0) in kept
+    assert key(13) in kept
+    assert key(1) not in kept
+    assert cache.info().size <= cache.max_bytes
+
+
+def test_shipped_directory_is_read_and_never_written(tmp_path, fake, key):
+    shipped = cl.Cache(tmp_path / "shipped")
+    shipped.store(key(1), fake(1))
+    before = os.listdir(shipped.path)
+    cache = cl.Cache(tmp_path / "cache", shipped=[shipped.path])
+    assert cache.get_or_make(key(1), pytest.fail) == fake(1)
+    assert cache.get_or_make(key(2), lambda: fake(2)) == fake(2)
+    assert os.listdir(shipped.path) == before
+    assert entries(cache) == [f"{key(2)}.entry"]
+
+
+def test_bad_shipped_entry_is_left_alone(tmp_path, fake, key):
+    shipped = cl.Cache(tmp_path / "shipped")
+    shipped.store(key(1), fake(1))
+    path = f"{shipped.path}/{key(1)}.entry"
+    os.truncate(path, 60)
+    cache = cl.Cache(tmp_path / "cache", shipped=[shipped.path])
+    with pytest.warns(cl.CacheWarning, match="compiling again"):
+        assert cache.get_or_make(key(1), lambda: fake(2)) == fake(2)
+    assert os.path.getsize(path) == 60
+
+
+def test_threads_make_a_key_once(cache, fake, key):
+    made, found = [], []
+
+    def make():
+        made.append(1)
+        time.sleep(0.05)
+        return fake(7)
+
+    threads = [
+        threading.Thread(target=lambda: found.append(cache.get_or_make(key(1), make)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+    assert found == [fake(7)] * 8
+
+
+def test_a_holder_that_hangs_is_waited_for_and_then_ignored(tmp_path, fake, key):
+    cache = cl.Cache(tmp_path / "cache", lock_timeout=0.1)
+    release = threading.Event()
+    holding = threading.Event()
+
+    def hang():
+        holding.set()
+        release.wait(10)
+        return fake(1)
+
+    thread = threading.Thread(target=lambda: cache.get_or_make(key(1), hang))
+    thread.start()
+    try:
+        assert holding.wait(5)
+        start = time.monotonic()
+        assert cache.get_or_make(key(1), lambda: fake(2)) == fake(2)
+        assert 0.1 <= time.monotonic() - start < 5
+    finally:
+        release.set()
+        thread.join()
+
+
+def test_works_without_locks(cache, fake, key):
+    # What a file system without locks does: the lock file cannot be used.
+    os.makedirs(os.path.join(cache.path, ".lock"), mode=0o700)
+    os.chmod(cache.path, 0o700)
+    assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
+    assert cache.lookup(key(1)) == fake(1)
+
+
+def test_info_and_clear(cache, fake, key):
+    assert cache.info().entries == 0
+    for number in range(3):
+        cache.store(key(number), fake(number))
+    info = cache.info()
+    assert (info.path, info.usable, info.reason, info.entries) == (cache.path, True, "", 3)
+    assert info.size == sum(os.path.getsize(f"{cache.path}/{name}") for name in entries(cache))
+    assert cache.clear() == 3
+    assert entries(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"CULAUNCH_CACHE_DIR": "/a/b"}, "/a/b"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/culaunch"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/home/u"}, "/home/u/.cache/culaunch"),
+        ({"HOME": "/home/u"}, "/home/u/.cache/culaunch"),
+    ],
+)
+def test_default_directory(monkeypatch, variables, expected):
+    for name in ("CULAUNCH_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cl.Cache().path == expected
+
+
+def test_environment_sets_the_cap_and_the_shipped_directories(monkeypatch, tmp_path):
+    monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", "512M")
+    monkeypatch.setenv("CULAUNCH_CACHE_SHIPPED", f"{tmp_path}/a:{tmp_path}/b")
+    cache = cl.Cache(tmp_path / "cache")
+    assert cache.max_bytes == 512 << 20
+    assert cache.shipped == (f"{tmp_path}/a", f"{tmp_path}/b")
+    monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", "lots")
+    with pytest.raises(ValueError, match="such as 512M"):
+        cl.Cache(tmp_path / "cache")
+    with pytest.raises(ValueError, match="max_bytes must be positive"):
+        cl.Cache(tmp_path / "cache", max_bytes=-1)

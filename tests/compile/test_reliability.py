@@ -1,0 +1,209 @@
+"""What may happen to a cache on a shared machine: a compile is right all the same."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+HERE = Path(__file__).parent
+
+
+def run(program, *arguments, timeout=60):
+    command = [sys.executable, "-W", "error", str(HERE / program), *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout)
+
+
+def test_eight_processes_race_for_fifty_keys(tmp_path):
+    start, log = tmp_path / "start", tmp_path / "log"
+    command = [sys.executable, "-W", "error", str(HERE / "racer.py")]
+    command += [str(tmp_path / "cache"), str(log), str(start), "50"]
+    racers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(8)]
+    start.touch()
+    for racer in racers:
+        _, errors = racer.communicate(timeout=60)
+        assert racer.returncode == 0, errors
+    assert sorted(map(int, log.read_text().split())) == list(range(50))
+    assert cl.Cache(tmp_path / "cache").verify() == []
+
+
+def test_a_writer_killed_at_200_moments_leaves_no_bad_entry(tmp_path):
+    found = json.loads(run("killed_writer.py", tmp_path / "cache", 200).stdout)
+    assert found["wrong"] == []
+    assert found["seen"] > 200
+
+
+def test_every_single_bit_flip_is_detected(cache, fake, key):
+    cache.store(key(1), fake())
+    path = f"{cache.path}/{key(1)}.entry"
+    entry = Path(path).read_bytes()
+    for bit in range(len(entry) * 8):
+        flipped = bytearray(entry)
+        flipped[bit // 8] ^= 1 << bit % 8
+        Path(path).write_bytes(flipped)
+        with pytest.warns(cl.CacheWarning):
+            assert cache.lookup(key(1)) is None, f"bit {bit} of {len(entry) * 8}"
+
+
+def test_every_truncation_is_detected(cache, fake, key):
+    cache.store(key(1), fake())
+    path = f"{cache.path}/{key(1)}.entry"
+    entry = Path(path).read_bytes()
+    for size in range(len(entry)):
+        Path(path).write_bytes(entry[:size])
+        with pytest.warns(cl.CacheWarning):
+            assert cache.lookup(key(1)) is None, size
+
+
+@pytest.mark.parametrize("state", ["full", "ro"])
+def test_a_full_or_read_only_disk(tmp_path, state):
+    # In a mount namespace of its own, so that nothing is left behind and root is not needed.
+    program = f"""
+        import subprocess, sys, warnings
+        import culaunch as cl
+        def make(n):
+            return cl.Image(b".version 8.0\\n//" + b"x" * 30000)
+        root = {str(tmp_path)!r}
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", root], check=True)
+        cache = cl.Cache(root + "/cache", lock_timeout=1)
+        if {state!r} == "ro":
+            cache.store("f" * 64, make(0))
+            subprocess.run(["mount", "-o", "remount,ro", root], check=True)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for n in range(6):
+                assert cache.get_or_make(f"{{n:064x}}", lambda: make(n)) == make(n)
+        assert cache.verify() == []
+        print([str(w.message) for w in caught])
+    """
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(
+            ["unshare", "--map-root-user", "--mount", "true"], check=False, capture_output=True
+        ).returncode
+    ):
+        pytest.skip("needs unshare")
+    command = ["unshare", "--map-root-user", "--mount", sys.executable, "-c"]
+    result = subprocess.run(
+        [*command, textwrap.dedent(program)], check=False, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    text = {"full": "No space left on device", "ro": "Read-only file system"}[state]
+    assert text in result.stdout
+    assert result.stdout.count("not kept") == 1, "one warning, not one for each compile"
+
+
+def test_a_directory_that_cannot_be_written(tmp_path, fake, key):
+    directory = tmp_path / "cache"
+    directory.mkdir(mode=0o500)
+    cache = cl.Cache(directory)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
+    if os.geteuid() != 0:  # root may write there all the same
+        assert "not kept" in str(caught[0].message)
+
+
+def test_a_directory_of_another_user(tmp_path, fake, key, root):
+    directory = tmp_path / "cache"
+    directory.mkdir()
+    os.chown(directory, 12345, 12345)
+    cache = cl.Cache(directory)
+    with pytest.warns(cl.CacheWarning, match="it belongs to user 12345, not 0"):
+        assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
+    assert os.listdir(directory) == []
+    assert cache.info().usable is False
+
+
+def test_a_directory_that_others_may_write_to(tmp_path, fake, key):
+    directory = tmp_path / "cache"
+    directory.mkdir()
+    directory.chmod(0o777)
+    with pytest.warns(cl.CacheWarning, match=r"mode 0777; chmod go-w"):
+        assert cl.Cache(directory).get_or_make(key(1), lambda: fake(1)) == fake(1)
+    assert os.listdir(directory) == []
+
+
+def test_a_symbolic_link_of_another_user(tmp_path, fake, key, root):
+    (tmp_path / "mine").mkdir(mode=0o700)
+    link = tmp_path / "cache"
+    link.symlink_to(tmp_path / "mine")
+    os.lchown(link, 12345, 12345)
+    with pytest.warns(cl.CacheWarning, match="symbolic link that belongs to user 12345"):
+        assert cl.Cache(link).get_or_make(key(1), lambda: fake(1)) == fake(1)
+    assert os.listdir(tmp_path / "mine") == []
+
+
+def test_a_symbolic_link_of_ones_own(tmp_path, fake, key):
+    (tmp_path / "disk").mkdir(mode=0o700)
+    (tmp_path / "cache").symlink_to(tmp_path / "disk")
+    cache = cl.Cache(tmp_path / "cache")
+    cache.get_or_make(key(1), lambda: fake(1))
+    assert cache.lookup(key(1)) == fake(1)
+
+
+@pytest.mark.parametrize("make", [Path.touch, lambda path: path.symlink_to("nowhere/at/all")])
+def test_something_else_in_place_of_the_directory(tmp_path, fake, key, make):
+    make(tmp_path / "cache")
+    with pytest.warns(cl.CacheWarning, match="not used"):
+        assert cl.Cache(tmp_path / "cache").get_or_make(key(1), lambda: fake(1)) == fake(1)
+
+
+def test_an_entry_that_is_a_link_is_not_followed(cache, fake, key, tmp_path):
+    cache.store(key(1), fake(1))
+    os.rename(f"{cache.path}/{key(1)}.entry", tmp_path / "elsewhere")
+    os.symlink(tmp_path / "elsewhere", f"{cache.path}/{key(1)}.entry")
+    assert cache.lookup(key(1)) is None
+
+
+def test_the_directory_is_removed_while_it_is_used(cache, fake, key):
+    cache.store(key(1), fake(1))
+    shutil.rmtree(cache.path)
+    assert cache.get_or_make(key(2), lambda: fake(2)) == fake(2)
+    assert cache.lookup(key(2)) == fake(2)
+
+
+@pytest.mark.parametrize("years", [-40, 40])
+def test_a_clock_that_is_wrong(tmp_path, fake, key, years):
+    # Entries and another process's temporary file seem to come from the past or the future.
+    cache = cl.Cache(tmp_path / "cache", max_bytes=3000)
+    then = time.time() + years * 365 * 86400
+    for number in range(2):
+        cache.store(key(number), fake(number, 800))
+        os.utime(f"{cache.path}/{key(number)}.entry", (then, then))
+    assert cache.lookup(key(0)) == fake(0, 800)
+    age = abs(os.stat(f"{cache.path}/{key(0)}.entry").st_mtime - time.time())
+    assert age < 60, "using an entry sets its time"
+    for number in range(2, 8):
+        cache.store(key(number), fake(number, 800))
+        assert cache.lookup(key(number)) == fake(number, 800), "what was just made is kept"
+    assert cache.info().size <= 3000
+
+
+def test_temporaries_of_dead_writers_are_removed(tmp_path, fake, key):
+    cache = cl.Cache(tmp_path / "cache", max_bytes=1000)
+    cache.store(key(1), fake(1))
+    stale, live = (Path(cache.path, f".tmp-{name}") for name in ("1-dead", "2-alive"))
+    for path in (stale, live):
+        path.write_bytes(b"half an ent")
+    os.utime(stale, (1, 1))
+    for number in range(2, 9):
+        cache.store(key(number), fake(number))
+    assert not stale.exists()
+    assert live.exists()
+
+
+def test_a_name_of_300_characters(scale, cache):
+    name = "n" * 297 + ".cu"
+    for _ in range(2):
+        image = cl.compile(scale, arch="sm_80", names=["scale<int>"], name=name, cache=cache)
+        assert image.names["scale<int>"].startswith("_Z5scale")
+    assert cache.info().entries == 1
