@@ -142,7 +142,7 @@ PyObject* Make(KernelObject* kernel, const culaunch::LaunchConfig& config, PyObj
   PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
   if (object == nullptr) return nullptr;
   LauncherObject* self = Self(object);
-  Py_INCREF(kernel);
+  Py_INCREF(reinterpret_cast<PyObject*>(kernel));
   Py_XINCREF(stream);
   self->vectorcall = CallLauncher;
   self->kernel = kernel;
