@@ -89,7 +89,7 @@ def device_arrays(bench: Bench) -> Callable[[Case], Made]:
 
     module = _load(bench)
     arrays = [cl.to_device(np.zeros(ELEMENTS, np.float32)) for _ in range(20)]
-    pointers = [array.__cuda_array_interface__["data"][0] for array in arrays]
+    pointers = [array.address for array in arrays]
 
     def make(case: Case) -> Made:
         # No framework, no current stream: it is given, so that all use the same one.
