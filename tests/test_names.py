@@ -12,6 +12,12 @@ import culaunch as cl
 TREE = ast.parse(Path(cl.__file__).read_text())
 # The commands whose word is not a function of the API, and why.
 CLI_ONLY = {"demo": "shows the API", "cache": "manages what compile keeps"}
+# What only a command has: files, and how to print.
+CLI_OPTIONS = {
+    "compile": {"output"},
+    "embed": {"input_obj", "output", "output_obj", "verbose"},
+    "inspect": {"as_json", "files", "no_kernels"},
+}
 
 
 def typed_names():
@@ -51,9 +57,18 @@ def test_an_unknown_name_is_an_attribute_error():
         cl.lunch  # noqa: B018
 
 
-def test_the_command_line_uses_the_words_of_the_api():
+def test_the_commands_are_words_of_the_api():
     click = pytest.importorskip("click", reason="needs click")
     group = importlib.import_module("culaunch.cli._group").group
     public = {*cl.__all__, *(path.stem for path in Path(cl.__file__).parent.glob("[a-z]*.py"))}
     words = set(group.list_commands(click.Context(group)))
     assert words - set(CLI_ONLY) <= public
+
+
+@pytest.mark.parametrize("name", sorted(CLI_OPTIONS))
+def test_the_options_are_words_of_the_api(name):
+    pytest.importorskip("click", reason="needs click")
+    command = importlib.import_module(f"culaunch.cli.{name}").command
+    options = {option.name for option in command.params}
+    known = set(inspect.signature(getattr(cl, name)).parameters)
+    assert options - CLI_OPTIONS[name] <= known

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import culaunch as cl
+from culaunch.cli._messages import print_error
 
 # In the order in which --help lists them; a module that is not in this build is not listed.
 _COMMANDS = ("demo", "inspect", "compile", "cache", "embed", "triton")
@@ -67,23 +68,12 @@ def run(arguments: list[str] | None) -> int:
     except cl.InternalError:
         raise
     except click.exceptions.Abort:
-        return _fail("interrupted", 130)
+        print_error("interrupted")
+        return 130
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (cl.CulaunchError, OSError, ValueError, OverflowError) as error:
-        if isinstance(error, OSError) and error.filename is not None:
-            # Its own text, "[Errno 2] No such file or directory: 'x'", is for programmers.
-            return _fail(f"{error.filename}: {error.strerror}", 1)
-        return _fail(f"{error}", 1)
+        print_error(error)
+        return 1
     return result if isinstance(result, int) else 0
-
-
-def _fail(message: str, code: int) -> int:
-    """Print a message in red where the terminal has colours, and return ``code``."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(stderr=True, highlight=False)
-    console.print(Text(f"error: {message}"), style="red", soft_wrap=True)
-    return code

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 import culaunch as cl
+from culaunch.cli._messages import print_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ def command(files: tuple[str, ...], as_json: bool, no_kernels: bool) -> int:
         try:
             found.append(cl.inspect(path, kernels=not no_kernels))
         except (cl.CulaunchError, OSError) as error:
-            click.secho(f"error: {_describe(error)}", fg="red", err=True)
+            print_error(error)
             continue
         if not as_json:
             _print(found[-1], first=len(found) == 1)
@@ -43,12 +44,6 @@ def command(files: tuple[str, ...], as_json: bool, no_kernels: bool) -> int:
     elif as_json and found:
         click.echo(json.dumps(found[0].to_dict(), indent=2))
     return 0 if len(found) == len(files) else 1
-
-
-def _describe(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return str(error)
 
 
 def _print(inspection: cl.Inspection, *, first: bool) -> None:
