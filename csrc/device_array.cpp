@@ -100,7 +100,8 @@ void Dealloc(PyObject* object) {
   }
   PyMem_Free(self->shape);
   Py_XDECREF(self->driver);
-  PyObject_Free(object);
+  // A subclass made in Python is collected, and freed in another way.
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 

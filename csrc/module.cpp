@@ -38,7 +38,8 @@ void Dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(Self(self)->driver);
   delete Self(self)->module;  // released: the driver keeps the library
-  PyObject_Free(self);
+  // A subclass made in Python is collected, and freed in another way.
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
