@@ -107,21 +107,22 @@ def quad_places(operand: str, layout: str) -> Indices:
     layout : {"row", "col", "f16", "f32"}
         Of `a` and `b` the layout, of `c` the type.
     """
-    places: Indices
     if operand == "c":
-        product, row, column = np.indices((4, 8, 8))
+        count = 8
+        product, long, column = np.indices((4, 8, 8))
         if layout == "f16":
-            inner, element = row % 4, column
+            inner, element = long % 4, column
         else:
-            inner = (row & 1) + (column & 2)
-            element = (row & 2) + (column & 4) + (column & 1)
-        places = (product * 4 + inner + row // 4 * 16) * 8 + element
-        return places
-    product, row, column = np.indices((4, 8, 4) if operand == "a" else (4, 4, 8))
-    long, short = (row, column) if operand == "a" else (column, row)
-    # The eight rows of A (columns of B) are split between the two groups of lanes.
-    if (operand == "a") == (layout == "row"):
-        inner, element = long % 4, short
+            inner = (long & 1) + (column & 2)
+            element = (long & 2) + (column & 4) + (column & 1)
     else:
+        count = 4
+        product, row, column = np.indices((4, 8, 4) if operand == "a" else (4, 4, 8))
+        long, short = (row, column) if operand == "a" else (column, row)
         inner, element = short, long % 4
-    return (product * 4 + inner + long // 4 * 16) * 4 + element
+        if (operand == "a") == (layout == "row"):
+            inner, element = element, inner
+    # Eight rows (of B: columns) are split between the two groups of four lanes.
+    lane = product * 4 + inner + long // 4 * 16
+    places: Indices = lane * count + element
+    return places
