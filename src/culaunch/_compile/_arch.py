@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from culaunch._errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
 _ARCH = re.compile(r"(sm|compute)_([1-9][0-9]{1,2})([af]?)")
 _EXAMPLES = "such as 'sm_90', 'sm_90a' or 'compute_80'"
@@ -38,6 +39,8 @@ def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
     """Give the architectures of one call, checked, without duplicates and in a fixed order."""
     if arch is None or arch == "native":
         return _current_device_arch()
+    if not isinstance(arch, (str, Iterable)):
+        raise TypeError(f"arch must be a str or an iterable of str (got {arch!r})")
     named = (arch,) if isinstance(arch, str) else tuple(arch)
     if not named:
         raise ValueError(f"arch is empty; name at least one architecture, {_EXAMPLES}")

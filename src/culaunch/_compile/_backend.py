@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,16 @@ class Job:
     uses_toolkit: bool = False
     missing: Sequence[str] = ()
     lto: bool = False
+    paths: bool = False
+    """Whether the image says where its source is: with debug or line information."""
     pch: bool = False
+
+    @property
+    def shown_name(self) -> str:
+        """What the compiler is told that the source is called."""
+        if self.paths and self.directory is not None:
+            return os.path.join(self.directory, self.name)
+        return self.name
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def compile(  # noqa: A001
         unit, options, compiler, _checked_names(names), headers, _checked_dirs(include_dirs), pch
     )
     store = checked_cache(cache)
-    image = _make_image(job, unit, options, compiler, archs, store)
+    image = _make_image(job, unit, compiler, archs, store)
     error = warnings_error(image.log) if warnings_as_errors and image.log else None
     if error is not None:
         raise error
@@ -138,7 +138,6 @@ def compile(  # noqa: A001
 def _make_image(
     job: Job,
     unit: Source,
-    options: Options,
     compiler: Backend,
     archs: Sequence[str],
     store: Cache | None,
@@ -154,7 +153,6 @@ def _make_image(
             archs=archs,
             backend=compiler.name,
             identity=compiler.identity(),
-            paths=options.debug or options.line_info,
         )
 
     def make() -> Image:
@@ -220,6 +218,7 @@ def _make_job(
         includes.toolkit,
         includes.missing,
         options.lto,
+        options.debug or options.line_info,
         pch,
     )
 

@@ -17,7 +17,7 @@ _FRONT_END = re.compile(
 _HOST = re.compile(
     r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?P<what>[a-z ]*error[^\n]*)", re.MULTILINE
 )
-_WARNING = re.compile(r"^[^\n]*\bwarning\b[^\n]*", re.MULTILINE)
+_WARNING = re.compile(r"^(?!Remark)[^\n]*\bwarning\b[^\n]*", re.MULTILINE)
 _MISSING = re.compile(
     r"(?:could not|cannot) open source file \"(?P<front>[^\"]+)\""
     r"|(?P<host>[^\s:]+): No such file or directory"

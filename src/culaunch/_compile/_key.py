@@ -16,7 +16,7 @@ SCHEMA_VERSION = 1
 
 
 def cache_key(
-    job: Job, *, source_digest: str, archs: Sequence[str], backend: str, identity: str, paths: bool
+    job: Job, *, source_digest: str, archs: Sequence[str], backend: str, identity: str
 ) -> str:
     """Give the key of one compile, 64 hexadecimal digits.
 
@@ -32,9 +32,6 @@ def cache_key(
         Its name.
     identity : str
         What pins the build of the compiler.
-    paths : bool
-        Whether the image says where its headers were: it does with debug or line information.
-        Directories have no part in the key otherwise.
     """
     parts = [
         SCHEMA_VERSION,
@@ -48,6 +45,7 @@ def cache_key(
         job.flags,
         sorted(job.names),
         job.lto,
-        job.include_dirs if paths else None,
+        # Directories have no part in it unless the image says where its files are.
+        [job.directory, *job.include_dirs] if job.paths else None,
     ]
     return hashlib.sha256(json.dumps(parts).encode(errors="surrogatepass")).hexdigest()

@@ -150,20 +150,20 @@ class _Run:
     def run(self, text: str, mode: Sequence[str]) -> tuple[bytes, str]:
         source = os.path.join(self.directory, "kernel.cu")
         output = os.path.join(self.directory, "output")
-        _write(source, f"#line 1 {_literal(self.job.name)}\n{text}")
+        _write(source, f"#line 1 {_literal(self.job.shown_name)}\n{text}")
         flags = [*mode, *self.job.flags, *self.includes]
         command = [_find_nvcc(), *flags, "-o", output, source]
         result = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, errors="replace", check=False
         )
         log = f"{result.stdout}{result.stderr}".strip()
-        log = log.replace(f"{self.headers}{os.sep}", "").replace(source, self.job.name)
+        log = log.replace(f"{self.headers}{os.sep}", "").replace(source, self.job.shown_name)
         if result.returncode != 0:
             raise compile_error(
                 log or f"nvcc ended with code {result.returncode}",
                 compiler="nvcc",
                 flags=command,
-                sources={**self.job.memory, self.job.name: self.job.text},
+                sources={**self.job.memory, self.job.shown_name: self.job.text},
                 notes=[f"nvcc ended with code {result.returncode}"],
             )
         return _read(output), log

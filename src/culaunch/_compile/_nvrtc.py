@@ -126,13 +126,13 @@ class _Program:
 
     def __init__(self, job: Job, text: str, names: Sequence[str]) -> None:
         self._api = nvrtc()
-        self._sources = {**job.memory, job.name: text}
-        self._name = job.name
+        self._sources = {**job.memory, job.shown_name: text}
+        self._name = job.shown_name
         self._place = os.path.join(job.directory or _NOWHERE, os.path.basename(job.name))
         self._names = names
         self.handle = _check(
             self._api.nvrtcCreateProgram(
-                _with_line(text, job.name, after_includes=job.pch).encode(),
+                _with_line(text, job.shown_name, after_includes=job.pch).encode(),
                 os.fsencode(self._place),
                 len(job.memory),
                 [content.encode() for content in job.memory.values()],

@@ -1,0 +1,323 @@
+"""``compile``: what comes back, and what each mistake says."""
+
+import subprocess
+import sys
+
+import pytest
+
+import culaunch as cl
+from culaunch._compile import set_current_device_arch
+
+PLAIN = 'extern "C" __global__ void plain(float* y, double a, unsigned char c) { *y = a + c; }'
+
+
+@pytest.fixture
+def compiled(cache):
+    """Compile with a cache of this test's own."""
+    return lambda source, **keywords: cl.compile(
+        source, **{"arch": "sm_80", "cache": cache, **keywords}
+    )
+
+
+@pytest.fixture
+def no_device(monkeypatch):
+    monkeypatch.delenv("CULAUNCH_DRIVER", raising=False)
+    set_current_device_arch(lambda: ())
+    yield
+    set_current_device_arch(None)
+
+
+@pytest.mark.parametrize(
+    ("arch", "form", "archs"),
+    [
+        ("sm_80", "cubin", ("sm_80",)),
+        ("sm_90a", "cubin", ("sm_90a",)),
+        ("compute_80", "ptx", ("compute_80",)),
+        (["sm_90"], "cubin", ("sm_90",)),
+        (["compute_90", "sm_90a", "sm_80"], "fatbin", ("sm_80", "sm_90a", "compute_90")),
+    ],
+)
+def test_architectures(compiled, arch, form, archs):
+    image = compiled(PLAIN, arch=arch)
+    assert image.format == form
+    assert image.arch == archs
+    assert [kernel.name for kernel in image.kernels] == ["plain"]
+
+
+def test_names(compiled, scale):
+    names = ["scale<float>", "ns::fill<3, double>", "scale< int >"]
+    image = compiled(scale, names=names)
+    assert image.names == {
+        "scale<float>": "_Z5scaleIfEvPT_PKS0_S0_i",
+        "ns::fill<3, double>": "_ZN2ns4fillILi3EdEEvPT0_",
+        "scale< int >": "_Z5scaleIiEvPT_PKS0_S0_i",
+    }
+    assert {kernel.name for kernel in image.kernels} == set(image.names.values())
+
+
+def test_names_after_a_trip_through_the_cache(compiled, cache, scale):
+    first = compiled(scale, names=["scale<float>"])
+    second = compiled(scale, names=["scale<float>"])
+    assert second is not first
+    assert (second, second.names) == (first, first.names)
+    assert cache.info().entries == 1
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "compute_80", ["sm_80", "sm_90a", "compute_90"]])
+def test_names_and_signatures_after_a_trip_through_a_file(compiled, scale, tmp_path, arch):
+    image = compiled(scale + PLAIN, names=["scale<float>"], arch=arch)
+    path = tmp_path / f"kernel.{image.format}"
+    image.save(path)
+    found = cl.Image.open(path)
+    assert found == image
+    assert found.names == image.names
+    assert found.signatures == image.signatures == {"plain": ("float*", "double", "unsigned char")}
+    assert [k.name for k in cl.inspect(path).images[0].kernels] == [k.name for k in image.kernels]
+
+
+def test_a_file_without_names_is_what_the_compiler_wrote(compiled, scale, tmp_path):
+    image = compiled("template <class T> __global__ void unused(T* t) {}\n__global__ void k() {}")
+    image.save(tmp_path / "kernel.cubin")
+    assert (tmp_path / "kernel.cubin").read_bytes() == image.data
+
+
+def test_extern_c_kernels_have_their_types(compiled):
+    source = """
+        #include <cuda_fp16.h>
+        struct Pair { float a, b; };
+        extern "C" __global__ void types(const float* __restrict__ x, half2 h, Pair p, int4* v,
+                                         unsigned long long n, const Pair* const* pp, bool b) {}
+        namespace hidden { extern "C" __global__ void inside(double d, int* p) {} }
+    """
+    signatures = compiled(source).signatures
+    assert signatures["types"] == (
+        "const float*",
+        "__half2",
+        "Pair",
+        "int4*",
+        "unsigned long long",
+        "const Pair* const*",
+        "bool",
+    )
+    # It cannot be named from the outside: the PTX tells at least what class each parameter is.
+    assert signatures["inside"] == ("double", None)
+
+
+def test_source_from_a_path(compiled, tmp_path):
+    (tmp_path / "beside.h").write_text("#define VALUE 7\n")
+    path = tmp_path / "kernel.cu"
+    path.write_text('#include "beside.h"\n__global__ void k(int* x) { *x = VALUE + oops; }')
+    with pytest.raises(cl.CompileError, match=r'^kernel.cu\(2\): error: identifier "oops"'):
+        compiled(path)
+    path.write_text('#include "beside.h"\n__global__ void k(int* x) { *x = VALUE; }')
+    for source in (path, str(path)):
+        assert compiled(source, arch="compute_80").data.count(b", 7;") == 1
+
+
+def test_the_current_directory_is_not_searched(compiled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.h").write_text("")
+    with pytest.raises(cl.CompileError, match=r"here\.h"):
+        compiled('#include "here.h"\n__global__ void k() {}')
+
+
+def test_options_reach_the_compiler(compiled):
+    source = """
+        #if __cplusplus < 202002L || N != 4 || TEXT != 5 || !FLAG || OFF
+        #error wrong
+        #endif
+        __global__ void k(float* x) { *x = sinf(*x); }
+    """
+    defines = {"N": 4, "TEXT": "2 + 3", "FLAG": True, "OFF": False}
+    keywords = {"std": "c++20", "defines": defines, "arch": "compute_80"}
+    plain = compiled(source, **keywords)
+    assert b"sin.approx.ftz" in compiled(source, fast_math=True, **keywords).data
+    assert b"sin.approx.ftz" not in plain.data
+    assert b"\t.loc\t" in compiled(source, line_info=True, **keywords).data
+    assert b".debug_info" in compiled(source, debug=True, **keywords).data
+    assert b"\t.loc\t" not in plain.data
+    keywords["arch"] = "sm_80"
+    assert compiled(source, **keywords).kernels[0].registers > 16
+    assert compiled(source, maxrregcount=16, **keywords).kernels[0].registers <= 16
+    host = "int twice(int i) { return 2 * i; } __global__ void k(int* x) { *x = twice(*x); }"
+    with pytest.raises(cl.CompileError):
+        compiled(host)
+    assert compiled(host, device_as_default_execution_space=True)
+    assert compiled(source, **keywords, extra_device_vectorization=True)
+    assert compiled(source, **keywords, extra_options=["--restrict"])
+
+
+def test_warnings_are_in_the_log_also_from_the_cache(compiled):
+    source = "__global__ void k() {\n  int unused;\n}"
+    for _ in range(2):
+        log = compiled(source).log
+        assert log.startswith('kernel.cu(2): warning #177-D: variable "unused"')
+        with pytest.raises(
+            cl.CompileError, match=r"1 warning, and warnings_as_errors=True"
+        ) as info:
+            compiled(source, warnings_as_errors=True)
+        assert info.value.log == log
+    assert compiled("__global__ void k() {}", warnings_as_errors=True).log == ""
+
+
+def test_an_error_shows_the_place_the_line_and_the_options(compiled):
+    with pytest.raises(cl.CompileError) as info:
+        compiled("__global__ void k(int* x) {\n  *x = oops;\n}", defines=["FAST"], name="my.cu")
+    text = str(info.value)
+    assert text.startswith(
+        'my.cu(2): error: identifier "oops" is undefined\n      2 |   *x = oops;'
+    )
+    assert "--gpu-architecture=sm_80 --define-macro=FAST=1" in text
+    assert "1 error detected" in info.value.log
+
+
+def test_an_error_in_a_header_shows_its_line(compiled):
+    with pytest.raises(cl.CompileError, match=r"my/a.h\(2\): error.*\n +2 \| oops here;"):
+        compiled('#include "my/a.h"\n__global__ void k() {}', headers={"my/a.h": "\noops here;"})
+
+
+@pytest.mark.parametrize(
+    ("header", "advice"),
+    [
+        ("cstdlib.h", "headers=, or its directory in include_dirs="),
+        ("cub/nothing.cuh", "pip install nvidia-cuda-cccl"),
+        ("cuda_nothing.h", "pip install nvidia-cuda-runtime"),
+        ("curand_nothing.h", "pip install nvidia-curand"),
+        ("vector", "header of the host compiler"),
+        ("stdint.h", "include <cuda/std/cstdint>"),
+    ],
+)
+def test_a_missing_header_has_advice(compiled, header, advice):
+    with pytest.raises(cl.CompileError) as info:
+        compiled(f"#include <{header}>\n__global__ void k() {{}}")
+    assert header in str(info.value)
+    assert advice in str(info.value)
+
+
+def test_a_name_that_names_nothing(compiled, scale):
+    with pytest.raises(cl.CompileError, match="names has 'scale<nope>', which names no kernel"):
+        compiled(scale, names=["scale<nope>"])
+
+
+def test_an_option_that_the_compiler_rejects(compiled):
+    with pytest.raises(cl.CompileError, match=r"unrecognized option --bogus.*\noptions: .*--bogus"):
+        compiled(PLAIN, extra_options=["--bogus"])
+
+
+def test_an_unknown_architecture_lists_those_that_are_known(compiled):
+    with pytest.raises(ValueError, match=r"'sm_99' is unknown to NVRTC .* supports .*sm_90, "):
+        compiled(PLAIN, arch="sm_99")
+
+
+def test_failures_are_not_kept(compiled, cache):
+    for _ in range(2):
+        with pytest.raises(cl.CompileError):
+            compiled("__global__ void k() { oops }")
+    assert cache.info().entries == 0
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "message"),
+    [
+        ({"arch": "90"}, ValueError, "arch '90' is not an architecture"),
+        ({"arch": "sm_90x"}, ValueError, "is not an architecture"),
+        ({"arch": []}, ValueError, "arch is empty"),
+        ({"arch": 90}, TypeError, "arch must be a str"),
+        ({"arch": [90]}, TypeError, "arch must be a str"),
+        ({"names": "k"}, TypeError, "names must be a list"),
+        ({"names": [1]}, TypeError, "names must hold str"),
+        ({"names": [" "]}, ValueError, "not a name expression"),
+        ({"headers": ["a.h"]}, TypeError, "headers must map names to text"),
+        ({"headers": {"../a.h": ""}}, ValueError, "relative name that #include uses"),
+        ({"headers": {"a.h": b""}}, TypeError, "must be its text"),
+        ({"headers": {"a.h": "a\0b"}}, ValueError, "null byte"),
+        ({"include_dirs": "/tmp"}, TypeError, "include_dirs must be a list"),
+        ({"include_dirs": ["/no/such"]}, NotADirectoryError, "/no/such"),
+        ({"std": 17}, TypeError, "std must be a str"),
+        ({"defines": "A"}, TypeError, "defines must be a mapping"),
+        ({"defines": {"1A": 1}}, ValueError, "not a macro name"),
+        ({"defines": {"A": []}}, TypeError, r"defines\['A'\]"),
+        ({"fast_math": 1}, TypeError, "fast_math must be True or False"),
+        ({"maxrregcount": 0}, ValueError, "1 to 255"),
+        ({"maxrregcount": "32"}, TypeError, "maxrregcount must be an int"),
+        ({"extra_options": "-G"}, TypeError, "extra_options must be a list"),
+        ({"extra_options": ["-I/x"]}, ValueError, "use include_dirs="),
+        ({"extra_options": ["-arch=sm_90"]}, ValueError, "use arch="),
+        ({"backend": "clang"}, ValueError, "backend must be"),
+        ({"cache": "/tmp"}, TypeError, "cache must be"),
+        ({"name": ""}, ValueError, "name must be"),
+    ],
+)
+def test_a_mistake_in_an_argument(compiled, keywords, error, message):
+    with pytest.raises(error, match=message):
+        compiled(PLAIN, **keywords)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        ("", ValueError, "source is empty"),
+        (" \n", ValueError, "source is empty"),
+        (b"__global__ void k() {}", TypeError, "decode bytes first"),
+        (None, TypeError, "source must be text"),
+        ("void\0;", ValueError, "null byte at 4"),
+        ("kernel.cu", FileNotFoundError, "neither text nor a file"),
+    ],
+)
+def test_a_source_that_is_none(compiled, source, error, message):
+    with pytest.raises(error, match=message):
+        compiled(source)
+
+
+def test_a_source_file_that_is_not_text(compiled, tmp_path):
+    (tmp_path / "kernel.cu").write_bytes(b"__global__ void k() {} // \xff\xfe")
+    with pytest.raises(ValueError, match="is not text: invalid start byte at byte 26"):
+        compiled(tmp_path / "kernel.cu")
+
+
+def test_no_device_and_no_architecture(compiled, no_device):
+    for arch in (None, "native"):
+        with pytest.raises(cl.CompileError, match="there is no GPU to take it from; name one"):
+            compiled(PLAIN, arch=arch)
+
+
+def test_the_launch_layer_says_what_the_current_device_is(compiled, no_device):
+    set_current_device_arch(lambda: ("sm_75",))
+    assert compiled(PLAIN, arch=None).arch == ("sm_75",)
+    assert compiled(PLAIN, arch=["native", "sm_80"]).arch == ("sm_75", "sm_80")
+
+
+def test_the_emulator_gets_ptx(compiled, monkeypatch):
+    set_current_device_arch(None)
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    assert compiled(PLAIN, arch=None).arch == ("compute_80",)
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", "sm_90")
+    image = compiled(PLAIN, arch=None)
+    assert (image.format, image.arch) == ("ptx", ("compute_90",))
+
+
+def test_nothing_is_loaded_for_a_hit(tmp_path, scale):
+    program = """
+        import sys, culaunch as cl
+        cl.compile(sys.argv[1], arch="sm_80", names=["scale<float>"], cache=cl.Cache(sys.argv[2]))
+        print([name for name in ("cuda.bindings.nvrtc", "numpy", "torch") if name in sys.modules])
+    """
+    lines = [line.strip() for line in program.strip().splitlines()]
+    command = [sys.executable, "-c", "\n".join(lines), scale, str(tmp_path / "cache")]
+    outputs = [subprocess.check_output(command, text=True).strip() for _ in range(2)]
+    assert outputs == ["['cuda.bindings.nvrtc']", "[]"]
+
+
+def test_fatbin_of_images(scale, tmp_path):
+    one = cl.compile(scale, arch="sm_80", names=["scale<int>"])
+    two = cl.compile(PLAIN, arch="sm_90")
+    both = cl.fatbin([one, two])
+    assert both.arch == ("sm_80", "sm_90")
+    assert both.names == one.names
+    assert both.signatures == two.signatures
+    with pytest.raises(ValueError, match="two for sm_80"):
+        cl.fatbin([one, one])
+    with pytest.raises(ValueError, match="not put into another"):
+        cl.fatbin([both])
+    with pytest.raises(ValueError, match="images is empty"):
+        cl.fatbin([])
