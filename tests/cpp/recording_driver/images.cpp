@@ -86,10 +86,25 @@ void ReadCubin(const char* image, std::vector<KernelInfo>* kernels) {
   }
 }
 
+// The first cubin of a fatbin: entries have their kind at 0, their header's size at 4, their
+// payload's at 8 and 0 at 16 when it is not compressed.
+const char* CubinOf(const char* fatbin) {
+  const char* entry = fatbin + Read<uint16_t>(fatbin + 6);
+  const char* end = entry + Read<uint64_t>(fatbin + 8);
+  while (entry < end) {
+    const char* payload = entry + Read<uint32_t>(entry + 4);
+    if (Read<uint16_t>(entry) == 2 && Read<uint32_t>(payload) == 0x464c457f) return payload;
+    entry = payload + Read<uint64_t>(entry + 8);
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 bool ReadImage(const void* image, std::vector<KernelInfo>* kernels) {
   const char* bytes = static_cast<const char*>(image);
+  if (Read<uint32_t>(bytes) == 0xba55ed50) bytes = CubinOf(bytes);
+  if (bytes == nullptr) return false;
   if (Read<uint32_t>(bytes) == 0x464c457f) {
     ReadCubin(bytes, kernels);
     return true;

@@ -1,0 +1,79 @@
+# find_package(culaunch): the header-only launcher, and functions that compile and embed kernels.
+#
+#   culaunch::culaunch       target: the header's directory, cuda.h, C++17
+#   culaunch_add_kernels     compile CUDA sources and embed them in a target
+#   culaunch_generate_cubin  compile only
+#   culaunch_embed_cubin     embed only
+#
+# Variables to set before, where the defaults do not fit:
+#   CULAUNCH_CUDA_INCLUDE_DIR  the directory with cuda.h
+#   CULAUNCH_NVCC              nvcc; "OFF" to compile with NVRTC (culaunch.compile) even so
+#   CULAUNCH_PYTHON            the Python that has culaunch installed
+include_guard(GLOBAL)
+
+if(CMAKE_VERSION VERSION_LESS 3.20)
+  message(FATAL_ERROR "culaunch needs CMake 3.20 or newer (this is ${CMAKE_VERSION})")
+endif()
+# The same tree in a wheel (culaunch/cmake, culaunch/include) and in the sources.
+get_filename_component(CULAUNCH_INCLUDE_DIR "${CMAKE_CURRENT_LIST_DIR}/../include" ABSOLUTE)
+if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/../__init__.py")
+  get_filename_component(_culaunch_packages "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
+else()
+  get_filename_component(_culaunch_packages "${CMAKE_CURRENT_LIST_DIR}/../src" ABSOLUTE)
+endif()
+
+# The interpreter of the environment that culaunch is installed in, else whichever there is.
+find_program(CULAUNCH_PYTHON NAMES python3 python
+             HINTS "${_culaunch_packages}/../../../bin" ENV VIRTUAL_ENV PATH_SUFFIXES bin
+             DOC "The Python that has culaunch installed" NO_CMAKE_FIND_ROOT_PATH)
+
+if(CMAKE_CUDA_COMPILER AND NOT CULAUNCH_NVCC)
+  set(CULAUNCH_NVCC "${CMAKE_CUDA_COMPILER}")
+endif()
+find_program(CULAUNCH_NVCC nvcc
+             HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin
+             DOC "nvcc, or OFF to compile with NVRTC" NO_CMAKE_FIND_ROOT_PATH)
+if(CULAUNCH_NVCC)
+  get_filename_component(_culaunch_nvcc "${CULAUNCH_NVCC}" REALPATH)
+  get_filename_component(_culaunch_nvcc_root "${_culaunch_nvcc}/../.." ABSOLUTE)
+endif()
+
+find_path(CULAUNCH_CUDA_INCLUDE_DIR cuda.h
+          HINTS ${CUDAToolkit_INCLUDE_DIRS} "${_culaunch_packages}/nvidia/cu13/include"
+                "${_culaunch_packages}/nvidia/cuda_runtime/include" ENV CUDA_HOME ENV CUDA_PATH
+                "${_culaunch_nvcc_root}" /usr/local/cuda
+          PATH_SUFFIXES include DOC "The directory with cuda.h" NO_CMAKE_FIND_ROOT_PATH)
+# A culaunch in a source tree, or in another environment: the Python knows its packages.
+if(NOT CULAUNCH_CUDA_INCLUDE_DIR AND CULAUNCH_PYTHON)
+  execute_process(
+    COMMAND "${CULAUNCH_PYTHON}" "${CMAKE_CURRENT_LIST_DIR}/culaunch_tool.py" cuda-include-dir
+    OUTPUT_VARIABLE _culaunch_found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(_culaunch_found)
+    set(CULAUNCH_CUDA_INCLUDE_DIR "${_culaunch_found}" CACHE PATH "The directory with cuda.h" FORCE)
+  endif()
+endif()
+
+set(_culaunch_missing "")
+if(NOT CULAUNCH_CUDA_INCLUDE_DIR)
+  string(APPEND _culaunch_missing "\n  cuda.h: pip install nvidia-cuda-runtime, or set "
+                                  "CULAUNCH_CUDA_INCLUDE_DIR")
+endif()
+if(NOT CULAUNCH_PYTHON)
+  string(APPEND _culaunch_missing "\n  Python 3.10 or newer: set CULAUNCH_PYTHON")
+endif()
+if(_culaunch_missing)
+  set(culaunch_FOUND FALSE)
+  set(culaunch_NOT_FOUND_MESSAGE "culaunch needs what was not found:${_culaunch_missing}")
+  return()
+endif()
+
+if(NOT TARGET culaunch::culaunch)
+  add_library(culaunch::culaunch INTERFACE IMPORTED GLOBAL)
+  target_include_directories(culaunch::culaunch SYSTEM INTERFACE "${CULAUNCH_INCLUDE_DIR}"
+                                                                 "${CULAUNCH_CUDA_INCLUDE_DIR}")
+  target_compile_features(culaunch::culaunch INTERFACE cxx_std_17)
+  target_link_libraries(culaunch::culaunch INTERFACE ${CMAKE_DL_LIBS})
+endif()
+
+include("${CMAKE_CURRENT_LIST_DIR}/culaunchFunctions.cmake")
+set(culaunch_FOUND TRUE)

@@ -1,0 +1,205 @@
+# Compile kernels and put them into targets. Included by culaunchConfig.cmake.
+
+# culaunch_add_kernels(<target> NAME <name> SOURCES <a.cu>...
+#                      ARCHITECTURES <80 90a 100f 90-virtual>... [FATBIN | CUBIN]
+#                      [INCLUDE_DIRECTORIES <dir>...] [OPTIONS <option>...] [DEPENDS <file>...])
+#
+# Compile the sources together to one image, embed it in <target> for CULAUNCH_EMBED_CUBIN(<name>),
+# and link culaunch::culaunch. An architecture is native code; one with "-virtual" is PTX, for
+# devices to come. Without ARCHITECTURES those of CMAKE_CUDA_ARCHITECTURES are taken. The result is
+# a fatbin, or with CUBIN (one architecture) a cubin. It is made again when a source, a header that
+# it includes, an option or the compiler changes.
+function(culaunch_add_kernels target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "FATBIN;CUBIN" "NAME"
+                        "SOURCES;ARCHITECTURES;INCLUDE_DIRECTORIES;OPTIONS;DEPENDS")
+  _culaunch_check_call(culaunch_add_kernels "${target}" "${arg_NAME}")
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "culaunch_add_kernels(${target}): SOURCES must name CUDA sources")
+  endif()
+  if(arg_CUBIN)
+    set(kind CUBIN)
+  else()
+    set(kind FATBIN)
+  endif()
+  set(directory "${CMAKE_CURRENT_BINARY_DIR}/culaunch/${target}")
+  string(TOLOWER "${kind}" suffix)
+  set(image "${directory}/${arg_NAME}.${suffix}")
+  culaunch_generate_cubin("${image}" SOURCES ${arg_SOURCES} ARCHITECTURES ${arg_ARCHITECTURES}
+                          ${kind} INCLUDE_DIRECTORIES ${arg_INCLUDE_DIRECTORIES}
+                          OPTIONS ${arg_OPTIONS} DEPENDS ${arg_DEPENDS})
+  culaunch_embed_cubin("${target}" NAME "${arg_NAME}" CUBIN "${image}")
+endfunction()
+
+# culaunch_generate_cubin(<output> SOURCES <a.cu>... ARCHITECTURES <80 90a 90-virtual>...
+#                         [FATBIN | CUBIN | PTX] [INCLUDE_DIRECTORIES <dir>...]
+#                         [OPTIONS <option>...] [DEPENDS <file>...])
+#
+# Add the command that compiles the sources, as one, to the file <output>.
+function(culaunch_generate_cubin output)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "FATBIN;CUBIN;PTX" ""
+                        "SOURCES;ARCHITECTURES;INCLUDE_DIRECTORIES;OPTIONS;DEPENDS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "culaunch_generate_cubin: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  get_filename_component(output "${output}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+  if(NOT arg_ARCHITECTURES)
+    set(arg_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES})
+  endif()
+  _culaunch_arch_names(archs "${arg_ARCHITECTURES}" "${arg_PTX}")
+  list(LENGTH archs count)
+  if(count EQUAL 0)
+    message(FATAL_ERROR "culaunch: name what to compile ${output} for, for example "
+                        "ARCHITECTURES 80 90a 100f, or set CMAKE_CUDA_ARCHITECTURES")
+  elseif(count GREATER 1 AND (arg_CUBIN OR arg_PTX))
+    message(FATAL_ERROR "culaunch: one cubin or PTX is for one architecture (got "
+                        "${arg_ARCHITECTURES}): leave CUBIN and PTX out for a fatbin")
+  endif()
+  if(arg_CUBIN AND archs MATCHES "compute_")
+    message(FATAL_ERROR "culaunch: a cubin has no PTX (got ${arg_ARCHITECTURES}): use FATBIN")
+  endif()
+
+  set(sources "")
+  set(directories "")
+  set(unity "")
+  foreach(source IN LISTS arg_SOURCES)
+    get_filename_component(source "${source}" ABSOLUTE)
+    if(NOT EXISTS "${source}")
+      get_source_file_property(generated "${source}" GENERATED)
+      if(NOT generated)
+        message(FATAL_ERROR "culaunch: the CUDA source ${source} does not exist")
+      endif()
+    endif()
+    get_filename_component(directory "${source}" DIRECTORY)
+    list(APPEND sources "${source}")
+    list(APPEND directories "${directory}")
+    string(APPEND unity "#include \"${source}\"\n")
+  endforeach()
+  foreach(directory IN LISTS arg_INCLUDE_DIRECTORIES)
+    get_filename_component(directory "${directory}" ABSOLUTE)
+    list(APPEND directories "${directory}")
+  endforeach()
+  list(REMOVE_DUPLICATES directories)
+  list(LENGTH sources count)
+  # One image is compiled from one text; several sources are that text together.
+  set(source "${sources}")
+  if(count GREATER 1)
+    set(source "${output}.cu")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "${unity}" @ONLY)
+  endif()
+
+  if(CULAUNCH_NVCC)
+    set(flags "")
+    foreach(arch IN LISTS archs)
+      string(REGEX REPLACE "^(sm|compute)_" "" number "${arch}")
+      list(APPEND flags "-gencode=arch=compute_${number},code=${arch}")
+    endforeach()
+    if(arg_PTX)
+      list(TRANSFORM archs REPLACE "^sm_" "compute_")
+      set(flags "-arch=${archs}" -ptx)
+    elseif(arg_CUBIN)
+      set(flags "-arch=${archs}" -cubin)
+    else()
+      list(APPEND flags -fatbin)
+    endif()
+    foreach(directory IN LISTS directories)
+      list(APPEND flags "-I${directory}")
+    endforeach()
+    # nvcc writes the name that it is given into the depfile as it is.
+    string(REPLACE " " "\\ " escaped "${output}")
+    set(command "${CULAUNCH_NVCC}" -std=c++17 ${flags} ${arg_OPTIONS} -MD -MF "${output}.d"
+                -MT "${escaped}" -o "${output}" "${source}")
+    set(comment "with nvcc")
+    set(compiler "${CULAUNCH_NVCC}")
+  else()
+    list(JOIN archs "," joined)
+    set(flags "")
+    foreach(directory IN LISTS directories)
+      list(APPEND flags "--include-dir=${directory}")
+    endforeach()
+    foreach(option IN LISTS arg_OPTIONS)
+      list(APPEND flags "--option=${option}")
+    endforeach()
+    set(command "${CULAUNCH_PYTHON}" "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py" compile
+                "${source}" "${output}" "--arch=${joined}" --option=-std=c++17 ${flags}
+                "--depfile=${output}.d")
+    set(comment "with NVRTC")
+    set(compiler "")
+  endif()
+  get_filename_component(directory "${output}" DIRECTORY)
+  file(MAKE_DIRECTORY "${directory}")
+  get_filename_component(name "${output}" NAME)
+  list(JOIN archs ", " readable)
+  add_custom_command(
+    OUTPUT "${output}"
+    COMMAND ${command}
+    DEPENDS "${source}" ${sources} ${arg_DEPENDS} ${compiler}
+    DEPFILE "${output}.d"
+    COMMENT "Compiling ${name} for ${readable} ${comment}"
+    VERBATIM)
+endfunction()
+
+# culaunch_embed_cubin(<target> NAME <name> CUBIN <file> [SYMBOL_STYLE culaunch | tvm-ffi])
+#
+# Put an image (cubin, fatbin or PTX) into <target> for CULAUNCH_EMBED_CUBIN(<name>), and link
+# culaunch::culaunch. Its symbols are hidden: shared libraries and programs may use one name each.
+function(culaunch_embed_cubin target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;CUBIN;SYMBOL_STYLE" "")
+  _culaunch_check_call(culaunch_embed_cubin "${target}" "${arg_NAME}")
+  if(NOT arg_CUBIN)
+    message(FATAL_ERROR "culaunch_embed_cubin(${target}): CUBIN must name an image file")
+  endif()
+  if(NOT arg_SYMBOL_STYLE)
+    set(arg_SYMBOL_STYLE culaunch)
+  endif()
+  get_filename_component(image "${arg_CUBIN}" ABSOLUTE)
+  set(directory "${CMAKE_CURRENT_BINARY_DIR}/culaunch/${target}")
+  set(object "${directory}/${arg_NAME}.o")
+  file(MAKE_DIRECTORY "${directory}")
+  set(tool "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py")
+  add_custom_command(
+    OUTPUT "${object}"
+    COMMAND "${CULAUNCH_PYTHON}" "${tool}" embed "${image}" "${object}" "${arg_NAME}"
+            "--machine=${CMAKE_SYSTEM_PROCESSOR}" "--symbol-style=${arg_SYMBOL_STYLE}"
+    DEPENDS "${image}" "${tool}"
+    COMMENT "Embedding ${arg_NAME} in ${target}"
+    VERBATIM)
+  # The command belongs to this directory; the target may be of another.
+  add_custom_target("${target}_culaunch_${arg_NAME}" DEPENDS "${object}")
+  add_dependencies("${target}" "${target}_culaunch_${arg_NAME}")
+  set_source_files_properties("${object}" TARGET_DIRECTORY "${target}"
+                              PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  target_sources("${target}" PRIVATE "${object}")
+  # Not target_link_libraries: it must be called with keywords always or never, as the user did.
+  set_property(TARGET "${target}" APPEND PROPERTY LINK_LIBRARIES culaunch::culaunch)
+endfunction()
+
+# "80;90a;90-virtual" -> "sm_80;sm_90a;compute_90"
+function(_culaunch_arch_names result architectures all_virtual)
+  set(names "")
+  foreach(architecture IN LISTS architectures)
+    if(NOT architecture MATCHES "^([0-9]+[af]?)(-real|-virtual)?$")
+      message(FATAL_ERROR "culaunch: an architecture is a number as in 80, 90a, 100f, or "
+                          "90-virtual for PTX (got \"${architecture}\")")
+    endif()
+    if(CMAKE_MATCH_2 STREQUAL "-virtual" OR all_virtual)
+      list(APPEND names "compute_${CMAKE_MATCH_1}")
+    else()
+      list(APPEND names "sm_${CMAKE_MATCH_1}")
+    endif()
+  endforeach()
+  set(${result} "${names}" PARENT_SCOPE)
+endfunction()
+
+# What both verbs that take a target and a name check.
+macro(_culaunch_check_call function target name)
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${function}(${target}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT TARGET "${target}")
+    message(FATAL_ERROR "${function}: there is no target \"${target}\"; add it first")
+  endif()
+  if(NOT "${name}" MATCHES "^[A-Za-z_][A-Za-z0-9_]*$")
+    message(FATAL_ERROR "${function}(${target}): NAME must be a C identifier, as in "
+                        "CULAUNCH_EMBED_CUBIN(my_kernels) (got \"${name}\")")
+  endif()
+endmacro()

@@ -1,0 +1,109 @@
+"""What the CMake functions run: culaunch's Python API, whatever Python starts it.
+
+Not the command line, which needs more packages: to embed, the standard library is enough.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PACKAGES = HERE.parents[1] if (HERE.parent / "__init__.py").exists() else HERE.parent / "src"
+# Last: a culaunch that this Python has installed is this one, or is there to be used instead.
+sys.path.append(str(PACKAGES))
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
+
+
+def embed(arguments: argparse.Namespace) -> None:
+    """Write an object with an image."""
+    import culaunch as cl
+
+    cl.embed(
+        arguments.image,
+        arguments.output,
+        arguments.name,
+        symbol_style=arguments.symbol_style,
+        machine=arguments.machine or None,
+    )
+
+
+def compile_image(arguments: argparse.Namespace) -> None:
+    """Compile with NVRTC, and write what the image depends on as a compiler would."""
+    import culaunch as cl
+
+    source = Path(arguments.source)
+    directories = [source.parent, *map(Path, arguments.include_dir)]
+    image = cl.compile(
+        source,
+        arch=arguments.arch.split(","),
+        include_dirs=directories,
+        extra_options=arguments.option,
+    )
+    image.save(arguments.output)
+    files = sorted(str(path) for path in dependencies(source, directories))
+    escaped = [re.sub(r"([\s#\\])", r"\\\1", name).replace("$", "$$") for name in files]
+    target = re.sub(r"([\s#\\])", r"\\\1", arguments.output).replace("$", "$$")
+    Path(arguments.depfile).write_text(f"{target}: {' '.join(escaped)}\n")
+
+
+def dependencies(source: Path, directories: list[Path]) -> set[Path]:
+    """Return a source and the headers that it can reach: all that are named, used or not."""
+    found: set[Path] = set()
+    left = [source]
+    while left:
+        path = left.pop().resolve()
+        if path in found:
+            continue
+        found.add(path)
+        for name in INCLUDE.findall(path.read_text(errors="replace")):
+            places = [path.parent, *directories]
+            left += [p / name for p in places if (p / name).is_file()][:1]
+    return found
+
+
+def cuda_include_dir(arguments: argparse.Namespace) -> None:  # noqa: ARG001
+    """Print where this Python's packages have cuda.h."""
+    for entry in sys.path:
+        for folder in sorted(Path(entry or ".").glob("nvidia/cu*/include"), reverse=True):
+            if (folder / "cuda.h").is_file():
+                print(folder)  # noqa: T201
+                return
+
+
+def main() -> None:
+    """Run one of the three."""
+    parser = argparse.ArgumentParser(prog="culaunch_tool.py")
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("embed")
+    command.set_defaults(run=embed)
+    for word in ("image", "output", "name"):
+        command.add_argument(word)
+    command.add_argument("--machine", default="")
+    command.add_argument("--symbol-style", default="culaunch")
+    command = commands.add_parser("compile")
+    command.set_defaults(run=compile_image)
+    for word in ("source", "output"):
+        command.add_argument(word)
+    for option in ("--arch", "--depfile"):
+        command.add_argument(option, required=True)
+    for option in ("--include-dir", "--option"):
+        command.add_argument(option, action="append", default=[])
+    commands.add_parser("cuda-include-dir").set_defaults(run=cuda_include_dir)
+    arguments = parser.parse_args()
+    try:
+        arguments.run(arguments)
+    except (ImportError, OSError, ValueError, RuntimeError) as error:
+        sys.exit(f"{os.path.basename(__file__)}: {error}")
+    except Exception as error:
+        if type(error).__module__.startswith("culaunch"):
+            sys.exit(f"culaunch: {error}")
+        raise
+
+
+if __name__ == "__main__":
+    main()

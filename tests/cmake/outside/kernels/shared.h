@@ -1,0 +1,2 @@
+#pragma once
+#define SHIFT 1.0f
