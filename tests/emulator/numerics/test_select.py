@@ -45,7 +45,7 @@ def test_the_extremum_of_bit_patterns(exact, kind):
                         expected(a, b, largest, nan, xorsign)
                         for a, b in zip(*(v.tolist() for v in lanes), strict=True)
                     ]
-                    got = function(kind, *lanes, nan=nan, xorsign=xorsign)
+                    got = function(kind, *lanes, nan=nan, xorsign_abs=xorsign)
                     exact.check(got, want, *lanes)
 
     check()

@@ -26,7 +26,7 @@ What there is (keyword arguments after the ``*``)::
     cvt_pack      (to, a, b, c=None)                                          cvt.pack.sat
     compare       (operator, kind, a, b, *, ftz=False) -> bool
     testp         (kind, test, a) -> bool
-    minimum, maximum (kind, a, b, *, nan=False, xorsign=False, ftz=False)
+    minimum, maximum (kind, a, b, *, nan=False, xorsign_abs=False, ftz=False)
     negate, absolute (kind, a, *, ftz=False)
     copysign      (kind, a, b)              `b` with the sign of `a`, as PTX has it
 
@@ -35,7 +35,7 @@ and the approximations, computed better than the hardware does (bounds: `_approx
     ex2, tanh     (kind, a)                 f32, f16, bf16, f16x2, bf16x2; ex2 takes ftz=
     lg2, sin, cos, sqrt_approx (kind, a, *, ftz=False)                        f32
     rcp_approx, rsqrt_approx   (kind, a, *, ftz=False)                        f32, f64
-    div_approx, div_full       (kind, a, b, *, ftz=False)                     f32
+    div_approx, div_full       (a, b, *, ftz=False)                           f32
 """
 
 from culaunch._emulator._numerics._approximate import (

@@ -109,19 +109,19 @@ def sqrt_approx(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
 
 
 @np.errstate(all="ignore")
-def div_approx(kind: str, a: Bits, b: Bits, *, ftz: bool = False) -> Bits:
+def div_approx(a: Bits, b: Bits, *, ftz: bool = False) -> Bits:
     """Divide f32 lanes as ``div.approx`` does.
 
     A divisor above 2**126 gives zero, or NaN for an infinite dividend: its reciprocal, a
     subnormal, is flushed.
     """
-    return _divide(kind, a, b, ftz, full=False)
+    return _divide(a, b, ftz, full=False)
 
 
 @np.errstate(all="ignore")
-def div_full(kind: str, a: Bits, b: Bits, *, ftz: bool = False) -> Bits:
+def div_full(a: Bits, b: Bits, *, ftz: bool = False) -> Bits:
     """Divide f32 lanes as ``div.full`` does, over the full range of divisors."""
-    return _divide(kind, a, b, ftz, full=True)
+    return _divide(a, b, ftz, full=True)
 
 
 @np.errstate(all="ignore")
@@ -144,9 +144,7 @@ def _turns(x: Floats) -> Floats:
     return angle
 
 
-def _divide(kind: str, a: Bits, b: Bits, ftz: bool, full: bool) -> Bits:
-    if kind != "f32":
-        raise unknown_kind(kind)
+def _divide(a: Bits, b: Bits, ftz: bool, full: bool) -> Bits:
     fmt = FORMATS["f32"]
     a, b = a.view(np.uint32), b.view(np.uint32)
     if ftz:

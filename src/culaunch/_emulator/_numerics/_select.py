@@ -24,7 +24,7 @@ def minimum(
     b: Bits,
     *,
     nan: bool = False,
-    xorsign: bool = False,
+    xorsign_abs: bool = False,
     ftz: bool = False,
 ) -> Bits:
     """Return the smaller operand; -0 is smaller than +0.
@@ -38,7 +38,7 @@ def minimum(
     nan : bool, optional
         ``.NaN``: the result is NaN where either operand is. Otherwise it is the other operand,
         and NaN only where both are.
-    xorsign : bool, optional
+    xorsign_abs : bool, optional
         ``.xorsign.abs``: compare magnitudes; the sign is the exclusive or of both signs.
     ftz : bool, optional
         Replace subnormals by zeros of the same sign.
@@ -48,7 +48,7 @@ def minimum(
     numpy.ndarray
         Bits. NaN is canonical; in f64 it is the second operand, quieted, as sm_80's code has it.
     """
-    return _extremum(kind, a, b, False, nan, xorsign, ftz)
+    return _extremum(kind, a, b, False, nan, xorsign_abs, ftz)
 
 
 def maximum(
@@ -57,11 +57,11 @@ def maximum(
     b: Bits,
     *,
     nan: bool = False,
-    xorsign: bool = False,
+    xorsign_abs: bool = False,
     ftz: bool = False,
 ) -> Bits:
     """Return the larger operand; parameters are those of `minimum`."""
-    return _extremum(kind, a, b, True, nan, xorsign, ftz)
+    return _extremum(kind, a, b, True, nan, xorsign_abs, ftz)
 
 
 def negate(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
@@ -87,11 +87,11 @@ def copysign(kind: str, a: Bits, b: Bits) -> Bits:
 
 
 def _extremum(
-    kind: str, a: Bits, b: Bits, largest: bool, nan: bool, xorsign: bool, ftz: bool
+    kind: str, a: Bits, b: Bits, largest: bool, nan: bool, xorsign_abs: bool, ftz: bool
 ) -> Bits:
     if kind in PACKED:
         low, high = (halves(x) for x in np.broadcast_arrays(a, b))
-        result = _extremum(PACKED[kind], low, high, largest, nan, xorsign, ftz)
+        result = _extremum(PACKED[kind], low, high, largest, nan, xorsign_abs, ftz)
         return result.view(np.uint32)
     if kind not in FORMATS or kind == "tf32":
         raise unknown_kind(kind)
@@ -100,7 +100,7 @@ def _extremum(
     if ftz:
         a, b = flush(fmt, a), flush(fmt, b)
     signs = (a ^ b) & fmt.carrier.type(fmt.sign)
-    if xorsign:
+    if xorsign_abs:
         magnitude = fmt.carrier.type(fmt.magnitude)
         a, b = a & magnitude, b & magnitude
     first = _ordered(fmt, a) < _ordered(fmt, b)
@@ -108,10 +108,10 @@ def _extremum(
     a_nan, b_nan = is_nan(fmt, a), is_nan(fmt, b)
     either = a_nan | b_nan
     if not either.any():
-        return result | signs if xorsign else result
+        return result | signs if xorsign_abs else result
     both = either if nan else a_nan & b_nan
     result = np.where(a_nan, b, np.where(b_nan, a, result))
-    if xorsign:
+    if xorsign_abs:
         result = result | signs
     if kind == "f64" and not nan:
         return np.where(both, b.view(np.uint64) | _QUIET, result)
