@@ -198,6 +198,10 @@ class Cache:
         os.makedirs(path, mode=0o700, exist_ok=True)
         return path
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # For the workers of an executor.
+        return _rebuild, (self.path, self.max_bytes, self.shipped, self.lock_timeout)
+
     def __repr__(self) -> str:
         return f"<culaunch.Cache {self.path!r}>"
 
@@ -247,6 +251,10 @@ class Cache:
         if message not in self._warned:
             self._warned.add(message)
             warnings.warn(f"cache {self.path!r}: {message}", CacheWarning, stacklevel=2)
+
+
+def _rebuild(path: str, max_bytes: int, shipped: tuple[str, ...], lock_timeout: float) -> Cache:
+    return Cache(path, max_bytes=max_bytes, shipped=shipped, lock_timeout=lock_timeout)
 
 
 def default_path() -> str:

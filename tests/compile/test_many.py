@@ -1,0 +1,93 @@
+"""``compile_many``: order, errors, progress, executors."""
+
+import concurrent.futures
+import multiprocessing
+import sys
+
+import pytest
+
+import culaunch as cl
+
+
+def sources(count):
+    return [f"__global__ void k{number}() {{}}" for number in range(count)]
+
+
+def names(images):
+    return [image.kernels[0].demangled for image in images]
+
+
+def test_order_is_that_of_the_requests(cache):
+    images = cl.compile_many(sources(6), jobs=3, arch="sm_80", cache=cache)
+    assert names(images) == [f"k{number}()" for number in range(6)]
+    assert cl.compile_many([], arch="sm_80") == []
+
+
+def test_a_requests_own_arguments_win(cache, tmp_path):
+    (tmp_path / "two.cu").write_text("__global__ void two() {}")
+    requests = [
+        {"source": "template <class T> __global__ void one() {}", "names": ["one<int>"]},
+        tmp_path / "two.cu",
+        {"source": "__global__ void three() {}", "arch": "sm_90"},
+    ]
+    one, two, three = cl.compile_many(requests, arch="sm_80", cache=cache)
+    assert one.names == {"one<int>": "_Z3oneIiEvv"}
+    assert names([two]) == ["two()"]
+    assert (two.arch, three.arch) == (("sm_80",), ("sm_90",))
+
+
+def test_the_same_request_is_compiled_once(cache):
+    images = cl.compile_many(sources(1) * 8, jobs=4, arch="sm_80", cache=cache)
+    assert len(set(map(id, images))) == 8
+    assert len({image.data for image in images}) == 1
+    assert cache.info().entries == 1
+
+
+def test_progress(cache):
+    seen = []
+    cl.compile_many(
+        sources(4), jobs=2, arch="sm_80", cache=cache, progress=lambda *a: seen.append(a)
+    )
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.needs("rich")
+def test_progress_bar(cache):
+    assert len(cl.compile_many(sources(2), arch="sm_80", cache=cache, progress=True)) == 2
+
+
+def test_progress_bar_without_rich(cache, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    with pytest.raises(cl.MissingDependencyError, match="pip install rich"):
+        cl.compile_many(sources(2), arch="sm_80", cache=cache, progress=True)
+
+
+def test_the_first_failure_is_raised(cache):
+    requests = [*sources(2), "__global__ void k() { oops }"]
+    with pytest.raises(cl.CompileError, match="oops") as info:
+        cl.compile_many(requests, jobs=2, arch="sm_80", cache=cache)
+    if hasattr(info.value, "__notes__"):
+        assert info.value.__notes__ == [
+            "in request 2 of compile_many (__global__ void k() { oops })"
+        ]
+
+
+def test_a_process_pool(cache):
+    # Images and requests cross to other processes and back.
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        images = cl.compile_many(sources(3), executor=pool, arch="sm_80", cache=cache)
+    assert names(images) == ["k0()", "k1()", "k2()"]
+    assert cache.info().entries == 3
+
+
+def test_mistakes(cache):
+    with pytest.raises(ValueError, match="jobs must be a positive int"):
+        cl.compile_many(sources(1), jobs=0)
+    with pytest.raises(ValueError, match="must have 'source'"):
+        cl.compile_many([{"arch": "sm_80"}])
+    with (
+        concurrent.futures.ThreadPoolExecutor(1) as pool,
+        pytest.raises(ValueError, match="not both"),
+    ):
+        cl.compile_many(sources(1), jobs=1, executor=pool)

@@ -1,0 +1,107 @@
+"""The nvcc backend gives what NVRTC gives."""
+
+import pytest
+
+import culaunch as cl
+from culaunch._compile import _nvcc
+
+pytestmark = pytest.mark.needs("nvcc", "g++")
+
+SOURCE = """
+#include "my/a.h"
+#include <cstdint>
+#include <vector>
+template <class T>
+__global__ void scale(T* y, T a, std::uint64_t n) {
+  if (threadIdx.x < n) y[threadIdx.x] *= a * ONE;
+}
+extern "C" __global__ void plain(const half* x, float f) {}
+"""
+HEADERS = {"my/a.h": '#include "b.h"\n', "my/b.h": "#include <cuda_fp16.h>\n#define ONE 1\n"}
+
+
+@pytest.fixture
+def nvcc(cache):
+    return lambda source, **keywords: cl.compile(
+        source, **{"arch": "sm_90", "backend": "nvcc", "cache": cache, **keywords}
+    )
+
+
+def test_the_same_result(nvcc, cache):
+    image = nvcc(SOURCE, names=["scale<float>"], headers=HEADERS, defines={"F(a, b)": "a + b"})
+    assert image.arch == ("sm_90",)
+    assert image.names == {"scale<float>": "_Z5scaleIfEvPT_S0_m"}
+    assert image.signatures == {"plain": ("const __half*", "float")}
+    assert {k.name for k in image.kernels} == {"plain", "_Z5scaleIfEvPT_S0_m"}
+    found = nvcc(SOURCE, names=["scale<float>"], headers=HEADERS, defines={"F(a, b)": "a + b"})
+    assert (found, found.names, found.signatures) == (image, image.names, image.signatures)
+    assert cache.info().entries == 1
+
+
+def test_several_architectures(nvcc):
+    image = nvcc("__global__ void k(int* x) {}", arch=["sm_80", "compute_90"])
+    assert image.arch == ("sm_80", "compute_90")
+    assert nvcc("__global__ void k(int* x) {}", arch="compute_80").format == "ptx"
+
+
+def test_contents_of_headers_are_in_the_key(nvcc, cache):
+    for number in (1, 2):
+        nvcc('#include "a.h"\n__global__ void k() {}', headers={"a.h": f"// {number}"})
+    assert cache.info().entries == 2
+
+
+def test_lto_and_linking(nvcc, cache):
+    caller = """
+        extern "C" __device__ float twice(float x);
+        extern "C" __global__ void k(float* y) { *y = twice(*y); }
+    """
+    callee = 'extern "C" __device__ float twice(float x) { return 2 * x; }'
+    # LTO-IR of an nvcc and of an nvJitLink of one major version work together.
+    image = cl.link([nvcc(caller, lto=True), nvcc(callee, lto=True)], arch="sm_90", cache=cache)
+    assert [kernel.name for kernel in image.kernels] == ["k"]
+
+
+def test_errors(nvcc):
+    with pytest.raises(cl.CompileError) as info:
+        nvcc("__global__ void k(int* x) {\n  *x = oops;\n}", name="my.cu")
+    text = str(info.value)
+    assert text.startswith('my.cu(2): error: identifier "oops" is undefined\n')
+    assert "\n      2 |   *x = oops;\n" in text
+    assert "nvcc ended with code" in text
+    assert "-arch=sm_90" in text
+    with pytest.raises(cl.CompileError, match=r"names has 'nope<int>', which names no kernel"):
+        nvcc("__global__ void k() {}", names=["nope<int>"])
+    with pytest.raises(cl.CompileError, match="Unknown option '--bogus'"):
+        nvcc("__global__ void k() {}", extra_options=["--bogus"])
+    with pytest.raises(ValueError, match=r"'sm_99' is unknown to nvcc, which supports sm_75"):
+        nvcc("__global__ void k() {}", arch="sm_99")
+    with pytest.raises(ValueError, match="an option of NVRTC"):
+        nvcc("__global__ void k() {}", device_as_default_execution_space=True)
+    with pytest.raises(cl.CompileError, match=r"'nothing.h' was not found"):
+        nvcc("#include <nothing.h>\n__global__ void k() {}")
+
+
+def test_warnings(nvcc):
+    source = "__global__ void k() { int unused; }"
+    assert "#177-D" in nvcc(source).log
+    with pytest.raises(cl.CompileError, match="warnings_as_errors"):
+        nvcc(source, warnings_as_errors=True)
+
+
+def test_no_nvcc_names_the_pip_command(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.setattr(_nvcc, "_pip_nvcc", lambda: None)
+    with pytest.raises(cl.MissingDependencyError, match="pip install nvidia-cuda-nvcc"):
+        cl.compile("__global__ void k() {}", arch="sm_80", backend="nvcc")
+
+
+def test_cuda_home_is_searched(monkeypatch, tmp_path):
+    program = tmp_path / "bin" / "nvcc"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert _nvcc._find_nvcc() == str(program)
