@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from culaunch._emulator._ptx._syntax import (
     Symbol,
     Vector,
 )
-from culaunch._emulator._simt._code import Code, Op
 from culaunch._emulator._simt._group import Group
 from culaunch._emulator._simt._liveness import reads_and_writes
 from culaunch._emulator._simt._special import special_register
@@ -29,6 +29,7 @@ from culaunch._emulator._types import Lanes, is_signed, is_type, lane_dtype, siz
 
 if TYPE_CHECKING:
     from culaunch._emulator._program import Program
+    from culaunch._emulator._simt._code import Code, Op
 
 __all__ = ["Decoder", "Reader", "Writer"]
 
@@ -108,9 +109,7 @@ class Decoder:
 
             return put
         if is_signed(kind):
-            return lambda group, value: group.regs.__setitem__(
-                slot, value.view(want).astype(have)
-            )
+            return lambda group, value: group.regs.__setitem__(slot, value.view(want).astype(have))
         return lambda group, value: group.regs.__setitem__(slot, value.astype(have))
 
     def address(self, operand: Operand) -> Reader:
@@ -236,5 +235,3 @@ def _immediate(operand: Immediate, kind: str) -> Lanes:
 
 def _integer(value: int, dtype: np.dtype[Any]) -> Lanes:
     return np.array([value & ((1 << (8 * dtype.itemsize)) - 1)], dtype)
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,11 @@ from culaunch._emulator._fault import (
 from culaunch._emulator._launch import Launch
 from culaunch._emulator._module import ModuleInstance, PtxModule
 from culaunch._emulator._options import Options
-from culaunch._emulator._types import Lanes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["Device"]
 
@@ -138,7 +142,9 @@ class Device:
         if threads > info.max_threads:
             _refuse(INVALID_VALUE, kernel, f"{threads} threads a block, at most {info.max_threads}")
         if info.required_threads is not None and block3 != info.required_threads:
-            _refuse(INVALID_VALUE, kernel, f"the block must be {info.required_threads}, got {block3}")
+            _refuse(
+                INVALID_VALUE, kernel, f"the block must be {info.required_threads}, got {block3}"
+            )
         if len(params) < info.param_bytes:
             _refuse(
                 INVALID_VALUE, kernel, f"{len(params)} parameter bytes, {info.param_bytes} needed"
@@ -183,5 +189,3 @@ def _extents(given: Sequence[int], what: str, kernel: str) -> tuple[int, int, in
 
 def _refuse(code: int, kernel: str, reason: str) -> None:
     raise Fault(code, reason, kernel=kernel)
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,14 +10,16 @@ from culaunch._emulator._fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Posit
 from culaunch._emulator._memory._ranges import GlobalMemory
 from culaunch._emulator._memory._scratch import Scratch
 from culaunch._emulator._memory._shadow import SharedShadow
-from culaunch._emulator._ptx._syntax import Instruction
 from culaunch._emulator._simt._chunk import Chunk
 from culaunch._emulator._simt._scheduler import Scheduler
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from culaunch._emulator._device import Device
     from culaunch._emulator._options import Options
     from culaunch._emulator._program import Program
+    from culaunch._emulator._ptx._syntax import Instruction
 
 __all__ = ["Launch"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from culaunch._emulator._flow import build_code
 from culaunch._emulator._layout import Layout
@@ -19,14 +19,17 @@ from culaunch._emulator._ops import (  # noqa: F401  (each registers its instruc
     _matrix_ops,
     _memory_ops,
     _warp,
+    _wmma,
 )
 from culaunch._emulator._ops._registry import Unsupported
 from culaunch._emulator._ptx._body import parse_body
-from culaunch._emulator._ptx._syntax import Function
-from culaunch._emulator._simt._code import Code
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._module import ModuleInstance
+    from culaunch._emulator._ptx._syntax import Function
+    from culaunch._emulator._simt._code import Code
 
 __all__ = ["Program"]
 

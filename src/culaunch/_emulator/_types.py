@@ -9,11 +9,11 @@ import numpy as np
 __all__ = ["BITS", "Lanes", "is_float", "is_signed", "lane_dtype", "size_of", "unsigned"]
 
 # A register: one element for each lane of a group, or a single one for all of them.
-Lanes = np.ndarray[Any, Any]
+Lanes = np.ndarray[Any, np.dtype[Any]]
 
 BITS = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
-_DTYPES = {
+_DTYPES: dict[str, np.dtype[Any]] = {
     "pred": np.dtype(bool),
     "f32": np.dtype("f4"),
     "f64": np.dtype("f8"),

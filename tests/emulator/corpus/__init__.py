@@ -8,7 +8,8 @@ from corpus._basics import BASICS
 from corpus._case import Case
 from corpus._cub import CUB
 from corpus._groups import GROUPS
+from corpus._triton import TRITON
 
-CASES: tuple[Case, ...] = (*BASICS, *CUB, *GROUPS)
+CASES: tuple[Case, ...] = (*BASICS, *CUB, *GROUPS, *TRITON)
 
 __all__ = ["CASES", "Case"]

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+
 from corpus._case import Case, from_cuda
 
 _BASIC = partial(Case, ptx=from_cuda("basics.cu"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culaunch._emulator._types import Lanes
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["Update", "update"]
 

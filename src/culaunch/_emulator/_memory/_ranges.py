@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from culaunch._emulator._fault import ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, Fault
 from culaunch._emulator._memory._bytes import Bytes, Piece
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["GlobalMemory", "check_aligned"]
 

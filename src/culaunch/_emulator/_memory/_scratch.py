@@ -9,10 +9,10 @@ import numpy as np
 from culaunch._emulator._fault import ILLEGAL_ADDRESS, Fault
 from culaunch._emulator._memory._bytes import Bytes, Piece
 from culaunch._emulator._memory._ranges import check_aligned
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
     from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["Scratch"]
 

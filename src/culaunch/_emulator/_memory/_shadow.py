@@ -8,11 +8,11 @@ import numpy as np
 
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
 from culaunch._emulator._memory._bytes import Bytes, Piece
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
     from culaunch._emulator._simt._chunk import Chunk
     from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["SharedShadow"]
 
@@ -28,7 +28,9 @@ class SharedShadow:
         self.shared = chunk.shared
         length = self.shared.array.shape[0]
         # 255 where written: a word is initialised if all its bits are ones.
-        self.written = Bytes(np.zeros(length, np.uint8)) if chunk.options.check_uninitialized else None
+        self.written = (
+            Bytes(np.zeros(length, np.uint8)) if chunk.options.check_uninitialized else None
+        )
         self.races = _Races(chunk, length) if chunk.options.check_races else None
 
     def on_read(self, group: Group, piece: Piece, size: int) -> None:

@@ -13,12 +13,12 @@ from culaunch._emulator._ops._atomics import atomic_op
 from culaunch._emulator._ops._memory_ops import space_of
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Address, Immediate, Instruction, Operand, Register
-from culaunch._emulator._simt._code import Op
-from culaunch._emulator._simt._group import Group
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._types import Lanes
 
 # An mbarrier's word, ours to lay out: arrivals pending, arrivals expected, phase.
 _PENDING = np.uint64((1 << 20) - 1)
@@ -81,7 +81,9 @@ def _read_some(group: Group, origin: Lanes, wanted: Lanes, size: int) -> list[La
         for at in range(0, amount, word):
             pieces = LOCATORS["global"](part, origin[lanes] + np.uint64(at), word, "read")
             value = load(part, pieces, word, 1)[0]
-            out[lanes, at : at + word] = np.ascontiguousarray(value).view(np.uint8).reshape(-1, word)
+            out[lanes, at : at + word] = (
+                np.ascontiguousarray(value).view(np.uint8).reshape(-1, word)
+            )
     words = out.view(np.uint32)
     return [words[:, i] for i in range(size // 4)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +12,15 @@ from culaunch._emulator._memory._bytes import Piece, take
 from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._memory_ops import space_of
 from culaunch._emulator._ops._registry import Unsupported, decodes
-from culaunch._emulator._ptx._syntax import Instruction
-from culaunch._emulator._simt._code import Op
-from culaunch._emulator._simt._group import Group
 from culaunch._emulator._types import Lanes, is_float, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._decoder import Decoder, Reader
+    from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._simt._group import Group
 
 __all__ = ["atomic_op", "run_atomic"]
 
@@ -106,7 +108,9 @@ def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
     if name in _UFUNCS:
         ufunc = _UFUNCS[name]
         if dtype.kind == "i" and name in ("min", "max"):
-            return Update(lambda old, b: ufunc(old.view(dtype), b.view(dtype)).view(out), (ufunc, dtype))
+            return Update(
+                lambda old, b: ufunc(old.view(dtype), b.view(dtype)).view(out), (ufunc, dtype)
+            )
         return Update(ufunc, (ufunc, out))
     if name == "exch":
         return Update(lambda old, b: b + np.zeros_like(old))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 from culaunch._emulator._fault import NOT_SUPPORTED, Fault
 from culaunch._emulator._ops._registry import decodes
 from culaunch._emulator._ptx._syntax import Instruction, Operand, Register
 from culaunch._emulator._simt._barriers import Arrival
 from culaunch._emulator._simt._code import End, Op
-from culaunch._emulator._simt._group import Group
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._simt._group import Group
     from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["decode_barrier", "is_barrier"]
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from culaunch._emulator._ops._integer import elementwise
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Immediate, Instruction
-from culaunch._emulator._simt._code import Op
 from culaunch._emulator._types import Lanes, is_signed, lane_dtype, size_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._simt._code import Op
 
 _LOGIC: dict[str, Callable[..., Lanes]] = {
     "and": np.bitwise_and,
@@ -232,7 +234,9 @@ def _szext(decoder: Decoder, instruction: Instruction) -> Op:
         size = b.view(np.uint32)
         size = size & np.uint32(31) if wrap else np.minimum(size, np.uint32(32))
         gap = (np.uint32(32) - size).astype(a.dtype)
-        moved = np.where(gap >= 32, a.dtype.type(0), (a << np.minimum(gap, 31)) >> np.minimum(gap, 31))
+        moved = np.where(
+            gap >= 32, a.dtype.type(0), (a << np.minimum(gap, 31)) >> np.minimum(gap, 31)
+        )
         return moved.astype(a.dtype)
 
     return elementwise(decoder, instruction, kind, extend)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,13 +12,13 @@ from culaunch._emulator._memory._bytes import load
 from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._printf import format_message
 from culaunch._emulator._ops._registry import decodes
-from culaunch._emulator._ptx._syntax import Instruction
 from culaunch._emulator._simt._code import End, Op
 from culaunch._emulator._simt._group import Group
 from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder, Reader
+    from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._simt._scheduler import Scheduler
 
 __all__ = ["BUILTINS", "BuiltinCall"]

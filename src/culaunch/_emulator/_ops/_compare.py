@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from culaunch._emulator._numerics import compare
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Instruction, Pair
-from culaunch._emulator._simt._code import Op
-from culaunch._emulator._simt._group import Group
 from culaunch._emulator._types import Lanes, is_float, is_type, size_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._decoder import Decoder, Reader
+    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._simt._group import Group
 
 _COMBINE: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "and": np.logical_and,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 from culaunch._emulator import _numerics as numerics
 from culaunch._emulator._ops._integer import carry_out, integer_arithmetic
 from culaunch._emulator._ops._registry import Unsupported, decodes
-from culaunch._emulator._ptx._syntax import Instruction
-from culaunch._emulator._simt._code import Op
-from culaunch._emulator._types import Lanes, is_float, size_of, unsigned
+from culaunch._emulator._types import Lanes, is_float
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator._simt._code import Op
 
 _ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
 
@@ -30,7 +32,9 @@ def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
 def _float(decoder: Decoder, instruction: Instruction) -> Op:
     name, mods = instruction.name, instruction.mods
     kind = decoder.type(instruction)
-    function = _function(name, mods, kind)
+    if name == "div" and ("approx" in mods or "full" in mods):
+        return _divide_approximately(decoder, instruction)
+    function = _function(name, mods)
     options: dict[str, Any] = {}
     for word in mods:
         if word in _ROUNDINGS:
@@ -40,7 +44,7 @@ def _float(decoder: Decoder, instruction: Instruction) -> Op:
         elif word == "NaN":
             options["nan"] = True
         elif word == "xorsign":
-            options["xorsign"] = True
+            options["xorsign_abs"] = True
         elif word not in ("approx", "full", "abs", "noftz", "ftz", "oob", kind):
             raise Unsupported(f"the modifier .{word}")
     put = decoder.write(instruction.operands[0], kind)
@@ -51,11 +55,19 @@ def _float(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, function(kind, *[read(g) for read in readers], **options))
 
 
-def _function(name: str, mods: tuple[str, ...], kind: str) -> Callable[..., Lanes]:
+def _divide_approximately(decoder: Decoder, instruction: Instruction) -> Op:
+    divide = numerics.div_full if "full" in instruction.mods else numerics.div_approx
+    ftz = "ftz" in instruction.mods
+    put = decoder.write(instruction.operands[0], "f32")
+    first, second = (decoder.read(operand, "f32") for operand in instruction.operands[1:])
+    return lambda g: put(g, divide(first(g), second(g), ftz=ftz))
+
+
+def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
     if name == "mad":
         name = "fma"
-    if "approx" in mods or "full" in mods:
-        name = {"div": "div_approx", "rcp": "rcp_approx", "sqrt": "sqrt_approx"}.get(name, name)
+    if "approx" in mods:
+        name = {"rcp": "rcp_approx", "sqrt": "sqrt_approx"}.get(name, name)
     if name == "rsqrt":
         name = "rsqrt_approx"
     name = {"min": "minimum", "max": "maximum", "abs": "absolute", "neg": "negate"}.get(name, name)
@@ -68,11 +80,9 @@ def _function(name: str, mods: tuple[str, ...], kind: str) -> Callable[..., Lane
 @decodes("copysign")
 def _copysign(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
-    sign = unsigned(kind).type(1 << (8 * size_of(kind) - 1))
     put = decoder.write(instruction.operands[0], kind)
-    # PTX: the result has the sign of the first operand and the magnitude of the second.
     first, second = (decoder.read(operand, kind) for operand in instruction.operands[1:])
-    return lambda g: put(g, (first(g) & sign) | (second(g) & ~sign))
+    return lambda g: put(g, numerics.copysign(kind, first(g), second(g)))
 
 
 @decodes("testp")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from culaunch._emulator._ops._registry import Unsupported, decodes
-from culaunch._emulator._ptx._syntax import Instruction
-from culaunch._emulator._simt._code import Op
-from culaunch._emulator._simt._group import Group
 from culaunch._emulator._types import Lanes, is_signed, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._simt._group import Group
 
 __all__ = ["high_product", "integer_arithmetic", "wide_product"]
 
@@ -110,7 +112,8 @@ def _multiply(decoder: Decoder, instruction: Instruction, kind: str) -> Op:
     third = decoder.read(operands[3], result)
     if "sat" in mods:
         return lambda g: put(
-            g, _add_saturated(product(first(g), second(g)).view("i4"), third(g).view("i4")).view("u4")
+            g,
+            _add_saturated(product(first(g), second(g)).view("i4"), third(g).view("i4")).view("u4"),
         )
     if "cc" in mods:
         carry = decoder.code.carry

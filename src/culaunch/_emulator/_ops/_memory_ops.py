@@ -10,12 +10,12 @@ from culaunch._emulator._memory._bytes import load, store
 from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Address, Instruction, Operand, Register
-from culaunch._emulator._simt._code import Op
-from culaunch._emulator._simt._group import Group
 from culaunch._emulator._types import Lanes, lane_dtype, size_of
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._simt._group import Group
 
 __all__ = ["space_of"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from culaunch._emulator._ptx._syntax import Instruction
 from culaunch._emulator._simt._code import Op

@@ -8,13 +8,19 @@ import numpy as np
 
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Immediate, Instruction, Operand, Pair
-from culaunch._emulator._simt._code import Op
-from culaunch._emulator._simt._group import Group
-from culaunch._emulator._simt._warp_sync import warp_bits
-from culaunch._emulator._types import Lanes
+from culaunch._emulator._simt._rows import (
+    from_rows,
+    from_warps,
+    members,
+    pack_flags,
+    to_rows,
+)
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["warp_mask"]
 
@@ -44,10 +50,9 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
     value, distance, clamp = (decoder.read(op, "b32") for op in instruction.operands[1:4])
 
     def run(group: Group) -> None:
-        chunk, lanes = group.chunk, group.lanes
-        rows = chunk.spread(lanes, value(group))
-        b = _rows(group, distance(group)) & 31
-        c = _rows(group, clamp(group))
+        rows = to_rows(group, value(group))
+        b = _operand_rows(group, distance(group)) & 31
+        c = _operand_rows(group, clamp(group))
         segment, limit = c >> 8 & 31, c & 31
         # The last (or first) lane of each lane's segment, as the hardware has it.
         bound = (_LANE & segment) | (limit & ~segment)
@@ -69,9 +74,9 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
             valid = np.broadcast_to(valid, moved.shape)
         else:
             moved = np.take_along_axis(rows, source, axis=1)
-        put(group, _back(group, moved))
+        put(group, from_rows(group, moved))
         if put_valid is not None:
-            put_valid(group, _back(group, valid))
+            put_valid(group, from_rows(group, valid))
 
     return run
 
@@ -85,11 +90,9 @@ def _vote(decoder: Decoder, instruction: Instruction) -> Op:
     mask = decoder.read(operands[2], "b32") if "sync" in mods else None
 
     def run(group: Group) -> None:
-        chunk, lanes = group.chunk, group.lanes
-        votes = _flags(group, predicate(group))
         # Lanes outside the mask do not vote, nor do those that are not here.
-        voters = warp_bits(_member_flags(group))[lanes // 32]
-        votes = warp_bits(votes)[lanes // 32]
+        voters = members(group)
+        votes = from_warps(group, pack_flags(to_rows(group, predicate(group))))
         if mask is not None:
             voters, votes = voters & mask(group), votes & mask(group)
         if mode == "ballot":
@@ -107,7 +110,7 @@ def _vote(decoder: Decoder, instruction: Instruction) -> Op:
 @decodes("activemask", effects=True)
 def _activemask(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(instruction.operands[0], "b32")
-    return lambda g: put(g, warp_bits(_member_flags(g))[g.lanes // 32])
+    return lambda g: put(g, members(g))
 
 
 @decodes("elect", effects=True)
@@ -120,8 +123,8 @@ def _elect(decoder: Decoder, instruction: Instruction) -> Op:
     mask = decoder.read(instruction.operands[1], "b32")
 
     def run(group: Group) -> None:
-        members = mask(group) & warp_bits(_member_flags(group))[group.lanes // 32]
-        lowest = members & (~members + np.uint32(1))
+        present = mask(group) & members(group)
+        lowest = present & (~present + np.uint32(1))
         leader = np.log2(lowest.astype(np.float64)).astype(np.uint32)
         put_lane(group, leader)
         put_leader(group, leader == (group.lanes % 32).astype(np.uint32))
@@ -140,14 +143,11 @@ def _match(decoder: Decoder, instruction: Instruction) -> Op:
     value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
 
     def run(group: Group) -> None:
-        lanes = group.lanes
-        rows = group.chunk.spread(lanes, value(group))
-        masks = np.broadcast_to(mask(group), lanes.shape) & warp_bits(_member_flags(group))[
-            lanes // 32
-        ]
+        rows = to_rows(group, value(group))
+        masks = np.broadcast_to(mask(group), (group.n,)) & members(group)
         equal = rows[:, :, None] == rows[:, None, :]
         bits = np.packbits(equal, axis=2, bitorder="little").view(np.uint32)[:, :, 0]
-        same = bits.reshape(-1)[lanes] & masks
+        same = from_rows(group, bits) & masks
         if "any" in mods:
             put(group, same)
             return
@@ -181,44 +181,21 @@ def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     }[operation]
 
     def run(group: Group) -> None:
-        lanes = group.lanes
-        rows = group.chunk.spread(lanes, value(group)).view(dtype)
-        masks = np.broadcast_to(mask(group), lanes.shape) & warp_bits(_member_flags(group))[
-            lanes // 32
-        ]
-        out = np.zeros(lanes.shape, np.uint32)
+        rows = to_rows(group, value(group)).view(dtype)
+        masks = np.broadcast_to(mask(group), (group.n,)) & members(group)
+        out = np.zeros(group.n, np.uint32)
         # One reduction for each distinct mask: a warp may be split into tiles.
         for which in np.unique(masks):
             chosen = (which >> np.arange(32, dtype=np.uint32) & np.uint32(1)).astype(bool)
             kept = np.where(chosen, rows, dtype.type(neutral.get(operation, 0)))
             total = ufunc.reduce(kept, axis=1, dtype=dtype).view(np.uint32)
-            out = np.where(masks == which, total[lanes // 32], out)
+            out = np.where(masks == which, from_warps(group, total), out)
         put(group, out)
 
     return run
 
 
-def _rows(group: Group, value: Lanes) -> Lanes:
+def _operand_rows(group: Group, value: Lanes) -> Lanes:
     """Lay an operand out by warps, as signed integers; a uniform one stays one value."""
-    if value.shape[0] == 1:
-        return value.astype(np.int64)[None, :]
-    return group.chunk.spread(group.lanes, value).astype(np.int64)
-
-
-def _back(group: Group, rows: Lanes) -> Lanes:
-    flat = rows.reshape(-1)
-    return flat if group.full else flat[group.lanes]
-
-
-def _flags(group: Group, value: Lanes) -> Lanes:
-    flags = np.zeros(group.chunk.size, bool)
-    flags[group.lanes] = value
-    return flags
-
-
-def _member_flags(group: Group) -> Lanes:
-    flags = np.zeros(group.chunk.size, bool)
-    flags[group.lanes] = True
-    return flags
-
-
+    rows = value[None, :] if value.shape[0] == 1 else to_rows(group, value)
+    return rows.astype(np.int64)

@@ -136,10 +136,14 @@ def _parse_value(cursor: Cursor, kind: str, generic: set[int], index: int) -> in
     bits, float_size = parse_number(token)
     width = 8 * size_of(kind)
     if float_size and kind in ("f32", "f64"):
-        value = struct.unpack("<f" if float_size == 4 else "<d", bits.to_bytes(float_size, "little"))[0]
+        value = struct.unpack(
+            "<f" if float_size == 4 else "<d", bits.to_bytes(float_size, "little")
+        )[0]
         value = -value if negative else value
         return int.from_bytes(struct.pack("<f" if kind == "f32" else "<d", value), "little")
     if not float_size and kind in ("f32", "f64"):
-        packed = struct.pack("<f" if kind == "f32" else "<d", -float(bits) if negative else float(bits))
+        packed = struct.pack(
+            "<f" if kind == "f32" else "<d", -float(bits) if negative else float(bits)
+        )
         return int.from_bytes(packed, "little")
     return (-bits if negative else bits) & ((1 << width) - 1)

@@ -130,9 +130,9 @@ def parse_number(token: str) -> tuple[int, int]:
     """Return the bits of a number token, and 4 or 8 if it is a float of that size."""
     prefix = token[:2].lower()
     if prefix == "0f":
-        return int(token[2:], 16), 4
+        return int(token, 0), 4
     if prefix == "0d":
-        return int(token[2:], 16), 8
+        return int(token, 0), 8
     if prefix == "0x":
         return int(token.rstrip("U"), 16), 0
     if prefix == "0b":

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
-from culaunch._emulator._ptx._syntax import Instruction
-from culaunch._emulator._simt._group import Group
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
+    from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator._simt._group import Group
     from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["Arrival", "Barriers"]
 

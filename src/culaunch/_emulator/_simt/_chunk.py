@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culaunch._emulator._memory._ranges import GlobalMemory
 from culaunch._emulator._memory._scratch import Scratch
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
     from culaunch._emulator._launch import Launch
+    from culaunch._emulator._memory._ranges import GlobalMemory
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["Chunk"]
 
@@ -55,14 +55,6 @@ class Chunk:
         self.alive[lanes] = False
         self.alive_total -= lanes.shape[0]
         self.alive_in_block -= np.bincount(lanes // self.width, minlength=self.blocks)
-
-    def spread(self, lanes: Lanes, values: Lanes) -> Lanes:
-        """Lay values out as rows of 32, one for each warp of the chunk; absent lanes are zero."""
-        if lanes.shape[0] == self.size:
-            return np.broadcast_to(values, (self.size,)).reshape(-1, WARP)
-        out = np.zeros(self.size, values.dtype)
-        out[lanes] = values
-        return out.reshape(-1, WARP)
 
     def place(self, lane: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """Return the block and thread indices of a lane."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culaunch._emulator._ptx._syntax import Function, Instruction
 from culaunch._emulator._types import Lanes, unsigned
 
 if TYPE_CHECKING:
+    from culaunch._emulator._ptx._syntax import Function, Instruction
     from culaunch._emulator._simt._group import Group
     from culaunch._emulator._simt._scheduler import Scheduler
 
@@ -67,7 +68,9 @@ class Code:
         self.function = function
         self.base = base
         self.blocks: list[Block] = []
-        self.zeros = [_zero(kind, function.slot_sizes.get(i, 0)) for i, kind in enumerate(function.slots)]
+        self.zeros = [
+            _zero(kind, function.slot_sizes.get(i, 0)) for i, kind in enumerate(function.slots)
+        ]
         self.carry = len(self.zeros)
         self.zeros.append(np.zeros(1, bool))
         locals_ = [v for v in function.variables.values() if v.space == "local"]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from culaunch._emulator._memory._bytes import take
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
     from culaunch._emulator._simt._chunk import Chunk
     from culaunch._emulator._simt._code import Code
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["Frame", "Group", "merge"]
 
@@ -35,6 +35,7 @@ class Group:
 
     __slots__ = (
         "_block_index",
+        "_whole_warps",
         "block",
         "chunk",
         "code",
@@ -68,11 +69,24 @@ class Group:
         self.spin = 0
         self.spin_end = -1
         self._block_index: Lanes | None = None
+        self._whole_warps: bool | None = None
 
     @property
     def full(self) -> bool:
         """Whether every lane of the chunk is here, so that lane i is at index i."""
         return self.n == self.chunk.size
+
+    @property
+    def whole_warps(self) -> bool:
+        """Whether all 32 lanes are here of every warp that has one here."""
+        if self._whole_warps is None:
+            lanes = self.lanes
+            self._whole_warps = self.full or (
+                self.n % 32 == 0
+                and not (lanes[::32] % 32).any()
+                and bool((lanes[31::32] - lanes[::32] == 31).all())
+            )
+        return self._whole_warps
 
     @property
     def block_index(self) -> Lanes:
@@ -109,9 +123,7 @@ class Group:
         for slot in self.code.blocks[block].live_in:
             regs[slot] = take(self.regs[slot], index)
         frames = [_narrow_frame(frame, index) for frame in self.frames]
-        part = Group(
-            self.chunk, self.lanes[index], self.code, regs, block, frames, self.local_base
-        )
+        part = Group(self.chunk, self.lanes[index], self.code, regs, block, frames, self.local_base)
         part.spin, part.spin_end = self.spin, self.spin_end
         return part
 
@@ -131,9 +143,7 @@ def merge(parts: list[Group]) -> Group:
     lanes = np.concatenate([part.lanes for part in parts])
     order = np.argsort(lanes, kind="stable")
     sizes = [part.n for part in parts]
-    regs = _merge_registers(
-        first.code, first.block, [part.regs for part in parts], sizes, order
-    )
+    regs = _merge_registers(first.code, first.block, [part.regs for part in parts], sizes, order)
     frames = []
     for depth, frame in enumerate(first.frames):
         kept = [part.frames[depth].regs for part in parts]

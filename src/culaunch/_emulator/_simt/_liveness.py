@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from culaunch._emulator._ptx._syntax import (
     Address,
     Immediate,
@@ -12,14 +14,36 @@ from culaunch._emulator._ptx._syntax import (
     Register,
     Vector,
 )
-from culaunch._emulator._simt._code import Code
+
+if TYPE_CHECKING:
+    from culaunch._emulator._simt._code import Code
 
 __all__ = ["find_live", "reads_and_writes"]
 
 _NO_RESULT = frozenset(
-    ("st", "red", "bra", "brx", "membar", "fence", "ret", "exit", "trap", "brkpt", "cp", "prefetch")
-    + ("prefetchu", "nanosleep", "stmatrix", "discard", "applypriority", "pmevent", "griddepcontrol")
-    + ("stackrestore", "setmaxnreg")
+    (
+        "st",
+        "red",
+        "bra",
+        "brx",
+        "membar",
+        "fence",
+        "ret",
+        "exit",
+        "trap",
+        "brkpt",
+        "cp",
+        "prefetch",
+        "prefetchu",
+        "nanosleep",
+        "stmatrix",
+        "discard",
+        "applypriority",
+        "pmevent",
+        "griddepcontrol",
+        "stackrestore",
+        "setmaxnreg",
+    )
 )
 
 

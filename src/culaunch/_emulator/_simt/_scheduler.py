@@ -6,17 +6,17 @@ import heapq
 import time
 from typing import TYPE_CHECKING
 
-from culaunch._errors import InternalError
 from culaunch._emulator._fault import LAUNCH_FAILED, LAUNCH_TIMEOUT, Fault
-from culaunch._emulator._ptx._syntax import Instruction
 from culaunch._emulator._simt._barriers import Barriers
-from culaunch._emulator._simt._code import Code
 from culaunch._emulator._simt._group import Group, merge
 from culaunch._emulator._simt._warp_sync import WarpSync
-from culaunch._emulator._types import Lanes
+from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
+    from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._simt._chunk import Chunk
+    from culaunch._emulator._simt._code import Code
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["Scheduler"]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from culaunch._emulator._memory._bytes import take
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._simt._chunk import Chunk
     from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["special_register"]
 

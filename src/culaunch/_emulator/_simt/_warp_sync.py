@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
-from culaunch._emulator._simt._code import Block
 from culaunch._emulator._simt._group import Group, merge
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
+    from culaunch._emulator._simt._code import Block
     from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["WarpSync", "warp_bits"]
 
