@@ -262,6 +262,13 @@ def test_octets_agree_with_ml_dtypes(kind, dtype):
     want = singles.astype(dtype).view(np.uint8).astype(np.uint16)
     bits = singles.view(np.uint32)
     assert (nm.cvt_pair(kind, bits, bits) == (want << 8 | want)).all()
+    with np.errstate(over="ignore"):
+        narrow = singles.astype(np.float16)
+    want = narrow.astype(np.float32).clip(-largest, largest).astype(dtype).view(np.uint8)
+    packed = narrow[: len(narrow) // 2 * 2].view(np.uint32)
+    got = nm.cvt(kind, "f16x2", packed)
+    assert got.dtype == np.uint16
+    assert (got.view(np.uint8) == want[: 2 * len(packed)]).all()
     special = np.array([1e9, -np.inf, np.nan], np.float32).view(np.uint32)
     top = {"e4m3x2": 0x7E, "e5m2x2": 0x7B}[kind]
     got = nm.cvt_pair(kind, special, np.zeros_like(special))

@@ -12,6 +12,7 @@ from culaunch._emulator._numerics._formats import (
     bf16_to_f32,
     canonical,
     flush,
+    halves,
     saturate,
     to_f64,
     unknown_kind,
@@ -25,6 +26,7 @@ _INTEGERS = {
     for sign in "su"
     for width in (8, 16, 32, 64)
 }
+_OCTET_PAIRS = ("e4m3x2", "e5m2x2")
 _INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
@@ -46,7 +48,7 @@ def cvt(
     ----------
     to, source : str
         The PTX types: ``s8`` to ``s64``, ``u8`` to ``u64``, ``f16``, ``bf16``, ``tf32``,
-        ``f32``, ``f64``; and ``f16x2`` from ``e4m3x2`` or ``e5m2x2``.
+        ``f32``, ``f64``; and between ``f16x2`` and ``e4m3x2`` or ``e5m2x2``.
     a : numpy.ndarray
         Unsigned integers exactly as wide as `source` (a wider register is truncated by the
         caller: ``bits.astype(numpy.uint8)``).
@@ -79,6 +81,8 @@ def cvt(
         if source in _INTEGERS:
             return _between_integers(to, source, a, sat)
         return _to_integer(to, source, a, rounding or "rzi", ftz)
+    if to in _OCTET_PAIRS and source == "f16x2":
+        return narrow_octets(to, to_f64("f16", halves(a)), relu).view(np.uint16)
     if to == "f16x2":
         wide = widen_octets(source, a)
         return np.where(wide & 0x8000, 0, wide).view(np.uint32) if relu else wide.view(np.uint32)
@@ -124,8 +128,8 @@ def cvt_pair(
             cvt(PACKED[to], "f32", x, rounding=rounding, relu=relu, satfinite=satfinite)
             for x in (a, b)
         )
-        halves: Bits = upper.astype(np.uint32) << np.uint32(16)
-        return halves | lower
+        both: Bits = upper.astype(np.uint32) << np.uint32(16)
+        return both | lower
     upper, lower = (narrow_octets(to, to_f64("f32", x), relu) for x in (a, b))
     octets: Bits = upper.astype(np.uint16) << np.uint16(8)
     return octets | lower
@@ -173,19 +177,20 @@ def _to_integer(to: str, source: str, a: Bits, rounding: str, ftz: bool) -> Bits
     a = a.view(FORMATS[source].carrier)
     if ftz and source == "f32":
         a = flush(FORMATS["f32"], a)
-    value = _INTEGRAL[rounding](to_f64(source, a))
+    whole = _INTEGRAL[rounding](_native(source, a))
     limits = np.iinfo(target)
-    width = 8 * target.itemsize
-    if width < 64:
-        result = np.clip(value, limits.min, limits.max).astype(np.int64).astype(target)
-    else:
-        # The largest 64-bit integer is no float64: what reaches beyond is set afterwards.
-        result = np.maximum(value, float(limits.min)).astype(target)
-        result[value >= float(limits.max)] = limits.max
-    bits = result.view(f"u{target.itemsize}")
-    nan = np.isnan(value)
-    if nan.any():
-        bits[nan] = 1 << width - 1 if source == "f64" or width == 64 else 0
+    # Both bounds are exact in every format: zero or powers of two.
+    inside = (whole >= limits.min) & (whole < 2.0 * (limits.max // 2 + 1))
+    result = whole.astype(target)
+    if not inside.all():
+        width = 8 * target.itemsize
+        outside = ~inside
+        nan = 1 << width - 1 if source == "f64" or width == 64 else 0
+        beyond = whole[outside]
+        clamped = np.where(beyond < 0, target.type(limits.min), target.type(limits.max))
+        invalid = np.array(nan, f"u{target.itemsize}").view(target)
+        result[outside] = np.where(np.isnan(beyond), invalid, clamped)
+    bits: Bits = result.view(f"u{target.itemsize}")
     return bits
 
 
@@ -222,7 +227,7 @@ def _between_floats(to: str, source: str, a: Bits, rounding: str | None, ftz: bo
     elif to == "f64":
         return to_f64(source, a).view(np.uint64)
     elif to == "f32" and source != "f64":
-        result = _widen(source, a).view(np.uint32)
+        result = _native(source, a).view(np.uint32).copy()
     elif source == "f32" and to in ("bf16", "tf32"):
         result = cut(to, a, rounding or "rn")
     elif source == "f32" and to == "f16" and rounding in (None, "rn"):
@@ -235,12 +240,15 @@ def _between_floats(to: str, source: str, a: Bits, rounding: str | None, ftz: bo
     return flush(fmt, result) if ftz and to == "f32" else result
 
 
-def _widen(source: str, a: Bits) -> Floats:
+def _native(source: str, a: Bits) -> Floats:
+    # The values, in float32 or for f64 in float64.
+    if source == "f64":
+        return a.view(np.float64)
     if source == "bf16":
         return bf16_to_f32(a)
     if source == "f16":
         return a.view(np.float16).astype(np.float32)
-    return a.view(np.float32).astype(np.float32)  # tf32
+    return a.view(np.float32)
 
 
 def _finish(to: str, result: Bits, sat: bool, clamp: bool, satfinite: bool) -> Bits:
