@@ -1,0 +1,95 @@
+"""Configure, build and run outside projects."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+HERE = Path(__file__).parent
+RECORDING_DRIVER = HERE.parent / "cpp" / "recording_driver"
+
+
+@pytest.fixture(scope="session")
+def cmake():
+    """Run cmake with words; return all that it said. A warning is a failure."""
+    program = shutil.which("cmake") or pytest.skip("needs cmake")
+    environment = {**os.environ, "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
+
+    def run(*words: str | Path, fails: bool = False) -> str:
+        done = subprocess.run(
+            [program, *map(str, words)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        said = done.stdout + done.stderr
+        assert (done.returncode != 0) == fails, said
+        if not fails:
+            assert "warning" not in said.lower(), said
+        return said
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def configure(cmake):
+    """Configure a project with this culaunch and this Python."""
+
+    def run(source: Path, build: Path, *words: str, generator: str = "Ninja", **options) -> str:
+        if generator == "Ninja" and not shutil.which("ninja"):
+            pytest.skip("needs ninja")
+        own = [f"-Dculaunch_DIR={cl.cmake_dir()}", f"-DCULAUNCH_PYTHON={sys.executable}"]
+        return cmake("-S", source, "-B", build, "-G", generator, *own, *words, **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def recording_driver(cmake, configure, tmp_path_factory) -> Path:
+    """The driver that runs nothing and writes down everything, built by a project of its own."""
+    folder = tmp_path_factory.mktemp("recording")
+    sources = " ".join(f'"{path}"' for path in sorted(RECORDING_DRIVER.glob("*.cpp")))
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\n"
+        "project(recording LANGUAGES CXX)\n"
+        "find_package(culaunch REQUIRED)\n"
+        f"add_library(recording SHARED {sources})\n"
+        "target_link_libraries(recording PRIVATE culaunch::culaunch)\n"
+    )
+    configure(folder, folder / "build")
+    cmake("--build", folder / "build")
+    return folder / "build" / "librecording.so"
+
+
+@pytest.fixture
+def run_recorded(recording_driver, tmp_path):
+    """Run a program on the recording driver; return the lines of the record."""
+
+    def run(program: Path, *arguments: str | Path, **environment: str) -> list[str]:
+        log = tmp_path / "record"
+        log.unlink(missing_ok=True)
+        done = subprocess.run(
+            [program, *map(str, arguments)],
+            env={
+                **os.environ,
+                "CULAUNCH_DRIVER": str(recording_driver),
+                "RECORDING_DRIVER_LOG": str(log),
+                **environment,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return log.read_text().splitlines()
+
+    return run
