@@ -197,7 +197,8 @@ def _entries(reader: Reader, session: Session) -> Iterator[ImageInfo]:
             info = _ptx(bytes(opened.view), opened, session)
             arch = info.arch
         else:
-            info = ImageInfo(entry.format, entry.arch, 0, False, False, None, ())
+            linkable = entry.kind == fatbin.LTOIR
+            info = ImageInfo(entry.format, entry.arch, 0, False, linkable, None, ())
             arch = info.arch
         yield dataclasses.replace(
             info, arch=arch, size=len(entry.stored), compressed=entry.compressed

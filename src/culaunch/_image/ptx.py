@@ -46,6 +46,8 @@ class Ptx:
         """Return the virtual architecture: ``"compute_90a"``."""
         tokens = Tokens(self._text, 0, self._reader)
         for _ in range(_HEADER_TOKENS):
+            if tokens.at_end:
+                break
             if tokens.accept(".target") and (found := _TARGET.fullmatch(tokens.next())):
                 return f"compute_{found[1]}"
             tokens.next()

@@ -42,6 +42,12 @@ class Tokens:
         self._offset = offset
         self.reader = reader
 
+    @property
+    def at_end(self) -> bool:
+        """Whether nothing is left but white space and comments."""
+        offset = skip_blank(self._text, self._offset)
+        return offset >= len(self._text) or self._text[offset] == 0
+
     def next(self) -> str:
         """Return the next token."""
         found = _TOKEN.match(self._text, self._offset)

@@ -17,6 +17,7 @@ EM_CUDA = 190
 
 _OTHERS = (
     (b"!<arch>\n", "is an archive: extract its members first (`ar x`)"),
+    (b"\xedCN\x7f", "is LTO-IR: it must be linked first"),
     (b"BC\xc0\xde", "is LLVM bitcode, not compiled code"),
     (b"MZ", "is a Windows executable or library, which is not supported"),
     (b"\xcf\xfa\xed\xfe", "is a Mach-O file: it has no CUDA code"),

@@ -1,0 +1,100 @@
+"""LZ4 and zstd payloads, bit for bit and with a bound on what they may unfold to."""
+
+import contextlib
+import sys
+
+import lz4.block
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+import culaunch as cl
+from culaunch._image import decompress
+from culaunch._image.reader import Reader
+
+TEXTS = st.one_of(
+    st.binary(max_size=4000),
+    st.builds(lambda a, n: a * n, st.binary(min_size=1, max_size=40), st.integers(1, 3000)),
+    st.lists(st.sampled_from([b"mov.u32 ", b"%r1, ", b";\n", b"\0" * 300])).map(b"".join),
+)
+
+
+def reader(data):
+    return Reader(memoryview(data), "payload")
+
+
+@given(TEXTS)
+def test_lz4_agrees_with_the_library(text):
+    block = lz4.block.compress(text, mode="high_compression", store_size=False)
+    assert decompress._lz4_block(reader(block), len(text)) == text
+    assert decompress.lz4_block(reader(block), len(text)) == text
+
+
+@given(TEXTS, st.integers(0, 5000))
+def test_lz4_never_makes_more_than_was_stated(text, size):
+    block = lz4.block.compress(text, store_size=False)
+    if size != len(text):
+        for function in (decompress._lz4_block, decompress.lz4_block):
+            with pytest.raises(cl.ImageError, match="payload: is"):
+                function(reader(block), size)
+
+
+@given(st.binary(max_size=300), st.integers(0, 2000))
+def test_lz4_of_random_bytes(data, size):
+    for function in (decompress._lz4_block, decompress.lz4_block):
+        with contextlib.suppress(cl.ImageError):
+            assert len(function(reader(data), size)) == size
+
+
+def test_lz4_without_the_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lz4.block", None)
+    block = lz4.block.compress(b"abc" * 100, store_size=False)
+    assert decompress.lz4_block(reader(block), 300) == b"abc" * 100
+
+
+@given(TEXTS)
+def test_zstd(text):
+    frame = zstandard.ZstdCompressor().compress(text)
+    assert decompress.zstd_frame(reader(frame), len(text)) == text
+
+
+@given(st.binary(min_size=6, max_size=200), st.integers(0, 1000))
+def test_zstd_of_random_bytes(data, size):
+    for start in (b"", b"\x28\xb5\x2f\xfd", zstandard.compress(bytes(size))[:7]):
+        with contextlib.suppress(cl.ImageError):
+            assert len(decompress.zstd_frame(reader(start + data), size)) == size
+
+
+@pytest.mark.parametrize("size", [0, 5, 255, 256, 300, 65535, 65536, 66000, 1 << 20])
+def test_zstd_sizes_of_every_width(size):
+    frame = zstandard.ZstdCompressor().compress(bytes(size))
+    assert decompress._zstd_content_size(reader(frame)) == size
+
+
+def test_zstd_frame_that_states_another_size_than_the_entry():
+    """The library would allocate what the frame states."""
+    frame = bytearray(zstandard.ZstdCompressor().compress(bytes(1 << 20)))
+    with pytest.raises(cl.ImageError, match="the entry states 9 bytes, its zstd frame 1048576"):
+        decompress.zstd_frame(reader(frame), 9)
+    unstated = zstandard.ZstdCompressor(write_content_size=False).compress(b"123456789")
+    with pytest.raises(cl.ImageError, match="its zstd frame None"):
+        decompress.zstd_frame(reader(unstated), 9)
+
+
+def test_zstd_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "compression", None)
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    frame = zstandard.compress(b"text")
+    with pytest.raises(cl.MissingDependencyError, match="pip install zstandard"):
+        decompress.zstd_frame(reader(frame), 4)
+
+
+@pytest.mark.needs("compression")
+def test_zstd_of_the_standard_library():
+    from compression import zstd
+
+    frame = zstandard.compress(b"text" * 100)
+    assert decompress._zstd_library(reader(frame)) is zstd
+    assert decompress.zstd_frame(reader(frame), 400) == b"text" * 100

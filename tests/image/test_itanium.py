@@ -1,0 +1,211 @@
+"""Demangling agrees with c++filt and cu++filt, and never costs more than it should."""
+
+import re
+import subprocess
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import culaunch as cl
+from culaunch._image import demangle, mangled_param_types
+
+# What kernels' names use, from NVRTC and nvcc: types, templates, packs, lambdas, expressions.
+NAMES = """
+_Z1kv _Z1kz _Z5scalePffi _Z5scaleIfEvPT_PKS0_i _Z2tkIfLi32EEvPT_PKS0_S0_i _ZL1kPf _ZN1aL1kEPf
+_Z1kjmylxnohats _Z1kDh _Z1kDF16_DF16b _Z1kDv4_f _Z1kPKDv4_f _Z1kPDv2_DF16_ _Z1kSs
+_Z1kSt6vectorIiSaIiEE _Z1fOKi _Z1kP6__halfS0_13__nv_bfloat16 _Z1kU3AS1Pf _Z1kPVKf
+_Z1fPKcPVKiPKPKcPrf _Z1kPFvifE _Z1kPA3_f _Z1kRA4_Kf _Z1kPPPPA3_A4_i _Z1kPFPFvvEvE _Z1kPFPA3_ivE
+_Z1kPA3_PFvvE _Z1kM1AKFvvE _Z1fM1AFvvE _Z1fM1Ai _Z1kPKFvvE _Z1kIiEPFviET_ _ZNK1A1bEv
+_ZN12_GLOBAL__N_11kEv _ZN32_GLOBAL__N__00000000_4_k_cu_cker4anonEPf _ZN12_INTERNAL_3f3kerEPf
+_ZN50_GLOBAL__N__3c4b6f2e_9_kernel_cu_7e2a3f4b_123453kerIfEEvPT_ _Z1kN3fooB3abi3barE
+_Z1kIJifEEvDpT_ _Z1kIJifEEvDpPT_ _Z1kIJEEvDpT_ _Z1kIJiEJfdEEvDpT_DpPT0_ _Z1kDpPKf
+_Z1kIJifEE1AIJDpT_EEDpS1_ _Z1kIJ3FooIJifEEEEvDpT_ _Z1kI1AIJEEEvT_ _Z1kI1AIJifEEEvT_
+_Z1kIKfEvPT_ _Z1kIKPfEvPT_ _Z1kIA3_iEvRT_ _Z1fIiEvT_PS0_S1_ _Z1kIiET_S0_
+_ZN1a1b1cIfE1dILb1EEEvPT_ _Z1fI1AEvNT_1BE _Z1kI1AEvRKNT_1BIfE1CE _Z1kIN3FooIiE3BarIfEEEvNT_3BazE
+_ZN3FooIfE3barIiEEvT_S0_ _ZN3FooIfE3barEi _Z1kIN1a1bIiLi3EEENS0_IfLi4EEEEvT_T0_
+_ZSt4moveIRiEONSt16remove_referenceIT_E4typeEOS2_ _Z3fooILi3ELi4EEvRAmlT_T0__f
+_Z1kILin5ELj4ELm7ELx8ELy9ELl3ELs3ELc65EEvv _Z1kILN3foo3barE3EEvv _Z1kILPFviE0EEvv _Z1kILh3EEvv
+_Z1kILb1ELb0EEvv _Z1kILDn0EEvv _Z1kILf3f800000EEvv _Z1kILm18446744073709551615EEvv
+_Z1kIL_Z3fooiEEvv _Z1kIXadL_Z3fooiEEEvv _Z1kIXadL_Z3fooEEEvv _Z1kIXadL_ZN1A3fooEiEEEvv
+_Z1kIPFvvEXadL_Z1gvEEEvv _Z1kIXgtLi3ELi4EEEvv _Z1kIXplLi1ELi2EEEvv _Z1kIXstfEEvv
+_Z1kN1A1BIXsz1aEEE _Z1kIiEDTcl1gfp_EET_ _Z1kIfEvT_P1AIS0_XsrS_5valueEE
+_Z1kIfEvPT_N3std9enable_ifIXsr3std7is_sameIS0_fEE5valueEE4typeE
+_Z1kIfENSt9enable_ifIXsr3std17is_floating_pointIT_EE5valueEvE4typeEPS1_
+_Z1kIfENSt9enable_ifIXntsrSt17is_floating_pointIT_E5valueEvE4typeEPS1_
+_Z1kIZ4mainEUlvE_EvT_ _Z1kIZ4mainEUliE0_EvT_ _ZN3FooclEv _ZZN3FooclEvE3bar _Z1kIN1aUt_EEvT_
+_ZN1AC1Ei _ZN1AD0Ev _ZN1AIfEC2Ei
+_Z3kerPfN4cute5tupleIJNS0_1CILi1EEEiEEE _ZN3cub17CUB_200700_750_NS_11EmptyKernelIvEEvv
+_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_13BUnaryFunctorIfffNS0_15binary_internal10\
+MulFunctorIfEEEESt5arrayIPcLm2EEEEviT0_T1_
+_ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_16relu_kernel_cudaERNS_18\
+TensorIteratorBaseEENKUlvE_clEvENKUlvE0_clEvEUlfE_St5arrayIPcLm2EEEEviT0_T1_
+_ZN6thrust23THRUST_200700_750_800_NS8cuda_cub4core13_kernel_agentINS1_14__parallel_for16\
+ParallelForAgentINS1_20__uninitialized_fill7functorINS0_10device_ptrIfEEfEEmEES9_mEEvT0_T1_
+""".replace("\\\n", "").split()
+
+PARAMS = {
+    "_Z1kv": (),
+    "_Z5scalePffi": ("float*", "float", "int"),
+    "_Z5scaleIfEvPT_PKS0_i": ("float*", "const float*", "int"),
+    "_Z1kPK6__half13__nv_bfloat16y": ("const __half*", "__nv_bfloat16", "unsigned long long"),
+    "_Z1kPKPKcPVKi": ("const char* const*", "const volatile int*"),
+    "_Z1kIJifEEvDpPKT_": ("const int*", "const float*"),
+    "_Z1kIJEEvDpT_": (),
+    "_Z1kPFvPKfE": ("void (*)(const float*)",),
+    "_Z1kRA4_Kf": ("const float (&) [4]",),
+    "_Z1kIN1a1bIKfEEEvT_PKS3_": ("a::b<const float>", "const a::b<const float>*"),
+    "_ZN1a1bIfE1cE1d": ("d",),
+    "_Z1kbahst": ("bool", "signed char", "unsigned char", "short", "unsigned short"),
+    "_Z1k14CUtensorMap_stx": ("CUtensorMap_st", "long long"),
+}
+
+NOT_MANGLED = """
+scale _ Z1k _Z _Z1 _Z9k _Z1kQ _Z1kPfX _Z1kS_ _Z1kT_ _ZN _ZNE main k<float> _Zzz _Z99999999999k
+""".split()
+
+
+@pytest.mark.needs("c++filt")
+def test_agrees_with_cppfilt():
+    assert [demangle(name) for name in NAMES] == filtered("c++filt", NAMES)
+
+
+@pytest.mark.needs("c++filt")
+def test_agrees_with_cppfilt_on_a_large_library(libcurand):
+    names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})
+    assert len(names) > 20
+    assert [demangle(name) for name in names] == filtered("c++filt", names)
+
+
+@pytest.mark.needs("cu++filt")
+def test_agrees_with_cuppfilt(libcurand):
+    """NVIDIA's own spells some things otherwise; what it spells the same way must agree."""
+    from cuda.pathfinder import find_nvidia_binary_utility
+
+    names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})
+    expected = filtered(find_nvidia_binary_utility("cu++filt") or "cu++filt", names)
+    ours = [demangle(name) for name in names]
+    assert [loosely(text) for text in ours] == [loosely(text) for text in expected]
+
+
+@pytest.mark.needs("gcc")
+def test_agrees_with_a_compiler(tmp_path):
+    """The declarations are the oracle: what the compiler mangled, we spell as it was written."""
+    declarations = [
+        "void k(float*, const int*, unsigned long long, bool)",
+        "void k(float (*)(int, const char*), short)",
+        "void k(const volatile double* const*, signed char)",
+        "template <class T, int N> void k(T (&)[N], const T*)",
+        "template <class... T> void k(T*...)",
+    ]
+    calls = ["k<float, 3>(*(float(*)[3])0, 0)", "k<int, float>((int*)0, (float*)0)"]
+    text = "\n".join(f"{line} {{}}" for line in declarations)
+    text += f"\nvoid use() {{ {'; '.join(calls)}; }}\n"
+    (tmp_path / "k.cpp").write_text(text)
+    subprocess.run(["gcc", "-S", "k.cpp", "-o", "k.s"], cwd=tmp_path, check=True)
+    names = re.findall(r"\.globl\s+(_Z1k\w+)|\.weak\s+(_Z1k\w+)", (tmp_path / "k.s").read_text())
+    spelled = {mangled_param_types(one or two) for one, two in names}
+    assert spelled >= {
+        ("float*", "const int*", "unsigned long long", "bool"),
+        ("float (*)(int, const char*)", "short"),
+        ("const volatile double* const*", "signed char"),
+        ("float (&) [3]", "const float*"),
+        ("int*", "float*"),
+    }
+
+
+@pytest.mark.parametrize("name", PARAMS)
+def test_parameter_types(name):
+    assert mangled_param_types(name) == PARAMS[name]
+
+
+@pytest.mark.parametrize("name", NOT_MANGLED)
+def test_other_names_are_left_as_they_are(name):
+    assert demangle(name) == name
+    assert mangled_param_types(name) is None
+
+
+def test_variables_have_no_parameters():
+    assert demangle("_ZN1a5tableE") == "a::table"
+    assert mangled_param_types("_ZN1a5tableE") is None
+
+
+def test_nvrtc_names(nvrtc):
+    """Name expressions are the oracle: what NVRTC was asked for is what the name says."""
+    source = """
+    namespace a { template <class T> struct b { T x; }; }
+    template <class... T> struct tuple {};
+    template <class T, int N, bool B> __global__ void k(T* p, const a::b<T>* q, T x) {}
+    template <class T> __global__ void one(T x) {}
+    template <class... T> __global__ void pack(tuple<T...> t, T... xs) {}
+    """
+    asked = {
+        "k<float, 3, true>": ("float*", "const a::b<float>*", "float"),
+        "k<unsigned long long, -3, false>": (
+            "unsigned long long*", "const a::b<unsigned long long>*", "unsigned long long",
+        ),
+        "one<a::b<const int*>>": ("a::b<const int*>",),
+        "one<void (*)(int, float*)>": ("void (*)(int, float*)",),
+        "one<float a::b<float>::*>": ("float a::b<float>::*",),
+        "pack<int, const float*, a::b<char>>": (
+            "tuple<int, const float*, a::b<char> >", "int", "const float*", "a::b<char>",
+        ),
+        "pack<>": ("tuple<>",),
+    }  # fmt: skip
+    _, _, names = nvrtc(source, "sm_80", names=tuple(asked))
+    for expression, types in asked.items():
+        assert mangled_param_types(names[expression]) == types
+        spelled = demangle(names[expression])
+        west = re.sub(r"(\w+) const", r"const \1", spelled)
+        assert re.sub(r"\s", "", expression) in re.sub(r"\s", "", west)
+
+
+@given(
+    st.lists(st.sampled_from(re.findall(r".", "_ZNKPRAFMSTEIJLXDOUVBvijfd0123459k")), max_size=60)
+)
+def test_anything_is_spelled_or_left_alone(letters):
+    name = "_Z" + "".join(letters)
+    assert isinstance(demangle(name), str)
+    types = mangled_param_types(name)
+    assert types is None or all(types)
+
+
+@given(st.sampled_from(NAMES), st.data())
+def test_damaged_names(name, data):
+    position = data.draw(st.integers(2, len(name) - 1))
+    letter = data.draw(st.sampled_from("_ZNPSTEIJLXD05kf"))
+    for damaged in (name[:position], name[:position] + letter + name[position + 1 :]):
+        assert isinstance(demangle(damaged), str)
+
+
+HOSTILE = {
+    "deep pointers": "_Z1k" + "P" * 20000 + "i",
+    "deep names": "_ZN" + "1a" * 10000 + "Ev",
+    "deep templates": "_Z1k" + "1aI" * 5000 + "i" + "E" * 5000,
+    "deep substitutions": "_Z1kPiPS_" + "".join(f"PS{i}_" for i in range(10)) * 900,
+    "doubling": "_Z1k1aIiiE" + "".join(f"S_IS{d}_S{d}_E" for d in "0123456789ABCDEFGHIJ") * 3,
+    "empty packs": "_Z1kIJJJJJJJJJJJJJJJJJJJJJEEEEEEEEEEEEEEEEEEEEEEEvT_",
+    "a huge number": "_Z" + "9" * 30000,
+    "a huge sequence": "_Z1kS" + "Z" * 30000 + "_",
+    "very long": "_Z1k" + "i" * 100000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_names_cost_little(name):
+    before = time.perf_counter()
+    assert len(demangle(name)) <= max(len(name), 1 << 16)
+    assert time.perf_counter() - before < 5
+
+
+def filtered(program, names):
+    text = subprocess.run(
+        [program], input="\n".join(names), check=True, capture_output=True, text=True
+    ).stdout
+    return text.splitlines()
+
+
+def loosely(text):
+    """Leave out what NVIDIA's spells otherwise: white space, and `(int)3` for `3`."""
+    return re.sub(r"\s|\((?:\w+(?: \w+)*)\)(?=-?\d)|(?<=\d)[ul]+\b", "", text)
