@@ -84,6 +84,17 @@ Fault ConvertExchange(Call& call, const ParameterSlot& slot, const TypeEntry& en
                       tensor.dtype, target);
 }
 
+Fault ConvertCupy(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
+                  unsigned char* target) {
+  if (!TakesPointer(slot)) return Fault::kMismatch;
+  ArrayView view;
+  if (!ReadCupy(object, &view)) return Fault::kPython;
+  const Fault fault =
+      SeeDevice(call, view.device, [&] { return ArrayStream(entry, &call.stream); });
+  if (fault != Fault::kNone) return fault;
+  return StorePointer(call, slot, view.data, view.dtype, target);
+}
+
 Fault ConvertArray(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
                    unsigned char* target) {
   if (!TakesPointer(slot)) return Fault::kMismatch;
@@ -216,10 +227,12 @@ Fault ConvertBytes(Call& call, const ParameterSlot& slot, const TypeEntry& entry
     std::memcpy(target, view.buf, slot.size);
   }
   PyBuffer_Release(&view);
-  // A signed number for an unsigned parameter, or the other way round: the value must fit both.
+  // A signed number for an unsigned parameter (an address is one), or the other way round: the
+  // value must fit both.
   const bool differs =
-      (slot.type_class == TypeClass::kSigned && entry.scalar_class == TypeClass::kUnsigned) ||
-      (slot.type_class == TypeClass::kUnsigned && entry.scalar_class == TypeClass::kSigned);
+      entry.scalar_class == TypeClass::kSigned
+          ? slot.type_class == TypeClass::kUnsigned || slot.type_class == TypeClass::kPointer
+          : entry.scalar_class == TypeClass::kUnsigned && slot.type_class == TypeClass::kSigned;
   if (fault == Fault::kNone && differs && (target[slot.size - 1] & 0x80) != 0) {
     return Fault::kOverflow;
   }
@@ -235,6 +248,8 @@ Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, Py
       return ConvertInt(slot, object, target);
     case ArgumentKind::kFloat:
       return ConvertFloat(slot, object, target);
+    case ArgumentKind::kCupy:
+      return ConvertCupy(call, slot, entry, object, target);
     case ArgumentKind::kArray:
       return ConvertArray(call, slot, entry, object, target);
     case ArgumentKind::kScalar:

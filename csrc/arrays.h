@@ -33,8 +33,11 @@ bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& 
 bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver, CUstream stream,
                ArrayView* view);
 
-// The current stream of the framework that owns an array of kind kArray. False with a Python
-// error set.
+// Read a cupy.ndarray. False with a Python error set.
+bool ReadCupy(PyObject* array, ArrayView* view);
+
+// The current stream of the framework that owns an array of kind kArray or kCupy. False with a
+// Python error set.
 bool ArrayStream(const TypeEntry& entry, CUstream* stream);
 
 // array_info(driver, array): (address, shape, strides in elements, DLPack code, bits, device).

@@ -52,6 +52,7 @@ PyObject* RaiseCount(LauncherObject* self, size_t count, PyObject* keyword_names
 PyObject* RaiseLaunch(LauncherObject* self, const CUlaunchConfig& config, int ordinal,
                       CUresult code) {
   culaunch::KernelState& state = *self->kernel->state;
+  if (ordinal < 0) ordinal = culaunch::CurrentDevice(state.driver());
   try {
     RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), state.name(), config,
                                        ordinal, code),
@@ -116,14 +117,12 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   CUlaunchConfig config = self->driver_config.get();
   config.hStream = call.stream;
   CUresult code;
-  int ordinal = call.ordinal;
   {
     // The launch waits while the stream's queue is full.
     const ReleaseGil released;
-    if (ordinal < 0) ordinal = culaunch::CurrentDevice(state.driver());
-    code = state.Launch(config, ordinal, parameters.pointers());
+    code = state.Launch(config, call.ordinal, parameters.pointers());
   }
-  if (code != CUDA_SUCCESS) return RaiseLaunch(self, config, ordinal, code);
+  if (code != CUDA_SUCCESS) return RaiseLaunch(self, config, call.ordinal, code);
   Py_RETURN_NONE;
 }
 

@@ -43,6 +43,9 @@ void SetScalar(TypeEntry* entry, TypeClass scalar_class, uint8_t code, int bytes
   entry->scalar_type = {code, static_cast<uint8_t>(bytes * 8), 1};
 }
 
+// The code of floats that no parameter's type is: they match by size alone.
+constexpr uint8_t kOtherFloat = 0xff;
+
 // By the array interface's kind and the size in bytes: 'i', 4.
 void SetScalarOfKind(TypeEntry* entry, char kind, int bytes) {
   switch (kind) {
@@ -56,8 +59,11 @@ void SetScalarOfKind(TypeEntry* entry, char kind, int bytes) {
       return SetScalar(entry, TypeClass::kBool, 6, bytes);
     case 'c':
       return SetScalar(entry, TypeClass::kStructure, 5, bytes);
-    default:
+    case 'V':
       entry->kind = ArgumentKind::kStructure;
+      return;
+    default:  // a text, a time
+      return;
   }
 }
 
@@ -81,7 +87,7 @@ bool ClassifyNumpy(TypeEntry* entry, PyTypeObject* type) {
   if (text == "bfloat16") {
     SetScalar(entry, TypeClass::kFloat, 4, bytes);
   } else if (text.rfind("float8", 0) == 0) {
-    SetScalar(entry, TypeClass::kUnknown, 0, 0);
+    SetScalar(entry, TypeClass::kFloat, kOtherFloat, bytes);
   } else {
     SetScalarOfKind(entry, Text(kind.get())[0], bytes);
   }
@@ -150,9 +156,10 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
                         static_cast<bool>(TypeAttribute(type, "__dlpack_device__"));
     entry->versioned_dlpack = true;
     entry->has_cuda_interface = static_cast<bool>(TypeAttribute(type, "__cuda_array_interface__"));
-    entry->is_cupy = HasBase(type, "cupy", "ndarray");
-    if (entry->has_dlpack || entry->has_cuda_interface ||
-        static_cast<bool>(TypeAttribute(type, "__array_interface__"))) {
+    if (HasBase(type, "cupy", "ndarray")) {
+      entry->kind = ArgumentKind::kCupy;
+    } else if (entry->has_dlpack || entry->has_cuda_interface ||
+               static_cast<bool>(TypeAttribute(type, "__array_interface__"))) {
       entry->kind = ArgumentKind::kArray;
     } else if (PyType_IsSubtype(type, &PyLong_Type) != 0) {
       entry->kind = ArgumentKind::kInt;  // an IntEnum, for instance

@@ -11,6 +11,7 @@ enum class ArgumentKind : uint8_t {
   kBool,
   kNone,
   kExchange,   // an array with the DLPack C exchange API
+  kCupy,       // a cupy.ndarray
   kArray,      // an array with __dlpack__, __cuda_array_interface__ or __array_interface__
   kScalar,     // a NumPy or ctypes scalar: its bytes are the argument
   kStructure,  // a ctypes structure or union, a NumPy structured scalar: likewise
@@ -36,7 +37,6 @@ struct TypeEntry {
   bool has_dlpack = false;                       // of kArray
   bool versioned_dlpack = false;                 // __dlpack__ takes max_version
   bool has_cuda_interface = false;
-  bool is_cupy = false;
 };
 
 // The entry of a type, classified at its first use and kept for the life of the process.

@@ -182,6 +182,20 @@ class Driver : public DriverTable {
     return code;
   }
 
+  // Whether a context is a device's primary one, as far as it is retained here.
+  bool HoldsContext(int ordinal, CUcontext context) const noexcept {
+    return ordinal < device_count() && devices_[static_cast<size_t>(ordinal)].context.load(
+                                           std::memory_order_acquire) == context;
+  }
+
+  // The device whose primary context this is; -1 for any other context.
+  int PrimaryOrdinal(CUcontext context) const noexcept {
+    for (int i = 0; i < device_count(); ++i) {
+      if (HoldsContext(i, context)) return i;
+    }
+    return -1;
+  }
+
   std::string ErrorName(CUresult code) const {
     const char* text = nullptr;
     return cuGetErrorName(code, &text) == CUDA_SUCCESS && text != nullptr

@@ -34,6 +34,9 @@ class KernelState {
         handle_(handle),
         name_(std::move(name)),
         devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(driver.device_count()))) {
+    // The driver reads the layout from the code of the current device.
+    const DeviceGuard guard(driver, CurrentDevice(driver));
+    driver.Check(guard.code(), "making the device current");
     for (size_t i = 0;; ++i) {
       Parameter parameter{};
       const CUresult code =
@@ -49,7 +52,12 @@ class KernelState {
   const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
   // Null once the module is unloaded.
   CUkernel handle() const noexcept { return handle_.load(std::memory_order_acquire); }
-  void MarkUnloaded() noexcept { handle_.store(nullptr, std::memory_order_release); }
+  void MarkUnloaded() noexcept {
+    handle_.store(nullptr, std::memory_order_release);
+    for (int i = 0; i < driver_.device_count(); ++i) {
+      devices_[static_cast<size_t>(i)].function.store(nullptr, std::memory_order_release);
+    }
+  }
 
   void RequireLoaded() const {
     if (handle() == nullptr) {
@@ -67,23 +75,17 @@ class KernelState {
   }
   void SetChecked(const void* types) noexcept { checked_.store(types, std::memory_order_relaxed); }
 
-  // Launch on a device: its context is made current for the call if it is not, and the kernel is
-  // made resident there if this is its first launch.
+  // Launch on a device (-1: the current one): its context is made current for the call if it is
+  // not, and the kernel is made resident there if this is its first launch.
   CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
-    if (ordinal < 0 || ordinal >= driver_.device_count()) return CUDA_ERROR_INVALID_DEVICE;
-    const CUkernel kernel = handle();
-    if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-    const DeviceGuard guard(driver_, ordinal);
-    if (guard.code() != CUDA_SUCCESS) return guard.code();
-    DeviceState& device = devices_[static_cast<size_t>(ordinal)];
-    if (device.allowed_shared.load(std::memory_order_acquire) <
-            static_cast<int64_t>(config.sharedMemBytes) ||
-        config.numAttrs != 0) {
-      const CUresult code = Prepare(kernel, ordinal, config);
-      if (code != CUDA_SUCCESS) return code;
+    // The usual case: the device's primary context is current and the kernel is resident. The
+    // driver launches a CUfunction faster than a CUkernel, which it must look up.
+    if (const CUfunction function = Resident(config, ordinal)) {
+      const CUresult code = driver_.cuLaunchKernelEx(&config, function, arguments, nullptr);
+      if (code != CUDA_ERROR_INVALID_HANDLE && code != CUDA_ERROR_INVALID_CONTEXT) return code;
+      // The stream is of another context of the device: only the CUkernel serves it.
     }
-    return driver_.cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(kernel), arguments,
-                                    nullptr);
+    return LaunchPrepared(config, ordinal >= 0 ? ordinal : CurrentDevice(driver_), arguments);
   }
 
   // Load the kernel on a device, whose context is current, and opt in to as much dynamic shared
@@ -106,6 +108,12 @@ class KernelState {
       if (code != CUDA_SUCCESS) return code;
       allowed = initial;
       device.allowed_shared.store(allowed, std::memory_order_release);
+      CUcontext current = nullptr;
+      CUcontext primary = nullptr;
+      if (driver_.PrimaryContext(ordinal, &primary) == CUDA_SUCCESS &&
+          driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary) {
+        device.function.store(function, std::memory_order_release);
+      }
     }
     if (allowed < static_cast<int64_t>(config.sharedMemBytes)) {
       int largest = 0;
@@ -116,7 +124,6 @@ class KernelState {
       if (code != CUDA_SUCCESS) return code;
       device.allowed_shared.store(largest, std::memory_order_release);
     }
-    constexpr uint64_t kPortableCluster = 8;  // CUDA programming guide, "Thread Block Clusters"
     if (ClusterBlocks(config) > kPortableCluster &&
         !device.allows_large_cluster.load(std::memory_order_acquire)) {
       code = driver_.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
@@ -154,11 +161,48 @@ class KernelState {
 
  private:
   struct DeviceState {
+    // The kernel in the primary context; null before it is resident there.
+    std::atomic<CUfunction> function{nullptr};
     // Dynamic shared memory that a launch may ask for; -1 before the kernel is resident.
     std::atomic<int64_t> allowed_shared{-1};
     std::atomic<bool> allows_large_cluster{false};
   };
 
+  // The kernel's function, if the device's primary context is current and nothing is left to do
+  // there before this launch.
+  CUfunction Resident(const CUlaunchConfig& config, int ordinal) const noexcept {
+    CUcontext current = nullptr;
+    if (driver_.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == nullptr) return nullptr;
+    if (ordinal < 0) {
+      ordinal = driver_.PrimaryOrdinal(current);
+      if (ordinal < 0) return nullptr;
+    } else if (!driver_.HoldsContext(ordinal, current)) {
+      return nullptr;
+    }
+    const DeviceState& device = devices_[static_cast<size_t>(ordinal)];
+    if (device.allowed_shared.load(std::memory_order_acquire) <
+            static_cast<int64_t>(config.sharedMemBytes) ||
+        (config.numAttrs != 0 && ClusterBlocks(config) > kPortableCluster)) {
+      return nullptr;
+    }
+    return device.function.load(std::memory_order_acquire);
+  }
+
+  CUresult LaunchPrepared(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+    if (ordinal < 0 || ordinal >= driver_.device_count()) return CUDA_ERROR_INVALID_DEVICE;
+    const CUkernel kernel = handle();
+    if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const DeviceGuard guard(driver_, ordinal);
+    CUresult code = guard.code();
+    if (code == CUDA_SUCCESS) code = Prepare(kernel, ordinal, config);
+    if (code != CUDA_SUCCESS) return code;
+    return driver_.cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(kernel), arguments,
+                                    nullptr);
+  }
+
+  static constexpr uint64_t kPortableCluster = 8;  // programming guide, "Thread Block Clusters"
+
+  // The blocks of the largest cluster that the configuration allows; 0 without clusters.
   static uint64_t ClusterBlocks(const CUlaunchConfig& config) noexcept {
     uint64_t most = 0;
     for (unsigned i = 0; i < config.numAttrs; ++i) {
@@ -202,9 +246,11 @@ class Kernel {
 
   CUresult Launch(void** arguments, const LaunchConfig& config) const noexcept {
     const DriverLaunchConfig driver_config(config);
-    int ordinal = 0;
-    const CUresult code = StreamDevice(state_->driver(), config.stream, &ordinal);
-    if (code != CUDA_SUCCESS) return code;
+    int ordinal = -1;
+    if (!IsDefaultStream(config.stream)) {
+      const CUresult code = StreamDevice(state_->driver(), config.stream, &ordinal);
+      if (code != CUDA_SUCCESS) return code;
+    }
     return state_->Launch(driver_config.get(), ordinal, arguments);
   }
 
