@@ -194,8 +194,8 @@ def test_info_and_clear(cache, fake, key):
     [
         ({"CULAUNCH_CACHE_DIR": "/a/b"}, "/a/b"),
         ({"XDG_CACHE_HOME": "/x"}, "/x/culaunch"),
-        ({"XDG_CACHE_HOME": "relative", "HOME": "/home/u"}, "/home/u/.cache/culaunch"),
-        ({"HOME": "/home/u"}, "/home/u/.cache/culaunch"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/h"}, "/h/.cache/culaunch"),
+        ({"HOME": "/h"}, "/h/.cache/culaunch"),
     ],
 )
 def test_default_directory(monkeypatch, variables, expected):

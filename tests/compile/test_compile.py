@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -320,3 +321,15 @@ def test_fatbin_of_images(scale, tmp_path):
         cl.fatbin([both])
     with pytest.raises(ValueError, match="images is empty"):
         cl.fatbin([])
+
+
+def test_a_warm_hit_takes_at_most_half_a_millisecond(compiled, scale):
+    names = [f"ns::fill<{number}, float>" for number in range(24)]
+    assert len(compiled(scale, names=names).data) > 10_000
+    times = []
+    for _ in range(50):
+        start = time.perf_counter()
+        compiled(scale, names=names)
+        times.append(time.perf_counter() - start)
+    # The best one: the machine is shared with other tests.
+    assert min(times) < 0.5e-3

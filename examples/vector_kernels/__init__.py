@@ -1,0 +1,1 @@
+"""A Python package that ships device headers as package data."""

@@ -1,0 +1,67 @@
+"""``culaunch cache``."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+
+@pytest.fixture
+def cache(tmp_path):
+    cache = cl.Cache(tmp_path / "cache")
+    for number in range(3):
+        cache.store(f"{number:064x}", cl.Image(f".version 8.0\n// {number}\n".encode()))
+    return cache
+
+
+@pytest.fixture
+def culaunch(cache):
+    environment = {**os.environ, "CULAUNCH_CACHE_DIR": cache.path}
+    environment["CULAUNCH_CACHE_MAX_SIZE"] = "64M"
+    environment["CULAUNCH_CACHE_SHIPPED"] = "/shipped"
+
+    def run(*arguments, code=0):
+        command = [sys.executable, "-m", "culaunch", "cache", *arguments]
+        result = subprocess.run(
+            command, check=False, capture_output=True, text=True, env=environment
+        )
+        assert result.returncode == code, result.stderr
+        return result.stdout
+
+    return run
+
+
+def test_path(culaunch, cache):
+    assert culaunch("path") == f"{cache.path}\n"
+
+
+def test_info(culaunch, cache):
+    lines = dict(line.split(None, 1) for line in culaunch("info").splitlines())
+    assert lines["path"] == cache.path
+    assert lines["usable"] == "yes"
+    assert lines["entries"] == "3"
+    assert lines["size"] == f"{cache.info().size} bytes of at most 64.0 MiB"
+    assert lines["shipped"] == "/shipped"
+
+
+def test_info_says_why_a_cache_is_not_used(culaunch, cache):
+    Path(cache.path).chmod(0o777)
+    assert "usable     no: others may write to it" in culaunch("info")
+
+
+def test_verify(culaunch, cache):
+    assert culaunch("verify") == "3 entries, 0 bad\n"
+    bad = Path(cache.path, f"{1:064x}.entry")
+    bad.write_bytes(bad.read_bytes()[:-1])
+    assert culaunch("verify", code=1) == f"bad: {bad}\n3 entries, 1 bad\n"
+    assert culaunch("verify", "--drop", code=1) == f"bad: {bad} (removed)\n2 entries, 1 bad\n"
+    assert culaunch("verify") == "2 entries, 0 bad\n"
+
+
+def test_clear(culaunch, cache):
+    assert culaunch("clear") == f"removed 3 entries from {cache.path}\n"
+    assert cache.info().entries == 0
