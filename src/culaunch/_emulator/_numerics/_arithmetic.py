@@ -22,7 +22,8 @@ from culaunch._emulator._numerics._formats import relu as _relu
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BLOCK = 8192
+# Temporary arrays of 32 KiB stay in the cache, and the C library keeps their memory.
+_BLOCK = 4096
 
 
 def add(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from culaunch._emulator._numerics._formats import Bits, Floats, Mask
 
 _QUIET = np.uint64(0x0008000000000000)
+_MAGNITUDE = np.uint64(0x7FFFFFFFFFFFFFFF)
 _INVALID = np.uint64(0xFFF8000000000000)
 
 
@@ -62,12 +63,13 @@ def fma(a: Bits, b: Bits, c: Bits, rounding: str) -> Bits:
     total = np.where(total == 0, product + z, total)
     if rounding == "rm":
         total = zero_sign(total, product, z)
+    if _plain(x, 450) and _plain(y, 450) and _plain(z, 1000):
+        return np.ascontiguousarray(total).view(np.uint64)
     finite = np.isfinite(x) & np.isfinite(y)
     special = ~(finite & np.isfinite(z))
-    if special.any():
-        # A finite product may have overflowed: an infinite addend wins all the same.
-        total = np.where(special, np.where(finite, z, product + z), total)
-    bits = np.ascontiguousarray(total).view(np.uint64)
+    # A finite product may have overflowed: an infinite addend wins all the same.
+    total = np.where(special, np.where(finite, z, product + z), total)
+    bits = total.view(np.uint64)
     _exact.repair(bits, _extreme(x, 450) | _extreme(y, 450), _exact.fma, (x, y, z), rounding)
     return _with_nans(bits.view(np.float64), x, y, z)
 
@@ -118,6 +120,16 @@ def _directed_sum(x: Floats, y: Floats, total: Floats, rounding: str) -> Floats:
 def _extreme(x: Floats, limit: int) -> Mask:
     size = np.abs(x)
     return ((size < 2.0**-limit) & (size > 0)) | ((size > 2.0**limit) & (size < np.inf))
+
+
+def _plain(x: Floats, limit: int) -> bool:
+    # Whether every lane is zero or of a moderate size: two reductions, the common case.
+    size = x.view(np.uint64) & _MAGNITUDE
+    most, least = (np.float64(2.0**e).view(np.uint64) for e in (limit, -limit))
+    if size.max(initial=0) > most:
+        return False
+    # A zero, less one, is the largest integer.
+    return bool((size - np.uint64(1)).min(initial=most) >= least - np.uint64(1))
 
 
 def _with_nans(value: Floats, *operands: Floats) -> Bits:

@@ -40,10 +40,10 @@ def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 def to_odd(rounded: Floats, error: Floats) -> Floats:
     """Round ``rounded + error`` to odd, in place; `rounded` is the nearest float64."""
     bits = rounded.view(np.int64)
-    fix = ((error > 0) | (error < 0)) & ((bits & 1) == 0)
-    if fix.any():
-        outwards = (error > 0) == (rounded > 0)
-        bits[fix] += np.where(outwards[fix], 1, -1)
+    even = (np.abs(error) > 0) & ((bits & 1) == 0)
+    inwards = (error > 0) != (rounded > 0)
+    bits += even
+    bits -= 2 * (even & inwards)
     return rounded
 
 
