@@ -25,7 +25,10 @@ def raise_argument(
     start = f"argument {index} of {_title(kernel)}, {_describe(parameter)}"
     got = f"(got {_show(value)})"
     if fault == "overflow":
-        raise OverflowError(f"{start}, {_range(parameter)} {got}")
+        limits = "does not hold a number that large"
+        raise OverflowError(
+            f"{start}, {limits if isinstance(value, float) else _range(parameter)} {got}"
+        )
     if fault == "ambiguous":
         raise TypeError(
             f"{start}, could be float16 or bfloat16, so a float is ambiguous {got}: pass "
@@ -111,8 +114,6 @@ def _range(parameter: Parameter) -> str:
     kind = classify(parameter.type).type_class
     bits = 8 * parameter.size
     low, high = f"-2^{bits - 1}", f"2^{bits} - 1"
-    if kind is TypeClass.FLOAT or (kind is TypeClass.UNKNOWN and bits not in (8, 16, 32, 64)):
-        return "does not hold a number that large"
     if kind is TypeClass.SIGNED:
         high = f"2^{bits - 1} - 1"
     elif kind in (TypeClass.UNSIGNED, TypeClass.POINTER):
@@ -166,6 +167,6 @@ def _show(value: object) -> str:
         if kind.__module__ == "builtins"
         else (f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}")
     )
-    if isinstance(value, (bool, int, float, str, bytes)) and len(text := repr(value)) <= 40:
+    if kind in (bool, int, float, str, bytes) and len(text := repr(value)) <= 40:
         return f"{name} {text}"
     return name
