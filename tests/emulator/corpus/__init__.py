@@ -8,8 +8,11 @@ from corpus._basics import BASICS
 from corpus._case import Case
 from corpus._cub import CUB
 from corpus._groups import GROUPS
+from corpus._language import LANGUAGE
+from corpus._math import MATH
 from corpus._triton import TRITON
+from corpus._warps import WARPS
 
-CASES: tuple[Case, ...] = (*BASICS, *CUB, *GROUPS, *TRITON)
+CASES: tuple[Case, ...] = (*BASICS, *LANGUAGE, *WARPS, *MATH, *CUB, *GROUPS, *TRITON)
 
 __all__ = ["CASES", "Case"]

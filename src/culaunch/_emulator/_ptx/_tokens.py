@@ -128,15 +128,15 @@ class Cursor:
 
 def parse_number(token: str) -> tuple[int, int]:
     """Return the bits of a number token, and 4 or 8 if it is a float of that size."""
-    prefix = token[:2].lower()
+    prefix, digits = token[:2].lower(), token[2:].rstrip("U")
     if prefix == "0f":
-        return int(token, 0), 4
+        return int(digits, 16), 4
     if prefix == "0d":
-        return int(token, 0), 8
+        return int(digits, 16), 8
     if prefix == "0x":
-        return int(token.rstrip("U"), 16), 0
+        return int(digits, 16), 0
     if prefix == "0b":
-        return int(token.rstrip("U"), 2), 0
+        return int(digits, 2), 0
     if "." in token or "e" in token or "E" in token:
         import struct
 
