@@ -8,13 +8,14 @@ commas, such as ``torch,triton``) promises: a test cannot vanish unnoticed.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import importlib.metadata
 import importlib.util
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,15 +53,18 @@ def has(capability: str) -> bool:
 
 @functools.cache
 def gpu_count() -> int:
-    """Count the GPUs as the driver does: no framework is asked, none need be installed."""
-    try:
-        cuda = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return 0
-    count = ctypes.c_int()
-    if cuda.cuInit(0) != 0 or cuda.cuDeviceGetCount(ctypes.byref(count)) != 0:
-        return 0
-    return count.value
+    """Count the GPUs as the driver does: no framework is asked, none need be installed.
+
+    In another process: a test may have loaded a library here that passes for the driver.
+    """
+    program = (
+        "import ctypes; cuda, n = ctypes.CDLL('libcuda.so.1'), ctypes.c_int()\n"
+        "print(n.value if cuda.cuInit(0) == cuda.cuDeviceGetCount(ctypes.byref(n)) == 0 else 0)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program], check=False, capture_output=True, text=True
+    )
+    return int(answer.stdout or 0)
 
 
 def packaged_cuda_tool(name: str) -> Path | None:

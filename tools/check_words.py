@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # Written so that this file does not match itself.
 RULES = {
-    "a machine's own path": r"(?<![\w.])/(?:home|roo[t]|wor[k]|Users|opt/de[v])/",
+    "a machine's own path": r"(?<![\w.])/(?:roo[t]|wor[k]|opt/de[v])/",
     "a package index": r"--(?:extra-)?index-ur[l]|pypi\.or[g]/simple",
     "a conflict mark": r"^(?:<{7}|>{7}) ",
     "a note without an issue": r"\b(?:TOD[O]|FIXM[E]|XX[X])\b(?!\(#\d+\))",

@@ -93,9 +93,11 @@ def calls(fake):
 
 def in_a_new_process(count=1, **environment):
     program = textwrap.dedent("""
-        import sys
+        import sys, warnings
         sys.modules["torch"] = None  # TVM-FFI imports it where it is, which takes seconds
         import culaunch as cl
+        # Not by -W, which is read before there are site-packages to find the category in.
+        warnings.simplefilter("error", cl.CacheWarning)
         header = bytearray(200)
         header[:7] = b"\\x7fELF\\x02\\x01\\x01"
         header[16:20] = b"\\x02\\x00\\xbe\\x00"
@@ -104,7 +106,7 @@ def in_a_new_process(count=1, **environment):
     """)
     running = [
         subprocess.Popen(
-            [sys.executable, "-W", "error::culaunch.CacheWarning", "-c", program],
+            [sys.executable, "-c", program],
             env={**os.environ, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
