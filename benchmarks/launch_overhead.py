@@ -4,7 +4,7 @@ One process; bursts below the launch queue's depth, interleaved over all contend
 synchronise outside the clock; medians and tenth percentiles. A contender that is missing or
 fails is named with the reason and does not stop the others. docs/benchmarks.md says more.
 
-    python benchmarks/launch_overhead.py --json result.json --chart result
+    python benchmarks/launch_overhead.py --output results
     python benchmarks/launch_overhead.py --host-only
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from overhead import ours, parts, peers, tvm
 from overhead.bench import Bench
-from overhead.cases import CASES, MAIN, SLOPE_CASES, Case
+from overhead.cases import CASES, MAIN, QUICK_CASES, SLOPE_CASES, Case
 from overhead.chart import write_chart
 from overhead.machine import describe
 from overhead.report import Report
@@ -59,7 +59,8 @@ GPU_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     try:
-        bench = Bench(host_only=options.host_only)
+        cases = QUICK_CASES if options.quick else CASES
+        bench = Bench(host_only=options.host_only, cases=cases)
     except Exception as error:  # noqa: BLE001 - without a driver or a compiler there is no run
         print(f"cannot start: {type(error).__name__}: {error}", file=sys.stderr)
         if not options.host_only:
@@ -79,12 +80,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         missing.append({"contender": trial.contender, "case": trial.case, "reason": reason})
     report = Report(options.host_only, options.quick, describe(bench), plan, trials, missing)
     print(report.to_text())
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(report.to_json(), indent=1) + "\n")
-    if options.chart:
-        for path in write_chart(report, options.chart):
-            print(f"wrote {path}")
+    json_path, chart_path = options.json, options.chart
+    if options.output:
+        name = "launch_overhead_host" if options.host_only else "launch_overhead"
+        json_path = json_path or options.output / f"{name}.json"
+        chart_path = chart_path or options.output / f"{name}.png"
+    if json_path:
+        json_path.parent.mkdir(parents=True, exist_ok=True)
+        json_path.write_text(json.dumps(report.to_json(), indent=1) + "\n")
+    if chart_path:
+        try:
+            write_chart(report, chart_path)
+        except ImportError as error:  # the numbers are there all the same
+            print(f"\nno chart: {error} (pip install matplotlib)")
+    print(f"\n{report.verdict()}")
     return 0
 
 
@@ -106,8 +115,9 @@ def prepare(
         except Exception as error:  # noqa: BLE001 - a missing peer is named, whatever it lacks
             missing.append({"contender": contender, "case": None, "reason": _reason(error)})
             continue
+        wanted = [case for case in cases if case in bench.cases or case in SLOPE_CASES]
         failures: list[dict[str, str | None]] = []
-        for case in cases:
+        for case in wanted:
             try:
                 burst, pointers = make(case)
                 if pointers is not None:
@@ -118,7 +128,7 @@ def prepare(
                 failures.append({"contender": contender, "case": case.key, "reason": reason})
                 continue
             trials.append(Trial(contender, case.key, burst))
-        if len(failures) == len(cases) and len({entry["reason"] for entry in failures}) == 1:
+        if len(failures) == len(wanted) and len({entry["reason"] for entry in failures}) == 1:
             failures = [{**failures[0], "case": None}]
         missing += failures
     return trials, missing
@@ -135,6 +145,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         "--host-only", action="store_true", help="the host's cost alone, on the null driver; no GPU"
     )
     parser.add_argument("--quick", action="store_true", help="a smoke run: the numbers mean little")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="write the JSON and the chart in there"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured")
     parser.add_argument("--chart", type=Path, metavar="FILE", help="write FILE.png and FILE.svg")
     parser.add_argument("--burst", type=int, metavar="CALLS", help="calls between clock readings")

@@ -26,6 +26,8 @@ class Bench:
     ----------
     host_only : bool
         Use the null driver: CPU arrays stand for device arrays and nothing runs.
+    cases : tuple of Case
+        The kernels that every contender launches.
 
     Attributes
     ----------
@@ -36,8 +38,9 @@ class Bench:
         (on the null driver any handle will do).
     """
 
-    def __init__(self, *, host_only: bool) -> None:
+    def __init__(self, *, host_only: bool, cases: tuple[Case, ...] = CASES) -> None:
         self.host_only = host_only
+        self.cases = cases
         self._kept: list[Any] = []
         self.driver = str(build_null_driver()) if host_only else "libcuda.so.1"
         if host_only:

@@ -95,6 +95,8 @@ CASES = (
     Case("58", 20, 26, 12),
 )
 MAIN = CASES[1]
+#: Those of a smoke run: C++ for many parameters takes a minute to compile.
+QUICK_CASES = CASES[:2]
 COUNTS = (1, 2, 4, 8, 16)
 #: What one more argument costs: kernels that differ in the number of one kind only.
 TENSOR_CASES = tuple(Case(f"tensors{n}", n) for n in COUNTS)

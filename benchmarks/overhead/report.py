@@ -81,6 +81,14 @@ class Report:
             parts.append("Not measured\n" + "\n".join(lines))
         return "\n\n".join(parts)
 
+    def verdict(self) -> str:
+        """Return how many bars are met, in a line."""
+        met = [bar.met for bar in self._bars()]
+        return (
+            f"bars: {met.count(True)} met, {met.count(False)} not met, "
+            f"{met.count(None)} not measured"
+        )
+
     def _costs(self) -> dict[str, float]:
         return costs(medians(self.trials))
 

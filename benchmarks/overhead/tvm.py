@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from overhead.build import build_library, cuda_include
-from overhead.cases import BLOCK, CASES, GRID, Case
+from overhead.cases import BLOCK, GRID, Case
 from overhead.timing import python_burst
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _TYPES = {"p": "tvm::ffi::TensorView ", "i": "int64_t ", "f": "double "}
 
 def empty(bench: Bench) -> Callable[[Case], Made]:
     source = "#include <tvm/ffi/container/tensor.h>\n#include <tvm/ffi/function.h>\n"
-    for case in CASES:
+    for case in bench.cases:
         types = ", ".join(_TYPES[name[0]] for name in case.names)
         source += f"static void {case.name}({types}) {{}}\n{_export(case)}"
     module = _build("tvm_empty.so", source)
@@ -64,7 +64,7 @@ def _launcher(bench: Bench, *, use_driver: bool) -> Callable[[Case], Made]:
         "}\n"
         "TVM_FFI_DLL_EXPORT_TYPED_FUNC(load, load);\n"
     )
-    source += "".join(_launch_function(case) for case in CASES)
+    source += "".join(_launch_function(case) for case in bench.cases)
     # cuda_runtime.h is in one package of pip's, and what it includes in another.
     folders = [f"-I{cuda_include('crt/host_config.h')}"]
     module = _build(f"tvm_cubin_{'driver' if use_driver else 'runtime'}.so", source, folders)

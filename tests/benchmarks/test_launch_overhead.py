@@ -21,17 +21,18 @@ pytestmark = pytest.mark.needs("gcc")
 def run(
     benchmarks: Path, build_cache: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], str]:
-    target = tmp_path_factory.mktemp("out") / "result.json"
+    target = tmp_path_factory.mktemp("out")
     script = benchmarks / "launch_overhead.py"
     done = subprocess.run(
-        [sys.executable, script, "--host-only", "--quick", "--json", target],
+        [sys.executable, script, "--host-only", "--quick", "--output", target],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "XDG_CACHE_HOME": str(build_cache)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(target.read_text()), done.stdout
+    result = json.loads((target / "launch_overhead_host.json").read_text())
+    return result, done.stdout
 
 
 def test_every_contender_is_measured_or_named(
@@ -64,6 +65,8 @@ def test_bars_are_printed_and_written(run: tuple[dict[str, Any], str]) -> None:
     assert len(result["bars"]) == 4
     for bar in result["bars"]:
         assert bar["name"] in text
+    assert text.splitlines()[-1].startswith("bars: ")
+    for bar in result["bars"]:
         if bar["measured"] is None:
             assert bar["met"] is None
         else:
@@ -85,7 +88,8 @@ def test_culaunch_is_measured_with_torch(
     result, _ = run
     ours = overhead("ours")
     measured = {(entry["contender"], entry["case"]) for entry in result["results"]}
-    wanted = {(n, c.key) for n in (ours.LAUNCHER, ours.SUBSCRIPT) for c in overhead("cases").CASES}
+    cases = overhead("cases").QUICK_CASES
+    wanted = {(name, c.key) for name in (ours.LAUNCHER, ours.SUBSCRIPT) for c in cases}
     assert wanted <= measured, result["missing"]
     assert {"tensor", "int", "float", "exchange", "gil"} <= set(result["costs_ns"])
     assert len(result["breakdown_ns"]) == 6
