@@ -12,7 +12,7 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
-autodoc_default_options = {"members": True, "undoc-members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_use_unqualified_type_names = True
@@ -20,10 +20,15 @@ napoleon_google_docstring = False
 napoleon_numpy_docstring = True
 napoleon_preprocess_types = True
 napoleon_use_rtype = False
+# One way for attributes: a class may name a property in its list, too.
+napoleon_use_ivar = True
 
 # Every reference must lead somewhere, but for the names of types that are not ours.
 nitpicky = True
-nitpick_ignore_regex = [("py:(class|obj)", r"(?!culaunch\.).*"), ("py:exc", r"[A-Z]\w*Error")]
+nitpick_ignore_regex = [
+    ("py:(class|obj)", r"(?!culaunch\.).*|culaunch\._core\..*"),
+    ("py:exc", r"[A-Z]\w*Error"),
+]
 
 html_theme = "furo"
 html_title = f"culaunch {version}"
