@@ -119,7 +119,7 @@ std::string Attributes(const CUlaunchConfig& config) {
 
 extern "C" {
 
-__attribute__((visibility("default"))) extern const int culaunch_device_types[] = {2, 13, 3, -1};
+__attribute__((visibility("default"))) extern const int culaunch_device_types[] = {1, 2, 13, 3, -1};
 
 const char* recording_log() {
   static std::string copy;
