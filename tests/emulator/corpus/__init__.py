@@ -4,6 +4,7 @@
 ``culaunch.compile``, Triton's PTX is kept as files (``record_triton.py`` makes them).
 """
 
+from corpus._advanced import ADVANCED
 from corpus._basics import BASICS
 from corpus._case import Case
 from corpus._cub import CUB
@@ -13,6 +14,6 @@ from corpus._math import MATH
 from corpus._triton import TRITON
 from corpus._warps import WARPS
 
-CASES: tuple[Case, ...] = (*BASICS, *LANGUAGE, *WARPS, *MATH, *CUB, *GROUPS, *TRITON)
+CASES: tuple[Case, ...] = (*BASICS, *LANGUAGE, *WARPS, *MATH, *CUB, *GROUPS, *ADVANCED, *TRITON)
 
 __all__ = ["CASES", "Case"]

@@ -9,7 +9,7 @@ import numpy as np
 from culaunch._emulator._memory._atomic import Update
 from culaunch._emulator._memory._bytes import load, store
 from culaunch._emulator._memory._spaces import LOCATORS
-from culaunch._emulator._ops._atomics import atomic_op
+from culaunch._emulator._ops._atomics import run_atomic
 from culaunch._emulator._ops._memory_ops import space_of
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Address, Immediate, Instruction, Operand, Register
@@ -144,15 +144,23 @@ def _arrive(
         return left | expected << _EXPECTED_SHIFT | phase << _PHASE_SHIFT
 
     operation = Update(step)
-    return atomic_op(
-        space,
-        decoder.address(place),
-        [lambda g: number(g).astype(np.uint64)],
-        8,
-        operation,
-        operation,
-        put,
-    )
+    locate, address = LOCATORS[space], decoder.address(place)
+
+    def run(group: Group) -> None:
+        arrivals = number(group).astype(np.uint64)
+        pieces = locate(group, address(group), 8, "atomic access")
+        old = run_atomic(group, pieces, [arrivals], 8, operation, operation)
+        if put is not None:
+            put(group, old)
+        shadow = group.chunk.shared.shadow
+        if shadow is not None:
+            # A phase that completes orders what its threads did, as a barrier of the block does.
+            complete = np.broadcast_to(group.block_index, old.shape)[old & _PENDING == arrivals]
+            done = np.zeros(group.chunk.blocks, bool)
+            done[complete] = True
+            shadow.on_barrier(done)
+
+    return run
 
 
 def _test_wait(decoder: Decoder, operands: list[Operand], space: str, *, parity: bool) -> Op:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from culaunch._emulator._simt._code import Op
     from culaunch._emulator._simt._group import Group
 
-__all__ = ["atomic_op", "run_atomic"]
+__all__ = ["run_atomic"]
 
 _OPERATIONS = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}
 
@@ -36,7 +36,6 @@ def _atom(decoder: Decoder, instruction: Instruction) -> Op:
     address = decoder.address(operands[0])
     if kind == "b128":
         raise Unsupported
-    space = space_of(instruction)
     values = [[decoder.read(v, kind) for v in decoder.vector(operand)] for operand in operands[1:]]
     if name != "cas":
         # What may follow is a cache policy.
@@ -48,24 +47,11 @@ def _atom(decoder: Decoder, instruction: Instruction) -> Op:
         return _vector_op(decoder, instruction, address, values[0], puts, operation, kind)
     single = [value[0] for value in values]
     put = puts[0] if puts else None
-    return atomic_op(space, address, single, size_of(kind), operation, flushing, put)
-
-
-def atomic_op(
-    space: str,
-    address: Reader,
-    values: list[Reader],
-    size: int,
-    operation: Update,
-    flushing: Update,
-    put: Callable[[Group, Lanes], None] | None,
-) -> Op:
-    """Return the operation that updates one word in each lane."""
-    locate = LOCATORS[space]
+    locate, size = LOCATORS[space_of(instruction)], size_of(kind)
 
     def run(group: Group) -> None:
         pieces = locate(group, address(group), size, "atomic access")
-        old = run_atomic(group, pieces, [v(group) for v in values], size, operation, flushing)
+        old = run_atomic(group, pieces, [v(group) for v in single], size, operation, flushing)
         if put is not None:
             put(group, old)
 
