@@ -26,7 +26,8 @@ bool ReadDims(const char* name, PyObject* object, culaunch::Dim3* dims) {
   uint32_t numbers[3];
   if (!QuickDims(object, numbers)) {
     // Not the common form: any sequence of integers.
-    const Ref items(PyLong_Check(object) ? PyTuple_Pack(1, object) : PySequence_Tuple(object));
+    const bool is_one = PyIndex_Check(object) != 0 && PySequence_Check(object) == 0;
+    const Ref items(is_one ? PyTuple_Pack(1, object) : PySequence_Tuple(object));
     if (!items) PyErr_Clear();
     const Py_ssize_t size = items ? PyTuple_Size(items.get()) : 0;
     bool good = size >= 1 && size <= 3;

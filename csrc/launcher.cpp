@@ -296,6 +296,10 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
   if (IsGiven(priority)) {
     const long value = PyLong_AsLong(priority);
     if (value == -1 && PyErr_Occurred() != nullptr) return nullptr;
+    if (value != static_cast<int>(value)) {
+      PyErr_Format(PyExc_OverflowError, "priority must fit 32 bits (got %R)", priority);
+      return nullptr;
+    }
     config.has_priority = true;
     config.priority = static_cast<int>(value);
   }
