@@ -38,7 +38,9 @@ _STANDARD = "-"
 @click.option("--lto", is_flag=True, help="Make LTO-IR, to be linked.")
 @click.option("--option", "extra_options", multiple=True, help="An option for the compiler.")
 @click.option("--warnings-as-errors", is_flag=True, help="Fail when the compiler warns.")
-@click.option("--backend", type=click.Choice(["nvrtc", "nvcc"]), default="nvrtc")
+@click.option(
+    "--backend", type=click.Choice(["nvrtc", "nvcc"]), default="nvrtc", help="The compiler."
+)
 @click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
 def command(source: str, output: str, arch: str | None, **keywords: Any) -> None:
     """Compile SOURCE, a file or - for standard input.

@@ -43,7 +43,7 @@ BLOCK = 256
     help="Elements of each array.",
 )
 def command(size: int) -> None:
-    """Compile, inspect and launch two kernels, and check their results."""
+    """Compile, inspect, launch and check two kernels."""
     Demo(size).run()
 
 

@@ -61,7 +61,10 @@ def command(
     machine: str | None,
     verbose: bool,
 ) -> None:
-    """Write an object file that carries an image, for CULAUNCH_EMBED_CUBIN(NAME) in C++."""
+    """Write an image into an object file that C++ code links.
+
+    The code reaches it with CULAUNCH_EMBED_CUBIN(NAME).
+    """
     if output is None and output_obj is None:
         raise click.UsageError("name an output: -o FILE.o, or --input-obj with --output-obj")
     if output_obj is not None and input_obj is None:

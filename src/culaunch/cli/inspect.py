@@ -25,9 +25,9 @@ _TITLES = ("registers", "shared", "stack", "barriers", "threads", "cluster")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--no-kernels", is_flag=True, help="List the images only, without opening them.")
 def command(files: tuple[str, ...], as_json: bool, no_kernels: bool) -> int:
-    """Show what is in cubins, fatbins, PTX, and libraries that hold them.
+    """Show what is in images and in libraries that hold them.
 
-    With --json, one FILE gives one object, and several give an array of them. A FILE that cannot
+    FILE is a cubin, a fatbin, PTX, or an object or library with CUDA code in it. With --json, one FILE gives one object, and several give an array of them. A FILE that cannot
     be read gives one line of error and the exit code 1; the others are shown all the same.
     """
     found = []
