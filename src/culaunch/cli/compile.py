@@ -26,9 +26,7 @@ _STANDARD = "-"
 @click.option("--line-info", is_flag=True, help="Keep line numbers for profilers.")
 @click.option("--debug", is_flag=True, help="Compile for debuggers.")
 @click.option("--maxrregcount", type=int, help="The most registers that a thread may use.")
-@click.option(
-    "--extra-device-vectorization", is_flag=True, help="Vectorise more."
-)
+@click.option("--extra-device-vectorization", is_flag=True, help="Vectorise more.")
 @click.option(
     "--device-as-default-execution-space",
     is_flag=True,

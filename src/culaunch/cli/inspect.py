@@ -27,8 +27,9 @@ _TITLES = ("registers", "shared", "stack", "barriers", "threads", "cluster")
 def command(files: tuple[str, ...], as_json: bool, no_kernels: bool) -> int:
     """Show what is in images and in libraries that hold them.
 
-    FILE is a cubin, a fatbin, PTX, or an object or library with CUDA code in it. With --json, one FILE gives one object, and several give an array of them. A FILE that cannot
-    be read gives one line of error and the exit code 1; the others are shown all the same.
+    FILE is a cubin, a fatbin, PTX, or an object or library with CUDA code in it. With --json, one
+    FILE gives one object, and several give an array of them. A FILE that cannot be read gives one
+    line of error and the exit code 1; the others are shown all the same.
     """
     found = []
     for path in files:
