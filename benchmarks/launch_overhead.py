@@ -67,11 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("without a GPU, --host-only measures the host's side alone", file=sys.stderr)
         return 1
     if options.host_only:
-        plan = Plan(burst=2000, warmup=100, rounds=100)
+        plan = Plan(burst=400, warmup=50, rounds=300)
     else:
         plan = Plan(burst=256, warmup=32, rounds=150)
     if options.quick:
-        plan = Plan(burst=plan.burst // 8, warmup=8, rounds=3)
+        plan = Plan(burst=plan.burst // 4, warmup=8, rounds=3)
     plan = Plan(options.burst or plan.burst, plan.warmup, options.rounds or plan.rounds)
 
     table = HOST_CONTENDERS if options.host_only else GPU_CONTENDERS

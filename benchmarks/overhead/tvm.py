@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ from overhead.cases import BLOCK, GRID, Case
 from overhead.timing import python_burst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from overhead.bench import Bench
     from overhead.ours import Made
@@ -24,16 +26,7 @@ _TYPES = {"p": "tvm::ffi::TensorView ", "i": "int64_t ", "f": "double "}
 
 
 def empty(bench: Bench) -> Callable[[Case], Made]:
-    source = "#include <tvm/ffi/container/tensor.h>\n#include <tvm/ffi/function.h>\n"
-    for case in bench.cases:
-        types = ", ".join(_TYPES[name[0]] for name in case.names)
-        source += f"static void {case.name}({types}) {{}}\n{_export(case)}"
-    module = _build("tvm_empty.so", source)
-
-    def make(case: Case) -> Made:
-        return _call(module, case, bench), None
-
-    return make
+    return _calls(_load(bench, "empty"), bench, None)
 
 
 def cubin_runtime(bench: Bench) -> Callable[[Case], Made]:
@@ -42,18 +35,73 @@ def cubin_runtime(bench: Bench) -> Callable[[Case], Made]:
             ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
         except OSError:
             continue
-        return _launcher(bench, use_driver=False)
+        return _launcher(bench, "runtime")
     raise RuntimeError("no libcudart to link with")
 
 
 def cubin_driver(bench: Bench) -> Callable[[Case], Made]:
     ctypes.CDLL(bench.driver, mode=ctypes.RTLD_GLOBAL)
-    return _launcher(bench, use_driver=True)
+    return _launcher(bench, "driver")
 
 
-def _launcher(bench: Bench, *, use_driver: bool) -> Callable[[Case], Made]:
+def _launcher(bench: Bench, api: str) -> Callable[[Case], Made]:
+    module = _load(bench, api)
+    module.load(bench.image)
+    return _calls(module, bench, bench.tensor_pointers())
+
+
+def _calls(module: Any, bench: Bench, pointers: Sequence[int] | None) -> Callable[[Case], Made]:
+    def make(case: Case) -> Made:
+        values = [*bench.tensors[: case.pointers], *case.int_values, *case.float_values]
+        arguments = dict(zip(case.names, values, strict=True))
+        call = getattr(module, case.name)
+        burst = python_burst(f"call({', '.join(arguments)})", call=call, **arguments)
+        return burst, pointers
+
+    return make
+
+
+def _load(bench: Bench, kind: str) -> Any:
+    import tvm_ffi
+
+    return tvm_ffi.load_module(str(_libraries(bench)[kind].result()))
+
+
+@functools.cache
+def _libraries(bench: Bench) -> dict[str, Future[Path]]:
+    """Start to compile every library at once: with 58 parameters, each takes its time."""
+    import tvm_ffi
+
+    root = Path(tvm_ffi.__file__).parent
+    flags = ["-std=c++17", "-w", f"-I{root / 'include'}"]
+    linked = [f"-L{root / 'lib'}", "-ltvm_ffi", f"-Wl,-rpath,{root / 'lib'}"]
+
+    def build(kind: str) -> Path:
+        if kind == "empty":
+            return build_library(
+                "tvm_empty.so", {"functions.cc": _empty_source(bench)}, flags, linked
+            )
+        # cuda_runtime.h is in one package of pip's, and what it includes in another.
+        cuda = f"-I{cuda_include('crt/host_config.h')}"
+        api = f"-DTVM_FFI_CUBIN_LAUNCHER_USE_DRIVER_API={int(kind == 'driver')}"
+        sources = {"functions.cc": _launcher_source(bench)}
+        return build_library(f"tvm_{kind}.so", sources, [*flags, cuda, api], linked)
+
+    kinds = ("driver", "empty") if bench.host_only else ("driver", "runtime", "empty")
+    pool = ThreadPoolExecutor(len(kinds))
+    return {kind: pool.submit(build, kind) for kind in kinds}
+
+
+def _empty_source(bench: Bench) -> str:
+    source = "#include <tvm/ffi/container/tensor.h>\n#include <tvm/ffi/function.h>\n"
+    for case in bench.cases:
+        types = ", ".join(_TYPES[name[0]] for name in case.names)
+        source += f"static void {case.name}({types}) {{}}\n{_export(case)}"
+    return source
+
+
+def _launcher_source(bench: Bench) -> str:
     source = (
-        f"#define TVM_FFI_CUBIN_LAUNCHER_USE_DRIVER_API {int(use_driver)}\n"
         "#include <tvm/ffi/container/tensor.h>\n"
         "#include <tvm/ffi/extra/cuda/cubin_launcher.h>\n"
         "#include <tvm/ffi/function.h>\n"
@@ -64,16 +112,7 @@ def _launcher(bench: Bench, *, use_driver: bool) -> Callable[[Case], Made]:
         "}\n"
         "TVM_FFI_DLL_EXPORT_TYPED_FUNC(load, load);\n"
     )
-    source += "".join(_launch_function(case) for case in bench.cases)
-    # cuda_runtime.h is in one package of pip's, and what it includes in another.
-    folders = [f"-I{cuda_include('crt/host_config.h')}"]
-    module = _build(f"tvm_cubin_{'driver' if use_driver else 'runtime'}.so", source, folders)
-    module.load(bench.image)
-
-    def make(case: Case) -> Made:
-        return _call(module, case, bench), bench.tensor_pointers()
-
-    return make
+    return source + "".join(_launch_function(case) for case in bench.cases)
 
 
 def _launch_function(case: Case) -> str:
@@ -101,23 +140,3 @@ def _launch_function(case: Case) -> str:
 
 def _export(case: Case) -> str:
     return f"TVM_FFI_DLL_EXPORT_TYPED_FUNC({case.name}, {case.name});\n"
-
-
-def _build(name: str, source: str, flags: list[str] | None = None) -> Any:
-    import tvm_ffi
-
-    root = Path(tvm_ffi.__file__).parent
-    library = build_library(
-        name,
-        {"functions.cc": source},
-        ["-std=c++17", "-w", f"-I{root / 'include'}", *(flags or [])],
-        [f"-L{root / 'lib'}", "-ltvm_ffi", f"-Wl,-rpath,{root / 'lib'}"],
-    )
-    return tvm_ffi.load_module(str(library))
-
-
-def _call(module: Any, case: Case, bench: Bench) -> Any:
-    values = [*bench.tensors[: case.pointers], *case.int_values, *case.float_values]
-    arguments = dict(zip(case.names, values, strict=True))
-    function = getattr(module, case.name)
-    return python_burst(f"call({', '.join(arguments)})", call=function, **arguments)
