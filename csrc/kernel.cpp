@@ -74,7 +74,8 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     return nullptr;
   }
   auto* state = Guarded<culaunch::KernelState*>("KernelNotFoundError", nullptr, [&] {
-    return &reinterpret_cast<ModuleObject*>(module)->module->GetKernel(name).state();
+    culaunch::Module& library = *reinterpret_cast<ModuleObject*>(module)->module;
+    return WithoutGil([&] { return &library.GetKernel(name).state(); });
   });
   if (state == nullptr) return nullptr;
   PyObject* self = PyType_GenericAlloc(type, 0);

@@ -1,5 +1,6 @@
 #include "module.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ void Dealloc(PyObject* self) {
 
 PyObject* KernelNames(PyObject* self, PyObject*) {
   return Guarded<PyObject*>("ImageError", nullptr, [&]() -> PyObject* {
-    const std::vector<std::string> names = Self(self)->module->KernelNames();
+    const auto names = WithoutGil([&] { return Self(self)->module->KernelNames(); });
     Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
     for (size_t i = 0; tuple && i < names.size(); ++i) {
       PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i),
@@ -60,9 +61,13 @@ PyObject* Layout(PyObject* self, PyObject* args) {
   const char* name = nullptr;
   if (!PyArg_ParseTuple(args, "s:layout", &name)) return nullptr;
   return Guarded<PyObject*>("KernelNotFoundError", nullptr, [&]() -> PyObject* {
-    if (!Self(self)->module->HasKernel(name)) Py_RETURN_NONE;
-    const culaunch::Kernel kernel = Self(self)->module->GetKernel(name);
-    const auto& parameters = kernel.parameters();
+    culaunch::Module& module = *Self(self)->module;
+    const auto kernel = WithoutGil([&]() -> std::optional<culaunch::Kernel> {
+      if (!module.HasKernel(name)) return std::nullopt;
+      return module.GetKernel(name);
+    });
+    if (!kernel.has_value()) Py_RETURN_NONE;
+    const auto& parameters = kernel->parameters();
     Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(parameters.size())));
     for (size_t i = 0; tuple && i < parameters.size(); ++i) {
       PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i),
@@ -78,7 +83,8 @@ PyObject* GetGlobal(PyObject* self, PyObject* args) {
   int ordinal = 0;
   if (!PyArg_ParseTuple(args, "si:get_global", &name, &ordinal)) return nullptr;
   return Guarded<PyObject*>("KernelNotFoundError", nullptr, [&] {
-    const culaunch::GlobalVariable variable = Self(self)->module->GetGlobal(name, ordinal);
+    const culaunch::GlobalVariable variable =
+        WithoutGil([&] { return Self(self)->module->GetGlobal(name, ordinal); });
     return Py_BuildValue("Kn", static_cast<unsigned long long>(variable.address),
                          static_cast<Py_ssize_t>(variable.size));
   });

@@ -44,6 +44,14 @@ class ReleaseGil {
   PyThreadState* state_;
 };
 
+// Run a call of a module with the GIL released. Every such call must be: PTX is compiled in them,
+// and a module's lock that is waited for with the GIL held would deadlock with a driver in Python.
+template <class Call>
+auto WithoutGil(Call&& call) {
+  const ReleaseGil released;
+  return call();
+}
+
 // A type object made from a spec, registered in a module under the last part of its name.
 inline PyTypeObject* AddType(PyObject* module, PyType_Spec* spec) {
   PyObject* type = PyType_FromModuleAndSpec(module, spec, nullptr);

@@ -33,16 +33,18 @@ class KernelState {
       : driver_(driver),
         handle_(handle),
         name_(std::move(name)),
-        devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(driver.device_count()))) {
-    // The driver reads the layout from the code of the current device.
-    const DeviceGuard guard(driver, CurrentDevice(driver));
-    driver.Check(guard.code(), "making the device current");
+        devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(driver.device_count()))) {}
+
+  // Read the parameter layout: the driver takes it from the code of the current device.
+  CUresult ReadParameters() {
+    const DeviceGuard guard(driver_, CurrentDevice(driver_));
+    if (guard.code() != CUDA_SUCCESS) return guard.code();
     for (size_t i = 0;; ++i) {
       Parameter parameter{};
       const CUresult code =
-          driver.cuKernelGetParamInfo(handle, i, &parameter.offset, &parameter.size);
-      if (code == CUDA_ERROR_INVALID_VALUE) break;  // past the last one
-      driver.Check(code, "reading the parameters of kernel " + name_);
+          driver_.cuKernelGetParamInfo(handle(), i, &parameter.offset, &parameter.size);
+      if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;  // past the last one
+      if (code != CUDA_SUCCESS) return code;
       parameters_.push_back(parameter);
     }
   }

@@ -39,16 +39,12 @@ class Module {
       text.assign(static_cast<const char*>(bytes), size);
       bytes = text.c_str();
     }
-    char log[8192] = "";
+    // PTX may be compiled later, when a kernel is asked for: the log must live as long.
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-    const CUresult code =
-        driver.cuLibraryLoadData(&state_->library, bytes, options, values, 2, nullptr, nullptr, 0);
-    if (code != CUDA_SUCCESS) {
-      std::string what = "the driver refuses the image: " + driver.Describe(code);
-      if (log[0] != '\0') what.append("\n").append(log);
-      throw Error(ErrorKind::kDriver, code, driver.ErrorName(code), what);
-    }
+    void* values[] = {state_->log, reinterpret_cast<void*>(sizeof state_->log)};
+    Check(driver.cuLibraryLoadData(&state_->library, bytes, options, values,
+                                   format == ImageFormat::kPtx ? 2 : 0, nullptr, nullptr, 0),
+          "loading the image");
   }
 
   static Module FromFile(const std::string& path, Driver& driver = Driver::Get()) {
@@ -78,19 +74,17 @@ class Module {
   Kernel GetKernel(const std::string& name) const {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     RequireLoaded();
-    std::unique_ptr<KernelState>& kernel = state_->kernels[name];
-    if (kernel == nullptr) {
-      CUkernel handle = nullptr;
-      const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
-      if (code == CUDA_SUCCESS) {
-        kernel = std::make_unique<KernelState>(driver(), handle, name);
-      } else {
-        state_->kernels.erase(name);
-        if (code != CUDA_ERROR_NOT_FOUND) driver().Check(code, "finding kernel " + name);
-        throw Error(ErrorKind::kCall, code, driver().ErrorName(code), NotFound(name));
-      }
+    const auto found = state_->kernels.find(name);
+    if (found != state_->kernels.end()) return Kernel(found->second.get());
+    CUkernel handle = nullptr;
+    const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
+    if (code == CUDA_ERROR_NOT_FOUND) {
+      throw Error(ErrorKind::kCall, code, driver().ErrorName(code), NotFound(name));
     }
-    return Kernel(kernel.get());
+    Check(code, "finding kernel " + name);
+    auto kernel = std::make_unique<KernelState>(driver(), handle, name);
+    Check(kernel->ReadParameters(), "reading the parameters of kernel " + name);
+    return Kernel(state_->kernels.emplace(name, std::move(kernel)).first->second.get());
   }
 
   bool HasKernel(const std::string& name) const {
@@ -98,7 +92,7 @@ class Module {
     RequireLoaded();
     CUkernel handle = nullptr;
     const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
-    if (code != CUDA_ERROR_NOT_FOUND) driver().Check(code, "finding kernel " + name);
+    if (code != CUDA_ERROR_NOT_FOUND) Check(code, "finding kernel " + name);
     return code == CUDA_SUCCESS;
   }
 
@@ -121,15 +115,15 @@ class Module {
   std::vector<std::string> KernelNames() const {
     RequireLoaded();
     unsigned count = 0;
-    driver().Check(driver().cuLibraryGetKernelCount(&count, state_->library),
-                   "counting the module's kernels");
+    Check(driver().cuLibraryGetKernelCount(&count, state_->library),
+          "counting the module's kernels");
     std::vector<CUkernel> handles(count);
-    driver().Check(driver().cuLibraryEnumerateKernels(handles.data(), count, state_->library),
-                   "listing the module's kernels");
+    Check(driver().cuLibraryEnumerateKernels(handles.data(), count, state_->library),
+          "listing the module's kernels");
     std::vector<std::string> names;
     for (const CUkernel handle : handles) {
       const char* name = nullptr;
-      driver().Check(driver().cuKernelGetName(&name, handle), "naming a kernel");
+      Check(driver().cuKernelGetName(&name, handle), "naming a kernel");
       names.emplace_back(name);
     }
     return names;
@@ -179,7 +173,16 @@ class Module {
     bool released = false;
     std::mutex mutex;
     std::unordered_map<std::string, std::unique_ptr<KernelState>> kernels;
+    char log[8192] = "";  // of the compiler in the driver
   };
+
+  // Throw when a call failed, with what the compiler in the driver says.
+  void Check(CUresult code, const std::string& what) const {
+    if (code == CUDA_SUCCESS) return;
+    std::string text = what + " failed: " + driver().Describe(code);
+    if (state_->log[0] != '\0') text.append("\n").append(state_->log);
+    throw Error(ErrorKind::kDriver, code, driver().ErrorName(code), text);
+  }
 
   void RequireLoaded() const {
     if (state_->library == nullptr) throw Error("the module was unloaded: load it again");

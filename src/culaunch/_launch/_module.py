@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from culaunch import _core
-from culaunch._errors import ImageError, KernelNotFoundError
+from culaunch._errors import DriverError, ImageError, KernelNotFoundError
 from culaunch._image import Image, demangle
+from culaunch._launch._architecture import explained
 from culaunch._launch._driver import current_driver
 from culaunch._launch._kernel import Kernel
 from culaunch._launch._names import find_kernel
@@ -59,12 +60,15 @@ class Module:
 
     def __init__(self, image: Image) -> None:
         self.image = image
+        driver = current_driver()
         try:
-            self._core = _core.Module(current_driver(), image.data)
+            self._core = _core.Module(driver, image.data)
         except ImageError as error:
             if image.path is None:
                 raise
             raise ImageError(str(error), source=image.path) from None
+        except DriverError as error:
+            raise explained(error, image, driver) from None
         self._kernels: dict[str, Kernel] = {}
 
     def __getitem__(self, name: str) -> Kernel:
@@ -160,8 +164,11 @@ class Module:
     def _find(self, name: str, signature: str | None) -> Kernel:
         if not isinstance(name, str):
             raise TypeError(f"a kernel's name must be a str (got {name!r})")
-        lowered = find_kernel(self._core, self.image, name)
-        layout = self._core.layout(lowered)
+        try:
+            lowered = find_kernel(self._core, self.image, name)
+            layout = self._core.layout(lowered)
+        except DriverError as error:
+            raise explained(error, self.image, self._core.driver) from None
         assert layout is not None
         if signature is not None:
             return Kernel(self, lowered, parse_signature(signature, layout, demangle(lowered)))
