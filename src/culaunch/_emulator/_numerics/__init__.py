@@ -52,7 +52,8 @@ from culaunch._emulator._numerics._approximate import (
 )
 from culaunch._emulator._numerics._arithmetic import add, div, fma, mul, rcp, sqrt, sub
 from culaunch._emulator._numerics._compare import compare, testp
-from culaunch._emulator._numerics._convert import cvt, cvt_pack, cvt_pair
+from culaunch._emulator._numerics._convert import cvt
+from culaunch._emulator._numerics._pack import cvt_pack, cvt_pair
 from culaunch._emulator._numerics._select import absolute, copysign, maximum, minimum, negate
 
 __all__ = [
