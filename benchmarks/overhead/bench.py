@@ -61,6 +61,20 @@ class Bench:
         self._library = ctypes.c_void_p()
         _check(self.twin.twin_load(self.image, ctypes.byref(self._library)), "loading the image")
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.stream
+
+    def use_stream_in_cupy(self) -> None:
+        """Make the stream of the run CuPy's current one."""
+        import cupy
+
+        if not self.stream:
+            return
+        if hasattr(cupy.cuda.Stream, "from_external"):
+            cupy.cuda.Stream.from_external(self).use()
+        else:  # before CuPy 14
+            cupy.cuda.ExternalStream(self.stream).use()
+
     def synchronize(self) -> None:
         """Wait until every launch is done, and fail if one did."""
         _check(self.twin.twin_synchronize(), "synchronising the device")

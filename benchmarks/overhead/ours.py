@@ -71,8 +71,7 @@ def cupy_arrays(bench: Bench) -> Callable[[Case], Made]:
     import cupy
 
     module = _load(bench)
-    if bench.stream:
-        cupy.cuda.ExternalStream(bench.stream).use()
+    bench.use_stream_in_cupy()
     arrays = [cupy.zeros(ELEMENTS, dtype="float32") for _ in range(20)]
 
     def make(case: Case) -> Made:

@@ -62,8 +62,7 @@ def cupy_raw(bench: Bench) -> Callable[[Case], Made]:
     import cupy
     import numpy as np
 
-    if bench.stream:
-        cupy.cuda.ExternalStream(bench.stream).use()
+    bench.use_stream_in_cupy()
     path = bench.scratch / "kernels.cubin"
     path.write_bytes(bench.image)
     module = cupy.RawModule(path=str(path))
