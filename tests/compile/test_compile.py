@@ -88,7 +88,10 @@ def test_extern_c_kernels_have_their_types(compiled):
         struct Pair { float a, b; };
         extern "C" __global__ void types(const float* __restrict__ x, half2 h, Pair p, int4* v,
                                          unsigned long long n, const Pair* const* pp, bool b) {}
-        namespace hidden { extern "C" __global__ void inside(double d, int* p) {} }
+        namespace hidden {
+        struct Own { int a; };
+        extern "C" __global__ void inside(double d, Own o) {}
+        }
     """
     signatures = compiled(source).signatures
     assert signatures["types"] == (
@@ -181,7 +184,7 @@ def test_an_error_in_a_header_shows_its_line(compiled):
     [
         ("cstdlib.h", "headers=, or its directory in include_dirs="),
         ("cub/nothing.cuh", "pip install nvidia-cuda-cccl"),
-        ("cuda_nothing.h", "pip install nvidia-cuda-runtime"),
+        ("cuda_nothing.h", "pip install 'nvidia-cuda-runtime=="),
         ("curand_nothing.h", "pip install nvidia-curand"),
         ("vector", "header of the host compiler"),
         ("stdint.h", "include <cuda/std/cstdint>"),

@@ -29,6 +29,8 @@ class Job:
     include_dirs: Sequence[str] = ()
     includes_digest: str = ""
     uses_toolkit: bool = False
+    heavy: bool = False
+    """Whether the headers take so long to read that they should be read once only."""
     missing: Sequence[str] = ()
     lto: bool = False
     paths: bool = False

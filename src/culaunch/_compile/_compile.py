@@ -22,6 +22,8 @@ from culaunch._image import Image
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+# cuda_fp16.h pulls in some tens of files and is read in milliseconds; CUB hundreds, in seconds.
+_MANY_FILES = 150
 _FORCED = re.compile(r"(?:--pre-include|-include)(?:=|$)(.*)")
 
 
@@ -216,6 +218,7 @@ def _make_job(
         include_dirs,
         includes.digest,
         includes.toolkit,
+        includes.toolkit_files > _MANY_FILES,
         includes.missing,
         options.lto,
         options.debug or options.line_info,

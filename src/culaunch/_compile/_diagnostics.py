@@ -34,6 +34,8 @@ _PACKAGES = (
     (re.compile(r"(cutlass|cute)/"), "nvidia-cutlass"),
     (re.compile(r"(cuda|cooperative_groups|vector_|device_|driver_|host_)"), "nvidia-cuda-runtime"),
 )
+# Packages whose version is the toolkit's, so that it can be asked for.
+_PINNED = ("nvidia-cuda-crt", "nvidia-cuda-runtime")
 _C_HEADER = re.compile(r"(assert|float|limits|math|stddef|stdint|stdio|stdlib|string)\.h")
 _CXX_HEADER = re.compile(r"[a-z_]+")
 
@@ -63,7 +65,7 @@ def compile_error(
     """
     log = log.strip("\0\n ")
     parts = [_headline(log, compiler, sources)]
-    hint = _missing_header_hint(log) or _name_hint(log)
+    hint = _missing_header_hint(log, compiler) or _name_hint(log)
     if hint:
         parts.append(hint)
     parts += notes
@@ -95,7 +97,7 @@ def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> str:
     return headline
 
 
-def _missing_header_hint(log: str) -> str | None:
+def _missing_header_hint(log: str, compiler: str) -> str | None:
     match = _MISSING.search(log)
     if match is None:
         return None
@@ -107,10 +109,13 @@ def _missing_header_hint(log: str) -> str | None:
             f"<{header}> is a header of the host compiler, which NVRTC does not have: "
             f"include <cuda/std/{ours}> if CCCL has it, or compile with backend='nvcc'"
         )
+    version = compiler.removeprefix("NVRTC ")
     for pattern, package in _PACKAGES:
         if pattern.match(header):
+            pinned = package in _PINNED and version != compiler
+            wanted = f"'{package}=={version}.*'" if pinned else package
             return (
-                f"{header!r} was not found: pip install {package}, or name its directory in "
+                f"{header!r} was not found: pip install {wanted}, or name its directory in "
                 "include_dirs="
             )
     return f"{header!r} was not found: pass its text in headers=, or its directory in include_dirs="

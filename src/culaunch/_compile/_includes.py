@@ -41,6 +41,8 @@ class Includes:
     """Names that were not found; they may well sit behind a false ``#if``."""
     toolkit: bool = False
     """Whether any of CUDA's own headers is used."""
+    toolkit_files: int = 0
+    """How many files CUDA's own headers come to."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ class _Scan:
             return
         self.found.toolkit = True
         closure = self.toolkit.closure(path)
+        self.found.toolkit_files = max(self.found.toolkit_files, closure.files)
         if not self._shadows() & closure.top_names:
             self.edges.add(f"{includer.digest} {spelled} {closure.digest}")
             return

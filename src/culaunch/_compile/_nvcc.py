@@ -112,7 +112,7 @@ class _Run:
                 job.text + uses, ["-cubin", f"-arch={arch}", "--keep", "--keep-dir", keep]
             )
             ptx, kind = _read(os.path.join(keep, "kernel.ptx")), "cubin"
-        signatures = kernel_signatures(ptx, self.probe)
+        signatures = kernel_signatures(ptx, job.text, None if job.heavy else self.probe)
         return Compiled(arch, kind, data, self.lowered(), signatures, log)
 
     def lowered(self) -> dict[str, str]:

@@ -83,7 +83,11 @@ class Nvrtc(Backend):
             if job.lto:
                 return Compiled(arch, "ltoir", program.get("LTOIR"), lowered, {}, log)
             ptx = program.get("PTX").rstrip(b"\0")
-            signatures = kernel_signatures(ptx, functools.partial(self._probe, job, plain_flags))
+            signatures = kernel_signatures(
+                ptx,
+                job.text,
+                None if job.heavy else functools.partial(self._probe, job, plain_flags),
+            )
             if arch.startswith("compute_"):
                 return Compiled(arch, "ptx", ptx, lowered, signatures, log)
             return Compiled(arch, "cubin", program.get("CUBIN"), lowered, signatures, log)

@@ -1,14 +1,17 @@
 """Parameter types of ``extern "C"`` kernels, whose names do not spell them.
 
-The compiler knows them. A template is added to a copy of the source, and the front end alone is
-asked for the lowered name of ``probe<decltype(kernel)>``: that name spells the kernel's type in
-full. Where that fails, the PTX tells at least each parameter's class.
+Most are built-in types and can be read off the declaration. For others the compiler is asked: a
+template is added to a copy of the source, and the front end alone gives the lowered name of
+``probe<decltype(kernel)>``, which spells the kernel's type in full. Where that is too dear (CUB
+takes seconds to read twice) or fails, the PTX tells at least each parameter's class.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+
+from culaunch._compile._declarations import declared_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +23,7 @@ _LOWERED = re.compile(rf"_Z{len(_PROBE)}{_PROBE}IFY?v(?P<params>.*)EEvv")
 
 
 def kernel_signatures(
-    ptx: bytes, probe: Callable[[Sequence[str]], Mapping[str, str]]
+    ptx: bytes, source: str, probe: Callable[[Sequence[str]], Mapping[str, str]] | None
 ) -> dict[str, tuple[str | None, ...]]:
     """Give the parameter types of the kernels that are not mangled.
 
@@ -28,26 +31,24 @@ def kernel_signatures(
     ----------
     ptx : bytes
         The PTX of the same compile.
-    probe : callable
-        Gives, for some kernels, the lowered names of :func:`probe_names`.
+    source : str
+        The source.
+    probe : callable or None
+        Gives, for some kernels, the lowered names of :func:`probe_names`; None if it is too dear.
     """
     plain = [name.decode() for name in _ENTRY.findall(ptx) if not name.startswith(b"_Z")]
     if not plain:
         return {}
     from culaunch._image import ptx_param_types
 
-    lowered = probe(plain)
-    if not lowered and len(plain) > 1:
-        # One that cannot be named from the outside spoils it for all: ask for each by itself.
-        lowered = {name: found for name in plain for found in probe([name]).values()}
+    classes = {name: ptx_param_types(ptx, name) or () for name in plain}
+    declared = {name: declared_types(source, name) for name in plain}
+    probed = _probed([name for name in plain if declared[name] is None], probe)
     signatures: dict[str, tuple[str | None, ...]] = {}
     for name in plain:
-        classes = ptx_param_types(ptx, name)
-        types = _spelled_types(lowered.get(name, ""))
-        if types is not None and classes is not None and len(types) == len(classes):
-            signatures[name] = types
-        elif classes is not None:
-            signatures[name] = classes
+        types = declared[name] if declared[name] is not None else probed.get(name)
+        fits = types is not None and len(types) == len(classes[name])
+        signatures[name] = types if types is not None and fits else classes[name]
     return signatures
 
 
@@ -59,6 +60,19 @@ def probe_text() -> str:
 def probe_names(kernels: Sequence[str]) -> dict[str, str]:
     """Give the name expressions to ask for, by kernel."""
     return {kernel: f"{_PROBE}<decltype({kernel})>" for kernel in kernels}
+
+
+def _probed(
+    kernels: Sequence[str], probe: Callable[[Sequence[str]], Mapping[str, str]] | None
+) -> dict[str, tuple[str, ...]]:
+    if not kernels or probe is None:
+        return {}
+    lowered = probe(kernels)
+    if not lowered and len(kernels) > 1:
+        # One that cannot be named from the outside spoils it for all: ask for each by itself.
+        lowered = {name: found for name in kernels for found in probe([name]).values()}
+    spelled = {name: _spelled_types(found) for name, found in lowered.items()}
+    return {name: types for name, types in spelled.items() if types is not None}
 
 
 def _spelled_types(lowered: str) -> tuple[str, ...] | None:

@@ -24,6 +24,8 @@ class Closure:
     digest: str
     top_names: frozenset[str]
     """First components of all names that are included on the way."""
+    files: int
+    """How many there are."""
 
 
 class Toolkit:
@@ -98,7 +100,7 @@ class Toolkit:
                     seen.add(target)
                     todo.append(target)
         digest = hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()
-        return Closure(digest, frozenset(tops))
+        return Closure(digest, frozenset(tops), len(seen))
 
 
 def find_nvrtc_headers(
@@ -110,7 +112,8 @@ def find_nvrtc_headers(
     """Find the headers that belong to an NVRTC.
 
     The candidates are pip's packages and the toolkit as cuda-pathfinder finds them, then the
-    toolkit that the library lies in; each counts only if it is of the same version. What they
+    toolkit that the library lies in, then those that the environment names or that are in the
+    usual place; each counts only if it is of the same version. What they
     lack comes from the headers that NVRTC 13.3 and later carries itself.
 
     Parameters
@@ -126,7 +129,7 @@ def find_nvrtc_headers(
     """
     found: list[str] = []
     notes: list[str] = []
-    for directory in _candidates(library):
+    for directory in _candidates(library, version):
         theirs = header_version(directory)
         if theirs == version:
             found = _with_companions(directory)
@@ -161,7 +164,7 @@ def header_version(directory: str) -> str | None:
     return None
 
 
-def _candidates(library: str) -> list[str]:
+def _candidates(library: str, version: str) -> list[str]:
     candidates = []
     located = _pathfinder("cudart")
     if located is not None:
@@ -170,6 +173,9 @@ def _candidates(library: str) -> list[str]:
     candidates += [
         os.path.normpath(os.path.join(lib, up, "include")) for up in ("..", "../..", "../../..")
     ]
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    homes += [f"/usr/local/cuda-{version}", "/usr/local/cuda"]
+    candidates += [os.path.join(home, "include") for home in homes if home]
     return [path for path in dict.fromkeys(candidates) if os.path.isdir(path)]
 
 
