@@ -5,8 +5,7 @@ PYTHON ?= python3
 BIN := $(CURDIR)/.venv/bin
 JOBS ?= 2
 TESTS ?= $(CURDIR)/tests
-CPP_FILES = $(shell git ls-files 'include/*.h' 'csrc/*.h' 'csrc/*.cpp' 'csrc/*.c' \
-	'tests/**/*.cpp' 'tests/**/*.h' 'benchmarks/**/*.c' 'benchmarks/*.c' 'examples/**/*.cpp')
+CPP_FILES = $(shell git ls-files '*.h' '*.hpp' '*.c' '*.cpp')
 
 .PHONY: help demo test lint docs clean
 .SILENT:
