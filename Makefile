@@ -5,7 +5,6 @@ PYTHON ?= python3
 BIN := $(CURDIR)/.venv/bin
 JOBS ?= 2
 TESTS ?= $(CURDIR)/tests
-CPP_FILES = $(shell git ls-files '*.h' '*.hpp' '*.c' '*.cpp')
 
 .PHONY: help demo test lint docs clean
 .SILENT:
@@ -33,8 +32,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	echo "clang-format: $(words $(CPP_FILES)) files"
-	$(if $(CPP_FILES),$(BIN)/clang-format --dry-run -Werror $(CPP_FILES))
+	git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' | xargs -0 $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/python tools/check_words.py
 
 docs:
