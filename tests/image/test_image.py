@@ -93,7 +93,7 @@ def test_opening_parses_nothing_but_the_format(tmp_path):
     path.write_bytes(damaged)
     image = cl.Image.open(path)
     assert "unreadable" in repr(image)
-    with pytest.raises(cl.ImageError, match=r"damaged\.cubin: is corrupt: section headers"):
+    with pytest.raises(cl.ImageError, match=r"damaged\.cubin: is truncated or corrupt"):
         _ = image.kernels
 
 

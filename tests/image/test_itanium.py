@@ -61,9 +61,24 @@ PARAMS = {
     "_Z1k14CUtensorMap_stx": ("CUtensorMap_st", "long long"),
 }
 
-NOT_MANGLED = """
-scale _ Z1k _Z _Z1 _Z9k _Z1kQ _Z1kPfX _Z1kS_ _Z1kT_ _ZN _ZNE main k<float> _Zzz _Z99999999999k
-""".split()
+NOT_MANGLED = [
+    "scale",
+    "_",
+    "Z1k",
+    "_Z",
+    "_Z1",
+    "_Z9k",
+    "_Z1kQ",
+    "_Z1kPfX",
+    "_Z1kS_",
+    "_Z1kT_",
+    "_ZN",
+    "_ZNE",
+    "main",
+    "k<float>",
+    "_Zzz",
+    "_Z99999999999k",
+]
 
 
 @pytest.mark.needs("c++filt")

@@ -179,6 +179,7 @@ BROKEN = {
     ".entry k(.param .b8 a[) {}": "where the number of \\[\\] belongs",
     ".entry k(.param .b8 a[3) {}": "no `\\]`",
     ".entry k(.param .b8 a[]) {}": "where the number of \\[\\] belongs",
+    ".entry k(.param .b8 a[0]) {}": "a parameter of no bytes",
     ".entry k(.param .align 3 .b8 a[3]) {}": "an alignment of 3",
     ".entry k(.param .b8 a[4000000000]) {}": "more than 65536 bytes",
     ".entry k() {}\n.entry k() {}": "kernel 'k' is there twice",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from culaunch._image.reader import Reader
 
+_SHT_NULL = 0
 SHT_SYMTAB = 2
 SHT_NOTE = 7
 SHT_NOBITS = 8
@@ -50,8 +51,10 @@ class Elf:
         self.os_abi: int = reader.view[7]
         self.abi_version: int = reader.view[8]
         self.type, self.machine, self.version = header[1:4]
-        offset, self.flags = header[6], header[7]
+        segments, offset, self.flags, _, segment, segment_count = header[5:11]
         entry, count, names = header[11:14]
+        # They are not used here, but where they are the end of the file, this finds it cut.
+        reader.window(segments, segment * segment_count, "the segment table")
         self._headers = reader.window(0, 0, "nothing")
         self._names = self._headers
         if offset == 0:
@@ -74,10 +77,16 @@ class Elf:
         self._names = self.contents(self.section(names))
 
     def sections(self) -> Iterator[Section]:
-        """Yield the section headers."""
+        """Yield the section headers; all of them lie in the file."""
         for index, (name, kind, flags, _, offset, size, link, info, _, _) in enumerate(
             _SECTION.iter_unpack(self._headers.view)
         ):
+            if kind not in (_SHT_NULL, SHT_NOBITS) and offset + size > len(self.reader.view):
+                raise self.reader.error(
+                    f"is truncated or corrupt: section {index} ends at byte {offset + size:#x}, "
+                    f"and there are {len(self.reader):#x}",
+                    min(offset, len(self.reader)),
+                )
             yield Section(index, name, kind, flags, offset, size, link, info)
 
     def section(self, index: int) -> Section:

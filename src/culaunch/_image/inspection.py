@@ -91,7 +91,7 @@ def embedded_ptx(image: Image | bytes) -> tuple[str, ...]:
     source = describe(image.data, image.path)
     session = Session(len(image.data))
     return tuple(
-        _text(bytes(entry.open(session).view))
+        _text(entry.open(session).data())
         for entry in fatbin.entries(Reader(memoryview(image.data), source))
         if entry.kind == fatbin.PTX
     )
@@ -194,7 +194,7 @@ def _entries(reader: Reader, session: Session) -> Iterator[ImageInfo]:
             arch = entry.arch if entry.suffix else info.arch
         elif entry.kind == fatbin.PTX:
             opened = entry.open(session)
-            info = _ptx(bytes(opened.view), opened, session)
+            info = _ptx(opened.data(), opened, session)
             arch = info.arch
         else:
             linkable = entry.kind == fatbin.LTOIR

@@ -86,6 +86,8 @@ def parameter_block(
         end = offset + size
         if end > _MAX_SIZE:
             raise tokens.error(f"is corrupt: parameters of more than {_MAX_SIZE} bytes")
+        if not size:
+            raise tokens.error("is corrupt: a parameter of no bytes")
         found.append((offset, size, spelled))
     if types is None or len(types) != len(found):
         types = (None,) * len(found)

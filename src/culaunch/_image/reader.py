@@ -61,6 +61,13 @@ class Reader:
             )
         return Reader(self.view[offset : offset + size], self.source, self.base + offset)
 
+    def data(self) -> bytes:
+        """Return the bytes: without a copy when the window is all of a bytes object."""
+        whole = self.view.obj
+        if isinstance(whole, bytes) and len(whole) == len(self.view):
+            return whole
+        return bytes(self.view)
+
     def name(self, offset: int, what: str) -> str:
         """Return the zero-terminated name at an offset."""
         size = _NAME_STEP

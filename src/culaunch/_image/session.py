@@ -23,7 +23,7 @@ _PAYLOAD_FLOOR = 64 << 20
 # No compressed image in use comes near: PTX shrinks to a tenth.
 _BEST_RATIO = 256
 # What the report of one kernel and of one parameter takes in memory.
-_KERNEL_COST = 256
+_KERNEL_COST = 512
 _PARAM_COST = 192
 _REFERENCE_COST = 8
 
@@ -48,7 +48,7 @@ class Session:
         self._size = size
         self._report = _FLOOR + size // 2
         self._names = _FLOOR + size // 2
-        self._demangled = _FLOOR
+        self._demangled = _FLOOR + size // 4
         self._signatures = signatures or {}
         self._params: dict[tuple[int, int, str | None], ParamInfo] = {}
         self._spelled: dict[str, tuple[str, tuple[str, ...] | None]] = {}

@@ -1,0 +1,126 @@
+"""``culaunch inspect`` shows what ``culaunch.inspect`` returns, for reading and as JSON."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import culaunch as cl
+from culaunch.cli.inspect import command
+
+PTX = b"""//
+// Cuda compilation tools, release 13.0, V13.0.88
+.version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry _Z5scaleIfEvPT_PKS0_S0_i(
+  .param .u64 y, .param .u64 x, .param .f32 factor, .param .u32 n)
+.maxntid 256, 1, 1
+{ ret; }
+.visible .entry plain(.param .u64 .ptr .global .align 4 p, .param .b8 s[1]) .reqntid 16, 16 { ret; }
+.visible .entry pair() .reqnctapercluster 2, 1, 1 { ret; }
+"""
+
+
+@pytest.fixture
+def ptx(tmp_path):
+    path = tmp_path / "scale.ptx"
+    path.write_bytes(PTX)
+    return path
+
+
+def run(*arguments, width=120):
+    result = CliRunner(env={"COLUMNS": str(width)}).invoke(
+        command, [str(argument) for argument in arguments], standalone_mode=False
+    )
+    assert result.exception is None
+    return result.return_value, result.stdout, result.stderr
+
+
+def test_one_file_is_one_object(ptx):
+    code, out, err = run("--json", ptx)
+    assert (code, err) == (0, "")
+    assert json.loads(out) == cl.inspect(ptx).to_dict()
+
+
+def test_several_files_are_an_array(ptx):
+    code, out, _ = run(ptx, ptx, "--json")
+    assert code == 0
+    assert json.loads(out) == [cl.inspect(ptx).to_dict()] * 2
+
+
+def test_table(ptx):
+    code, out, err = run(ptx)
+    assert (code, err) == (0, "")
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert lines == [
+        f"{ptx}: ptx, 1 image",
+        "",
+        f"compute_90a  ptx, {len(PTX)} bytes, toolkit 13.0",
+        "  kernel                                               threads  cluster",
+        "  void scale<float>(float*, float const*, float, int)   <= 256",
+        "  plain(void*, 1 byte)                                 = 16x16",
+        "  pair()                                                            = 2",
+    ]
+
+
+def test_a_narrow_terminal_folds_only_the_names(ptx):
+    _, out, _ = run(ptx, width=60)
+    first, *rest = out.splitlines()
+    assert first == f"{ptx}: ptx, 1 image"
+    assert all(len(line) <= 60 for line in rest)
+    assert len(rest) == 7  # one line more than there is where it is wide
+    assert "<= 256" in out
+
+
+def test_without_kernels(ptx):
+    _, out, _ = run("--no-kernels", ptx)
+    assert "compute_90a" in out
+    assert "scale" not in out.partition("\n")[2]
+    _, out, _ = run("--no-kernels", "--json", ptx)
+    assert json.loads(out)["images"][0]["kernels"] == []
+
+
+def test_a_bad_file_is_one_line_and_the_others_are_shown(ptx, tmp_path):
+    bad = tmp_path / "bad.cubin"
+    bad.write_bytes(b"\x7fELF")
+    missing = tmp_path / "missing.cubin"
+    code, out, err = run(bad, ptx, missing, tmp_path)
+    assert code == 1
+    assert out.startswith(f"{ptx}: ptx, 1 image")
+    assert err.splitlines() == [
+        f"error: {bad}: is truncated: an ELF header has 64 bytes, there are 4 (at offset 0x4)",
+        f"error: {missing}: No such file or directory",
+        f"error: {tmp_path}: is a directory, not an image file",
+    ]
+    code, out, _ = run("--json", bad, ptx)
+    assert (code, json.loads(out)) == (1, [cl.inspect(ptx).to_dict()])
+    assert run("--json", bad)[:2] == (1, "")
+
+
+def test_as_a_program(ptx):
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "culaunch", "inspect", "--json", ptx, "none"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 1
+    assert result.stderr == "error: none: No such file or directory\n"
+    assert json.loads(result.stdout)[0]["format"] == "ptx"
+
+
+def test_a_file_must_be_named():
+    result = subprocess.run(
+        [sys.executable, "-m", "culaunch", "inspect"], check=False, capture_output=True, text=True
+    )
+    assert result.returncode == 2
+    assert "Missing argument 'FILE...'" in result.stderr
+
+
+def test_markup_in_a_path_or_a_name_is_text(tmp_path):
+    path = tmp_path / "[bold]x.ptx"
+    path.write_bytes(PTX)
+    assert run(path)[1].startswith(f"{path}: ")
