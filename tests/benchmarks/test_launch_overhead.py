@@ -109,8 +109,33 @@ def test_chart_is_drawn(overhead: Callable[[str], Any], tmp_path: Path) -> None:
     assert b"<svg" in written[1].read_bytes()
 
 
-@pytest.mark.needs("g++")
-def test_without_a_driver_it_says_what_to_do(benchmarks: Path, build_cache: Path) -> None:
+@pytest.mark.gpu
+@pytest.mark.needs("torch", "cupy")
+def test_every_way_of_culaunch_is_measured_on_a_gpu(
+    benchmarks: Path, build_cache: Path, overhead: Callable[[str], Any], tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, benchmarks / "launch_overhead.py", "--quick", "--output", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(build_cache)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads((tmp_path / "launch_overhead.json").read_text())
+    assert result["mode"] == "gpu"
+    measured = {entry["contender"] for entry in result["results"]}
+    ours = overhead("ours")
+    own = {ours.C_LOOP, ours.LAUNCHER, ours.STREAM_GIVEN, ours.SUBSCRIPT}
+    assert own | {ours.DEVICE_ARRAYS, ours.CUPY_ARRAYS} <= measured, result["missing"]
+    assert len(result["bars"]) == 7
+
+
+def test_without_a_driver_it_says_what_to_do(
+    benchmarks: Path, build_cache: Path, has: Callable[[str], bool]
+) -> None:
+    if has("gpu"):
+        return  # there is one
     done = subprocess.run(
         [sys.executable, benchmarks / "launch_overhead.py", "--burst", "1", "--rounds", "1"],
         capture_output=True,
