@@ -10,11 +10,8 @@ def test_smoke(benchmarks, tmp_path):
     path.write_bytes(b".version 8.5\n.target sm_80\n.visible .entry k() { ret; }\n")
     script = benchmarks / "inspect_images.py"
     command = [sys.executable, str(script), str(path), "--rounds", "1", "--json"]
-    result = subprocess.run(command, check=False, capture_output=True, text=True)
-    if result.returncode:
-        # cuobjdump knows no bare PTX file; everything else is ours.
-        assert "cuobjdump" in result.stderr
-        return
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
     (found,) = json.loads(result.stdout)["files"]
     assert (found["images"], found["kernels"]) == (1, 1)
     assert found["times"]["inspect"]["wall"] > 0
+    assert found["times"]["cuobjdump -elf"] is None
