@@ -11,8 +11,7 @@ from triton_kernel import compile_square
 import culaunch as cl
 
 # The cubin is for one architecture; the PTX for that one and later ones, and the emulator.
-capability = cl.devices()[0].compute_capability if cl.driver_name() == "cuda" else (8, 0)
-compiled = compile_square(capability[0] * 10 + capability[1])
+compiled = compile_square(int(cl.devices()[0].arch.removeprefix("sm_")))
 metadata = compiled.metadata
 image = compiled.asm["cubin"] if cl.driver_name() == "cuda" else compiled.asm["ptx"].encode()
 

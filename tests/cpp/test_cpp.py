@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -84,3 +86,32 @@ def test_two_versions_in_one_process_are_independent(build, gxx, run_cpp):
     ]
     program = build(gxx, "versions", HERE / "test_versions.cpp")
     assert run_cpp(program, *libraries) == ""
+
+
+def cost(build, gxx, rounds, **environment):
+    program = build(gxx, "launch_cost", "-O2", HERE / "launch_cost.cpp")
+    done = subprocess.run(
+        [program, str(rounds)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {
+        name: float(ns) for name, ns in re.findall(r"^(.+) ([\d.]+)$", done.stdout, re.MULTILINE)
+    }
+
+
+def test_what_a_launch_costs_over_the_driver_can_be_measured(build, gxx, recording_driver):
+    found = cost(build, gxx, 3, CULAUNCH_DRIVER=str(recording_driver))
+    assert set(found) == {"by hand", "Launch", "checked call"}
+
+
+@pytest.mark.gpu
+def test_a_launch_costs_what_the_driver_costs(build, gxx):
+    # The best of three: another process on the machine can only add to one of them.
+    ratios = []
+    for _ in range(3):
+        found = cost(build, gxx, 500)
+        ratios.append(found["Launch"] / found["by hand"])
+    assert min(ratios) <= 1.02

@@ -19,7 +19,7 @@ static void UsedByManyThreadsAtOnce() {
   const auto use = []() -> const culaunch::Kernel& {
     return CULAUNCH_GET_KERNEL(kernels, "empty");
   };
-  CHECK_THROWS(use(), kDriver, "embedded image \"kernels\": the driver refuses the image");
+  CHECK_THROWS(use(), kDriver, "embedded image \"kernels\": ");
   std::vector<std::thread> threads;
   std::vector<const culaunch::Kernel*> seen(8);
   for (size_t i = 0; i < seen.size(); ++i) {
