@@ -60,16 +60,19 @@ def costs(found: Medians) -> dict[str, float]:
 def breakdown(found: Medians, cost: Mapping[str, float]) -> dict[str, float]:
     """Return where the time of a launch of the main kernel goes, in nanoseconds.
 
-    Everything but culaunch's share was measured by itself; that share is the rest. Empty if a
-    part is missing.
+    The look-up of the stream is the difference to a launcher that was given it; everything else
+    but culaunch's share was measured by itself, and that share is the rest. Empty if a part is
+    missing.
     """
     whole, floor = found.get((ours.LAUNCHER, MAIN.key)), found.get((ours.C_LOOP, MAIN.key))
-    if whole is None or floor is None or not set(parts.PARTS) <= set(cost):
+    look_up = _difference(found, ours.LAUNCHER, ours.STREAM_GIVEN, MAIN)
+    needed = {"exchange", "gil", "loop"}
+    if whole is None or floor is None or look_up is None or not needed <= set(cost):
         return {}
     shares = {
         "the driver's launch": floor,
         f"torch's exchange function, {MAIN.pointers} times": MAIN.pointers * cost["exchange"],
-        "torch's current_work_stream": cost["work_stream"],
+        "looking up torch's current stream": look_up,
         "releasing and taking the GIL": cost["gil"],
         "Python's for loop": cost["loop"],
     }
