@@ -1,8 +1,10 @@
-"""The recording driver in place of libcuda, for the tests of the launch path."""
+"""The recording driver in place of libcuda; for tests on a GPU, its kernels, compiled once."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,11 @@ sys.path.insert(0, str(Path(__file__).parent))  # for recording and fake_arrays
 
 from recording import RecordingDriver
 
+import culaunch as cl
 from culaunch._launch import _driver
 
+KERNELS = Path(__file__).parents[1] / "gpu" / "kernels.cu"
+ELEMENTS = ("float", "double", "int", "__half", "__nv_bfloat16")
 NAME = "/recorder"  # where a library's path would stand
 
 
@@ -44,3 +49,47 @@ def driver(install):
 def host_driver(install):
     """A recording driver whose device is the CPU, as the emulator's is: NumPy's arrays are its."""
     return install(device_types=(1,), devices=1)
+
+
+# ---- on a GPU
+
+
+@pytest.fixture(scope="session")
+def gpu_image() -> cl.Image:
+    """Compile tests/gpu/kernels.cu for the GPU that is here."""
+    names = [f"scale<{element}>" for element in ELEMENTS]
+    return cl.compile(KERNELS.read_text(), arch="native", names=names)
+
+
+@pytest.fixture(scope="session")
+def gpu(gpu_image) -> cl.Module:
+    """Give the module that the tests on a GPU share."""
+    return cl.load(gpu_image)
+
+
+@pytest.fixture
+def sm_90():
+    """Skip a test of what only sm_90 and newer have."""
+    if cl.Device(0).attribute("compute_capability_major") < 9:
+        pytest.skip("needs sm_90")
+
+
+@pytest.fixture
+def in_child(tmp_path):
+    """Run code in a process of its own, with a module loaded from an image; give its output."""
+
+    def run(code, image, timeout=120) -> str:
+        path = tmp_path / "kernels.image"
+        image.save(path)
+        start = f"import culaunch as cl\nmodule = cl.load({str(path)!r})\n"
+        done = subprocess.run(
+            [sys.executable, "-c", start + textwrap.dedent(code)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run

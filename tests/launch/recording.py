@@ -498,11 +498,10 @@ def image_at(address) -> bytes:
     magic = ctypes.string_at(address, 4)
     if magic == b"\x7fELF":
         header = ctypes.string_at(address, 64)
-        (table,), (count,) = (
-            struct.unpack_from("<Q", header, 40),
-            struct.unpack_from("<H", header, 60),
-        )
-        return ctypes.string_at(address, table + 64 * count)
+        segments, sections = struct.unpack_from("<QQ", header, 32)
+        segment_count, _, section_count = struct.unpack_from("<HHH", header, 56)
+        end = max(sections + 64 * section_count, segments + 56 * segment_count)
+        return ctypes.string_at(address, end)
     if magic == b"\x50\xed\x55\xba":
         _, start, size = struct.unpack("<HHQ", ctypes.string_at(address + 4, 12))
         return ctypes.string_at(address, start + size)
