@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import shutil
-import tempfile
 import threading
 import warnings
 from dataclasses import dataclass
@@ -186,6 +184,8 @@ class Cache:
                 os.unlink(stored.path)
                 removed += 1
         remove_stale_temporaries(self.path, older=0.0)
+        import shutil
+
         shutil.rmtree(os.path.join(self.path, "headers"), ignore_errors=True)
         self._size = None
         return removed
@@ -193,6 +193,8 @@ class Cache:
     def private_directory(self, *parts: str) -> str:
         """Give a directory in the cache that is only the user's, or a temporary one."""
         if not self._usable():
+            import tempfile
+
             return tempfile.mkdtemp(prefix="culaunch-")
         path = os.path.join(self.path, *parts)
         os.makedirs(path, mode=0o700, exist_ok=True)

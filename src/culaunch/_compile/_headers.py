@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -66,6 +65,8 @@ class Headers(Mapping[str, str]):
         *path : str
             The directory in it that would be given to ``-I``, such as ``"include"``.
         """
+        import importlib.resources
+
         root = importlib.resources.files(package).joinpath(*path)
         if not root.is_dir():
             raise NotADirectoryError(f"headers: package {package!r} has no directory {path!r}")

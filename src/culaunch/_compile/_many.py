@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import os
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from culaunch._compile._compile import compile as compile_one
 from culaunch._errors import MissingDependencyError
 
 if TYPE_CHECKING:
+    import concurrent.futures
     from collections.abc import Callable, Iterable, Iterator
 
     from culaunch._image import Image
@@ -67,8 +67,10 @@ def compile_many(
         for arguments in work:
             arguments["arch"] = resolve_arch(arguments.get("arch"))
         return _run(executor, work, progress)
+    from concurrent.futures import ThreadPoolExecutor
+
     count = min(jobs or _cpus(), len(work))
-    with concurrent.futures.ThreadPoolExecutor(count, "culaunch-compile") as threads:
+    with ThreadPoolExecutor(count, "culaunch-compile") as threads:
         return _run(threads, work, progress)
 
 
@@ -77,10 +79,12 @@ def _run(
     work: list[dict[str, Any]],
     progress: bool | Callable[[int, int], None],
 ) -> list[Image]:
+    from concurrent.futures import as_completed
+
     futures = [executor.submit(_compile, arguments) for arguments in work]
     try:
         with _progress(progress, len(work)) as advance:
-            for done, future in enumerate(concurrent.futures.as_completed(futures), 1):
+            for done, future in enumerate(as_completed(futures), 1):
                 if future.exception() is not None:
                     break
                 advance(done)
