@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := $(CURDIR)/.venv/bin
 JOBS ?= 2
-TESTS ?= $(CURDIR)/tests
+TESTS ?= tests
 
 .PHONY: help demo test lint docs clean
 .SILENT:
@@ -25,7 +25,7 @@ test:
 	$(PYTHON) tools/environment.py test --for-tests
 	mkdir -p build/tests
 	cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
-		$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(TESTS)
+		$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(abspath $(TESTS))
 
 lint:
 	$(PYTHON) tools/environment.py dev
