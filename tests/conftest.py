@@ -48,7 +48,10 @@ def has(capability: str) -> bool:
         return shutil.which(capability) is not None or packaged_cuda_tool(capability) is not None
     if capability in TOOLS:
         return shutil.which(capability) is not None
-    return importlib.util.find_spec(capability) is not None
+    try:
+        return importlib.util.find_spec(capability) is not None
+    except ModuleNotFoundError:  # a package above it is missing
+        return False
 
 
 @functools.cache
