@@ -88,6 +88,19 @@ def test_two_versions_in_one_process_are_independent(build, gxx, run_cpp):
     assert run_cpp(program, *libraries) == ""
 
 
+@pytest.mark.needs("cuda.bindings")
+def test_damaged_images_are_refused_without_a_read_past_their_end(build, gxx, run_cpp, tmp_path):
+    source = 'extern "C" __global__ void k(float* x, int n) { if (n > 1) x[n] = n; }'
+    for arch in (["sm_90"], ["sm_80", "sm_90a", "compute_90"]):
+        cl.compile(source, arch=arch).save(tmp_path / f"{len(arch)}.image")
+    program = build(gxx, "fuzz_image", *WARNINGS, *SANITIZERS, HERE / "fuzz_image.cpp")
+    said = run_cpp(program, *sorted(tmp_path.glob("*.image")))
+    found = re.findall(r"^short (\d+) changed (\d+)$", said, re.MULTILINE)
+    assert len(found) == 2
+    # A hash could refuse all that was changed; that the sizes add up is what can be seen here.
+    assert all(int(short) > 1900 and int(changed) > 100 for short, changed in found)
+
+
 def cost(build, gxx, rounds, **environment):
     program = build(gxx, "launch_cost", "-O2", HERE / "launch_cost.cpp")
     done = subprocess.run(

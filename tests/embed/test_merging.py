@@ -129,6 +129,31 @@ def test_code_written_for_tvm_ffi(tmp_path, cubin, cxx, compile_object, link_lib
     assert image_in(link_library(cxx, tmp_path / "lib.so", merged)) == cubin.read_bytes()
 
 
+@pytest.mark.needs("g++", "tvm_ffi", "nvidia.cu13")
+def test_the_macro_of_tvm_ffi_itself(tmp_path, cubin, cxx, compile_object, symbols_of):
+    import nvidia.cu13
+    from tvm_ffi import libinfo
+
+    headers = f"{nvidia.cu13.__path__[0]}/include"
+    source = (
+        "#include <tvm/ffi/extra/cuda/cubin_launcher.h>\n"
+        "TVM_FFI_EMBED_CUBIN(my_kernels);\n"
+        "void* get() {\n"
+        '  static auto kernel = TVM_FFI_EMBED_CUBIN_GET_KERNEL(my_kernels, "k");\n'
+        "  return kernel.GetHandle();\n"
+        "}\n"
+    )
+    flags = ("-std=c++17", "-O0", "-isystem", libinfo.find_include_path(), "-isystem", headers)
+    compiled = compile_object(cxx, source, tmp_path / "code.o", *flags)
+    merged = tmp_path / "merged.o"
+    cl.embed(cubin, merged, "my_kernels", merge_with=compiled, symbol_style="tvm-ffi")
+    # The macro's own reference; nothing else of the object has changed.
+    was, now = symbols_of(compiled), symbols_of(merged)
+    assert now.pop("__tvm_ffi__cubin_my_kernels")[1:4] == (1000, "OBJECT", "LOCAL")
+    was.pop("__tvm_ffi__cubin_my_kernels")
+    assert now == was
+
+
 @pytest.mark.needs("readelf")
 @pytest.mark.parametrize("target", ["x86_64-linux-gnu", "aarch64-linux-gnu"])
 def test_every_relocation_keeps_its_symbol(

@@ -9,7 +9,6 @@ cannot be set back, as its modification time can.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -162,7 +161,9 @@ def _user_directory() -> str:
 def _locked(path: str) -> Iterator[None]:
     """Hold a lock that dies with its process. Without locks the result is the same, only later."""
     with open(path, "ab") as file:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl  # not on every system
+
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

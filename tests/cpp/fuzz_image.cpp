@@ -1,0 +1,42 @@
+// CheckImage over damaged images, each in memory of exactly its size: AddressSanitizer sees a read
+// past the end. Usage: fuzz_image FILE... ; prints how many were refused and how many were not.
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <vector>
+
+#include "culaunch/culaunch.h"
+
+static bool IsRefused(const std::vector<char>& bytes) {
+  const std::vector<char> exact(bytes.begin(), bytes.end());
+  try {
+    culaunch::CheckImage(exact.data(), exact.size());
+    return false;
+  } catch (const culaunch::Error&) {
+    return true;
+  }
+}
+
+int main(int count, char** files) {
+  for (int i = 1; i < count; ++i) {
+    std::ifstream file(files[i], std::ios::binary);
+    const std::vector<char> good{std::istreambuf_iterator<char>(file), {}};
+    if (good.empty() || IsRefused(good)) return 1;
+    int refused_short = 0;
+    int refused_changed = 0;
+    std::mt19937 random(1);
+    for (int round = 0; round < 2000; ++round) {
+      std::vector<char> bad(good.begin(), good.begin() + static_cast<long>(random() % good.size()));
+      refused_short += IsRefused(bad);
+      bad = good;
+      for (unsigned change = 0; change <= round % 4u; ++change) {
+        // Half of the changes in the first header, where the offsets start.
+        const size_t where = random() % (random() % 2 != 0 ? 64 : bad.size());
+        bad[where] = static_cast<char>(random());
+      }
+      refused_changed += IsRefused(bad);
+    }
+    std::printf("short %d changed %d\n", refused_short, refused_changed);
+  }
+}
