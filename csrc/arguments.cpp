@@ -32,12 +32,14 @@ Fault SeeDevice(Call& call, DLDevice device, FindStream&& find_stream) {
   }
   // Pinned and managed memory is every device's.
   const bool on_device = device.device_type == call.driver.device_types().front();
-  if (on_device && call.ordinal != device.device_id) {
+  // A negative id is no device: nor is this one, and the launch says so.
+  const int ordinal = device.device_id >= 0 ? device.device_id : call.driver.device_count();
+  if (on_device && call.ordinal != ordinal) {
     if (call.ordinal >= 0) {
       call.detail = device.device_id;
       return Fault::kDevice;
     }
-    call.ordinal = device.device_id;
+    call.ordinal = ordinal;
   }
   if (on_device) call.has_array = true;
   if (!call.stream_known && on_device) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "driver.h"
+#include "errors.h"
 
 namespace {
 
@@ -69,7 +70,8 @@ DLDataType TypeOfTypestr(PyObject* typestr) {
     PyErr_Clear();
     return {0, 0, 0};
   }
-  const auto bits = static_cast<uint8_t>(std::atoi(text + 2) * 8);
+  const long long bytes = std::atoll(text + 2);
+  const auto bits = static_cast<uint8_t>(bytes > 0 && bytes <= 16 ? bytes * 8 : 0);
   switch (text[1]) {
     case 'i':
       return {0, bits, 1};
@@ -132,14 +134,19 @@ Ref Interface(PyObject* array, const char* name, void** data, DLDataType* dtype)
   PyObject* address = PyTuple_GetItem(pair, 0);
   *data = address == Py_None ? nullptr : PyLong_AsVoidPtr(address);
   if (PyErr_Occurred() != nullptr) return Ref();
-  *dtype = TypeOfTypestr(PyDict_GetItemString(interface.get(), "typestr"));
+  PyObject* typestr = PyDict_GetItemString(interface.get(), "typestr");
+  if (typestr != nullptr && PyUnicode_Check(typestr) && PyUnicode_ReadChar(typestr, 0) == '>') {
+    PyErr_Format(PyExc_ValueError,
+                 "the array's numbers are in the other byte order, %R: convert it", typestr);
+    return Ref();
+  }
+  PyErr_Clear();  // an empty typestr has no first character
+  *dtype = TypeOfTypestr(typestr);
   return interface;
 }
 
-// __cuda_array_interface__, version 3 (Numba's documentation): the stream that the data is ready
-// on, if any, is waited for. The device is the pointer's.
-bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, CUstream stream,
-                       ArrayView* view) {
+// __cuda_array_interface__, version 3 (Numba's documentation). The device is the pointer's.
+bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, ArrayView* view) {
   view->owner = Interface(array, "__cuda_array_interface__", &view->data, &view->dtype);
   if (!view->owner) return false;
   view->device = {culaunch::kDLCUDA, 0};
@@ -158,17 +165,26 @@ bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, CUstream strea
     return false;
   }
   view->device.device_id = ordinal;
-  PyObject* ready = PyDict_GetItemString(view->owner.get(), "stream");
+  return true;
+}
+
+// Wait for the stream that an interface's data is ready on, unless it is the launch's own.
+bool WaitUntilReady(const ArrayView& view, culaunch::Driver& driver, CUstream stream) {
+  PyObject* ready = PyDict_GetItemString(view.owner.get(), "stream");
   if (ready == nullptr || ready == Py_None) return true;
   auto* ready_on = static_cast<CUstream>(PyLong_AsVoidPtr(ready));
   if (PyErr_Occurred() != nullptr) return false;
-  const bool same = ready_on == stream || (ready_on == CU_STREAM_LEGACY && stream == nullptr);
-  if (!same) {
+  if (ready_on == stream || (ready_on == CU_STREAM_LEGACY && stream == nullptr)) return true;
+  CUresult code;
+  {
     const ReleaseGil released;
-    const culaunch::DeviceGuard guard(driver, ordinal);
-    driver.cuStreamSynchronize(ready_on);
+    const culaunch::DeviceGuard guard(driver, view.device.device_id);
+    code = guard.code() == CUDA_SUCCESS ? driver.cuStreamSynchronize(ready_on) : guard.code();
   }
-  return true;
+  return Guarded<bool>(nullptr, false, [&] {
+    driver.Check(code, "waiting for the stream in an array's __cuda_array_interface__");
+    return true;
+  });
 }
 
 bool FinishHostInterface(ArrayView* view) {
@@ -202,12 +218,16 @@ bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& 
                      DLDevice* device) {
   if (entry.has_dlpack) {
     const Ref pair(PyObject_CallMethod(array, "__dlpack_device__", nullptr));
+    if (pair && !PyTuple_Check(pair.get())) {
+      PyErr_Format(PyExc_TypeError, "__dlpack_device__ must give (type, id) (got %R)", pair.get());
+      return false;
+    }
     return pair && PyArg_ParseTuple(pair.get(), "ii;__dlpack_device__ must give (type, id)",
                                     &device->device_type, &device->device_id) != 0;
   }
   if (entry.has_cuda_interface) {
     ArrayView view;
-    if (!ReadCudaInterface(array, driver, nullptr, &view)) return false;
+    if (!ReadCudaInterface(array, driver, &view)) return false;
     *device = view.device;
     return true;
   }
@@ -224,14 +244,17 @@ bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver
     // Some element types are not DLPack's, and NumPy before 2.1 exports no read-only array: the
     // array interface serves those.
     const bool is_host = device.device_type == culaunch::kDLCPU;
-    if (!entry.has_cuda_interface && !is_host) return false;
+    if (!entry.has_cuda_interface && !(is_host && entry.has_interface)) return false;
+    if (PyErr_ExceptionMatches(PyExc_BufferError) == 0) return false;
     PyErr_Clear();
     if (is_host) {
       view->owner = Interface(array, "__array_interface__", &view->data, &view->dtype);
       return FinishHostInterface(view);
     }
   }
-  if (entry.has_cuda_interface) return ReadCudaInterface(array, driver, stream, view);
+  if (entry.has_cuda_interface) {
+    return ReadCudaInterface(array, driver, view) && WaitUntilReady(*view, driver, stream);
+  }
   view->owner = Interface(array, "__array_interface__", &view->data, &view->dtype);
   return FinishHostInterface(view);
 }

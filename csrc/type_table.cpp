@@ -156,10 +156,10 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
                         static_cast<bool>(TypeAttribute(type, "__dlpack_device__"));
     entry->versioned_dlpack = true;
     entry->has_cuda_interface = static_cast<bool>(TypeAttribute(type, "__cuda_array_interface__"));
+    entry->has_interface = static_cast<bool>(TypeAttribute(type, "__array_interface__"));
     if (HasBase(type, "cupy", "ndarray")) {
       entry->kind = ArgumentKind::kCupy;
-    } else if (entry->has_dlpack || entry->has_cuda_interface ||
-               static_cast<bool>(TypeAttribute(type, "__array_interface__"))) {
+    } else if (entry->has_dlpack || entry->has_cuda_interface || entry->has_interface) {
       entry->kind = ArgumentKind::kArray;
     } else if (PyType_IsSubtype(type, &PyLong_Type) != 0) {
       entry->kind = ArgumentKind::kInt;  // an IntEnum, for instance

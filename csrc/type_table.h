@@ -37,6 +37,7 @@ struct TypeEntry {
   bool has_dlpack = false;                       // of kArray
   bool versioned_dlpack = false;                 // __dlpack__ takes max_version
   bool has_cuda_interface = false;
+  bool has_interface = false;  // __array_interface__
 };
 
 // The entry of a type, classified at its first use and kept for the life of the process.

@@ -1,0 +1,477 @@
+"""Arrays of every protocol: what is passed, from where, in which stream (csrc/arrays.cpp)."""
+
+import ctypes
+import gc
+import sys
+import types
+import weakref
+
+import ml_dtypes
+import numpy as np
+import pytest
+from fake_arrays import (
+    Array,
+    CudaInterfaceArray,
+    DlpackArray,
+    ExchangeArray,
+    OldDlpackArray,
+    make_exchange_array,
+)
+
+import culaunch as cl
+
+FAKES = [ExchangeArray, DlpackArray, OldDlpackArray, CudaInterfaceArray]
+POINTER = "float*"
+
+
+def address_of(data) -> int:
+    return int.from_bytes(data, "little")
+
+
+@pytest.fixture
+def known(driver):
+    """A driver that knows the addresses which arrays in these tests have."""
+    driver.memory.update({0x7000: (0, None), 0x8000: (1, None), 0x7010: (0, None)})
+    return driver
+
+
+# ---- what is passed
+
+
+@pytest.mark.parametrize("kind", FAKES)
+@pytest.mark.parametrize("spelling", [None, POINTER, "const float*", "void*", "Item*", "float&"])
+def test_an_array_passes_its_address(known, kind, spelling):
+    assert address_of(known.bytes_of(kind(), 8, spelling)) == 0x7000
+
+
+@pytest.mark.parametrize("kind", [ExchangeArray, DlpackArray, OldDlpackArray])
+def test_the_byte_offset_counts(known, kind):
+    assert address_of(known.bytes_of(kind(offset=0x10), 8)) == 0x7010
+
+
+@pytest.mark.parametrize("kind", [ExchangeArray, DlpackArray, OldDlpackArray, CudaInterfaceArray])
+def test_a_null_array_passes_null(known, kind):
+    assert address_of(known.bytes_of(kind(address=None), 8)) == 0
+
+
+@pytest.mark.parametrize("kind", FAKES)
+@pytest.mark.parametrize(
+    ("size", "spelling"), [(8, "size_t"), (8, "double"), (4, None), (16, None)]
+)
+def test_an_array_needs_a_pointer(known, kind, size, spelling):
+    with pytest.raises(TypeError, match=f"got fake_arrays.*{kind.__name__}"):
+        known.bytes_of(kind(), size, spelling)
+
+
+ELEMENTS = {
+    "bool*": (6, 8), "signed char*": (0, 8), "unsigned char*": (1, 8), "short*": (0, 16),
+    "unsigned short*": (1, 16), "int*": (0, 32), "unsigned*": (1, 32), "long*": (0, 64),
+    "long long*": (0, 64), "size_t*": (1, 64), "float*": (2, 32), "double*": (2, 64),
+    "half*": (2, 16), "__nv_bfloat16*": (4, 16), "__nv_fp8_e4m3*": (10, 8),
+    "__nv_fp8_e5m2*": (12, 8),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", ELEMENTS)
+def test_the_element_type_must_be_the_pointer_s(known, spelling):
+    own = ELEMENTS[spelling]
+    for dtype in {*ELEMENTS.values()}:
+        for kind in (ExchangeArray, DlpackArray):
+            if dtype == own:
+                assert address_of(known.bytes_of(kind(dtype=dtype), 8, spelling)) == 0x7000
+            else:
+                with pytest.raises(TypeError, match=r"takes an array of .*\(got fake_arrays"):
+                    known.bytes_of(kind(dtype=dtype), 8, spelling)
+
+
+def test_the_error_of_an_element_type(known):
+    with pytest.raises(TypeError) as caught:
+        known.bytes_of(DlpackArray(dtype=(2, 16)), 8, POINTER)
+    assert str(caught.value) == (
+        "argument 0 of k, float* (8 bytes), takes an array of float32 (got fake_arrays.DlpackArray "
+        "of float16): convert the array, or take a kernel for its type"
+    )
+    with pytest.raises(TypeError, match="takes an array of int32"):
+        known.bytes_of(CudaInterfaceArray(), 8, "int*")
+
+
+def test_a_char_pointer_takes_any_element(known):
+    # char has no sign of its own; void and structures have no elements.
+    for spelling in ("char*", "void*", "Pair*"):
+        assert address_of(known.bytes_of(ExchangeArray(dtype=(1, 8)), 8, spelling)) == 0x7000
+        assert address_of(known.bytes_of(ExchangeArray(dtype=(0, 64)), 8, spelling)) == 0x7000
+
+
+# ---- whose memory
+
+
+@pytest.mark.parametrize("kind", [ExchangeArray, DlpackArray])
+def test_memory_of_another_kind_is_refused(known, kind):
+    for device_type, text in ((1, "the CPU's memory"), (10, "a ROCm device"), (99, "type 99")):
+        with pytest.raises(ValueError, match=f"{text}.*culaunch.to_device") as caught:
+            known.bytes_of(kind(kind=device_type), 8)
+        assert "the driver in use, 'recorder'" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [ExchangeArray, DlpackArray])
+def test_pinned_and_managed_memory_is_every_device_s(known, kind):
+    kernel = known.kernel(8, 8, 8)
+    kernel[1, 1](kind(kind=3), kind(device=1), kind(kind=13))
+    assert known.last.device == 1
+    with cl.Device(1):
+        kernel[1, 1](kind(kind=3), None, kind(kind=13))
+    assert known.last.device == 1
+
+
+def test_an_address_that_the_driver_does_not_know(known):
+    with pytest.raises(ValueError, match=r"does not know the address 0x1234 .*CUDA_ERROR_INVALID"):
+        known.bytes_of(CudaInterfaceArray(address=0x1234), 8)
+
+
+# ---- streams of slower arrays
+
+
+@pytest.mark.parametrize("kind", [DlpackArray, OldDlpackArray])
+def test_dlpack_is_told_the_stream(known, kind):
+    stream = known.make_stream()
+    kernel = known.kernel(8)
+    for given, told in ((None, 1), (0, 1), (1, 1), (2, 2), (stream, stream)):
+        array = kind()
+        kernel.launch(array, grid=1, block=1, stream=given)
+        assert array.asked == [(told, (1, 0) if kind is DlpackArray else None)]
+
+
+def test_host_memory_has_no_stream(host_driver):
+    array = DlpackArray(kind=1)
+    host_driver.bytes_of(array, 8)
+    assert array.asked == [(None, (1, 0))]
+
+
+def test_the_interface_s_stream_is_waited_for(known):
+    made, launched = known.make_stream(), known.make_stream()
+    kernel = known.kernel(8)
+
+    def waits(array_stream, stream):
+        known.calls.clear()
+        kernel.launch(CudaInterfaceArray(stream=array_stream), grid=1, block=1, stream=stream)
+        return [args[0] for name, args in known.calls if name == "cuStreamSynchronize"]
+
+    assert waits(0, launched) == []
+    assert waits(made, launched) == [made]
+    assert waits(made, None) == [made]
+    assert waits(made, made) == []  # in order already; and a wait would break a capture
+    assert waits(1, None) == []
+    assert waits(2, None) == [2]
+    assert waits(1, launched) == [1]
+
+
+def test_an_interface_s_stream_that_fails_is_an_error(known):
+    stream = known.make_stream()
+    known.fail("cuStreamSynchronize", 400)
+    with pytest.raises((cl.DriverError, ValueError), match="CUDA_ERROR_INVALID_HANDLE"):
+        known.bytes_of(CudaInterfaceArray(stream=stream), 8)
+    assert not known.launches
+
+
+# ---- the framework's stream
+
+
+def test_the_exchange_api_s_current_stream_is_used(known):
+    kind = make_exchange_array()
+    kind.current = known.make_stream(1)
+    kernel = known.kernel(8, 8)
+    kernel[1, 1](kind(device=1), kind(device=1))
+    assert (known.last.stream, known.last.device) == (kind.current, 1)
+    assert kind.asked_streams == [(2, 1)]  # once, for the first array
+
+
+def test_the_first_array_s_framework_wins(known):
+    first, second = make_exchange_array(), make_exchange_array()
+    first.current, second.current = known.make_stream(), known.make_stream()
+    kernel = known.kernel(8, 8, 4)
+    kernel[1, 1](first(), second(), 1)
+    kernel[1, 1](second(), first(), 1)
+    kernel[1, 1](None, first(), 1)
+    kernel[1, 1](DlpackArray(), first(), 1)
+    kernel[1, 1](first(kind=3), second(), 1)  # pinned memory has no stream
+    used = [launch.stream for launch in known.launches]
+    assert used == [first.current, second.current, first.current, 0, second.current]
+
+
+def test_a_given_stream_wins(known):
+    kind = make_exchange_array()
+    kind.current, given = known.make_stream(), known.make_stream()
+    known.kernel(8).launch(kind(), grid=1, block=1, stream=given)
+    assert known.last.stream == given
+    assert kind.asked_streams == []
+    known.kernel(8).launch(kind(), grid=1, block=1, stream=0)
+    assert known.last.stream == 0
+
+
+def test_cupy_s_current_stream_is_used(known, monkeypatch):
+    stream = known.make_stream()
+    data = types.SimpleNamespace(ptr=0x7000, device_id=0)
+
+    class ndarray(DlpackArray):
+        def __init__(self):
+            self.dtype, self.data = np.dtype("f4"), data
+
+    ndarray.__module__ = "cupy"
+    cuda = types.ModuleType("cupy.cuda")
+    cuda.get_current_stream = lambda: types.SimpleNamespace(ptr=stream)
+    monkeypatch.setitem(sys.modules, "cupy", types.ModuleType("cupy"))
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    known.bytes_of(ndarray(), 8, POINTER)
+    assert known.last.stream == stream
+    with pytest.raises(TypeError, match="takes an array of int32"):
+        known.bytes_of(ndarray(), 8, "int*")
+
+
+# ---- devices
+
+
+@pytest.mark.parametrize("kind", FAKES)
+def test_the_launch_goes_to_the_arrays_device(known, kind):
+    kernel = known.kernel(8, 4)
+    for address, device in ((0x7000, 0), (0x8000, 1)):
+        kernel[1, 1](kind(address=address, device=device), 1)
+        assert (known.last.device, known.last.context) == (device, 0xC0000 + device)
+        assert known.stack == []
+
+
+def test_arrays_on_two_devices_are_an_error(known):
+    kernel = known.kernel(8, 8, 8)
+    with pytest.raises(ValueError, match="all arrays of a call must be on one device") as caught:
+        kernel[1, 1](ExchangeArray(device=1), 0x9000, DlpackArray(device=0))
+    assert str(caught.value).startswith(
+        "argument 2 of k, a parameter of 8 bytes, is on device 0 (got fake_arrays.DlpackArray), "
+        "but earlier arguments are on device 1"
+    )
+    assert not known.launches
+
+
+def test_a_device_that_is_not_there(known):
+    with pytest.raises(cl.LaunchError, match="There is no such device"):
+        known.bytes_of(ExchangeArray(device=7), 8)
+    with pytest.raises(cl.LaunchError, match="There is no such device"):
+        known.bytes_of(ExchangeArray(device=-1), 8)
+
+
+# ---- real frameworks' arrays, where the CPU is the device
+
+DTYPES = ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numpy_arrays(host_driver, dtype):
+    array = np.zeros((4, 6), dtype)
+    for view in (array, array[1:], array[:, ::2], array[::-1], array.T, array[2, 3:], array[:0]):
+        assert address_of(host_driver.bytes_of(view, 8)) == view.ctypes.data
+
+
+def test_numpy_s_element_types_are_compared(host_driver):
+    assert host_driver.bytes_of(np.zeros(3, "f4"), 8, POINTER)
+    with pytest.raises(TypeError, match=r"array of float32 \(got numpy\.ndarray of float64"):
+        host_driver.bytes_of(np.zeros(3), 8, POINTER)
+    with pytest.raises(TypeError, match=r"got numpy\.ndarray of int32"):
+        host_driver.bytes_of(np.zeros(3, "i4"), 8, POINTER)
+
+
+def test_a_read_only_numpy_array(host_driver):
+    array = np.arange(4.0)
+    array.flags.writeable = False
+    assert address_of(host_driver.bytes_of(array, 8)) == array.ctypes.data
+    assert address_of(host_driver.bytes_of(np.broadcast_to(array, (3, 4)), 8)) == array.ctypes.data
+
+
+@pytest.mark.parametrize(
+    "kind", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, [("x", "f4")], "M8[s]"]
+)
+def test_numpy_arrays_that_dlpack_does_not_know(host_driver, kind):
+    array = np.zeros(4, kind)
+    assert address_of(host_driver.bytes_of(array, 8)) == array.ctypes.data
+    assert address_of(host_driver.bytes_of(array, 8, "void*")) == array.ctypes.data
+    assert address_of(host_driver.bytes_of(array, 8, POINTER)) == array.ctypes.data
+
+
+def test_numpy_numbers_in_another_byte_order_are_refused(host_driver):
+    with pytest.raises((TypeError, ValueError), match="byte order"):
+        host_driver.bytes_of(np.zeros(4, ">f4"), 8, POINTER)
+
+
+def test_a_zero_dimensional_array_is_an_array(host_driver):
+    array = np.array(3.0, "f4")
+    assert address_of(host_driver.bytes_of(array, 8, POINTER)) == array.ctypes.data
+    with pytest.raises(TypeError):
+        host_driver.bytes_of(array, 4, "float")
+
+
+def test_a_subclass_of_a_numpy_array(host_driver):
+    array = np.zeros(3, "f4").view(type("Sub", (np.ndarray,), {}))
+    assert address_of(host_driver.bytes_of(array, 8)) == array.ctypes.data
+
+
+def test_only_the_array_interface(host_driver):
+    class Interface:
+        def __init__(self, array):
+            self.array = array
+            self.__array_interface__ = array.__array_interface__
+
+        __array_interface__ = None
+
+    array = np.zeros(3, "f4")
+    assert address_of(host_driver.bytes_of(Interface(array), 8, POINTER)) == array.ctypes.data
+    with pytest.raises(TypeError, match="takes an array of int32"):
+        host_driver.bytes_of(Interface(array), 8, "int*")
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "bool"]
+)
+def test_torch_tensors(host_driver, dtype):
+    import torch
+
+    tensor = torch.zeros(4, 6).to(getattr(torch, dtype))
+    views = (tensor, tensor[1:], tensor[:, ::2], tensor.t(), tensor[2, 3:], tensor[:0])
+    for view in views:
+        assert address_of(host_driver.bytes_of(view, 8)) == view.data_ptr()
+    spelling = {"float32": "float*", "bfloat16": "__nv_bfloat16*", "float16": "half*"}.get(dtype)
+    if spelling:
+        assert address_of(host_driver.bytes_of(tensor, 8, spelling)) == tensor.data_ptr()
+        with pytest.raises(TypeError, match=rf"got torch\.Tensor of b?float{dtype[-2:]}"):
+            host_driver.bytes_of(tensor, 8, "int*")
+
+
+@pytest.mark.needs("torch")
+def test_torch_tensors_with_gradients(host_driver):
+    import torch
+
+    leaf = torch.zeros(4, requires_grad=True)
+    parameter = torch.nn.Parameter(torch.zeros(4))
+    for tensor in (leaf, parameter, leaf * 2, torch.nn.Linear(2, 2).weight, leaf.detach()):
+        assert address_of(host_driver.bytes_of(tensor, 8, POINTER)) == tensor.data_ptr()
+
+
+@pytest.mark.needs("torch")
+def test_torch_tensors_that_have_no_memory(host_driver):
+    import torch
+
+    for tensor in (torch.zeros(3, device="meta"), torch.eye(3).to_sparse()):
+        with pytest.raises((TypeError, ValueError, RuntimeError, BufferError, NotImplementedError)):
+            host_driver.bytes_of(tensor, 8)
+    assert not host_driver.launches
+
+
+@pytest.mark.needs("torch")
+def test_a_torch_cpu_tensor_is_no_cuda_memory(driver):
+    import torch
+
+    with pytest.raises(ValueError, match=r"got torch\.Tensor in the CPU's memory"):
+        driver.bytes_of(torch.zeros(3), 8)
+
+
+# ---- what keeps the arrays, and what misbehaves
+
+
+def test_what_an_export_holds_lives_until_the_launch_is_made(known):
+    alive = []
+
+    class Owner(DlpackArray):
+        def __dlpack__(self, **keywords):
+            capsule = super().__dlpack__(**keywords)
+            holder = type("Holder", (), {})()
+            self.managed.holder = holder
+            alive.append(weakref.ref(holder))
+            return capsule
+
+    known.kernel(8, 8)[1, 1](Owner(), Owner())
+    gc.collect()
+    assert [reference() for reference in alive] == [None, None]
+
+
+def misbehaving(device=(2, 0), result=None, error=None):
+    class Bad(Array):
+        def __dlpack_device__(self):
+            if isinstance(device, Exception):
+                raise device
+            return device
+
+        def __dlpack__(self, **keywords):
+            if error is not None:
+                raise error
+            return result
+
+    return Bad()
+
+
+@pytest.mark.parametrize(
+    "device", [None, 1, (1,), (1, 2, 3), ("a", 0), [2, 0], (2**40, 0)], ids=repr
+)
+def test_a_device_that_is_none(known, device):
+    with pytest.raises((TypeError, OverflowError, ValueError)):
+        known.bytes_of(misbehaving(device=device), 8)
+
+
+@pytest.mark.parametrize("result", [None, 1, "capsule", object()], ids=repr)
+def test_a_capsule_that_is_none(known, result):
+    with pytest.raises(TypeError, match="not a DLPack capsule"):
+        known.bytes_of(misbehaving(result=result), 8)
+
+
+def test_a_capsule_that_was_used(known):
+    class Used(DlpackArray):
+        def __dlpack__(self, **keywords):
+            capsule = super().__dlpack__(**keywords)
+            rename = ctypes.pythonapi.PyCapsule_SetName
+            rename.argtypes = (ctypes.py_object, ctypes.c_char_p)
+            rename(capsule, b"used_dltensor_versioned")
+            return capsule
+
+    with pytest.raises(TypeError, match="not a DLPack capsule"):
+        known.bytes_of(Used(), 8)
+
+
+@pytest.mark.parametrize("device", [(2, 0), (1, 0)])
+@pytest.mark.parametrize("error", [RuntimeError("mine"), BufferError("mine"), KeyError("mine")])
+def test_an_array_s_own_error_comes_out(install, device, error):
+    driver = install(device_types=(device[0],))
+    with pytest.raises(type(error), match="mine"):
+        driver.bytes_of(misbehaving(device=device, error=error), 8)
+    with pytest.raises(type(error), match="mine"):
+        driver.bytes_of(misbehaving(device=error), 8)
+
+
+@pytest.mark.parametrize(
+    "interface",
+    [
+        None, [], {}, {"data": None}, {"data": (1.5, False)}, {"data": ()}, {"data": 5},
+        {"data": ("x", False)}, {"data": (0x7000, False), "stream": "x"}, {"data": (2**70, False)},
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_an_interface_that_is_none(known, interface):
+    bad = type("Bad", (), {"__cuda_array_interface__": property(lambda self: interface)})()
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        known.bytes_of(bad, 8)
+
+
+@pytest.mark.parametrize(
+    "typestr", [None, "", "f", "<f", "<", "\ud800", 4, b"<f4", "<z9", "<f999999999999", "|V3"]
+)
+def test_an_odd_typestr_says_nothing(known, typestr):
+    interface = {"data": (0x7000, False), "typestr": typestr}
+    odd = type("Odd", (), {"__cuda_array_interface__": property(lambda self: interface)})()
+    assert address_of(known.bytes_of(odd, 8, POINTER)) == 0x7000
+
+
+def test_an_exchange_api_of_another_version_is_not_used(known):
+    future = make_exchange_array(major=2)
+    with pytest.raises(TypeError):
+        known.bytes_of(future(), 8)
+
+
+def test_an_exchange_api_that_is_no_capsule(known):
+    kind = type("Odd", (), {"__dlpack_c_exchange_api__": 5})
+    with pytest.raises(TypeError, match="takes an array"):
+        known.bytes_of(kind(), 8)
