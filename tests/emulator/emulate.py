@@ -60,3 +60,48 @@ def launch(
         ranges=[(a.ctypes.data, a.nbytes) for a in arguments if isinstance(a, np.ndarray)],
     )
     return instance
+
+
+_REGISTERS = {1: "b16", 2: "b16", 4: "b32", 8: "b64"}
+
+
+def evaluate(code: str, *inputs: Any, out: str = "u4", count: int = 0, **how: Any) -> np.ndarray:
+    """Run PTX once for each element of `inputs`: it reads ``%a``, ``%b``, ... and writes ``%out``.
+
+    Registers ``%p0`` to ``%p7``, ``%r0`` to ``%r15``, ``%h0`` to ``%h7`` and ``%d0`` to ``%d7``
+    are there to use, as are 256 bytes of shared memory called ``box``, and ``%i``, the thread.
+    """
+    arrays = [np.ascontiguousarray(x).reshape(-1) for x in inputs]
+    n = count or max(len(x) for x in arrays)
+    arrays = [np.ascontiguousarray(np.broadcast_to(x, (n,))) for x in arrays]
+    result = np.zeros(n, out)
+    params, loads, declarations = [], [], []
+    for name, x in zip("abcdefgh", arrays, strict=False):
+        size = x.dtype.itemsize
+        params.append(f".param .u64 in_{name}")
+        declarations.append(f".reg .{_REGISTERS[size]} %{name};")
+        loads.append(
+            f"ld.param.u64 %at, [in_{name}]; mad.wide.u32 %at, %i, {size}, %at; "
+            f"ld.global.b{8 * size} %{name}, [%at];"
+        )
+    size = result.dtype.itemsize
+    lines = [
+        ".version 8.7",
+        ".target sm_80",
+        ".address_size 64",
+        f".visible .entry k({', '.join([*params, '.param .u64 result, .param .u32 n'])}) {{",
+        ".reg .pred %p<8>; .reg .b32 %r<16>; .reg .b16 %h<8>; .reg .b64 %d<8>;",
+        ".reg .b64 %at; .reg .b32 %i, %n; .reg .pred %past; .shared .align 16 .b8 box[256];",
+        *declarations,
+        f".reg .{_REGISTERS[size]} %out;",
+        "mov.u32 %i, %ctaid.x; mov.u32 %n, %tid.x; mad.lo.u32 %i, %i, 64, %n;",
+        "ld.param.u32 %n, [n]; setp.ge.u32 %past, %i, %n; @%past exit;",
+        *loads,
+        code,
+        f"ld.param.u64 %at, [result]; mad.wide.u32 %at, %i, {size}, %at;",
+        f"st.global.b{8 * size} [%at], %out; ret;",
+        "}",
+    ]
+    grid = (-(-n // 64),)
+    launch("\n".join(lines), "k", *arrays, result, np.uint32(n), grid=grid, block=(64,), **how)
+    return result

@@ -1,6 +1,7 @@
 """A CUDA device in Python: PTX executed on the CPU, many threads at a time, with NumPy."""
 
 from culaunch._emulator._device import Device
+from culaunch._emulator._driver import make_driver
 from culaunch._emulator._fault import Fault, Position
 from culaunch._emulator._module import ModuleInstance, Parameter, PtxKernel, PtxModule
 from culaunch._emulator._options import Options
@@ -14,4 +15,5 @@ __all__ = [
     "Position",
     "PtxKernel",
     "PtxModule",
+    "make_driver",
 ]

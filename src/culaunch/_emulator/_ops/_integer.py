@@ -36,7 +36,9 @@ def integer_arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
     if "relu" in mods:
         plain = function
         function = lambda a, b: np.maximum(plain(a, b), 0)  # noqa: E731
-    return elementwise(decoder, instruction, kind, function, signed=name not in ("add", "sub"))
+    return elementwise(
+        decoder, instruction, kind, function, signed=name not in ("add", "sub") or "sat" in mods
+    )
 
 
 def elementwise(

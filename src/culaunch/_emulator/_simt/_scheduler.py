@@ -51,11 +51,6 @@ class Scheduler:
             parts = self.pending.pop(key, None)
             if parts is not None:
                 self._run_group(merge(parts))
-            if self.deadline is not None and time.monotonic() > self.deadline:
-                raise Fault(
-                    LAUNCH_TIMEOUT,
-                    f"the launch took longer than {self.chunk.options.time_limit:g} seconds",
-                )
             if not self.queue:
                 self.warp_sync.retry()
         if self.chunk.alive_total:
@@ -96,6 +91,9 @@ class Scheduler:
     def _run_group(self, arriving: Group) -> None:
         group = arriving
         while True:
+            if self.deadline is not None and time.monotonic() > self.deadline:
+                limit = self.chunk.options.time_limit
+                raise Fault(LAUNCH_TIMEOUT, f"the launch took longer than {limit:g} seconds")
             block = group.code.blocks[group.block]
             if block.sync is not None:
                 admitted = self.warp_sync.admit(group, block)

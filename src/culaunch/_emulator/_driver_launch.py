@@ -1,0 +1,56 @@
+"""From a CUlaunchConfig to the arguments of an emulated launch."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from culaunch._emulator._driver_attributes import MULTIPROCESSORS, occupancy
+from culaunch._emulator._fault import COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_VALUE, Fault
+
+if TYPE_CHECKING:
+    from culaunch._emulator._device import Device
+    from culaunch._emulator._driver import Kernel
+    from culaunch._emulator._driver_types import LaunchConfig
+
+# cuda.h: CUlaunchAttributeID. Priorities and programmatic serialisation change nothing where
+# kernels run one after the other.
+_COOPERATIVE = 2
+_CLUSTER = 4
+
+
+def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict[str, Any]:
+    """Read a launch configuration, and refuse what the real driver would."""
+    cluster, cooperative = (1, 1, 1), False
+    for i in range(config.attribute_count):
+        attribute = config.attributes[i]
+        if attribute.id == _COOPERATIVE:
+            cooperative = bool(attribute.value[0])
+        elif attribute.id == _CLUSTER:
+            cluster = struct.unpack_from("<III", bytes(attribute.value))
+    allowed = kernel.max_dynamic_shared
+    if allowed is None:
+        allowed = 48 * 1024 - kernel.info.static_shared
+    if config.shared > allowed:
+        raise Fault(
+            INVALID_VALUE,
+            f"{config.shared} bytes of dynamic shared memory, {allowed} are opted in to",
+            kernel=kernel.info.name,
+        )
+    grid, block = tuple(config.grid), tuple(config.block)
+    if cooperative:
+        threads = block[0] * block[1] * block[2]
+        limit = occupancy(device, kernel, threads, config.shared) * MULTIPROCESSORS
+        if grid[0] * grid[1] * grid[2] > limit:
+            raise Fault(
+                COOPERATIVE_LAUNCH_TOO_LARGE,
+                f"at most {limit} such blocks are resident at once",
+                kernel=kernel.info.name,
+            )
+    return {
+        "grid": grid,
+        "block": block,
+        "shared_bytes": config.shared,
+        "cluster": cluster,
+        "cooperative": cooperative,
+    }
