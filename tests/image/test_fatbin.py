@@ -81,6 +81,16 @@ def test_several_and_nested_containers(compiled):
         cl.inspect(deep)
 
 
+def test_wrapper(make_fatbin):
+    """What a fatbin's registration points to: the pointer is useless in a file."""
+    fatbin = make_fatbin()
+    wrapped = struct.pack("<IIQQ", 0x466243B1, 1, 0x1234, 0) + fatbin
+    assert cl.inspect(wrapped) == cl.inspect(fatbin)
+    assert cl.Image(wrapped).data == fatbin
+    with pytest.raises(cl.ImageError, match="fatbin wrapper, which points to"):
+        cl.Image(wrapped[:24] + bytes(100))
+
+
 def test_kinds_without_kernels():
     data = container(entry(LTOIR, kind=8), entry(LTOIR, kind=8, flags=0x100011), entry(b"x", 99))
     images = cl.inspect(data).images

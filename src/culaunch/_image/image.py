@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._errors import ImageError
 from culaunch._image.metadata import append_metadata, split_metadata
-from culaunch._image.sniff import image_format
+from culaunch._image.sniff import image_format, wrapper_size
 from culaunch._image.source import check_path, describe, write_atomically
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Image:
     Parameters
     ----------
     data : bytes
-        The image, as the driver gets it.
+        The image, as the driver gets it; a wrapper before a fatbin is taken off.
     path : str, optional
         The file that it came from, for messages.
     names : Mapping[str, str], optional
@@ -66,6 +66,9 @@ class Image:
                 f"data must be bytes (got {type(self.data).__name__}); "
                 "Image.open takes paths and other buffers"
             )
+        if size := wrapper_size(self.data):
+            # A wrapper has a pointer, which would send the driver anywhere.
+            object.__setattr__(self, "data", self.data[size:])
         object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
         object.__setattr__(self, "signatures", MappingProxyType(dict(self.signatures)))
         object.__setattr__(self, "format", image_format(self.data, describe(self.data, self.path)))

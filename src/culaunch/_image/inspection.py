@@ -14,7 +14,7 @@ from culaunch._image.metadata import may_have_metadata
 from culaunch._image.ptx import Ptx
 from culaunch._image.reader import Reader
 from culaunch._image.session import Session
-from culaunch._image.sniff import file_format
+from culaunch._image.sniff import file_format, wrapper_size
 from culaunch._image.source import check_path, describe, open_bytes
 
 if TYPE_CHECKING:
@@ -151,7 +151,9 @@ def _inspect(
     elif form == "ptx":
         images = (_ptx(data, reader, session),)
     elif form == "fatbin":
-        images = tuple(_entries(reader, session))
+        start = wrapper_size(data)
+        container = reader.window(start, len(reader) - start, "a fatbin")
+        images = tuple(_entries(container, session))
     else:
         images = tuple(_host(reader, session))
     return Inspection(path, form, images)

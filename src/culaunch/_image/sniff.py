@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 ELF_MAGIC = b"\x7fELF"
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
-WRAPPER_MAGIC = b"\xb1\x43\x62\x46"
+_WRAPPER_MAGIC = b"\xb1\x43\x62\x46"
+_WRAPPER_SIZE = 24
 EM_CUDA = 190
 
 _OTHERS = (
@@ -47,9 +48,9 @@ def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
         raise ImageError("is empty", source=source)
     if head[:4] == ELF_MAGIC:
         return _elf_format(head, source)
-    if head[:4] == FATBIN_MAGIC:
+    if head[:4] == FATBIN_MAGIC or wrapper_size(head):
         return "fatbin"
-    if head[:4] == WRAPPER_MAGIC:
+    if head[:4] == _WRAPPER_MAGIC:
         raise ImageError(
             "starts with a fatbin wrapper, which points to the image in a process's memory; "
             "give the container that it points to (magic 0xba55ed50)",
@@ -67,6 +68,12 @@ def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
         source=source,
         offset=0,
     )
+
+
+def wrapper_size(data: bytes | mmap.mmap) -> int:
+    """Return the bytes of a fatbin wrapper before the container that it is about: 0 without."""
+    follows = data[_WRAPPER_SIZE : _WRAPPER_SIZE + 4] == FATBIN_MAGIC
+    return _WRAPPER_SIZE if follows and data[:4] == _WRAPPER_MAGIC else 0
 
 
 def _elf_format(head: bytes, source: str) -> str:

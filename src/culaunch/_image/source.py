@@ -6,7 +6,6 @@ import contextlib
 import mmap
 import os
 import stat
-import tempfile
 
 from culaunch._errors import ImageError
 
@@ -48,6 +47,8 @@ def describe(data: bytes | mmap.mmap | memoryview, path: str | None) -> str:
 
 def write_atomically(path: str, data: bytes) -> None:
     """Write a file under a temporary name beside it, then rename: readers never see a part."""
+    import tempfile
+
     handle, temporary = tempfile.mkstemp(prefix=".culaunch-", dir=os.path.dirname(path) or ".")
     try:
         with open(handle, "wb") as file:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._image.itanium.declarators import Function
 from culaunch._image.itanium.nodes import (
     Commas,
     Expansion,
-    Function,
     Joined,
     Node,
     UnsupportedNameError,

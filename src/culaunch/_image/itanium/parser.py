@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._image.itanium.declarators import Function
 from culaunch._image.itanium.expressions import Expressions
-from culaunch._image.itanium.nodes import Commas, Function, Joined, Node, UnsupportedNameError
+from culaunch._image.itanium.nodes import Commas, Joined, Node, UnsupportedNameError
 from culaunch._image.itanium.tables import OPERATORS, STANDARD
 
 if TYPE_CHECKING:

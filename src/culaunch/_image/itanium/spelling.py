@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from culaunch._image.itanium.nodes import Expansion, Function, Printer, UnsupportedNameError
+from culaunch._image.itanium.declarators import Function
+from culaunch._image.itanium.nodes import Expansion, Printer, UnsupportedNameError
 from culaunch._image.itanium.parser import Parser
 
 # Names of template-heavy kernels reach some ten thousand characters.

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from culaunch._image.itanium.cursor import Cursor
+from culaunch._image.itanium.declarators import Array, Function, Pointer, Qualified
 from culaunch._image.itanium.nodes import (
-    Array,
     Commas,
     Expansion,
-    Function,
     Joined,
     Node,
     Pack,
     PackParam,
-    Pointer,
-    Qualified,
     UnsupportedNameError,
 )
 from culaunch._image.itanium.tables import BUILTINS, LONG_BUILTINS

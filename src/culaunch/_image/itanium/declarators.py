@@ -1,0 +1,123 @@
+"""Types that go around a name: pointers, references, arrays, functions.
+
+A C++ declarator has parts on both sides of the name: ``void (*name)(int)``, ``float (&name)[3]``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._image.itanium.nodes import Node
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culaunch._image.itanium.nodes import Printer
+
+
+class Qualified(Node):
+    """A type with const, volatile or restrict."""
+
+    def __init__(self, inner: Node, words: str, vendor: bool = False) -> None:
+        super().__init__(words, inner)
+        self.inner = inner
+        self.shape = inner.shape
+        self.goes_around = inner.goes_around
+        self._east = vendor or isinstance(inner, (Pointer, Function, Array))
+
+    def left(self, out: Printer) -> None:
+        if out.west and not self._east:
+            out.add(f"{self.value} ")
+            self.inner.left(out)
+        else:
+            self.inner.left(out)
+            out.add(f" {self.value}")
+
+    def right(self, out: Printer) -> None:
+        self.inner.right(out)
+
+
+class Pointer(Node):
+    """A pointer, a reference, or (with the class as prefix) a pointer to a member."""
+
+    def __init__(self, inner: Node, symbol: str, owner: Node | None = None) -> None:
+        if symbol in ("&", "&&") and isinstance(inner, Pointer) and inner.value in ("&", "&&"):
+            # References to references collapse: && only if both are.
+            symbol = "&&" if symbol == inner.value == "&&" else "&"
+            inner = inner.inner
+        self.inner: Node = inner
+        self._owner = owner
+        super().__init__(symbol, inner, owner)
+        self.goes_around = bool(inner.shape) or inner.goes_around
+
+    def left(self, out: Printer) -> None:
+        self.inner.left(out)
+        if self.inner.shape == "array":
+            out.add(" (")
+        elif self.inner.shape:
+            out.add("(" if out.ends_with((" ", "(", "*", "&")) else " (")
+        elif self._owner:
+            out.add(" ")
+        if self._owner:
+            self._owner.print(out)
+            out.add("::")
+        out.add(self.value)
+
+    def right(self, out: Printer) -> None:
+        if self.inner.shape:
+            out.add(")")
+        self.inner.right(out)
+
+
+class Array(Node):
+    """An array."""
+
+    shape = "array"
+
+    def __init__(self, element: Node, size: Node) -> None:
+        super().__init__("", element, size)
+        self._element, self._size = element, size
+
+    def left(self, out: Printer) -> None:
+        self._element.left(out)
+
+    def right(self, out: Printer) -> None:
+        out.add("[" if out.ends_with("]") else " [")
+        self._size.print(out)
+        out.add("]")
+        self._element.right(out)
+
+
+class Function(Node):
+    """A function: a type, or with a name a whole declaration."""
+
+    shape = "function"
+    is_member = False
+
+    def __init__(
+        self,
+        result: Node | None,
+        params: Sequence[Node],
+        qualifiers: str = "",
+        name: Node | None = None,
+    ) -> None:
+        super().__init__("", result, *params, name)
+        self.params = params
+        self.name = name
+        self._result, self._qualifiers = result, qualifiers
+
+    def left(self, out: Printer) -> None:
+        if self._result:
+            self._result.left(out)
+            if not self._result.goes_around:
+                out.add(" ")
+        if self.name:
+            self.name.print(out)
+
+    def right(self, out: Printer) -> None:
+        out.add("(")
+        out.add_list(self.params)
+        out.add(")")
+        if self._result:
+            self._result.right(out)
+        out.add(self._qualifiers)
