@@ -141,6 +141,15 @@ def test_other_names_are_left_as_they_are(name):
     assert mangled_param_types(name) is None
 
 
+def test_static_kernels_of_relocatable_code():
+    """nvcc -rdc puts an identifier of the file, and its length, before the name."""
+    name = "__nv_static_23__6beb82a8_4_n_cu__Z2gov__Z5scalePff"
+    assert demangle(name) == "scale(float*, float)"
+    assert mangled_param_types(name) == ("float*", "float")
+    for other in ("__nv_static_99999__Z1kv", "__nv_static_", "__nv_static_3_abc_k"):
+        assert (demangle(other), mangled_param_types(other)) == (other, None)
+
+
 def test_variables_have_no_parameters():
     assert demangle("_ZN1a5tableE") == "a::table"
     assert mangled_param_types("_ZN1a5tableE") is None

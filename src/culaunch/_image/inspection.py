@@ -112,7 +112,7 @@ def ptx_param_types(ptx: str | bytes, kernel: str) -> tuple[str | None, ...] | N
     tuple of (str or None), or None
         One for each parameter, None where PTX does not tell; None if there is no such kernel.
     """
-    text = ptx.encode() if isinstance(ptx, str) else bytes(ptx)
+    text = ptx.encode(errors="replace") if isinstance(ptx, str) else bytes(ptx)
     reader = Reader(memoryview(text), describe(text, None))
     params = Ptx(text, reader).params(kernel, Session(len(text)))
     return None if params is None else tuple(param.type for param in params)

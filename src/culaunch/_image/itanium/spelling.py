@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from culaunch._image.itanium.declarators import Function
 from culaunch._image.itanium.nodes import Expansion, Printer, UnsupportedNameError
 from culaunch._image.itanium.parser import Parser
 
 # Names of template-heavy kernels reach some ten thousand characters.
 _LONGEST = 1 << 15
+_STATIC = re.compile(r"__nv_static_(\d{1,5})_", re.ASCII)
 
 
 def demangle(mangled: str) -> str:
@@ -53,16 +56,26 @@ def mangled_param_types(mangled: str) -> tuple[str, ...] | None:
 
 def spell(mangled: str) -> tuple[str, tuple[str, ...] | None]:
     """Return both: the demangled name, and the parameter types (None where unknown)."""
-    if not mangled.startswith("_Z") or len(mangled) > _LONGEST:
+    name = _without_file(mangled)
+    if not name.startswith("_Z") or len(name) > _LONGEST:
         return mangled, None
     try:
-        found = Parser(mangled).whole()
+        found = Parser(name).whole()
         out = Printer()
         found.print(out)
         types = _param_types(found) if isinstance(found, Function) else None
         return out.text(), types
     except UnsupportedNameError:
         return mangled, None
+
+
+def _without_file(name: str) -> str:
+    """Return a static kernel's own name: with -rdc, nvcc puts an identifier of the file before it.
+
+    ``__nv_static_<length of the identifier>_<identifier>_<name>``
+    """
+    found = _STATIC.match(name)
+    return name[found.end() + int(found[1]) + 1 :] if found else name
 
 
 def _param_types(function: Function) -> tuple[str, ...]:
