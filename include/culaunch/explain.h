@@ -216,11 +216,15 @@ inline Error ExplainLaunch(Driver& driver, CUkernel kernel, const std::string& n
                  text + ". Its module was unloaded: load it again");
   }
   if (detail::IsSticky(code)) {
+    // The emulator runs a kernel at once: its text says which one failed, and where.
+    const bool is_late = driver.device_types().front() == kDLCUDA;
     return Error(ErrorKind::kDriver, code, driver.ErrorName(code),
-                 text +
-                     ". An earlier kernel on this device failed with it; this kernel did not "
-                     "run, and nothing more can run in this process on this device. Run under "
-                     "compute-sanitizer, or with CUDA_LAUNCH_BLOCKING=1, to find that kernel");
+                 is_late ? text +
+                               ". An earlier kernel on this device failed with it; this kernel "
+                               "did not run, and nothing more can run in this process on this "
+                               "device. Run under compute-sanitizer, or with "
+                               "CUDA_LAUNCH_BLOCKING=1, to find that kernel"
+                         : text + "\nNothing more can run on this device in this process");
   }
   switch (code) {
     case CUDA_ERROR_NO_BINARY_FOR_GPU:

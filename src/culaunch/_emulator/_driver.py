@@ -401,7 +401,7 @@ class Stream:
     """A stream: everything runs at once, so there is nothing to keep."""
 
 
-class Refusal(Exception):
+class Refusal(Exception):  # noqa: N818 - not a failure: an answer
     """A call that the driver answers with an error code."""
 
     def __init__(self, code: int, reason: str = "") -> None:
