@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 # CUB's block algorithms need 301 MiB; the memory is only taken as it is used.
 _HEAP_BYTES = 512 << 20
+_MAX_SETS = 4
+_PREFIX = "culaunch-pch-"
+_MEMORY = "/dev/shm"  # noqa: S108 - a directory of this process's own is made in it
+_PLENTY = 4 << 30
 
 _lock = threading.Lock()
 _directory: str | None = None
 _owner = 0
+_used: list[str] = []
 
 
 @contextlib.contextmanager
@@ -42,10 +47,7 @@ def pch_session(api: Any, identity: Sequence[str]) -> Iterator[list[str]]:
     with _lock:
         if int(api.nvrtcGetPCHHeapSize()[1]) < _HEAP_BYTES:
             api.nvrtcSetPCHHeapSize(_HEAP_BYTES)
-        name = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:32]
-        directory = os.path.join(_process_directory(), name)
-        os.makedirs(directory, mode=0o700, exist_ok=True)
-        yield ["--pch", f"--pch-dir={directory}"]
+        yield ["--pch", f"--pch-dir={_directory_for(identity)}"]
 
 
 def raise_heap(api: Any, program: Any) -> None:
@@ -57,13 +59,68 @@ def raise_heap(api: Any, program: Any) -> None:
         api.nvrtcSetPCHHeapSize(needed[0] + needed[0] // 4)
 
 
+def _directory_for(identity: Sequence[str]) -> str:
+    """Give the directory for one set of header contents, and remove those not used of late."""
+    name = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:32]
+    directory = os.path.join(_process_directory(), name)
+    if directory in _used:
+        _used.remove(directory)
+    _used.append(directory)
+    while len(_used) > _MAX_SETS:
+        shutil.rmtree(_used.pop(0), ignore_errors=True)
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    return directory
+
+
 def _process_directory() -> str:
     """Give this process's directory: a precompiled header holds addresses of the process."""
     global _directory, _owner
     if _directory is None or _owner != os.getpid():
-        _directory, _owner = tempfile.mkdtemp(prefix="culaunch-pch-"), os.getpid()
+        _used.clear()
+        base = _base()
+        _remove_dead(base)
+        _directory, _owner = tempfile.mkdtemp(prefix=_PREFIX, dir=base), os.getpid()
+        _lock_directory(_directory)  # for as long as the process lives
         atexit.register(_remove, _directory, _owner)
     return _directory
+
+
+def _base() -> str:
+    """Give where to keep them: in memory if there is plenty, for they are mapped in every time."""
+    if "TMPDIR" not in os.environ:
+        with contextlib.suppress(OSError):
+            space = os.statvfs(_MEMORY)
+            if os.access(_MEMORY, os.W_OK) and space.f_bavail * space.f_frsize > _PLENTY:
+                return _MEMORY
+    return tempfile.gettempdir()
+
+
+def _remove_dead(base: str) -> None:
+    """Remove what processes left that were killed: nobody holds their locks."""
+    with contextlib.suppress(OSError):
+        for item in os.scandir(base):
+            mine = item.name.startswith(_PREFIX) and item.is_dir(follow_symlinks=False)
+            if mine and item.stat(follow_symlinks=False).st_uid == os.geteuid():
+                descriptor = _lock_directory(item.path)
+                if descriptor is not None:
+                    shutil.rmtree(item.path, ignore_errors=True)
+                    os.close(descriptor)
+
+
+def _lock_directory(path: str) -> int | None:
+    """Hold a directory's lock; give None when another process does, or there are no locks."""
+    try:
+        import fcntl
+
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _remove(directory: str, owner: int) -> None:
