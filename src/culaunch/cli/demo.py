@@ -123,17 +123,15 @@ class Demo:
         launcher = kernel.configure(grid=grid, block=BLOCK)
         configured = self._cost(lambda: launcher(out, a, b, n), out)
         chevrons = self._cost(lambda: kernel[grid, BLOCK](out, a, b, n), out)
-        self._say(
-            "cost", f"launcher(...) {configured:.2f} us, kernel[grid, block](...) {chevrons:.2f} us"
-        )
+        self._say("cost", f"launcher(...) {configured}, kernel[grid, block](...) {chevrons}")
 
     def _check(self, name: str, result: Any, expected: Any) -> None:
         if not self.np.array_equal(result, expected):
             raise cl.InternalError(f"{name} computed numbers that are not NumPy's")
         self._say("launch", f"{name}: {self.size:,} elements, equal to NumPy's")
 
-    def _cost(self, launch: Callable[[], object], out: Any) -> float:
-        """Time a launch in microseconds: bursts shorter than the driver's queue, idle between."""
+    def _cost(self, launch: Callable[[], object], out: Any) -> str:
+        """Time a launch: the median of bursts shorter than the driver's queue, idle between."""
         burst, repeats = (200, 20) if self.driver == "cuda" else (1, 3)
         costs = []
         for _ in range(repeats):
@@ -142,7 +140,8 @@ class Demo:
                 launch()
             costs.append((time.perf_counter() - start) / burst)
             out.numpy()
-        return statistics.median(costs) * 1e6
+        cost = statistics.median(costs)
+        return f"{cost * 1e6:.2f} us" if cost < 1e-3 else f"{cost * 1e3:.1f} ms"
 
     def _say(self, step: str, text: str) -> None:
         self.console.print(Text(f"{step:9}", "bold").append(text, "not bold"), soft_wrap=True)
