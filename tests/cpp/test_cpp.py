@@ -57,6 +57,18 @@ def test_there_are_no_warnings(request, build, tmp_path, compiler, standard):
     build(program, "all.o", f"-std={standard}", "-c", *WARNINGS, tmp_path / "all.cpp")
 
 
+@pytest.mark.needs("tvm_ffi")
+@pytest.mark.parametrize("compiler", ["gxx", "clang"])
+def test_kernel_libraries_have_no_warnings(request, build, compiler):
+    from tvm_ffi import libinfo
+
+    source = HERE.parents[1] / "examples" / "kernel_library" / "scale.cpp"
+    program = request.getfixturevalue(compiler)
+    headers = ("-isystem", libinfo.find_include_path())
+    build(program, "library.o", "-c", "-O0", *WARNINGS, *headers, HERE / "exports.cpp")
+    build(program, "library.o", "-c", "-O0", *WARNINGS, *headers, source)
+
+
 def test_no_header_depends_on_another_one_being_included_first(build, gxx, tmp_path):
     for header in sorted((Path(cl.include_dir()) / "culaunch").glob("*.h")):
         if header.name == "tvm_ffi.h":
