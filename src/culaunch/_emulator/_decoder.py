@@ -57,10 +57,20 @@ class Decoder:
                 raise Unsupported
             op = builder(self, instruction)
         except (Unsupported, KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-            return _refuse(instruction, str(error) if isinstance(error, Unsupported) else "")
+            return self.refuse(instruction, str(error) if isinstance(error, Unsupported | ValueError) else "")
         if instruction.guard is None:
             return op
         return self._guarded(instruction, op)
+
+    def refuse(self, instruction: Instruction, reason: str) -> Op:
+        """Return an operation that says that `instruction` is not emulated, when it is reached."""
+        what = f"the instruction {instruction.opcode} is not emulated"
+        message = f"{what}: {reason}" if reason else what
+
+        def run(group: Group) -> None:
+            raise Fault(NOT_SUPPORTED, message, lane=group.lane_at(0))
+
+        return run
 
     def type(self, instruction: Instruction) -> str:
         """Return the type of an instruction: the last of its modifiers that is one."""
@@ -209,16 +219,6 @@ class Decoder:
 def _local_address(offset: int, dtype: np.dtype[Any]) -> Reader:
     # A frame's variables are at the same place in all lanes that are in it together.
     return lambda group: np.array([group.local_base + offset], dtype)
-
-
-def _refuse(instruction: Instruction, reason: str) -> Op:
-    what = f"the instruction {instruction.opcode} is not emulated"
-    message = f"{what}: {reason}" if reason else what
-
-    def run(group: Group) -> None:
-        raise Fault(NOT_SUPPORTED, message, lane=group.lane_at(0))
-
-    return run
 
 
 def _immediate(operand: Immediate, kind: str) -> Lanes:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from culaunch._emulator._decoder import Decoder
 from culaunch._emulator._ops import _builtins
 from culaunch._emulator._ops._barrier import decode_barrier, is_barrier
+from culaunch._emulator._ops._registry import Unsupported
 from culaunch._emulator._ops._warp import warp_mask
 from culaunch._emulator._ptx._syntax import Function, Instruction, Label, Register, Symbol, Vector
 from culaunch._emulator._simt._calls import Call, IndirectCall
 from culaunch._emulator._simt._code import Block, Code, End
-from culaunch._emulator._simt._ends import Conditional, Exit, Jump, Return, Switch
+from culaunch._emulator._simt._ends import Conditional, Exit, Jump, Refusal, Return, Switch
 from culaunch._emulator._simt._liveness import find_live
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._program import Program
+    from culaunch._emulator._ptx._syntax import Operand
+    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["build_code"]
 
@@ -63,10 +71,15 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
     first, last = block.instructions[0], block.instructions[-1]
     mask = warp_mask(first)
     if mask is not None:
-        block.sync = decoder.read(mask, "b32")
+        block.sync = _sync_mask(decoder, first, mask)
     following = block.index + 1
     body = block.instructions
-    end = _decode_end(decoder, last, following, index_of)
+    end: End | None
+    try:
+        end = _decode_end(decoder, last, following, index_of)
+    except (Unsupported, LookupError, ValueError, AttributeError, TypeError) as error:
+        reason = str(error) if isinstance(error, Unsupported | ValueError) else ""
+        end = Refusal(decoder.refuse(last, reason))
     if end is None:
         end = Jump(following)
     else:
@@ -75,6 +88,17 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
             end = Conditional(decoder.read(last.guard, "pred"), end, following)
     block.end = end
     block.ops = [decoder.decode(instruction) for instruction in body]
+
+
+def _sync_mask(
+    decoder: Decoder, instruction: Instruction, mask: Operand
+) -> Callable[[Group], Lanes]:
+    named = decoder.read(mask, "b32")
+    if instruction.guard is None:
+        return named
+    # A lane whose guard is false does not wait.
+    guard = decoder.read(instruction.guard, "pred")
+    return lambda group: np.where(guard(group), named(group), np.uint32(0))
 
 
 def _decode_end(
@@ -117,6 +141,8 @@ def _decode_call(decoder: Decoder, instruction: Instruction, following: int) -> 
         if builtin is not None and not program.has_body(target.name):
             return _builtins.BuiltinCall(builtin, arguments, results, following)
         name = target.name
+        if not program.has_body(name):
+            raise Unsupported(f"the function {name!r} is not defined")
         return Call(lambda: program.code(name), arguments, results, following)
     return IndirectCall(
         decoder.read(target, "u64"), program.function_at, arguments, results, following

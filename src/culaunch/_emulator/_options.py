@@ -37,6 +37,6 @@ class Options:
 
     check_uninitialized: bool = True
     check_races: bool = False
-    lanes: int = 1 << 16
+    lanes: int = 1 << 15
     time_limit: float | None = None
     write: Callable[[str], None] = _to_stdout

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+
 from corpus._case import Case, from_cuda
 
 _ADVANCED = partial(Case, ptx=from_cuda("advanced.cu"), grid=(1,))

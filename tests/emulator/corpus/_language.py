@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+
 from corpus._case import Case, from_cuda
 
 _LANGUAGE = partial(Case, ptx=from_cuda("language.cu"), grid=(1,))

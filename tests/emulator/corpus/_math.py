@@ -8,6 +8,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+
 from corpus._case import Case, from_cuda
 
 _MATH = partial(Case, ptx=from_cuda("math.cu"))

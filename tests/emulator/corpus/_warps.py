@@ -7,6 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+
 from corpus._case import Case, from_cuda
 
 _WARPS = partial(Case, ptx=from_cuda("warps.cu"), grid=(1,))

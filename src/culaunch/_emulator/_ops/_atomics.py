@@ -10,7 +10,7 @@ from culaunch._emulator import _numerics as numerics
 from culaunch._emulator._memory._atomic import Update, update
 from culaunch._emulator._memory._bytes import Piece, take
 from culaunch._emulator._memory._spaces import LOCATORS
-from culaunch._emulator._ops._memory_ops import space_of
+from culaunch._emulator._ops._memory_ops import check_hints, space_of
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._types import Lanes, is_float, lane_dtype, size_of, unsigned
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["run_atomic"]
 
-_OPERATIONS = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}
+_OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
 
 
 @decodes("atom", "red", effects=True)
 def _atom(decoder: Decoder, instruction: Instruction) -> Op:
+    check_hints(instruction, _OPERATIONS)
     kind = decoder.type(instruction)
     name = next(word for word in instruction.mods if word in _OPERATIONS)
     operands = list(instruction.operands)

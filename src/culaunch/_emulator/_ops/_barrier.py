@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._emulator._fault import NOT_SUPPORTED, Fault
+import numpy as np
+
 from culaunch._emulator._ops._registry import decodes
 from culaunch._emulator._ptx._syntax import Instruction, Operand, Register
 from culaunch._emulator._simt._barriers import Arrival
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from culaunch._emulator._types import Lanes
 
 __all__ = ["decode_barrier", "is_barrier"]
+
+_ZERO = np.zeros(1, np.uint32)
 
 
 def is_barrier(instruction: Instruction) -> bool:
@@ -40,13 +43,27 @@ class _BarrierEnd(End):
         self.result = -1
 
     def run(self, group: Group, scheduler: Scheduler) -> int | None:
-        """Hand the group to the barrier."""
-        number = 0 if self.number is None else self._uniform(self.number(group), group)
-        count = None if self.count is None else self._uniform(self.count(group), group)
+        """Hand the group to the barrier, in parts if its lanes name different ones."""
+        number = _ZERO if self.number is None else self.number(group)
+        count = _ZERO if self.count is None else self.count(group)
+        if number.shape[0] == 1 and count.shape[0] == 1:
+            return self._arrive(group, scheduler, int(number[0]), int(count[0]))
+        which = np.broadcast_to(number.astype(np.uint64) << np.uint64(32) | count, (group.n,))
+        parts = np.unique(which).tolist()
+        if len(parts) == 1:
+            return self._arrive(group, scheduler, parts[0] >> 32, parts[0] & 0xFFFFFFFF)
+        for key in parts:
+            part = group.split(np.flatnonzero(which == key), group.block)
+            following = self._arrive(part, scheduler, key >> 32, key & 0xFFFFFFFF)
+            if following is not None:
+                scheduler.go(part, group.block, following)
+        return None
+
+    def _arrive(self, group: Group, scheduler: Scheduler, number: int, count: int) -> int | None:
         arrival = Arrival(
             self.instruction,
             number,
-            count,
+            None if self.count is None else count,
             self.following,
             "arrive" not in self.instruction.mods,
             self.reduction,
@@ -54,15 +71,6 @@ class _BarrierEnd(End):
             self.result,
         )
         return scheduler.barriers.arrive(group, arrival)
-
-    def _uniform(self, value: Lanes, group: Group) -> int:
-        if value.shape[0] > 1 and (value != value[0]).any():
-            raise Fault(
-                NOT_SUPPORTED,
-                "barriers whose number or count differs between threads that run together",
-                lane=group.lane_at(0),
-            )
-        return int(value[0])
 
 
 def decode_barrier(decoder: Decoder, instruction: Instruction, following: int) -> End:

@@ -43,6 +43,7 @@ def _cvt(decoder: Decoder, instruction: Instruction) -> Op:
     if not is_float(to) and not is_float(source) and "sat" not in mods:
         wide, narrow = lane_dtype(source), unsigned(to)
         return lambda g: put(g, first(g).view(wide).astype(narrow))
+    numerics.cvt(to, source, np.zeros(1, unsigned(source)), **options)  # refuses unknown forms
     return lambda g: put(g, numerics.cvt(to, source, first(g), **options))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from culaunch._emulator import _numerics as numerics
 from culaunch._emulator._ops._integer import carry_out, integer_arithmetic
 from culaunch._emulator._ops._registry import Unsupported, decodes
-from culaunch._emulator._types import Lanes, is_float
+from culaunch._emulator._types import Lanes, is_float, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,14 +48,23 @@ def _float(decoder: Decoder, instruction: Instruction) -> Op:
             options["nan"] = True
         elif word == "xorsign":
             options["xorsign_abs"] = True
-        elif word not in ("approx", "full", "abs", "noftz", "ftz", "oob", kind):
+        elif word not in ("approx", "abs", kind):
             raise Unsupported(f"the modifier .{word}")
+    _try_out(function, kind, len(instruction.operands) - 1, tuple(sorted(options.items())))
     put = decoder.write(instruction.operands[0], kind)
     readers = [decoder.read(operand, kind) for operand in instruction.operands[1:]]
     if len(readers) == 2:
         first, second = readers
         return lambda g: put(g, function(kind, first(g), second(g), **options))
     return lambda g: put(g, function(kind, *[read(g) for read in readers], **options))
+
+
+@functools.cache
+def _try_out(
+    function: Callable[..., Lanes], kind: str, operands: int, options: tuple[tuple[str, Any], ...]
+) -> None:
+    """Find out now, on zeros, whether the numerics know this form."""
+    function(kind, *[np.zeros(1, unsigned(kind))] * operands, **dict(options))
 
 
 def _divide_approximately(decoder: Decoder, instruction: Instruction) -> Op:

@@ -31,6 +31,8 @@ def integer_arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
     if name in ("mul", "mad"):
         return _multiply(decoder, instruction, kind)
     function = _FUNCTIONS[name]
+    if len(instruction.operands) != (2 if name in ("abs", "neg") else 3):
+        raise Unsupported("this number of operands")
     if "sat" in mods:
         function = {"add": _add_saturated, "sub": _sub_saturated}[name]
     if "relu" in mods:

@@ -14,6 +14,7 @@ from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._memory_ops import space_of
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._simt._rows import from_rows, to_rows
+from culaunch._emulator._types import unsigned
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder, Reader, Writer
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
     from culaunch._emulator._simt._group import Group
     from culaunch._emulator._types import Lanes
 
-__all__ = ["ELEMENT_TYPES", "register_kind", "run_product"]
+__all__ = [
+    "ELEMENT_TYPES",
+    "product_operands",
+    "product_options",
+    "register_kind",
+    "run_product",
+    "try_product",
+]
 
 # Types of matrix elements, some of which no register can have.
 ELEMENT_TYPES = frozenset(
@@ -117,11 +125,24 @@ def _mma(decoder: Decoder, instruction: Instruction) -> Op:
         )
 
     puts, readers = product_operands(decoder, instruction.operands, types)
+    try_product(multiply, types, readers)
 
     def run(group: Group) -> None:
         run_product(group, multiply, puts, readers)
 
     return run
+
+
+def try_product(
+    multiply: Product, types: tuple[str, str, str, str], readers: list[list[Reader]]
+) -> None:
+    """Find out now, on zeros, whether this product is known."""
+    multiply(
+        *(
+            [np.zeros((1, 32), unsigned(register_kind(kind)))] * len(part)
+            for kind, part in zip(types[1:], readers, strict=True)
+        )
+    )
 
 
 def product_options(instruction: Instruction) -> tuple[bool, str, str]:

@@ -10,14 +10,14 @@ from culaunch._emulator._memory._bytes import load, store
 from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Address, Instruction, Operand, Register
-from culaunch._emulator._types import Lanes, lane_dtype, size_of
+from culaunch._emulator._types import Lanes, is_type, lane_dtype, size_of
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder
     from culaunch._emulator._simt._code import Op
     from culaunch._emulator._simt._group import Group
 
-__all__ = ["space_of"]
+__all__ = ["check_hints", "space_of"]
 
 
 def space_of(instruction: Instruction) -> str:
@@ -29,8 +29,28 @@ def space_of(instruction: Instruction) -> str:
     return ""
 
 
+# How an access is ordered, cached and aliased: all the same to memory that is in order.
+_HINTS = frozenset(
+    "weak volatile relaxed acquire release acq_rel sc mmio cta cluster gpu sys nc noftz "
+    "ca cg cs lu cv wb wt v2 v4 v8 L1::evict_normal L1::evict_unchanged L1::evict_first "
+    "L1::evict_last L1::no_allocate L2::evict_first L2::evict_last L2::evict_normal "
+    "L2::cache_hint L2::64B L2::128B L2::256B unified".split()
+)
+
+
+def check_hints(instruction: Instruction, more: frozenset[str] = frozenset()) -> None:
+    """Refuse a modifier of an access that is not a known hint, a space or a type."""
+    for word in instruction.mods:
+        known = word in _HINTS or word in more or is_type(word)
+        if not known and word.partition("::")[0] not in LOCATORS:
+            raise Unsupported(f"the modifier .{word}")
+        if word == "shared::cluster":
+            raise Unsupported("the shared memory of a cluster")
+
+
 @decodes("ld", "ldu", effects=True)
 def _ld(decoder: Decoder, instruction: Instruction) -> Op:
+    check_hints(instruction)
     kind = decoder.type(instruction)
     targets = decoder.vector(instruction.operands[0])
     place = instruction.operands[1]
@@ -62,6 +82,7 @@ def _ld(decoder: Decoder, instruction: Instruction) -> Op:
 
 @decodes("st", effects=True)
 def _st(decoder: Decoder, instruction: Instruction) -> Op:
+    check_hints(instruction)
     kind = decoder.type(instruction)
     place = instruction.operands[0]
     sources = decoder.vector(instruction.operands[1])

@@ -15,6 +15,7 @@ from culaunch._emulator._ops._matrix_ops import (
     product_options,
     register_kind,
     run_product,
+    try_product,
 )
 from culaunch._emulator._ops._memory_ops import space_of
 from culaunch._emulator._ops._registry import decodes
@@ -118,6 +119,7 @@ def _multiply(decoder: Decoder, instruction: Instruction) -> Op:
         )
 
     puts, readers = product_operands(decoder, instruction.operands, types)
+    try_product(multiply, types, readers)
 
     def run(group: Group) -> None:
         run_product(group, multiply, puts, readers)

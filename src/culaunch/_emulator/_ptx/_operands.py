@@ -89,8 +89,16 @@ def _address(cursor: Cursor, scope: Scope) -> Operand:
     while cursor.peek() in ("+", "-"):
         sign = 1 if cursor.take() == "+" else -1
         offset += sign * cursor.integer()
-    if not cursor.accept("]"):
-        cursor.fail(f"addresses such as this are not emulated (at {cursor.peek()!r})")
+    if cursor.accept(","):
+        # A texture or a tensor with coordinates: no instruction that takes one is emulated.
+        items: list[Operand] = [base]
+        while not cursor.accept("]"):
+            items.append(parse_operand(cursor, scope))
+            if not cursor.accept(","):
+                cursor.expect("]")
+                break
+        return Vector(tuple(items))
+    cursor.expect("]")
     if isinstance(base, Symbol) and base.offset:
         base, offset = Symbol(base.name), offset + base.offset
     return Address(base, offset)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._simt._code import End
+from culaunch._emulator._simt._code import End, Op
 from culaunch._emulator._simt._group import Group
 from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
     from culaunch._emulator._simt._scheduler import Scheduler
 
-__all__ = ["Conditional", "Exit", "Jump", "Return", "Switch"]
+__all__ = ["Conditional", "Exit", "Jump", "Refusal", "Return", "Switch"]
 
 Reader = Callable[[Group], Lanes]
 
@@ -90,6 +90,18 @@ class Exit(End):
     def run(self, group: Group, scheduler: Scheduler) -> int | None:
         """End the threads."""
         scheduler.exit(group)
+        return None
+
+
+class Refusal(End):
+    """An instruction that is not emulated."""
+
+    def __init__(self, refuse: Op) -> None:
+        self.refuse = refuse
+
+    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+        """Raise the fault."""
+        self.refuse(group)
         return None
 
 
