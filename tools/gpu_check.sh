@@ -78,7 +78,7 @@ export CULAUNCH_CACHE_DIR=$scratch/cache
 export CULAUNCH_REQUIRE=${CULAUNCH_REQUIRE-gpu,torch,triton,cupy,jax}
 # JAX would take most of the memory that the other frameworks' tests need.
 export XLA_PYTHON_CLIENT_PREALLOCATE=false
-pytest=("$python" -m pytest -c "$root/pyproject.toml" --rootdir "$root" -p no:cacheprovider)
+pytest=("$python" -m pytest -c "$root/pyproject.toml" --rootdir "$root" -p no:cacheprovider -p no:benchmark)
 
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
 export -f build # for timeout, which runs commands and not functions
