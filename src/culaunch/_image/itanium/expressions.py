@@ -96,9 +96,11 @@ class Expressions(Types):
             return Joined(_wrapped(condition), "?", _wrapped(yes), " : ", _wrapped(no))
         if code in ("dt", "pt"):
             left = self.expression()
-            return Joined(_wrapped(left), "." if code == "dt" else "->", self._unresolved())
+            return Joined(
+                _wrapped(left), "." if code == "dt" else "->", _wrapped(self._unresolved())
+            )
         if code == "cl":
-            return Joined(self.expression(), Commas("(", self._until_end(), ")"))
+            return Joined(_wrapped(self.expression()), Commas("(", self._until_end(), ")"))
         if code == "cv":
             kind = self.type()
             items = self._until_end() if self.accept("_") else [self.expression()]

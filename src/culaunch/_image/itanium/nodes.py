@@ -187,9 +187,10 @@ class Expansion(Node):
 
     def left(self, out: Printer) -> None:
         if self.count < 0:
-            out.add("(")
+            before, after = ("", "...") if self.pattern.is_operand else ("(", ")...")
+            out.add(before)
             self.pattern.print(out)
-            out.add(")...")
+            out.add(after)
         for index in range(self.count):
             if index:
                 out.add(", ")

@@ -119,7 +119,7 @@ class Types(Cursor):
                 self.expect("_")
             return Node(f"_Float{bits}{extended}")
         if self.accept("Do"):
-            return self._function("")
+            return self._function(" noexcept")
         raise UnsupportedNameError(f"type D{self.peek(1)}")
 
     def decltype(self) -> Node:
