@@ -86,6 +86,7 @@ inline void CheckCubin(const ImageReader& image) {
 inline void CheckFatbin(const ImageReader& image) {
   const auto header = image.Read<uint16_t>(6, "the fatbin header's size");
   const auto length = image.Read<uint64_t>(8, "the fatbin's size");
+  if (header < 16) throw Error("the image is malformed: its fatbin header is too short");
   image.Require(header, length, "the fatbin's contents");
   for (uint64_t at = header, end = header + length; at < end;) {
     const auto entry = image.Read<uint32_t>(at + 4, "a fatbin entry's header size");

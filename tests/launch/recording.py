@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import struct
 import threading
 from dataclasses import dataclass, field
@@ -515,6 +516,6 @@ def described(data) -> dict:
         kernels[kernel.name] = tuple((one.offset, one.size) for one in kernel.params)
         attributes[kernel.name] = {
             STATIC_SHARED: kernel.static_shared or 0, REGISTERS: kernel.registers or 0,
-            MAX_THREADS: kernel.max_threads or 1024,
+            MAX_THREADS: math.prod(kernel.max_threads or (1024,)),
         }  # fmt: skip
     return {"kernels": kernels, "variables": {}, "attributes": attributes}

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from culaunch._image import Image
 
 _MOST_LISTED = 30
+# "const float", where demangling gives "float const".
+_CONST_FIRST = re.compile(r"\bconst ((?:(?:unsigned|signed|long|short) )*[\w:]+)(?!\w)")
 
 
 def find_kernel(module: _core.Module, image: Image, name: str) -> str:
@@ -63,6 +65,7 @@ def without_parameters(demangled: str) -> str:
 
 
 def _normal(name: str) -> str:
-    """Spell a name without the spaces that mean nothing."""
-    name = re.sub(r"\s+", " ", name.strip())
+    """Spell a name as demangling does, without the spaces that mean nothing."""
+    name = re.sub(r"\s+", " ", name.strip()).removeprefix("void ")
+    name = _CONST_FIRST.sub(r"\1 const", name)
     return re.sub(r"\s*([<>,()*&:])\s*", r"\1", name)

@@ -1,0 +1,395 @@
+"""Loading, finding kernels and variables, unloading; images that no driver should see."""
+
+import ctypes
+import gc
+
+import numpy as np
+import pytest
+from fake_arrays import ExchangeArray
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from recording import MAX_THREADS
+
+import culaunch as cl
+
+SHARED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+SCALE = "_Z5scaleIfEvPT_PKS0_S0_i"  # void scale<float>(float*, float const*, float, int)
+SCALE_LAYOUT = ((0, 8), (8, 8), (16, 4), (20, 4))
+
+SOURCE = """
+template <class T> __global__ void scale(T* y, const T* x, T a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a * x[i];
+}
+extern "C" __global__ void __launch_bounds__(128) plain(float* out, unsigned short n) { *out = n; }
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """A cubin, the PTX and a fatbin of two kernels."""
+    arches = ("sm_90", "compute_90", ("sm_90", "sm_80"))
+    return {
+        image.format: image
+        for image in (cl.compile(SOURCE, arch=arch, names=["scale<float>"]) for arch in arches)
+    }
+
+
+# ---- loading
+
+
+@pytest.mark.parametrize("kind", ["cubin", "ptx", "fatbin"])
+def test_real_images_of_every_format(driver, compiled, kind, tmp_path):
+    image = compiled[kind]
+    path = tmp_path / "kernels.image"
+    image.save(path)
+    for source in (image, path, str(path), image.data, bytearray(image.data)):
+        module = cl.load(source)
+        assert {kernel.name for kernel in module} == {SCALE, "plain"}
+        module[SCALE][1, 1](0x1000, None, 2.0, 5)
+        assert [len(one) for one in driver.last.arguments] == [8, 8, 4, 4]
+        assert "scale<float>" in module
+        module["plain"][1, 128](ExchangeArray(), 7)
+
+
+def test_the_image_s_own_types_are_used(driver, compiled):
+    plain = cl.load(compiled["cubin"])["plain"]
+    assert plain.signature.source == "image"
+    assert [one.type for one in plain.signature.parameters] == ["float*", "unsigned short"]
+    bare = cl.load(compiled["cubin"].data)["plain"]
+    assert bare.signature.source == "layout"
+    assert [one.type for one in bare.signature.parameters] == [None, None]
+    text = compiled["ptx"].data.replace(b".param .u64 plain", b".param .u64 .ptr plain")
+    ptx = cl.load(text)["plain"]
+    assert ptx.signature.source == "ptx"
+    assert [one.type for one in ptx.signature.parameters] == ["void*", None]
+    assert cl.load(compiled["cubin"].data)[SCALE].signature.source == "name"
+
+
+def test_the_driver_gets_the_image_alone(driver, compiled, tmp_path):
+    path = tmp_path / "kernels.cubin"
+    compiled["cubin"].save(path)  # with its names behind it
+    module = cl.load(path)
+    assert module.image.data == compiled["cubin"].data
+    assert module["scale<float>"].name == SCALE
+
+
+def test_a_refused_image(driver):
+    driver.fail("cuLibraryLoadData", 209)
+    with pytest.raises(cl.DriverError) as caught:
+        cl.load(b".version 8.0\n.target sm_100a\n.address_size 64\n")
+    message = str(caught.value)
+    assert "CUDA_ERROR_NO_BINARY_FOR_GPU (209): text of 209" in message
+    assert "compute_100a" in message or "sm_100a" in message
+    assert "device 0 is sm_90" in message
+    assert (caught.value.code, caught.value.name) == (209, "CUDA_ERROR_NO_BINARY_FOR_GPU")
+    driver.fail("cuLibraryLoadData", 2)
+    with pytest.raises(cl.DriverError, match="CUDA_ERROR_OUT_OF_MEMORY"):
+        cl.load(driver.image({}))
+    cl.load(driver.image({}))
+
+
+def test_the_log_of_the_driver_s_compiler(driver):
+    driver.jit_log = b"ptxas line 3; error: Unknown opcode 'frobnicate'"
+    with pytest.raises(cl.DriverError, match="Unknown opcode 'frobnicate'"):
+        cl.load(b".version 8.0\n.target sm_90\n.address_size 64\n")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\0", b"MZ\x90\0", b"PK\3\4", b"\x7fELF", b"\x7fELF" + bytes(60), b"\x50\xed\x55\xba",
+        b"\x50\xed\x55\xba" + bytes(12), b"\xff" * 100, b"int main() {}", b"\x7fELF" + b"\xff" * 60,
+        b"\x50\xed\x55\xba\1\0\x10\0" + b"\xff" * 8, bytes(1000),
+    ],
+    ids=lambda data: repr(data[:8]),
+)  # fmt: skip
+def test_what_is_no_image_never_reaches_the_driver(driver, data, tmp_path):
+    path = tmp_path / "bad.cubin"
+    path.write_bytes(data)
+    with pytest.raises(cl.ImageError, match=r"bad\.cubin"):
+        cl.load(path)
+    with pytest.raises(cl.ImageError):
+        cl.load(data)
+    assert driver.count("cuLibraryLoadData") == 0
+
+
+@SHARED
+@given(data=st.data())
+def test_damaged_images_raise(driver, compiled, data):
+    image = compiled[data.draw(st.sampled_from(["cubin", "fatbin"]))].data
+    broken = bytearray(image[: data.draw(st.integers(0, len(image)))])
+    for _ in range(data.draw(st.integers(0, 4))):
+        if broken:
+            at = data.draw(st.integers(0, min(len(broken), 200) - 1))
+            broken[at] = data.draw(st.integers(0, 255))
+    driver.fail("cuLibraryLoadData", 209)  # reached only where the whole image is there
+    with pytest.raises((cl.ImageError, cl.DriverError)):
+        cl.load(bytes(broken))
+    driver.failures.clear()
+
+
+@pytest.mark.parametrize("source", [None, 5, object(), ["a"], 1.5])
+def test_what_is_no_source(driver, source):
+    with pytest.raises(TypeError):
+        cl.load(source)
+
+
+def test_paths(driver, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        cl.load(tmp_path / "missing.cubin")
+    with pytest.raises((cl.ImageError, IsADirectoryError)):
+        cl.load(tmp_path)
+
+
+# ---- finding kernels
+
+
+@pytest.fixture
+def module(driver):
+    return cl.load(
+        driver.image(
+            {
+                SCALE: SCALE_LAYOUT,
+                "_Z5scaleIdEvPT_PKS0_S0_i": ((0, 8), (8, 8), (16, 8), (24, 4)),
+                "_ZN2ns4fillEPii": ((0, 8), (8, 4)),
+                "_Z4bothf": ((0, 4),),
+                "_Z4bothi": ((0, 4),),
+                "plain": (),
+            }
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (SCALE, SCALE),
+        ("scale<float>", SCALE),
+        (" scale < float > ", SCALE),
+        ("scale<float>(float*, float const*, float, int)", SCALE),
+        ("void scale<float>(float*, float const*, float, int)", SCALE),
+        ("scale<float>(float *,float const *,float,int)", SCALE),
+        ("scale<double>", "_Z5scaleIdEvPT_PKS0_S0_i"),
+        ("ns::fill", "_ZN2ns4fillEPii"),
+        ("ns::fill(int*, int)", "_ZN2ns4fillEPii"),
+        ("both(int)", "_Z4bothi"),
+        ("plain", "plain"),
+    ],
+)
+def test_the_names_of_a_kernel(module, name, found):
+    kernel = module[name]
+    assert kernel.name == found
+    assert module[name] is kernel
+    assert name in module
+
+
+def test_the_spelling_of_the_source_is_found_too(module):
+    assert module["scale<float>(float*, const float*, float, int)"].name == SCALE
+
+
+def test_names_that_an_image_was_compiled_with(driver):
+    text = driver.image({SCALE: SCALE_LAYOUT})
+    module = cl.load(cl.Image(text, names={"scale<T>": SCALE, "gone": "not_there"}))
+    assert module["scale<T>"].name == SCALE
+    assert module["scale< T >"].name == SCALE
+    with pytest.raises(cl.KernelNotFoundError):
+        module["gone"]
+
+
+def test_a_name_of_two_kernels_is_ambiguous(module):
+    with pytest.raises(cl.KernelNotFoundError) as caught:
+        module["both"]
+    assert str(caught.value) == (
+        "2 kernels are called 'both': give the parameters too, or the name in the image:\n"
+        "  both(float)  (_Z4bothf)\n  both(int)  (_Z4bothi)"
+    )
+
+
+def test_a_kernel_that_is_not_there(module):
+    with pytest.raises(cl.KernelNotFoundError) as caught:
+        module["missing"]
+    assert str(caught.value) == (
+        "the image has no kernel 'missing'; it has\n"
+        f"  void scale<float>(float*, float const*, float, int)  ({SCALE})\n"
+        "  void scale<double>(double*, double const*, double, int)  (_Z5scaleIdEvPT_PKS0_S0_i)\n"
+        "  ns::fill(int*, int)  (_ZN2ns4fillEPii)\n"
+        "  both(float)  (_Z4bothf)\n  both(int)  (_Z4bothi)\n  plain"
+    )
+    assert isinstance(caught.value, KeyError)
+    assert "missing" not in module
+    assert 5 not in module
+    for name in (5, None, b"plain"):
+        with pytest.raises(TypeError, match="name must be a str"):
+            module[name]
+    for name in ("", "plain\0", "\ud800", "x" * 10_000):
+        with pytest.raises((cl.KernelNotFoundError, ValueError)):
+            module[name]
+
+
+def test_a_long_list_of_kernels_is_cut(driver):
+    module = cl.load(driver.image({f"k{i}": () for i in range(50)}))
+    with pytest.raises(cl.KernelNotFoundError, match=r"k29\n  and 20 more"):
+        module["missing"]
+    with pytest.raises(cl.KernelNotFoundError, match="no kernels at all"):
+        cl.load(driver.image({}))["missing"]
+
+
+def test_all_kernels(module):
+    assert module.kernels[0].name == SCALE
+    assert len(module.kernels) == len(list(module)) == 6
+    assert module.kernels[0] is module[SCALE]
+
+
+def test_a_kernel_whose_parameters_cannot_be_read(driver):
+    module = cl.load(driver.image({"k": ((0, 8),)}))
+    driver.fail("cuKernelGetParamInfo", 209)
+    with pytest.raises(cl.DriverError, match="NO_BINARY_FOR_GPU") as caught:
+        module["k"]
+    assert "device 0 is sm_90" in str(caught.value)
+    module["k"][1, 1](None)
+
+
+# ---- signatures
+
+
+def test_a_signature_by_hand(driver):
+    module = cl.load(driver.image({"k": ((0, 8), (8, 2), (10, 4), (16, 24))}))
+    kernel = module.kernel("k", signature="float* x, const half h, int, struct Pair<int, 2> pair")
+    assert str(kernel.signature) == "(float*, const half, int, struct Pair<int, 2>)"
+    assert kernel.signature.source == "user"
+    kernel[1, 1](None, 1.5, 7, np.void(bytes(24)))
+    assert driver.last.arguments[1] == b"\x00\x3e"
+    assert module["k"].signature.source == "layout"
+    for wrong, message in (
+        ("float*", r"has 1 parameters; k has 4, of 8, 2, 4, 24 bytes"),
+        ("", r"has 0 parameters; k has 4"),
+        ("float*, int, int, S", r"parameter 1 is 'int', of 4 bytes; in k it has 2 bytes"),
+        ("int, half, int, S", r"parameter 0 is 'int', of 4 bytes"),
+        ("float*, half, int, S, int", "has 5 parameters"),
+        ("float*,, int, S", "empty parameter"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            module.kernel("k", signature=wrong)
+    for wrong in (5, ["int"], b"int"):
+        with pytest.raises(TypeError, match="signature must be a str"):
+            module.kernel("k", signature=wrong)
+    with pytest.raises(cl.KernelNotFoundError):
+        module.kernel("missing", signature="int")
+
+
+# ---- variables
+
+
+def test_variables(driver):
+    module = cl.load(
+        driver.image({}, variables={"counter": (0x5000, 4), "table": (0x6000, 1 << 33)})
+    )
+    assert module.get_global("counter") == cl.GlobalVariable(0x5000, 4, 0)
+    assert module.get_global("counter", device=1) == cl.GlobalVariable(0x1005000, 4, 1)
+    assert module.get_global("table").size == 1 << 33
+    with cl.Device(1):
+        assert module.get_global("counter").device == 1
+    with pytest.raises(cl.KernelNotFoundError, match='no variable "missing"'):
+        module.get_global("missing")
+    for device in (2, -1):
+        with pytest.raises((ValueError, cl.KernelNotFoundError), match="there is no device"):
+            module.get_global("counter", device=device)
+    assert driver.stack == []
+
+
+# ---- unloading
+
+
+def test_unloading(driver):
+    module = cl.load(driver.image({"k": ((0, 4),)}, variables={"v": (1, 1)}))
+    kernel = module["k"]
+    launcher, other = kernel[1, 1], kernel.configure(grid=1, block=1)
+    launcher(1)
+    assert kernel.handle != 0
+    module.unload()
+    module.unload()
+    assert driver.count("cuLibraryUnload") == 1
+    assert kernel.handle == 0
+    assert "unloaded" in repr(module)
+    for call in (lambda: launcher(1), lambda: other(1), lambda: kernel.launch(1, grid=1, block=1)):
+        with pytest.raises(cl.LaunchError, match="module was unloaded: load it again"):
+            call()
+    for ask in (
+        lambda: module["other"],
+        lambda: module.kernel("k", signature="int"),
+        lambda: module.kernels,
+        lambda: module.get_global("v"),
+        lambda: kernel.attributes(),
+        lambda: kernel.occupancy(32),
+    ):
+        with pytest.raises((ValueError, KeyError), match="unloaded: load it again"):
+            ask()
+    assert len(driver.launches) == 1
+    with pytest.raises(TypeError):
+        launcher("still checked")
+
+
+def test_a_with_block_unloads(driver):
+    with cl.load(driver.image({"k": ()})) as module:
+        module["k"][1, 1]()
+        assert driver.libraries
+    assert driver.libraries == {}
+    with pytest.raises(RuntimeError, match="mine"), cl.load(driver.image({})):
+        raise RuntimeError("mine")
+    assert driver.libraries == {}
+
+
+def test_nothing_else_unloads(driver):
+    for _ in range(3):
+        cl.load(driver.image({"k": ()}))["k"][1, 1]()
+    gc.collect()
+    assert driver.count("cuLibraryUnload") == 0
+    assert len(driver.libraries) == 3
+
+
+def test_a_module_keeps_its_driver(install):
+    first = install()
+    kernel = first.kernel(4)
+    second = install()
+    kernel[1, 1](1)
+    kernel.attributes()
+    assert len(first.launches) == 1
+    assert second.launches == []
+    second.kernel(4)[1, 1](1)
+    assert len(first.launches) == len(second.launches) == 1
+
+
+def test_a_module_s_repr(driver, compiled):
+    assert repr(cl.load(compiled["cubin"])).startswith(
+        "<culaunch.Module of <culaunch.Image cubin sm_90"
+    )
+
+
+# ---- capture
+
+
+def test_the_first_launch_inside_a_capture(driver):
+    stream = driver.make_stream()
+    driver.capturing.add(stream)
+    kernel = driver.kernel(4, attributes={MAX_THREADS: 1024})
+    kernel[1, 1, 0, stream](1)
+    kernel[1, 1, 100_000, stream](2)
+    kernel.launch(3, grid=16, block=1, cluster=16, stream=stream)
+    assert len(driver.launches) == 3
+    # The thread's own mode is what it was: loading would fail again.
+    mode = ctypes.c_int(0)
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.addressof(mode))
+    assert mode.value == 0
+
+
+def test_the_capture_mode_is_restored_when_loading_fails(driver):
+    kernel = driver.kernel(4)
+    driver.fail("cuFuncLoad", 2)
+    with pytest.raises(cl.DriverError, match="OUT_OF_MEMORY"):
+        kernel[1, 1](1)
+    mode = ctypes.c_int(0)
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.addressof(mode))
+    assert mode.value == 0
+    kernel[1, 1](1)
+    assert driver.stack == []
