@@ -59,7 +59,7 @@ def test_the_forms_of_a_size(driver, given, expected):
     "given",
     [
         1.0, "3", (), (1, 2, 3, 4), (1, 2.0), (1, None), None, -1, (1, -1), 2**32, (1, 2**40),
-        object(), {}, b"", 1j,
+        pytest.param(object(), id="object"), {}, b"", 1j,
     ],
     ids=repr,
 )  # fmt: skip
