@@ -81,12 +81,12 @@ def _order(arch: str) -> tuple[bool, int, str]:
 def _current_device_arch() -> tuple[str, ...]:
     if _current is not None:
         found = tuple(_current())
-    elif os.environ.get("CULAUNCH_DRIVER") == "emulator":
+    elif (driver := os.environ.get("CULAUNCH_DRIVER", "")) == "emulator":
         # The emulated driver executes PTX, so PTX is what it needs in the image.
         emulated = os.environ.get("CULAUNCH_EMULATOR_ARCH", "sm_80")
         found = (f"compute_{arch_number(emulated)}",)
     else:
-        found = _ask_libcuda()
+        found = _ask_driver(driver if os.sep in driver else "libcuda.so.1")
     if not found:
         raise CompileError(
             "arch was not given and there is no GPU to take it from; name one, "
@@ -95,10 +95,10 @@ def _current_device_arch() -> tuple[str, ...]:
     return found
 
 
-def _ask_libcuda() -> tuple[str, ...]:
+def _ask_driver(library: str) -> tuple[str, ...]:
     """Ask the driver for the current device's compute capability, without making a context."""
     try:
-        cuda = ctypes.CDLL("libcuda.so.1")
+        cuda = ctypes.CDLL(library)
     except OSError:
         return ()
     device = ctypes.c_int(0)

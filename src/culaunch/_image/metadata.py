@@ -115,7 +115,7 @@ def _header(piece: int) -> bytes:
 def _read(text: bytes, source: str, offset: int) -> tuple[Names, Signatures]:
     try:
         found = json.loads(text)
-        names = found.get("names", {})
+        names = dict(found.get("names", {}).items())
         signatures = {name: tuple(types) for name, types in found.get("signatures", {}).items()}
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ImageError("its metadata is damaged", source=source, offset=offset) from error
