@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MOST_LISTED = 30
 # "const float", where demangling gives "float const".
-_CONST_FIRST = re.compile(r"\bconst ((?:(?:unsigned|signed|long|short) )*[\w:]+)(?!\w)")
+_CONST_FIRST = re.compile(r"\bconst ((?:(?:unsigned|signed|long|short) )*[\w:]+)(?![\w<])")
 
 
 def find_kernel(module: _core.Module, image: Image, name: str) -> str:
