@@ -65,9 +65,7 @@ void Note(Call& call, const Extent& extent) {
   call.driver.note_array(extent.begin, extent.bytes);
 }
 
-Fault ConvertExchange(Call& call, const ParameterSlot& slot, const TypeEntry& entry,
-                      PyObject* object, unsigned char* target) {
-  if (!TakesPointer(slot)) return Fault::kMismatch;
+Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
   DLTensor tensor;
   if (entry.api->dltensor_from_py_object_no_sync(object, &tensor) != 0) return Fault::kPython;
   const Fault fault = SeeDevice(call, tensor.device, [&] {
@@ -82,24 +80,21 @@ Fault ConvertExchange(Call& call, const ParameterSlot& slot, const TypeEntry& en
   });
   if (fault != Fault::kNone) return fault;
   if (call.driver.note_array != nullptr) Note(call, ExtentOf(tensor));
-  return StorePointer(call, slot, static_cast<char*>(tensor.data) + tensor.byte_offset,
-                      tensor.dtype, target);
+  *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
+  return Fault::kNone;
 }
 
-Fault ConvertCupy(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
-                  unsigned char* target) {
-  if (!TakesPointer(slot)) return Fault::kMismatch;
+Fault ReadCupyArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
   ArrayView view;
   if (!ReadCupy(object, &view)) return Fault::kPython;
   const Fault fault =
       SeeDevice(call, view.device, [&] { return ArrayStream(entry, &call.stream); });
   if (fault != Fault::kNone) return fault;
-  return StorePointer(call, slot, view.data, view.dtype, target);
+  *array = {view.data, view.dtype};
+  return Fault::kNone;
 }
 
-Fault ConvertArray(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
-                   unsigned char* target) {
-  if (!TakesPointer(slot)) return Fault::kMismatch;
+Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
   DLDevice device;
   if (!ReadArrayDevice(object, entry, call.driver, &device)) return Fault::kPython;
   const Fault fault = SeeDevice(call, device, [&] { return ArrayStream(entry, &call.stream); });
@@ -111,7 +106,17 @@ Fault ConvertArray(Call& call, const ParameterSlot& slot, const TypeEntry& entry
     return Fault::kPython;
   }
   if (call.driver.note_array != nullptr) Note(call, view.extent);
-  return StorePointer(call, slot, view.data, view.dtype, target);
+  *array = {view.data, view.dtype};
+  return Fault::kNone;
+}
+
+Fault ConvertPointer(Call& call, const ParameterSlot& slot, const TypeEntry& entry,
+                     PyObject* object, unsigned char* target) {
+  if (!TakesPointer(slot)) return Fault::kMismatch;
+  ArrayData array;
+  const Fault fault = ReadArgumentArray(call, entry, object, &array);
+  if (fault != Fault::kNone) return fault;
+  return StorePointer(call, slot, array.data, array.dtype, target);
 }
 
 // Whether a value, negative or with all 64 bits in use, fits an integer of this many bytes.
@@ -245,15 +250,13 @@ Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, Py
                unsigned char* target) {
   switch (entry.kind) {
     case ArgumentKind::kExchange:
-      return ConvertExchange(call, slot, entry, object, target);
+    case ArgumentKind::kCupy:
+    case ArgumentKind::kArray:
+      return ConvertPointer(call, slot, entry, object, target);
     case ArgumentKind::kInt:
       return ConvertInt(slot, object, target);
     case ArgumentKind::kFloat:
       return ConvertFloat(slot, object, target);
-    case ArgumentKind::kCupy:
-      return ConvertCupy(call, slot, entry, object, target);
-    case ArgumentKind::kArray:
-      return ConvertArray(call, slot, entry, object, target);
     case ArgumentKind::kScalar:
     case ArgumentKind::kStructure:
       return ConvertBytes(call, slot, entry, object, target);
@@ -284,6 +287,12 @@ Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* object, unsigned
 }
 
 }  // namespace
+
+Fault ReadArgumentArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+  if (entry.kind == ArgumentKind::kExchange) return ReadExchange(call, entry, object, array);
+  if (entry.kind == ArgumentKind::kCupy) return ReadCupyArray(call, entry, object, array);
+  return ReadOtherArray(call, entry, object, array);
+}
 
 Fault Convert(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target) {
   const TypeEntry* entry = slot.last.load(std::memory_order_acquire);

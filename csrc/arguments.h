@@ -51,5 +51,15 @@ struct Call {
   long long detail = 0;
 };
 
+// Where an array's elements begin, and their type; bits 0: not known.
+struct ArrayData {
+  void* data = nullptr;
+  DLDataType dtype = {0, 0, 0};
+};
+
+// Read an array, whose type's entry is of kind kExchange, kCupy or kArray: the call notes its
+// device, and at the first one the stream.
+Fault ReadArgumentArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array);
+
 // Convert an object into the bytes at `target`, which has room for the parameter.
 Fault Convert(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target);
