@@ -74,6 +74,7 @@ bool ReadStream(PyObject* object, CUstream* stream) {
     handle = Ref(PyObject_CallMethod(streams.get(), "stream_handle", "O", object));
     if (!handle) return false;
   }
-  *stream = static_cast<CUstream>(PyLong_AsVoidPtr(handle.get()));
+  // An address: a negative number overflows.
+  *stream = reinterpret_cast<CUstream>(PyLong_AsSize_t(handle.get()));
   return PyErr_Occurred() == nullptr;
 }

@@ -64,10 +64,16 @@ def stream_handle(stream: object) -> int:
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         pair = protocol() if callable(protocol) else protocol
-        return int(pair[1])
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], int):
+            raise TypeError(
+                f"__cuda_stream__ of {type(stream).__qualname__} must give a tuple of 0 and the "
+                f"handle (got {pair!r})"
+            )
+        return pair[1]
     for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
         handle = getattr(stream, name, None)
-        handle = getattr(handle, "value", handle)
+        if hasattr(handle, "value"):  # a ctypes pointer, whose null is None
+            handle = handle.value or 0
         if isinstance(handle, int):
             return handle
     raise TypeError(
