@@ -413,7 +413,9 @@ def test_a_device_that_is_none(known, device):
         known.bytes_of(misbehaving(device=device), 8)
 
 
-@pytest.mark.parametrize("result", [None, 1, "capsule", object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "result", [None, 1, "capsule", object()], ids=lambda value: type(value).__name__
+)
 def test_a_capsule_that_is_none(known, result):
     with pytest.raises(TypeError, match="not a DLPack capsule"):
         known.bytes_of(misbehaving(result=result), 8)

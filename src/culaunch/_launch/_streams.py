@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from culaunch._launch._driver import current_driver
 
 
@@ -71,7 +73,7 @@ def stream_handle(stream: object) -> int:
             )
         return pair[1]
     for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
-        handle = getattr(stream, name, None)
+        handle: Any = getattr(stream, name, None)
         if hasattr(handle, "value"):  # a ctypes pointer, whose null is None
             handle = handle.value or 0
         if isinstance(handle, int):
