@@ -56,6 +56,13 @@ _ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_16relu_kernel_cudaERNS_1
 TensorIteratorBaseEENKUlvE_clEvENKUlvE0_clEvEUlfE_St5arrayIPcLm2EEEEviT0_T1_
 _ZN6thrust23THRUST_200700_750_800_NS8cuda_cub4core13_kernel_agentINS1_14__parallel_for16\
 ParallelForAgentINS1_20__uninitialized_fill7functorINS0_10device_ptrIfEEfEEmEES9_mEEvT0_T1_
+_Z1kIZ1fiEUlT_E_EvS0_
+_ZN3cub57_V_300400_SM_750_800_860_890_900_1000_1030_1070_1100_12006detail4scan16DeviceScanKernelIN\
+S2_26policy_selector_from_typesIN6thrust57_V_300400_SM_750_800_860_890_900_1000_1030_1070_1100_120\
+018transform_iteratorIZN6spmvop7details15permute_offsetsIiiEEbP11CUstream_stRKNS8_5rangeIT_EERKNSD\
+_IT0_EESL_RN8cusparse15BufferAllocatorEEUliE_NS6_17counting_iteratorIiNS6_11use_defaultESR_SR_NS6_\
+20__compile_time_valueILi1EEEEESR_SR_EEPiijN4cuda3std3__44plusIvEEEESV_SW_NS0_13ScanTileStateIiLb1\
+EEES11_NS0_8NullTypeEjiLb0ES15_EEvSI_T1_NS2_23tile_state_kernel_arg_tIT2_T6_EEiT3_T4_T5_i
 """.replace("\\\n", "").split()
 
 PARAMS = {
@@ -161,6 +168,12 @@ def test_static_kernels_of_relocatable_code():
     assert mangled_param_types(name) == ("float*", "float")
     for other in ("__nv_static_99999__Z1kv", "__nv_static_", "__nv_static_3_abc_k"):
         assert (demangle(other), mangled_param_types(other)) == (other, None)
+
+
+def test_a_template_parameter_said_in_the_name_of_another_function():
+    """`S0_` is the `T_` of the function f, and here the `T_` of k: not the same type."""
+    types = mangled_param_types("_Z1kIZ1fIiEvT_E1APfEvS1_T0_")
+    assert types == ("f<int>(int)::A", "float*")
 
 
 def test_variables_have_no_parameters():

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from culaunch._image.itanium.nodes import UnsupportedNameError
+from culaunch._image.itanium.nodes import Node, TemplateParam, UnsupportedNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from culaunch._image.itanium.nodes import Node
-
 _MAX_DEPTH = 64
 _MAX_DIGITS = 9
+_MAX_BINDINGS = 1 << 14
 _BASE_36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -30,9 +29,12 @@ class Cursor:
         self._text = text
         self._position = 0
         self._depth = 0
-        self.substitutions: list[Node] = []
-        self.template_args: list[Node] = []
-        self.in_lambda = False
+        # Each with the template arguments that it was said with.
+        self.substitutions: list[tuple[Node, list[Node] | None]] = []
+        # Those of the function whose name is parsed; None for a generic lambda's.
+        self.template_args: list[Node] | None = []
+        self._kept: list[object] = []
+        self._bindings: dict[tuple[int, int], Node] = {}
 
     @property
     def at_end(self) -> bool:
@@ -99,14 +101,52 @@ class Cursor:
 
     def remember(self, node: Node) -> None:
         """Make a part available to later substitutions."""
-        self.substitutions.append(node)
+        self.substitutions.append((node, self.template_args))
 
     def substituted(self) -> Node:
         """Return the part that `_`, `0_`, `1_` ... names, after the `S`."""
         index = self.sequence_number(_BASE_36)
         if index >= len(self.substitutions):
             raise UnsupportedNameError("a substitution of nothing")
-        return self.substitutions[index]
+        node, said_with = self.substitutions[index]
+        return node if said_with is self.template_args else self._rebound(node)
+
+    def argument(self, index: int) -> Node:
+        """Return the template argument of a number."""
+        if self.template_args is None:
+            return Node(f"auto:{index + 1}")
+        if index >= len(self.template_args):
+            raise UnsupportedNameError("a template parameter without an argument")
+        return self.template_args[index]
+
+    def _rebound(self, node: Node) -> Node:
+        """Return what a part says with the template arguments of here.
+
+        `T_` in one function's name and `T_` in that of a function inside its arguments are the
+        same to the substitutions, and not the same type.
+        """
+        if not node.uses_params:
+            return node
+        key = id(node), id(self.template_args)
+        if key not in self._bindings:
+            if len(self._bindings) > _MAX_BINDINGS:
+                raise UnsupportedNameError("too many parts")
+            if isinstance(node, TemplateParam):
+                found: Node = TemplateParam(node.index, self.argument(node.index))
+            else:
+                arguments, options = node.made_of
+                found = type(node)(*map(self._rebound_part, arguments), **options)
+            # Both are kept: their identities must not become those of others.
+            self._bindings[key] = found
+            self._kept += [node, self.template_args]
+        return self._bindings[key]
+
+    def _rebound_part(self, part: object) -> Any:
+        if isinstance(part, Node):
+            return self._rebound(part)
+        if isinstance(part, (list, tuple)):
+            return [self._rebound_part(item) for item in part]
+        return part
 
     def sequence_number(self, digits: str = _BASE_36[:10]) -> int:
         """Take `_`, `0_`, `1_`, ...: 0, 1, 2."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._image.itanium.nodes import Node
+from culaunch._image.itanium.nodes import Node, TemplateParam
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Qualified(Node):
         self.inner = inner
         self.shape = inner.shape
         self.goes_around = inner.goes_around
-        self._east = vendor or isinstance(inner, (Pointer, Function, Array))
+        self._east = vendor or isinstance(_argument(inner), (Pointer, Function, Array))
 
     def left(self, out: Printer) -> None:
         if out.west and not self._east:
@@ -41,10 +41,11 @@ class Pointer(Node):
     """A pointer, a reference, or (with the class as prefix) a pointer to a member."""
 
     def __init__(self, inner: Node, symbol: str, owner: Node | None = None) -> None:
-        if symbol in ("&", "&&") and isinstance(inner, Pointer) and inner.value in ("&", "&&"):
+        known = _argument(inner)
+        if symbol in ("&", "&&") and isinstance(known, Pointer) and known.value in ("&", "&&"):
             # References to references collapse: && only if both are.
-            symbol = "&&" if symbol == inner.value == "&&" else "&"
-            inner = inner.inner
+            symbol = "&&" if symbol == known.value == "&&" else "&"
+            inner = known.inner
         self.inner: Node = inner
         self._owner = owner
         super().__init__(symbol, inner, owner)
@@ -92,7 +93,6 @@ class Function(Node):
     """A function: a type, or with a name a whole declaration."""
 
     shape = "function"
-    is_member = False
 
     def __init__(
         self,
@@ -100,11 +100,19 @@ class Function(Node):
         params: Sequence[Node],
         qualifiers: str = "",
         name: Node | None = None,
+        is_member: bool = False,
     ) -> None:
         super().__init__("", result, *params, name)
+        # One with a name has template parameters of its own.
+        self.uses_params = self.uses_params and name is None
         self.params = params
         self.name = name
+        self.is_member = is_member
         self._result, self._qualifiers = result, qualifiers
+
+    def without_result(self) -> Function:
+        """Return the same function without what it returns."""
+        return Function(None, self.params, self._qualifiers, self.name)
 
     def left(self, out: Printer) -> None:
         if self._result:
@@ -121,3 +129,10 @@ class Function(Node):
         if self._result:
             self._result.right(out)
         out.add(self._qualifiers)
+
+
+def _argument(node: Node) -> Node:
+    """Return what a template parameter stands for, and everything else as it is."""
+    while isinstance(node, TemplateParam):
+        node = node.argument
+    return node

@@ -10,6 +10,7 @@ from culaunch._image.itanium.nodes import (
     Expansion,
     Joined,
     Node,
+    Operand,
     UnsupportedNameError,
 )
 from culaunch._image.itanium.tables import LITERAL_SUFFIXES, OPERATORS
@@ -115,7 +116,7 @@ class Expressions(Types):
         if code == "sz":
             return Joined("sizeof ", _wrapped(self.expression()))
         if code == "sr":
-            return _operand(Joined(self._scope(), self._unresolved()))
+            return Operand(Joined(self._scope(), self._unresolved()))
         if code == "sp":
             return Expansion(self.expression())
         if code == "tl":
@@ -145,18 +146,13 @@ class Expressions(Types):
     def _function_param(self) -> Node:
         self.take(2)
         self.cv_qualifiers()
-        return _operand(Node(f"{{parm#{self.sequence_number() + 1}}}"))
+        return Operand(Node(f"{{parm#{self.sequence_number() + 1}}}"))
 
     def _unresolved(self) -> Node:
         found = self.unqualified_name()
         if self.peek() == "I":
             return Joined(found, Commas("<", self.template_arguments(), ">"))
-        return _operand(found)
-
-
-def _operand(node: Node) -> Node:
-    node.is_operand = True
-    return node
+        return Operand(found)
 
 
 def _wrapped(node: Node) -> Node:

@@ -7,7 +7,7 @@ and then what goes on the right. The nodes that have a right side are in ``decla
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,11 +46,11 @@ class Printer:
             raise UnsupportedNameError("too long")
 
     @contextlib.contextmanager
-    def expanding(self, index: int | None) -> Iterator[int]:
-        """Print one element of the packs (None: all), and give the index that was set before."""
+    def expanding(self, index: int | None) -> Iterator[None]:
+        """Print one element of the packs, or with None all of them."""
         outer = self.pack_index
         self.pack_index = index
-        yield outer or 0
+        yield
         self.pack_index = outer
 
     def ends_with(self, text: str | tuple[str, ...]) -> bool:
@@ -84,9 +84,19 @@ class Node:
 
     depth: int
     pack_size: int
+    uses_params: bool
+    made_of: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Node:
+        """Keep what it is made of, so that the same can be made of other template arguments."""
+        self = super().__new__(cls)
+        self.made_of = arguments, options
+        return self
 
     def __init__(self, text: str = "", *parts: Node | None) -> None:
         self.value = text
+        # Whether it says something else where the template parameters are others.
+        self.uses_params = any(part.uses_params for part in parts if part)
         self.depth = 1 + max((part.depth for part in parts if part), default=0)
         # How many elements the packs have that an expansion around this would go through.
         self.pack_size = max((part.pack_size for part in parts if part), default=-1)
@@ -123,6 +133,12 @@ class Joined(Node):
             part.print(out)
 
 
+class Operand(Joined):
+    """Parts that need no parentheses around them."""
+
+    is_operand = True
+
+
 class Commas(Node):
     """A list: ``a, b`` between two texts."""
 
@@ -153,28 +169,35 @@ class Pack(Node):
         return all(item.is_empty(out) for item in self.items)
 
 
-class PackParam(Node):
-    """A template parameter pack by its name: in an expansion, one element of it."""
+class TemplateParam(Node):
+    """A template parameter by its number; of a pack in an expansion, one element."""
 
-    def __init__(self, pack: Pack) -> None:
-        super().__init__("", pack)
-        self._pack = pack
-        self.pack_size = len(pack.items)
+    def __init__(self, index: int, argument: Node) -> None:
+        super().__init__("", argument)
+        self.uses_params = True
+        self.index, self.argument = index, argument
+        self.shape, self.goes_around = argument.shape, argument.goes_around
+        self.pack_size = len(argument.items) if isinstance(argument, Pack) else -1
 
     def left(self, out: Printer) -> None:
-        if out.pack_index is None:
-            self._pack.left(out)
-        elif out.pack_index < len(self._pack.items):
-            with out.expanding(None) as index:
-                self._pack.items[index].left(out)
+        if node := self._element(out):
+            with out.expanding(None):
+                node.left(out)
 
     def right(self, out: Printer) -> None:
-        if out.pack_index is not None and out.pack_index < len(self._pack.items):
-            with out.expanding(None) as index:
-                self._pack.items[index].right(out)
+        if node := self._element(out):
+            with out.expanding(None):
+                node.right(out)
 
     def is_empty(self, out: Printer) -> bool:
-        return out.pack_index is None and self._pack.is_empty(out)
+        node = self._element(out)
+        return node is None or node.is_empty(out)
+
+    def _element(self, out: Printer) -> Node | None:
+        if out.pack_index is None or not isinstance(self.argument, Pack):
+            return self.argument
+        items = self.argument.items
+        return items[out.pack_index] if out.pack_index < len(items) else None
 
 
 class Expansion(Node):

@@ -38,9 +38,7 @@ class Parser(Expressions):
             result = self.type() if is_template else None
             params = self._params()
             self.template_args = outer
-            found = Function(result, params, qualifiers, name)
-            found.is_member = is_nested and not is_template
-            return found
+            return Function(result, params, qualifiers, name, is_nested and not is_template)
 
     def name(self) -> Node:
         return self._name(tagged=False)[0]
@@ -111,6 +109,9 @@ class Parser(Expressions):
 
     def _local_name(self, tagged: bool) -> tuple[Node, bool, str]:
         where = self.encoding()
+        if isinstance(where, Function):
+            # As a scope, a function is written without what it returns.
+            where = where.without_result()
         self.expect("E")
         if self.accept("s"):
             self._discriminator()
@@ -167,9 +168,9 @@ class Parser(Expressions):
 
     def _lambda_params(self) -> Sequence[Node]:
         # A generic lambda's template parameters are its own: `auto:1`, `auto:2`.
-        outer, self.in_lambda = self.in_lambda, True
+        outer, self.template_args = self.template_args, None
         params = self._params()
-        self.in_lambda = outer
+        self.template_args = outer
         return params
 
     def _ordinal(self) -> int:

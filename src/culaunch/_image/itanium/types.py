@@ -12,7 +12,7 @@ from culaunch._image.itanium.nodes import (
     Joined,
     Node,
     Pack,
-    PackParam,
+    TemplateParam,
     UnsupportedNameError,
 )
 from culaunch._image.itanium.tables import BUILTINS, LONG_BUILTINS
@@ -160,24 +160,16 @@ class Types(Cursor):
         """Parse ``T_``, ``T0_``, ...: what the template arguments say it is."""
         self.expect("T")
         index = self.sequence_number()
-        if self.in_lambda:
-            return Node(f"auto:{index + 1}")
-        if index >= len(self.template_args):
-            raise UnsupportedNameError("a template parameter without an argument")
-        found = self.template_args[index]
-        return PackParam(found) if isinstance(found, Pack) else found
+        return TemplateParam(index, self.argument(index))
 
     def template_arguments(self, tagged: bool = False) -> Sequence[Node]:
         """Parse ``I ... E``; those of the function itself are what ``T_`` refers to."""
         self.expect("I")
+        found: list[Node] = []
         if tagged:
-            self.template_args = []
-        found = []
+            self.template_args = found
         while not self.accept("E"):
-            argument = self._template_argument()
-            found.append(argument)
-            if tagged:
-                self.template_args.append(argument)
+            found.append(self._template_argument())
         return found
 
     def _template_argument(self) -> Node:
