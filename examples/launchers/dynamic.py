@@ -12,12 +12,13 @@ import numpy as np
 import culaunch as cl
 
 CODE = """
-#include <memory>
-
-static std::unique_ptr<culaunch::Module> module;
+// Not destroyed at exit: the driver may be gone by then.
+static culaunch::Module* module = nullptr;
 
 void load(tvm::ffi::Bytes image) {
-  module = std::make_unique<culaunch::Module>(image.data(), image.size());
+  auto* loaded = new culaunch::Module(image.data(), image.size());
+  delete module;
+  module = loaded;
 }
 
 void launch(tvm::ffi::String name, tvm::ffi::TensorView y, tvm::ffi::TensorView x) {

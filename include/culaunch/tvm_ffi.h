@@ -138,8 +138,58 @@ inline void CheckContiguous(const char* name, const TensorView& x) {
 
 // ---- from a tensor to a launch
 
-// The first element; TensorView::data_ptr() leaves byte_offset out.
+namespace detail {
+
+// A driver that checks addresses (the emulator) is told of the tensors of a launch. Those noted in
+// an exported function serve all launches in it, and none after it.
+class Notes {
+ public:
+  Notes() { ++State().depth; }
+  Notes(const Notes&) = delete;
+  Notes& operator=(const Notes&) = delete;
+  ~Notes() {
+    Call& call = State();
+    if (--call.depth != 0 || !call.has_notes) return;
+    call.has_notes = false;
+    Driver::Get().note_array(nullptr, 0);
+  }
+
+  static void Add(const TensorView& x) {
+    const Driver& driver = Driver::Get();
+    if (driver.note_array == nullptr) return;
+    int64_t first = 0;
+    int64_t last = 0;
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (x.size(i) == 0) return;
+      (x.stride(i) < 0 ? first : last) += (x.size(i) - 1) * x.stride(i);
+    }
+    Call& call = State();
+    if (call.depth != 0 && !call.has_notes) {
+      driver.note_array(nullptr, 1);  // a size: until the next call begins, not the next launch
+      call.has_notes = true;
+    }
+    const int64_t bytes = (x.dtype().bits * x.dtype().lanes + 7) / 8;
+    const char* data = static_cast<char*>(x.data_ptr()) + x.byte_offset();
+    driver.note_array(data + first * bytes, static_cast<size_t>((last - first + 1) * bytes));
+  }
+
+ private:
+  struct Call {
+    int depth = 0;
+    bool has_notes = false;
+  };
+
+  static Call& State() {
+    static thread_local Call call;
+    return call;
+  }
+};
+
+}  // namespace detail
+
+// The first element, for a launch; TensorView::data_ptr() leaves byte_offset out.
 inline void* Data(const TensorView& x) {
+  detail::Notes::Add(x);
   return static_cast<char*>(x.data_ptr()) + x.byte_offset();
 }
 
@@ -164,6 +214,11 @@ class TensorGuard {
 
 // A new tensor from the allocator of the caller's framework: to Python it is that framework's.
 inline Tensor Empty(ShapeView shape, DLDataType dtype, DLDevice device) {
+  if (TVMFFIEnvGetDLPackManagedTensorAllocator() == nullptr) {
+    TVM_FFI_THROW(RuntimeError) << "the arrays of this call come from a framework that offers no "
+                                   "allocator to libraries (NumPy has none): pass the output to a "
+                                   "function that takes it, or pass PyTorch tensors";
+  }
   return Tensor::FromEnvAlloc(TVMFFIEnvTensorAlloc, shape, dtype, device);
 }
 
@@ -205,6 +260,7 @@ struct Exported;
 template <class Result, class... Arguments, Result (*function)(Arguments...)>
 struct Exported<function> {
   static Result Call(Arguments... arguments) {
+    const detail::Notes notes;
     try {
       return function(std::forward<Arguments>(arguments)...);
     } catch (const Error& error) {

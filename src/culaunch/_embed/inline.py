@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
+import os
 import re
 import threading
 from typing import TYPE_CHECKING
@@ -15,7 +17,6 @@ from culaunch._errors import MissingDependencyError
 from culaunch._image import Image
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
 
     from tvm_ffi import Module
@@ -119,6 +120,9 @@ def load_inline(
     if known is not None and known[0].is_current():
         return known[1]
     entry = cache.find() or cache.build(lambda place: build(place, source, images, toolchain))
+    if os.environ.get("CULAUNCH_DRIVER") == "emulator":
+        # C++ finds the emulator where Python started it, and only there.
+        importlib.import_module("culaunch").driver_name()
     module: Module = tvm_ffi.load_module(entry.library)
     entry.loaded()
     with _lock:

@@ -333,13 +333,16 @@ class EmulatedDriver:
     def _note_array(self, begin: int | None, size: int) -> None:
         if not begin:
             self._thread.arrays = []
+            # With a size they serve every launch until the next call: a C++ function's.
+            self._thread.keeps_arrays = size != 0
         elif size:
             self._thread.arrays.append((begin, size))
 
     def _take_arrays(self) -> list[tuple[int, int]]:
         arrays: list[tuple[int, int]] = getattr(self._thread, "arrays", [])
-        self._thread.arrays = []
-        return arrays
+        if not getattr(self._thread, "keeps_arrays", False):
+            self._thread.arrays = []
+        return list(arrays)
 
     def cuPointerGetAttribute(self, out: int, attribute: int, address: int) -> None:
         if attribute != 9 or not self._is_allocated(address, 0):  # DEVICE_ORDINAL
