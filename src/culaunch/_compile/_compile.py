@@ -20,7 +20,9 @@ from culaunch._errors import CompileError
 from culaunch._image import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from culaunch._compile._headers import Headers
 
 # cuda_fp16.h pulls in some tens of files and is read in milliseconds; CUB hundreds, in seconds.
 _MANY_FILES = 150
@@ -126,11 +128,17 @@ def compile(  # noqa: A001
     )
     compiler = _backend(backend)
     archs = resolve_arch(arch)
-    job = _make_job(
-        unit, options, compiler, _checked_names(names), headers, _checked_dirs(include_dirs), pch
+    make_job = functools.partial(
+        _make_job,
+        unit,
+        options,
+        compiler,
+        _checked_names(names),
+        as_headers(headers),
+        _checked_dirs(include_dirs),
+        pch,
     )
-    store = checked_cache(cache)
-    image = _make_image(job, unit, compiler, archs, store)
+    image = _make_image(make_job, unit, compiler, archs, checked_cache(cache))
     error = warnings_error(image.log) if warnings_as_errors and image.log else None
     if error is not None:
         raise error
@@ -138,7 +146,7 @@ def compile(  # noqa: A001
 
 
 def _make_image(
-    job: Job,
+    make_job: Callable[[], Job],
     unit: Source,
     compiler: Backend,
     archs: Sequence[str],
@@ -146,10 +154,12 @@ def _make_image(
 ) -> Image:
     """Take the image from the cache, or make and keep it."""
     if store is None:
-        return _build(job, compiler, archs)
+        compiler.confirm()
+        return _build(make_job(), compiler, archs)
 
-    def key() -> str:
-        return cache_key(
+    def find() -> Image:
+        job = make_job()
+        key = cache_key(
             job,
             source_digest=text_digest(unit.text),
             archs=archs,
@@ -157,15 +167,18 @@ def _make_image(
             identity=compiler.identity(),
         )
 
-    def make() -> Image:
-        if not compiler.confirm():
-            raise _OtherCompilerError
-        return _build(job, compiler, archs)
+        def make() -> Image:
+            if not compiler.confirm():
+                raise _OtherCompilerError
+            return _build(job, compiler, archs)
+
+        return store.get_or_make(key, make)
 
     try:
-        return store.get_or_make(key(), make)
+        return find()
     except _OtherCompilerError:
-        return store.get_or_make(key(), make)
+        # Now that it is loaded, it is known which one it is, and which headers belong to it.
+        return find()
 
 
 def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
@@ -196,13 +209,13 @@ def _make_job(
     options: Options,
     compiler: Backend,
     names: tuple[str, ...],
-    headers: Mapping[str, str] | None,
+    headers: Headers,
     include_dirs: tuple[str, ...],
     pch: bool,
 ) -> Job:
     text, includes = collect_includes(
         unit.text,
-        as_headers(headers),
+        headers,
         include_dirs,
         compiler.toolkit,
         os.path.join(unit.directory, unit.name) if unit.directory is not None else None,

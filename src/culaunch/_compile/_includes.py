@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from culaunch._compile._toolkit import Toolkit
 
+# What may follow the word `include`: its place is found first, which is quick in a long text.
 _DIRECTIVE = re.compile(
-    r"^[ \t]*\#[ \t]*include(?:_next)?\b[ \t]*"
-    r"(?:(?P<quoted>[<\"][^>\"\n]+)[>\"]|(?P<computed>[^\n]*))"
-    r"|__has_include(?:_next)?[ \t]*\([ \t]*(?P<asked>[<\"][^>\"\n]+)[>\"]",
-    re.MULTILINE,
+    r"include(?:_next)?\b[ \t]*(?:(?P<name>[<\"][^>\"\n]+)[>\"]|(?P<computed>[^\n]*))"
 )
+_QUESTION = re.compile(r"include(?:_next)?[ \t]*\([ \t]*(?P<name>[<\"][^>\"\n]+)[>\"]")
 
 
 @dataclass
@@ -227,16 +226,20 @@ class _Scan:
 @functools.lru_cache(maxsize=4096)
 def scan(text: str) -> tuple[tuple[str, bool, int], ...]:
     """Find the includes of a text: ``"name`` or ``<name``, whether computed, and where."""
-    if "include" not in text:
-        return ()
     found = []
-    for match in _DIRECTIVE.finditer(text):
-        spelled = match["quoted"] or match["asked"]
-        if spelled is not None:
-            place = match.start("quoted" if match["quoted"] else "asked") + 1
-            found.append((spelled, False, place))
-        elif match["computed"] is not None:
-            found.append((match["computed"], True, match.start()))
+    at = text.find("include")
+    while at >= 0:
+        before = text[text.rfind("\n", 0, at) + 1 : at]
+        match = None
+        if before.strip(" \t") == "#":
+            match = _DIRECTIVE.match(text, at)
+        elif before.endswith("__has_"):
+            match = _QUESTION.match(text, at)
+        if match is not None and match["name"]:
+            found.append((match["name"], False, match.start("name") + 1))
+        elif match is not None:
+            found.append((match["computed"], True, at))
+        at = text.find("include", at + 7)
     return tuple(found)
 
 

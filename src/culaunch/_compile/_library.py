@@ -6,6 +6,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import re
 
 PIP = "pip install 'culaunch[compile]'"
 
@@ -13,6 +14,7 @@ PIP = "pip install 'culaunch[compile]'"
 _PIP_PLACES = ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12")
 # The build id and everything else that the linker wrote about a build lies within this.
 _HEAD_BYTES = 1 << 16
+_BUILTINS = re.compile(r"libnvrtc-builtins\.so\.(\d+\.\d+)")
 
 
 @functools.cache
@@ -28,6 +30,13 @@ def library_identity(path: str) -> str:
             digest.update(file.read(_HEAD_BYTES))
             digest.update(str(os.fstat(file.fileno()).st_size).encode())
     return digest.hexdigest()
+
+
+def library_version(path: str) -> str | None:
+    """Give the version of the NVRTC at a path, ``"13.5"``: its builtins have it in their name."""
+    names = os.listdir(os.path.dirname(path))
+    found = {match[1] for name in names if (match := _BUILTINS.fullmatch(name)) is not None}
+    return found.pop() if len(found) == 1 else None
 
 
 def expected_library() -> str | None:

@@ -10,7 +10,12 @@ from culaunch._compile._arch import check_supported
 from culaunch._compile._backend import Backend, Compiled, Job
 from culaunch._compile._diagnostics import compile_error
 from culaunch._compile._includes import scan
-from culaunch._compile._library import PIP, expected_library, library_identity
+from culaunch._compile._library import (
+    PIP,
+    expected_library,
+    library_identity,
+    library_version,
+)
 from culaunch._compile._pch import pch_session, raise_heap
 from culaunch._compile._signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile._toolkit import Toolkit, find_nvrtc_headers
@@ -33,6 +38,7 @@ class Nvrtc(Backend):
 
     def __init__(self) -> None:
         self._identity: str | None = None
+        self._loaded = False
         self.toolkit = Toolkit(self._find_headers)
 
     def identity(self) -> str:
@@ -45,8 +51,12 @@ class Nvrtc(Backend):
     def confirm(self) -> bool:
         """Load the library; give False when it is not the one that :meth:`identity` expected."""
         actual = library_identity(loaded_library())
-        same, self._identity = actual == self.identity(), actual
-        return same
+        self._loaded = True
+        if actual == self.identity():
+            return True
+        self._identity = actual
+        self.toolkit = Toolkit(self._find_headers)
+        return False
 
     def flags(self, options: Options) -> list[str]:
         """Spell the options."""
@@ -111,7 +121,11 @@ class Nvrtc(Backend):
         return self.toolkit.notes if job.missing else ()
 
     def _find_headers(self) -> tuple[list[str], list[str]]:
-        return find_nvrtc_headers(version(), loaded_library(), _install_bundled, self._bundled_root)
+        path = None if self._loaded else expected_library()
+        found = None if path is None else library_version(path)
+        if path is None or found is None:
+            path, found = loaded_library(), version()
+        return find_nvrtc_headers(found, path, _install_bundled, self._bundled_root)
 
     def _bundled_root(self) -> str:
         from culaunch._compile._cache import default_cache

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from culaunch._compile._includes import scan, text_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _VERSION = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CUD(?:ART|A)_VERSION[ \t]+(\d+)", re.MULTILINE)
 
@@ -111,8 +111,8 @@ def find_nvrtc_headers(
 ) -> tuple[list[str], list[str]]:
     """Find the headers that belong to an NVRTC.
 
-    The candidates are pip's packages and the toolkit as cuda-pathfinder finds them, then the
-    toolkit that the library lies in, then those that the environment names or that are in the
+    The candidates are the directory beside the library (in pip's packages as in a toolkit), then
+    what cuda-pathfinder finds, then those that the environment names or that are in the
     usual place; each counts only if it is of the same version. What they
     lack comes from the headers that NVRTC 13.3 and later carries itself.
 
@@ -129,14 +129,22 @@ def find_nvrtc_headers(
     """
     found: list[str] = []
     notes: list[str] = []
+    seen: set[str] = set()
     for directory in _candidates(library, version):
+        if directory in seen or not os.path.isdir(directory):
+            continue
+        seen.add(directory)
         theirs = header_version(directory)
         if theirs == version:
-            found = _with_companions(directory)
-            break
+            # A second place of the same version serves what the first lacks: pip's runtime has
+            # no CCCL, the toolkit beside it has.
+            found += [path for path in _with_companions(directory) if path not in found]
+            if _is_whole(found):
+                break
+            continue
         what = f"is of CUDA {theirs}" if theirs else "has no cuda_runtime_api.h"
         notes.append(f"headers in {directory!r} were not used: it {what}, NVRTC is {version}")
-    if not all(_has(found, name) for name in ("cuda_fp16.h", "crt/mma.h", "nv/target")):
+    if not _is_whole(found):
         root = bundled_root()
         failure = install_bundled(root)
         if failure is None:
@@ -164,19 +172,17 @@ def header_version(directory: str) -> str | None:
     return None
 
 
-def _candidates(library: str, version: str) -> list[str]:
-    candidates = []
+def _candidates(library: str, version: str) -> Iterator[str]:
+    # One by one: asking cuda-pathfinder takes longer than everything else.
+    lib = os.path.dirname(os.path.realpath(library))
+    for up in ("..", "../..", "../../.."):
+        yield os.path.normpath(os.path.join(lib, up, "include"))
     located = _pathfinder("cudart")
     if located is not None:
-        candidates.append(located)
-    lib = os.path.dirname(os.path.realpath(library))
-    candidates += [
-        os.path.normpath(os.path.join(lib, up, "include")) for up in ("..", "../..", "../../..")
-    ]
+        yield located
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
     homes += [f"/usr/local/cuda-{version}", "/usr/local/cuda"]
-    candidates += [os.path.join(home, "include") for home in homes if home]
-    return [path for path in dict.fromkeys(candidates) if os.path.isdir(path)]
+    yield from (os.path.join(home, "include") for home in homes if home)
 
 
 def _with_companions(directory: str) -> list[str]:
@@ -190,11 +196,15 @@ def _with_companions(directory: str) -> list[str]:
     home = os.path.dirname(directory)
     if os.path.basename(os.path.dirname(home)) == "nvidia":
         home = os.path.dirname(home)
-    for name in ("cccl", "curand"):
-        located = _pathfinder(name)
+    for name, header in (("cccl", "nv/target"), ("curand", "curand_kernel.h")):
+        located = None if _has(dirs, header) else _pathfinder(name)
         if located is not None and located.startswith(home + os.sep):
             dirs.append(located)
     return list(dict.fromkeys(dirs))
+
+
+def _is_whole(dirs: Sequence[str]) -> bool:
+    return all(_has(dirs, name) for name in ("cuda_fp16.h", "crt/mma.h", "nv/target"))
 
 
 def _has(dirs: Sequence[str], name: str) -> bool:
