@@ -217,7 +217,7 @@ inline Error ExplainLaunch(Driver& driver, CUkernel kernel, const std::string& n
   }
   if (detail::IsSticky(code)) {
     // The emulator runs a kernel at once: its text says which one failed, and where.
-    const bool is_late = driver.device_types().front() == kDLCUDA;
+    const bool is_late = driver.name() != "emulator";
     return Error(ErrorKind::kDriver, code, driver.ErrorName(code),
                  is_late ? text +
                                ". An earlier kernel on this device failed with it; this kernel "
