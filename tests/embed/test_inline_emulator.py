@@ -1,0 +1,115 @@
+"""Inline C++ on the emulated driver, whatever GPU there is: numbers, and arrays of every shape."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import culaunch as cl
+
+np = pytest.importorskip("numpy")
+pytest.importorskip("tvm_ffi")
+pytestmark = pytest.mark.needs("g++", "cuda.bindings")
+
+KERNELS = """
+extern "C" __global__ void add(float* y, const float* x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] + a;
+}
+"""
+CODE = """
+using culaunch::ffi::Data;
+using tvm::ffi::TensorView;
+CULAUNCH_EMBED_CUBIN(kernels);
+
+static void Launch(void* y, void* x, double a, int64_t n) {
+  CULAUNCH_GET_KERNEL(kernels, "add")
+  ({(static_cast<unsigned>(n) + 63) / 64, 64}, y, x, static_cast<float>(a), static_cast<int>(n));
+}
+// Two launches with pointers that were taken once.
+void add_twice(TensorView y, TensorView x, double a) {
+  void* to = Data(y);
+  void* from = Data(x);
+  Launch(to, from, a, x.numel());
+  Launch(to, to, a, x.numel());
+}
+tvm::ffi::Tensor add_new(TensorView x, double a) {
+  tvm::ffi::Tensor y = culaunch::ffi::EmptyLike(x);
+  Launch(Data(y), Data(x), a, x.numel());
+  return y;
+}
+void add_past_the_end(TensorView x) { Launch(Data(x), Data(x), 1, x.numel() + 1); }
+"""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("emulated")
+
+
+@pytest.fixture(scope="module")
+def module(directory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULAUNCH_DRIVER_TABLE", "")
+        patch.setenv("CULAUNCH_DRIVER", "emulator")
+        yield cl.load_inline(
+            "emulated",
+            CODE,
+            functions=["add_twice", "add_new", "add_past_the_end"],
+            embed_cubin={"kernels": cl.compile(KERNELS)},
+            flags=["-O0"],
+            build_directory=directory,
+        )
+
+
+def test_one_look_at_a_tensor_serves_all_launches_of_a_call(module):
+    x = np.arange(100, dtype=np.float32)
+    y = np.zeros_like(x)
+    module.add_twice(y, x, 1.5)
+    assert np.array_equal(y, x + 3)
+
+
+def test_an_array_may_begin_anywhere(module):
+    x = np.arange(100, dtype=np.float32)
+    module.add_twice(x[50:], x[:50], 1.0)
+    assert np.array_equal(x, [*range(50), *range(2, 52)])
+
+
+def test_a_new_tensor_is_of_the_callers_framework(module):
+    torch = pytest.importorskip("torch")
+    x = torch.arange(100, dtype=torch.float32)
+    y = module.add_new(x[10:20], 0.5)
+    assert isinstance(y, torch.Tensor)
+    assert torch.equal(y, x[10:20] + 0.5)
+    with pytest.raises(RuntimeError, match="a framework that offers no allocator"):
+        module.add_new(np.zeros(3, np.float32), 0.5)
+
+
+def test_culaunchs_own_arrays(module):
+    x, y = cl.to_device(np.arange(100, dtype=np.float32)), cl.empty(100, np.float32)
+    module.add_twice(y, x, 1.5)
+    assert np.array_equal(y.numpy(), np.arange(100) + 3)
+
+
+def test_a_read_past_the_end_is_found(module, directory, tmp_path):
+    # In a process of its own: the error stays with the emulated device, as with a real one.
+    (tmp_path / "program.py").write_text(
+        "import sys, numpy as np, tvm_ffi, culaunch as cl\n"
+        "cl.driver_name()\n"
+        "module = tvm_ffi.load_module(sys.argv[1])\n"
+        "try: module.add_past_the_end(np.zeros(100, np.float32))\n"
+        "except RuntimeError as error: print(error)\n"
+    )
+    (library,) = directory.glob("*/emulated-*.so")
+    done = subprocess.run(
+        [sys.executable, tmp_path / "program.py", library],
+        env={**os.environ, "CULAUNCH_DRIVER": "emulator"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout
+    assert "4-byte read of global address" in done.stdout
