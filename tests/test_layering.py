@@ -8,7 +8,8 @@ from pathlib import Path
 import culaunch
 
 PACKAGE = Path(culaunch.__file__).parent
-MODULES = sorted(PACKAGE.rglob("*.py"))
+# The scripts that the CMake functions run are no modules.
+MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cmake/*")))
 LAUNCH_STACK = {"_compile", "_core", "_errors", "_image", "_launch"}
 # What each part may import of the rest of culaunch, besides itself.
 ALLOWED = {
