@@ -47,10 +47,10 @@ __global__ void scale(T* y, const T* x, T a, int n) {
 
 extern "C" {
 
-__global__ void echo(Scalars* out, signed char a, unsigned char b, short c, unsigned short d, int e,
+__global__ void echo(void* out, signed char a, unsigned char b, short c, unsigned short d, int e,
                      unsigned f, long long g, unsigned long long h, float i, double j, bool k,
                      __half l, __nv_bfloat16 m, const void* n) {
-  *out = {a, b, c, d, e, f, g, h, i, j, k, l, m, n};
+  *static_cast<Scalars*>(out) = {a, b, c, d, e, f, g, h, i, j, k, l, m, n};
 }
 
 __global__ void echo_params(Params* out, Params params) { *out = params; }
@@ -137,7 +137,7 @@ struct alignas(64) TensorMap {
 
 // Copy the box of 8 rows of 32 floats at (row, column), by the tensor memory accelerator.
 __global__ void copy_box(const __grid_constant__ TensorMap map, float* out, int row, int column) {
-  __shared__ alignas(128) float tile[8 * 32];
+  __shared__ alignas(1024) float tile[8 * 32];
   __shared__ alignas(8) unsigned long long barrier;
   const auto to = static_cast<unsigned>(__cvta_generic_to_shared(tile));
   const auto done = static_cast<unsigned>(__cvta_generic_to_shared(&barrier));
@@ -155,7 +155,8 @@ __global__ void copy_box(const __grid_constant__ TensorMap map, float* out, int 
   unsigned ready = 0;
   while (ready == 0) {
     asm volatile(
-        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.b32 %0, 1, 0, p; }"
+        "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.b32 %0, 1, 0, "
+        "p; }"
         : "=r"(ready)
         : "r"(done)
         : "memory");

@@ -62,6 +62,7 @@ def test_ctypes_scalars(gpu):
 def test_without_types_the_sizes_decide(gpu_image):
     kernel = cl.load(gpu_image.data)["echo"]  # extern "C", and the cubin alone holds no types
     assert {parameter.type for parameter in kernel.signature.parameters} == {None}
+    assert kernel.signature.source == "layout"
     values = (*HIGH[:11], np.float16(1.5), ml_dtypes.bfloat16(2.5), None)
     assert echo(kernel, *values) == packed(*HIGH[:11], 1.5, 2.5, 0)
     with pytest.raises(TypeError, match="float16 or bfloat16"):

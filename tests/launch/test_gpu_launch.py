@@ -72,13 +72,15 @@ def test_a_refused_launch_is_explained(gpu, grid, block, message):
 def test_a_kernel_that_faults_is_not_blamed_on_the_next(gpu_image, in_child):
     text = in_child(
         """
+        launcher = module["nothing"][1, 1]
+        launcher()
         module["poke"][1, 1](16, 1)
         try:
             cl.synchronize()
         except cl.DriverError as error:
             print("first:", error)
         try:
-            module["nothing"][1, 1]()
+            launcher()
         except cl.DriverError as error:
             print("second:", error)
         """,
