@@ -30,6 +30,9 @@ nitpick_ignore_regex = [
     ("py:exc", r"[A-Z]\w*Error"),
 ]
 
+# The index names pages with a pattern where they may not be there.
+suppress_warnings = ["toc.empty_glob"]
+
 html_theme = "furo"
 html_title = f"culaunch {version}"
 html_show_copyright = False
