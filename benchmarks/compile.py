@@ -78,7 +78,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as root:
         measure_cold_and_warm(report, Path(root), rounds)
         measure_second_process(report, Path(root), rounds)
-        measure_races(report, Path(root))
+        measure_races(report, Path(root), PLAIN if options.quick else CUB % (0, 0))
         measure_many(report, rounds)
         if not options.quick:
             measure_pch(report)
@@ -159,9 +159,9 @@ def measure_second_process(report: Report, root: Path, rounds: int) -> None:
     report.add("  besides that: import culaunch", [float(run[1]) for run in runs])
 
 
-def measure_races(report: Report, root: Path) -> None:
+def measure_races(report: Report, root: Path, text: str) -> None:
     for count in (1, 2, 8):
-        source = fresh(CUB % (0, 0))
+        source = fresh(text)
         cache = root / f"race-{count}"
         command = [sys.executable, "-c", RACER, source, ARCH, str(cache)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -172,7 +172,7 @@ def measure_races(report: Report, root: Path) -> None:
             racer.stdin.write("\n")
             racer.stdin.flush()
         report.add(
-            f"{count} process{'es' if count > 1 else ''} at once on one key (CUB)",
+            f"{count} process{'es' if count > 1 else ''} at once on one key",
             [float(racer.communicate()[0]) for racer in racers],
         )
 

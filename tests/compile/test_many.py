@@ -3,6 +3,8 @@
 import concurrent.futures
 import multiprocessing
 import sys
+import threading
+import time
 
 import pytest
 
@@ -91,3 +93,24 @@ def test_mistakes(cache):
         pytest.raises(ValueError, match="not both"),
     ):
         cl.compile_many(sources(1), jobs=1, executor=pool)
+
+
+def test_other_threads_go_on_while_one_compiles(cache):
+    source = "#include <cub/block/block_reduce.cuh>\n__global__ void k() {}"
+    done = threading.Event()
+
+    def work():
+        cl.compile(source, arch="sm_80", cache=cache)
+        done.set()
+
+    thread = threading.Thread(target=work)
+    start = time.perf_counter()
+    thread.start()
+    ticks = 0
+    while not done.is_set():
+        time.sleep(0.005)
+        ticks += 1
+    thread.join()
+    took = time.perf_counter() - start
+    # With the GIL held there would be next to none; a shared machine makes them fewer.
+    assert ticks > took / 0.005 / 5

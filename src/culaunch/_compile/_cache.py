@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from culaunch._compile._defaults import default_max_bytes, default_path, default_shipped
 from culaunch._compile._entry import BadEntryError, pack_entry, unpack_entry
 from culaunch._compile._lock import lock_key
 from culaunch._compile._store import (
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from culaunch._image import Image
-
-_DEFAULT_MAX_BYTES = 2 << 30
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True)
@@ -80,10 +78,10 @@ class Cache:
         lock_timeout: float = 300.0,
     ) -> None:
         self.path = os.path.abspath(default_path() if path is None else os.fspath(path))
-        self.max_bytes = _default_max_bytes() if max_bytes is None else max_bytes
+        self.max_bytes = default_max_bytes() if max_bytes is None else max_bytes
         if self.max_bytes <= 0:
             raise ValueError(f"max_bytes must be positive (got {max_bytes})")
-        given = _default_shipped() if shipped is None else shipped
+        given = default_shipped() if shipped is None else shipped
         self.shipped = tuple(os.path.abspath(os.fspath(directory)) for directory in given)
         self.lock_timeout = lock_timeout
         self._checked: bool | None = None
@@ -259,18 +257,6 @@ def _rebuild(path: str, max_bytes: int, shipped: tuple[str, ...], lock_timeout: 
     return Cache(path, max_bytes=max_bytes, shipped=shipped, lock_timeout=lock_timeout)
 
 
-def default_path() -> str:
-    """Give the user's cache directory."""
-    named = os.environ.get("CULAUNCH_CACHE_DIR")
-    if named:
-        return named
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification has relative paths ignored.
-    if not os.path.isabs(base):
-        base = os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "culaunch")
-
-
 def default_cache() -> Cache:
     """Give the cache that the environment describes, the same object while that stays the same."""
     get = os.environ.get
@@ -291,20 +277,3 @@ def checked_cache(cache: bool | Cache) -> Cache | None:
 @functools.lru_cache(maxsize=16)
 def _cache_of(path: str, max_size: str | None, shipped: str | None, process: int) -> Cache:  # noqa: ARG001
     return Cache(path)
-
-
-def _default_shipped() -> list[str]:
-    return [path for path in os.environ.get("CULAUNCH_CACHE_SHIPPED", "").split(os.pathsep) if path]
-
-
-def _default_max_bytes() -> int:
-    text = os.environ.get("CULAUNCH_CACHE_MAX_SIZE", "").strip().upper().removesuffix("B")
-    if not text:
-        return _DEFAULT_MAX_BYTES
-    unit = text[-1] if text[-1] in "KMGT" else ""
-    number = text.removesuffix(unit)
-    if not number.isdigit() or int(number) == 0:
-        raise ValueError(
-            f"CULAUNCH_CACHE_MAX_SIZE must be a size such as 512M or 2G (got {text!r})"
-        )
-    return int(number) * _UNITS[unit]

@@ -45,8 +45,11 @@ def pch_session(api: Any, identity: Sequence[str]) -> Iterator[list[str]]:
         All that a precompiled header depends on.
     """
     with _lock:
-        if int(api.nvrtcGetPCHHeapSize()[1]) < _HEAP_BYTES:
-            api.nvrtcSetPCHHeapSize(_HEAP_BYTES)
+        try:
+            if int(api.nvrtcGetPCHHeapSize()[1]) < _HEAP_BYTES:
+                api.nvrtcSetPCHHeapSize(_HEAP_BYTES)
+        except (AttributeError, RuntimeError):  # how the bindings say that it has no such function
+            raise ValueError("pch=True needs NVRTC 12.8 or later") from None
         yield ["--pch", f"--pch-dir={_directory_for(identity)}"]
 
 
