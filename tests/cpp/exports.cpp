@@ -11,6 +11,22 @@ static int64_t Static(culaunch::ffi::TensorView x) noexcept { return x.numel(); 
 static void Nothing() {}
 static tvm::ffi::String Text(tvm::ffi::Bytes bytes, double) { return tvm::ffi::String(bytes); }
 
+CULAUNCH_EMBED_CUBIN(kernels);
+static culaunch::ffi::Tensor Checked(culaunch::ffi::TensorView y, culaunch::ffi::TensorView x) {
+  CULAUNCH_CHECK_DEVICE(x);
+  CULAUNCH_CHECK_SAME_DEVICE(y, x);
+  CULAUNCH_CHECK_DTYPE(x, culaunch::ffi::kFloat32, culaunch::ffi::kInt8);
+  CULAUNCH_CHECK_SAME_DTYPE(y, x);
+  CULAUNCH_CHECK_DIMENSIONS(x, 2);
+  CULAUNCH_CHECK_SAME_SHAPE(y, x);
+  CULAUNCH_CHECK_CONTIGUOUS(x);
+  const culaunch::ffi::TensorGuard guard(x);
+  CULAUNCH_DISPATCH_DTYPE(kernels, "k_", x, culaunch::ffi::kFloat32, culaunch::ffi::kInt8)
+  ({1, 32, 0, culaunch::ffi::CurrentStream(x)}, culaunch::ffi::Data(y), culaunch::ffi::Data(x));
+  return culaunch::ffi::EmptyLike(x);
+}
+
+CULAUNCH_EXPORT(checked, Checked);
 CULAUNCH_EXPORT(plain, library::Plain);
 CULAUNCH_EXPORT(static_, Static);
 CULAUNCH_EXPORT(nothing, Nothing);

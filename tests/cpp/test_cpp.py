@@ -62,11 +62,9 @@ def test_there_are_no_warnings(request, build, tmp_path, compiler, standard):
 def test_kernel_libraries_have_no_warnings(request, build, compiler):
     from tvm_ffi import libinfo
 
-    source = HERE.parents[1] / "examples" / "kernel_library" / "scale.cpp"
     program = request.getfixturevalue(compiler)
     headers = ("-isystem", libinfo.find_include_path())
-    build(program, "library.o", "-c", "-O0", *WARNINGS, *headers, HERE / "exports.cpp")
-    build(program, "library.o", "-c", "-O0", *WARNINGS, *headers, source)
+    build(program, "exports.o", "-fsyntax-only", *WARNINGS, *headers, HERE / "exports.cpp")
 
 
 def test_no_header_depends_on_another_one_being_included_first(build, gxx, tmp_path):
