@@ -1,5 +1,8 @@
 """Sphinx configuration: MyST pages, the API from docstrings, and warnings as errors."""
 
+import re
+from pathlib import Path
+
 import culaunch
 
 project = "culaunch"
@@ -30,10 +33,23 @@ nitpick_ignore_regex = [
     ("py:exc", r"[A-Z]\w*Error"),
 ]
 
-# The index names pages with a pattern where they may not be there.
-suppress_warnings = ["toc.empty_glob"]
-
 html_theme = "furo"
 html_title = f"culaunch {version}"
 html_show_copyright = False
 html_show_sphinx = False
+
+
+def setup(app):
+    """Let the index list its pages in an order of its own, and those that a build lacks, too."""
+
+    def keep_pages_that_exist(app, name, source):
+        if name == "index":
+            lines = source[0].splitlines()
+            lacking = {
+                line
+                for line in lines
+                if re.fullmatch(r"[a-z_]+", line) and not Path(app.srcdir, f"{line}.md").exists()
+            }
+            source[0] = "\n".join(line for line in lines if line not in lacking)
+
+    app.connect("source-read", keep_pages_that_exist)
