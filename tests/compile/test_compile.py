@@ -246,6 +246,8 @@ def test_failures_are_not_kept(compiled, cache):
         ({"extra_options": "-G"}, TypeError, "extra_options must be a list"),
         ({"extra_options": ["-I/x"]}, ValueError, "use include_dirs="),
         ({"extra_options": ["-arch=sm_90"]}, ValueError, "use arch="),
+        ({"extra_options": ["-isystem", "/x"]}, ValueError, "use include_dirs="),
+        ({"extra_options": ["--options-file=x"]}, ValueError, "use extra_options=, one by one"),
         ({"backend": "clang"}, ValueError, "backend must be"),
         ({"cache": "/tmp"}, TypeError, "cache must be"),
         ({"name": ""}, ValueError, "name must be"),

@@ -115,6 +115,26 @@ def test_paths_are_in_the_key_where_they_are_in_the_image(misses, tmp_path):
         assert misses(source, include_dirs=[directory], line_info=True) is True
 
 
+def test_equal_headers_in_two_places_that_include_different_ones(misses):
+    # Their contents are the same set either way; which one is read first is not.
+    source = '#include "x/a.h"\n#include "y/a.h"\n__global__ void k(int* p) { *p = LATE; }'
+    late = "#define A\n#ifdef B\n#define LATE 1\n#else\n#define LATE 0\n#endif\n"
+    headers = {"x/a.h": '#include "b.h"\n', "y/a.h": '#include "b.h"\n'}
+    assert misses(source, headers={**headers, "x/b.h": late, "y/b.h": "#define B\n"}) is True
+    assert misses(source, headers={**headers, "x/b.h": "#define B\n", "y/b.h": late}) is True
+
+
+def test_directories_in_another_order(misses, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for number, directory in enumerate((first, second)):
+        directory.mkdir()
+        (directory / "a.h").write_text(f"#define VALUE {number}\n")
+    for source in ('#include "a.h"\n' + USE, '#define H "a.h"\n#include H\n' + USE):
+        assert misses(source, include_dirs=[first, second]) is True
+        assert misses(source, include_dirs=[second, first]) is True
+        assert misses(source, include_dirs=[first, second]) is False
+
+
 def test_headers_that_are_not_included_are_not_in_the_key(misses):
     source = '#include "a.h"\n' + USE
     headers = {"a.h": "#define VALUE 1\n", "other.h": "1"}
@@ -153,10 +173,11 @@ def test_a_header_that_a_macro_names(misses, tmp_path):
         assert misses(source, defines={"HEADER": "<a.h>"}, headers=headers) is expected
 
 
-def test_a_header_that_an_option_names(misses):
+@pytest.mark.parametrize("options", [["--pre-include=b.h,a.h"], ["-include", "a.h"]])
+def test_a_header_that_an_option_names(misses, options):
     for text, expected in (("1", True), ("1", False), ("2", True)):
-        headers = {"a.h": f"#define VALUE {text}\n"}
-        assert misses(USE + "\n", headers=headers, extra_options=["--pre-include=a.h"]) is expected
+        headers = {"a.h": f"#define VALUE {text}\n", "b.h": ""}
+        assert misses(USE + "\n", headers=headers, extra_options=options) is expected
 
 
 def test_cudas_own_headers_need_no_setup():

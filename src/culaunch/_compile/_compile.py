@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from typing import TYPE_CHECKING, Literal
 
 from culaunch._compile._arch import resolve_arch
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 # cuda_fp16.h pulls in some tens of files and is read in milliseconds; CUB hundreds, in seconds.
 _MANY_FILES = 150
-_FORCED = re.compile(r"(?:--pre-include|-include)(?:=|$)(.*)")
 
 
 def compile(  # noqa: A001
@@ -219,7 +217,7 @@ def _make_job(
         include_dirs,
         compiler.toolkit,
         os.path.join(unit.directory, unit.name) if unit.directory is not None else None,
-        [match[1] for option in options.extra_options if (match := _FORCED.fullmatch(option))],
+        options.forced_includes(),
     )
     return Job(
         text,

@@ -96,7 +96,11 @@ class _Scan:
         self.dirs = include_dirs
         self.toolkit = toolkit
         self.found = Includes()
-        self.edges: set[str] = set()
+        # What is digested: each file's number, in the order in which they are met, its contents,
+        # and the number that each of its includes leads to. Contents alone would not do: two
+        # equal files in different places may include different ones by the same name.
+        self.facts: list[str] = []
+        self.numbers: dict[str, int] = {}
         self.seen: dict[str, _File] = {}
         self.whole = False
         self._shadow: frozenset[str] | None = None
@@ -114,8 +118,8 @@ class _Scan:
                 self.found.memory[file.where] = rewritten
         if self.whole:
             self._take_everything()
-        if self.edges:
-            self.found.digest = hashlib.sha256("\n".join(sorted(self.edges)).encode()).hexdigest()
+        if self.facts:
+            self.found.digest = hashlib.sha256("\n".join(self.facts).encode()).hexdigest()
         return text, self.found
 
     def _visit(self, file: _File, todo: list[_File]) -> str:
@@ -140,30 +144,34 @@ class _Scan:
         if file is None:
             self._follow_toolkit(includer, spelled, todo)
             return None
-        self.edges.add(f"{includer.digest} {spelled} {file.digest}")
+        self._note(includer, spelled, file, todo)
+        return file.where if file.in_memory else None
+
+    def _note(self, includer: _File, spelled: str, file: _File, todo: list[_File]) -> None:
         if file.where not in self.seen:
             self.seen[file.where] = file
+            self.numbers[file.where] = len(self.numbers) + 1
+            self.facts.append(f"{self.numbers[file.where]} is {file.digest}")
             todo.append(file)
-        return file.where if file.in_memory else None
+        number = self.numbers.get(includer.where, 0)
+        self.facts.append(f"{number} {spelled} {self.numbers[file.where]}")
 
     def _follow_toolkit(self, includer: _File, spelled: str, todo: list[_File]) -> None:
         path = self.toolkit.find(spelled[1:])
         if path is None:
-            self.edges.add(f"{includer.digest} {spelled} missing")
+            self.facts.append(f"{self.numbers.get(includer.where, 0)} {spelled} missing")
             self.found.missing.append(spelled[1:])
             return
         self.found.toolkit = True
         closure = self.toolkit.closure(path)
         self.found.toolkit_files = max(self.found.toolkit_files, closure.files)
         if not self._shadows() & closure.top_names:
-            self.edges.add(f"{includer.digest} {spelled} {closure.digest}")
+            number = self.numbers.get(includer.where, 0)
+            self.facts.append(f"{number} {spelled} {closure.digest}")
             return
         # The caller's own files may stand in for some of CUDA's: follow each one.
         text, digest = self.toolkit.read(path)
-        self.edges.add(f"{includer.digest} {spelled} {digest}")
-        if path not in self.seen:
-            self.seen[path] = file = _File(path, False, text, digest)
-            todo.append(file)
+        self._note(includer, spelled, _File(path, False, text, digest), todo)
 
     def _resolve(self, includer: _File, spelled: str) -> _File | None:
         quoted, name = spelled[0] == '"', spelled[1:]
@@ -209,18 +217,17 @@ class _Scan:
         return self._shadow
 
     def _take_everything(self) -> None:
-        for name, text in self.headers.items():
+        for name, text in sorted(self.headers.items()):
             self.found.memory.setdefault(name, text)
-            self.edges.add(f"all {name} {text_digest(text)}")
-        for directory in self.dirs:
+            self.facts.append(f"all {name} {text_digest(text)}")
+        for index, directory in enumerate(self.dirs):
             for parent, children, leaves in os.walk(directory):
                 children.sort()
                 for leaf in sorted(leaves):
                     file = self._on_disk(os.path.join(parent, leaf))
                     if file is not None:
-                        self.edges.add(
-                            f"all {os.path.relpath(file.where, directory)} {file.digest}"
-                        )
+                        name = os.path.relpath(file.where, directory)
+                        self.facts.append(f"all {index} {name} {file.digest}")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -12,6 +12,10 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\([^)]*\))?")
 _OWN_KEYWORD = {
     "-I": "include_dirs=",
     "--include-path": "include_dirs=",
+    "-isystem": "include_dirs=",
+    "--system-include": "include_dirs=",
+    "-optf": "extra_options=, one by one,",
+    "--options-file": "extra_options=, one by one,",
     "-arch": "arch=",
     "--gpu-architecture": "arch=",
     "-gencode": "arch=",
@@ -45,6 +49,16 @@ class Options:
     relocatable: bool = False
     lto: bool = False
     extra_options: tuple[str, ...] = ()
+
+    def forced_includes(self) -> list[str]:
+        """Give the headers that options include before the first line."""
+        found: list[str] = []
+        options = iter(self.extra_options)
+        for option in options:
+            flag, equals, names = option.partition("=")
+            if flag in ("-include", "--pre-include"):
+                found += (names if equals else next(options, "")).split(",")
+        return found
 
     def nvrtc_flags(self) -> list[str]:
         """Spell the options for NVRTC."""

@@ -80,13 +80,18 @@ class Toolkit:
             self._closures[path] = self._follow(path)
         return self._closures[path]
 
+    def _name(self, path: str) -> str:
+        """Give a header's name without where the toolkit is."""
+        inside = [one for one in self.dirs if path.startswith(one + os.sep)]
+        return os.path.relpath(path, max(inside, key=len)) if inside else os.path.basename(path)
+
     def _follow(self, path: str) -> Closure:
         seen, todo, tops = {path}, [path], {os.path.basename(path)}
         digests = set()
         while todo:
             current = todo.pop()
             text, digest = self.read(current)
-            digests.add(digest)
+            digests.add(f"{self._name(current)} {digest}")
             for spelled, computed, _ in scan(text):
                 if computed:
                     # Within one version of CUDA's headers, the rest of the digest pins the choice.
