@@ -57,7 +57,9 @@ class Options:
         for option in options:
             flag, equals, names = option.partition("=")
             if flag in ("-include", "--pre-include"):
-                found += (names if equals else next(options, "")).split(",")
+                given = names if equals else next(options, "")
+                # One name for NVRTC, a list for nvcc.
+                found += dict.fromkeys([given, *given.split(",")])
         return found
 
     def nvrtc_flags(self) -> list[str]:
