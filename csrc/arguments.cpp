@@ -26,6 +26,11 @@ bool TakesPointer(const ParameterSlot& slot) {
 // Note the device of an array, and at the first one the stream of its framework.
 template <class FindStream>
 Fault SeeDevice(Call& call, DLDevice device, FindStream&& find_stream) {
+  // Most arrays of a call are where the first one is.
+  if (call.has_array && device.device_type == call.first.device_type &&
+      device.device_id == call.first.device_id) {
+    return Fault::kNone;
+  }
   if (!call.driver.IsDeviceMemory(device.device_type)) {
     call.detail = device.device_type;
     return Fault::kMemory;
@@ -41,8 +46,10 @@ Fault SeeDevice(Call& call, DLDevice device, FindStream&& find_stream) {
     }
     call.ordinal = ordinal;
   }
-  if (on_device) call.has_array = true;
-  if (!call.stream_known && on_device) {
+  if (!on_device) return Fault::kNone;
+  call.has_array = true;
+  call.first = device;
+  if (!call.stream_known) {
     if (!find_stream()) return Fault::kPython;
     call.stream_known = true;
   }
@@ -297,6 +304,11 @@ Fault ReadArgumentArray(Call& call, const TypeEntry& entry, PyObject* object, Ar
 Fault Convert(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target) {
   const TypeEntry* entry = slot.last.load(std::memory_order_acquire);
   if (entry != nullptr && entry->type == Py_TYPE(object)) {
+    // The commonest kinds first: a switch's indirect jump is rarely predicted after a launch.
+    if (entry->kind == ArgumentKind::kExchange) {
+      return ConvertPointer(call, slot, *entry, object, target);
+    }
+    if (entry->kind == ArgumentKind::kInt) return ConvertInt(slot, object, target);
     return Dispatch(call, slot, *entry, object, target);
   }
   return ConvertNewType(call, slot, object, target);

@@ -44,6 +44,7 @@ struct Call {
   culaunch::Driver& driver;
   int ordinal = -1;           // the device of the arrays so far, or of a fixed stream; -1: none
   bool has_array = false;     // an array on a device has been seen
+  DLDevice first = {0, 0};    // where it is
   bool has_noted = false;     // the driver was told of an array
   bool stream_known = false;  // given, or found with the first array
   CUstream stream = nullptr;
