@@ -227,6 +227,9 @@ PyObject* Occupancy(PyObject* self, PyObject* args) {
     culaunch::KernelState& state = *Self(self)->state;
     culaunch::Driver& driver = state.driver();
     const std::string what = "reading the occupancy of " + state.name();
+    if (config.block.Volume() > INT32_MAX) {
+      throw culaunch::Error("block " + config.block.ToString() + " is too large for any device");
+    }
     state.RequireLoaded();
     const bool has_clusters = driver.Attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, ordinal) != 0;
     const culaunch::DeviceGuard guard(driver, ordinal);

@@ -101,10 +101,10 @@ for _name, _size in (("short", 2), ("int", 4), ("long", 8), ("long long", 8)):
 for _size in (1, 2, 4, 8):
     _SCALARS[f"int{8 * _size}_t"] = ParameterType(TypeClass.SIGNED, _size, _INT, 8 * _size)
     _SCALARS[f"uint{8 * _size}_t"] = ParameterType(TypeClass.UNSIGNED, _size, _UINT, 8 * _size)
-_SCALARS["unsigned"] = _SCALARS["unsigned int"]
 # Element types that only arrays have: DLPack's codes for 8-bit floats.
 _ELEMENTS = {"__nv_fp8_e4m3": (10, 8), "__nv_fp8_e5m2": (12, 8), "__nv_fp8_e8m0": (14, 8)}
 
+_INTEGER_WORDS = frozenset(("signed", "unsigned", "short", "long", "int"))
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict|struct)\b")
 _NAMED = re.compile(r"^(?P<type>.*[\s*&>])(?P<name>[A-Za-z_]\w*)$")
 
@@ -119,13 +119,13 @@ def classify(spelling: str | None) -> ParameterType:
         return UNKNOWN
     text = " ".join(_QUALIFIERS.sub(" ", spelling).split())
     if text.endswith(("*", "&", "]")) or "(*)" in text:
-        element = re.sub(r"\s*(\*|&&?|\[\d*\])$", "", text)
+        element = _usual(re.sub(r"\s*(\*|&&?|\[\d*\])$", "", text))
         scalar = _SCALARS.get(element)
         if scalar is not None:
             return ParameterType(TypeClass.POINTER, 8, scalar.code, scalar.bits)
         code, bits = _ELEMENTS.get(element, (0, 0))
         return ParameterType(TypeClass.POINTER, 8, code, bits)
-    return _SCALARS.get(text, UNKNOWN)
+    return _SCALARS.get(_usual(text), UNKNOWN)
 
 
 def make_signature(
@@ -179,9 +179,18 @@ def _without_name(part: str) -> str:
         raise ValueError("signature has an empty parameter: write C type names between the commas")
     bare = " ".join(_QUALIFIERS.sub(" ", part).split())
     match = _NAMED.match(part)
-    if match is None or bare in _SCALARS or match["name"] in ("int", "long", "short", "char"):
+    if match is None or _NAMED.match(bare) is None or _usual(bare) in _SCALARS:
         return part
-    return match["type"].strip() or part
+    return match["type"].strip()
+
+
+def _usual(text: str) -> str:
+    """Give the usual spelling of a type: ``unsigned long`` of ``long unsigned int``."""
+    words = text.split()
+    if not _INTEGER_WORDS.issuperset(words) or not words:
+        return text.removeprefix("std::")
+    size = " ".join(word for word in words if word in ("short", "long")) or "int"
+    return f"unsigned {size}" if "unsigned" in words else size
 
 
 def _split(text: str) -> list[str]:
