@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <string>
 
+#include "driver.h"
 #include "error.h"
+#include "guard.h"
 #include "kernel.h"
 #include "module.h"
 #include "version.h"
@@ -18,6 +20,8 @@ namespace detail {
 // A module for the life of the process: a destructor at exit would run after the driver's own.
 inline Module& LoadEmbedded(const char* name, const void* bytes, size_t size) {
   try {
+    // The first use may come under graph capture, in which loading is not allowed by itself.
+    const RelaxedCaptureGuard relaxed(Driver::Get());
     return *new Module(bytes, size);
   } catch (const Error& error) {
     throw Error(error.kind(), error.code(), error.name(),

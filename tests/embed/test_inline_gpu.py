@@ -107,11 +107,21 @@ def test_an_array_that_is_not_on_the_gpu(module):
 
 @pytest.mark.multi_gpu
 def test_one_static_kernel_serves_two_devices(module):
-    for function in (module.add, module.add_guarded):
-        for device in ("cuda:1", "cuda:0"):
-            x = torch.ones(1000, device=device)
-            with torch.cuda.stream(torch.cuda.Stream(device)):
-                function(x, x, 1.0)
-            torch.cuda.synchronize(device)
-            assert x.sum().item() == 2000
+    tensors = {device: torch.ones(1000, device=device) for device in ("cuda:1", "cuda:0")}
+    # Default streams say nothing of their device: the guard does.
+    for x in tensors.values():
+        module.add_guarded(x, x, 1.0)
+    # Other streams do, whatever device is current.
+    torch.cuda.set_stream(torch.cuda.Stream("cuda:1"))
+    torch.cuda.set_device(0)
+    try:
+        torch.cuda.synchronize("cuda:1")
+        for x in tensors.values():
+            module.add(x, x, 1.0)
         assert torch.cuda.current_device() == 0
+    finally:
+        torch.cuda.set_stream(torch.cuda.default_stream("cuda:1"))
+        torch.cuda.set_device(0)
+    for device, x in tensors.items():
+        torch.cuda.synchronize(device)
+        assert x.sum().item() == 3000

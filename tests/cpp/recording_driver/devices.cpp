@@ -13,8 +13,11 @@ constexpr int kSharedOptIn[kDevices] = {232448, 101376};
 
 static CUctx_st primary[kDevices] = {{0}, {1}};
 static thread_local std::vector<CUcontext> contexts;
+static thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 namespace recording {
+
+bool IsCaptureRelaxed() { return capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED; }
 
 CUcontext Current() { return contexts.empty() ? nullptr : contexts.back(); }
 
@@ -141,8 +144,7 @@ CUresult cuStreamDestroy(CUstream stream) {
   return CUDA_SUCCESS;
 }
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  static thread_local CUstreamCaptureMode kept = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  std::swap(kept, *mode);
+  std::swap(capture_mode, *mode);
   return CUDA_SUCCESS;
 }
 

@@ -36,6 +36,9 @@ void Write(const char* format, ...) __attribute__((format(printf, 1, 2)));
 // The failure that a test asked for, once.
 CUresult Failure(const char* function);
 
+// Whether the calling thread may load while a stream is under capture.
+bool IsCaptureRelaxed();
+
 // The calling thread's context, or null.
 CUcontext Current();
 

@@ -76,7 +76,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
     names += " " + kernel.name;
     loaded->kernels.push_back(std::make_unique<CUkern_st>(CUkern_st{std::move(kernel), {}}));
   }
-  Write("load%s", names.c_str());
+  Write("load%s%s", names.c_str(), recording::IsCaptureRelaxed() ? " (relaxed)" : "");
   *library = loaded.get();
   libraries.push_back(std::move(loaded));
   return CUDA_SUCCESS;
