@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 HOST_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
     ours.C_LOOP: (ours.c_loop, CASES + SLOPE_CASES),
+    ours.C_LOOP_KERNEL: (ours.c_loop_kernel, CASES),
     ours.LAUNCHER: (ours.launcher, CASES + SLOPE_CASES),
     ours.STREAM_GIVEN: (ours.stream_given, CASES),
     ours.SUBSCRIPT: (ours.subscript, CASES),

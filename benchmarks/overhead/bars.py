@@ -104,6 +104,7 @@ def bars(found: Medians, cost: Mapping[str, float], *, host_only: bool) -> list[
     net = None if over is None or "c_tensor" not in cost else over - cost["c_tensor"]
     return [
         ratio(1.12, ours.C_LOOP),
+        ratio(1.12, ours.C_LOOP_KERNEL),
         ratio(
             0.65,
             tvm.CUBIN_RUNTIME,

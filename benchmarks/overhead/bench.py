@@ -110,9 +110,18 @@ class Bench:
         _check(code, f"finding {case.mangled}")
         return handle
 
-    def c_loop(self, case: Case, pointers: Sequence[int]) -> Burst:
+    def kernel(self, case: Case) -> ctypes.c_void_p:
+        """Return the driver's context-free handle of a kernel, a ``CUkernel``."""
+        handle = ctypes.c_void_p()
+        code = self.twin.twin_kernel(self._library, case.mangled.encode(), ctypes.byref(handle))
+        _check(code, f"finding {case.mangled}")
+        return handle
+
+    def c_loop(
+        self, case: Case, pointers: Sequence[int], function: ctypes.c_void_p | None = None
+    ) -> Burst:
         """Make the burst of the raw twin: cuLaunchKernelEx in a loop in C."""
-        function = self.function(case)
+        function = function or self.function(case)
         slots: list[Any] = [ctypes.c_uint64(p) for p in pointers[: case.pointers]]
         slots += [ctypes.c_int(i) for i in case.int_values]
         slots += [ctypes.c_float(f) for f in case.float_values]
@@ -210,6 +219,7 @@ def _load_twin() -> ctypes.PyDLL:
     twin.twin_read.argtypes = [pointer, ctypes.c_uint64, ctypes.c_size_t]
     twin.twin_load.argtypes = [ctypes.c_char_p, pointer]
     twin.twin_function.argtypes = [pointer, ctypes.c_char_p, pointer]
+    twin.twin_kernel.argtypes = [pointer, ctypes.c_char_p, pointer]
     return twin
 
 

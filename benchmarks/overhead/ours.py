@@ -16,6 +16,7 @@ Made = tuple[Burst, "Sequence[int] | None"]
 """A burst, and the addresses that it passes (None: it launches nothing, there is no check)."""
 
 C_LOOP = "C loop"
+C_LOOP_KERNEL = "C loop (over the CUkernel)"
 LAUNCHER = "culaunch launcher (torch)"
 SUBSCRIPT = "culaunch kernel[grid, block] (torch)"
 STREAM_GIVEN = "culaunch launcher (torch, stream given)"
@@ -26,6 +27,15 @@ DEVICE_ARRAYS = "culaunch launcher (DeviceArray)"
 def c_loop(bench: Bench) -> Callable[[Case], Made]:
     def make(case: Case) -> Made:
         return bench.c_loop(case, bench.buffers), bench.buffers
+
+    return make
+
+
+def c_loop_kernel(bench: Bench) -> Callable[[Case], Made]:
+    """Make the C loop over the context-free handle, as the library API gives it."""
+
+    def make(case: Case) -> Made:
+        return bench.c_loop(case, bench.buffers, bench.kernel(case)), bench.buffers
 
     return make
 

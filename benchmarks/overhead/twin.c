@@ -87,6 +87,11 @@ int twin_function(void* library, const char* name, void** function) {
   return (int)(code ? code : driver.cuKernelGetFunction_((CUfunction*)function, kernel));
 }
 
+/* The context-free handle, which cuLaunchKernelEx takes as well. */
+int twin_kernel(void* library, const char* name, void** kernel) {
+  return (int)driver.cuLibraryGetKernel_((CUkernel*)kernel, (CUlibrary)library, name);
+}
+
 /* Launch count times; returns nanoseconds, or minus the driver's code. */
 int64_t twin_launch(void* function, void** params, unsigned grid, unsigned block, void* stream,
                     int64_t count) {
