@@ -50,6 +50,20 @@ def test_contents_of_headers_are_in_the_key(nvcc, cache):
     assert cache.info().entries == 2
 
 
+def test_headers_of_the_host_compiler_are_in_the_key(nvcc, cache, tmp_path, monkeypatch):
+    from culaunch._compile import _compile
+
+    monkeypatch.setenv("CPATH", str(tmp_path / "installed"))
+    (tmp_path / "installed").mkdir()
+    for number in (1, 2):
+        (tmp_path / "installed" / "library.h").write_text(f"#define VALUE {number}\n")
+        _compile._backend.cache_clear()  # a new process: they are read once in each
+        image = nvcc("#include <library.h>\n__global__ void k(int* x) { *x = VALUE; }")
+        assert image.arch == ("sm_90",)
+        assert cache.info().entries == number
+    _compile._backend.cache_clear()
+
+
 def test_lto_and_linking(nvcc, cache):
     caller = """
         extern "C" __device__ float twice(float x);

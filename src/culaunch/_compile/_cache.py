@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from culaunch._image import Image
 
 
+_RECOUNT = 64
+
+
 @dataclass(frozen=True)
 class CacheInfo:
     """What a cache holds."""
@@ -87,6 +90,7 @@ class Cache:
         self._checked: bool | None = None
         self._warned: set[str] = set()
         self._size: int | None = None
+        self._stored = 0
         self._size_lock = threading.Lock()
 
     def get_or_make(self, key: str, make: Callable[[], Image]) -> Image:
@@ -236,7 +240,10 @@ class Cache:
         """Keep a running total, so that the directory is read only when it may be too full."""
         with self._size_lock:
             self._size = None if self._size is None else self._size + size
-            if self._size is None or self._size > self.max_bytes:
+            self._stored += 1
+            # Other processes store as well, so the total is taken anew now and then.
+            stale = self._size is None or self._stored % _RECOUNT == 0
+            if stale or (self._size or 0) > self.max_bytes:
                 self._size = evict(self.path, self.max_bytes, keep=key)
 
     def _usable(self) -> bool:

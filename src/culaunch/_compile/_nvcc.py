@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -66,10 +67,13 @@ class Nvcc(Backend):
             return _Run(self, job, arch, directory).compile()
 
     def _find_headers(self) -> tuple[list[str], list[str]]:
-        # nvcc names its own directories to itself; they are only read for the cache key.
+        # Both compilers name their directories when asked; they are only read for the cache key.
         shown = _output([_find_nvcc(), "--dryrun", "-x", "cu", "-c", os.devnull])
         quoted = re.findall(r"INCLUDES=(.*)", shown)
         found = [path for line in quoted for path in re.findall(r'(/[^"\s]+)', line)]
+        with contextlib.suppress(OSError):
+            shown = _output([_host_compiler(), "-E", "-v", "-x", "c++", os.devnull])
+            found += re.findall(r"^ (/.*)$", shown, re.MULTILINE)
         return [os.path.normpath(path) for path in found if os.path.isdir(path)], []
 
 
@@ -200,14 +204,16 @@ def _pip_nvcc() -> str | None:
 
 @functools.cache
 def _identity(nvcc: str, environment: tuple[str, ...]) -> str:
-    host = environment[_ENVIRONMENT.index("NVCC_CCBIN")] or "c++"
-    if os.path.isdir(host):
-        host = os.path.join(host, "c++")
     try:
-        host_version = _output([host, "--version"])
+        host_version = _output([_host_compiler(), "--version"])
     except OSError:
         host_version = "none"
     return "\n".join([_output([nvcc, "--version"]), host_version, *environment])
+
+
+def _host_compiler() -> str:
+    host = os.environ.get("NVCC_CCBIN") or "c++"
+    return os.path.join(host, "c++") if os.path.isdir(host) else host
 
 
 @functools.cache
