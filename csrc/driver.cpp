@@ -207,6 +207,15 @@ PyObject* PopDevice(PyObject* self, PyObject*) {
   });
 }
 
+// The item of a tuple as an unsigned number of 32 bits; what does not fit sets OverflowError.
+cuuint32_t Number32(PyObject* tuple, Py_ssize_t index) {
+  const unsigned long value = PyLong_AsUnsignedLong(PyTuple_GetItem(tuple, index));
+  if (value > UINT32_MAX && PyErr_Occurred() == nullptr) {
+    PyErr_Format(PyExc_OverflowError, "%lu does not fit 32 bits", value);
+  }
+  return static_cast<cuuint32_t>(value);
+}
+
 PyObject* EncodeTiled(PyObject* self, PyObject* args) {
   Py_buffer out;
   int type, interleave, swizzle, promotion, fill;
@@ -232,8 +241,8 @@ PyObject* EncodeTiled(PyObject* self, PyObject* args) {
     cuuint32_t step[kMaxRank] = {};
     for (Py_ssize_t i = 0; i < rank; ++i) {
       global[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(dims, i));
-      boxes[i] = static_cast<cuuint32_t>(PyLong_AsUnsignedLong(PyTuple_GetItem(box, i)));
-      step[i] = static_cast<cuuint32_t>(PyLong_AsUnsignedLong(PyTuple_GetItem(steps, i)));
+      boxes[i] = Number32(box, i);
+      step[i] = Number32(steps, i);
       if (i + 1 < rank) stride[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(strides, i));
     }
     if (PyErr_Occurred() == nullptr) {

@@ -167,6 +167,7 @@ def _show(value: object) -> str:
         if kind.__module__ == "builtins"
         else (f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}")
     )
-    if kind in (bool, int, float, str, bytes) and len(text := repr(value)) <= 40:
+    is_long = kind is int and value.bit_length() > 128  # type: ignore[attr-defined]
+    if kind in (bool, int, float, str, bytes) and not is_long and len(text := repr(value)) <= 40:
         return f"{name} {text}"
     return name

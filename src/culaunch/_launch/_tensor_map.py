@@ -90,10 +90,12 @@ class TensorMap(ctypes.Structure):
             _choose("fill", fill, _FILL),
         )
         if code != 0:
+            said = driver.describe(code)
             raise DriverError(
                 f"the driver refuses a tensor map of shape {info.shape}, strides of {strides} "
-                f"bytes, box {tuple(box)}, swizzle {swizzle!r}: {driver.describe(code)}",
+                f"bytes, box {tuple(box)}, swizzle {swizzle!r}: {said}",
                 code,
+                said.partition(" ")[0],
             )
         result.array = array
         return result

@@ -1,0 +1,61 @@
+"""From the names that people use to a kernel's name in the image."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from culaunch._image import demangle
+from culaunch._launch._names import _normal, without_parameters
+
+
+@pytest.mark.parametrize(
+    ("demangled", "bare"),
+    [
+        ("plain", "plain"),
+        ("scale(float*, int)", "scale"),
+        ("void scale<float>(float*, int)", "scale<float>"),
+        ("void ns::scale<ns::Pair<int, 2> >(ns::Pair<int, 2>*)", "ns::scale<ns::Pair<int, 2> >"),
+        ("void apply<void (*)(int)>(void (*)(int))", "apply<void (*)(int)>"),
+        ("(anonymous namespace)::fill(int*)", "(anonymous namespace)::fill"),
+        ("void k<(bool)1>(int)", "k<(bool)1>"),
+        ("void k<(Kind)1, 2>()", "k<(Kind)1, 2>"),
+        ("void f<g(int)>(float)", "f<g(int)>"),
+        ("", ""),
+        (")", ")"),
+        ("(", "("),
+    ],
+)
+def test_a_name_without_its_parameters(demangled, bare):
+    assert without_parameters(demangled) == bare
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("scale< float >", "scale<float>"),
+        ("k<Pair<int> >", "k<Pair<int>>"),
+        ("k<const float *>", "k<float const*>"),
+        ("k<const unsigned int>", "k<unsigned int const>"),
+        ("void k<float>(const float *, int)", "k<float>(float const*,int)"),
+        ("  k ", "k"),
+        ("ns :: k", "ns::k"),
+    ],
+)
+def test_spellings_of_one_name(one, other):
+    assert _normal(one) == _normal(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("k<float>", "k<double>"), ("k", "K"), ("k<unsigned int>", "k<unsignedint>"), ("a b", "ab")],
+)
+def test_names_that_differ(one, other):
+    assert _normal(one) != _normal(other)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_name(text):
+    normal = _normal(text)
+    assert _normal(normal) == normal or "const" in text or "void" in text
+    assert isinstance(without_parameters(text), str)
+    assert isinstance(demangle(text), str)
