@@ -1,5 +1,6 @@
-#include "shared.h"
 #include <index.h>
+
+#include "shared.h"
 
 extern "C" __global__ void shift(float* x, int n) {
   int i = index();
