@@ -61,10 +61,13 @@ def test_signs(exact, kind):
     def check(lanes):
         negated, absolute = [], []
         for v in lanes[0].tolist():
-            nan = is_nan(exact.decode(kind, v)[1])
-            quiet = 1 << 51 if nan else 0
-            negated.append(canonical if nan and kind != "f64" else (v ^ sign) | quiet)
-            absolute.append(canonical if nan and kind != "f64" else (v & ~sign) | quiet)
+            if is_nan(exact.decode(kind, v)[1]):
+                kept = v | 1 << 51 if kind == "f64" else canonical
+                negated.append(kept)
+                absolute.append(kept)
+            else:
+                negated.append(v ^ sign)
+                absolute.append(v & ~sign)
         exact.check(nm.negate(kind, lanes[0]), negated, *lanes)
         exact.check(nm.absolute(kind, lanes[0]), absolute, *lanes)
         signed = [

@@ -153,9 +153,10 @@ def _add(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:
 
 
 def _sub(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:
+    if kind == "f64":
+        return _double.sub(a, b, rounding)
     fmt = FORMATS[kind]
-    negated = b ^ fmt.carrier.type(fmt.sign)  # a NaN too: the hardware negates the operand
-    return _add(kind, a, negated, rounding)
+    return _single.add(kind, a, b ^ fmt.carrier.type(fmt.sign), rounding)
 
 
 def _mul(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:

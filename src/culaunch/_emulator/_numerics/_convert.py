@@ -12,6 +12,7 @@ from culaunch._emulator._numerics._formats import (
     canonical,
     flush,
     halves,
+    is_nan,
     saturate,
     to_f64,
     unknown_kind,
@@ -25,6 +26,8 @@ _INTEGERS = {
     for sign in "su"
     for width in (8, 16, 32, 64)
 }
+_QUIET = np.uint64(1 << 51)
+_PAYLOAD = np.uint64((1 << 52) - 1)
 _OCTET_PAIRS = ("e4m3x2", "e5m2x2")
 _INTEGRAL = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
@@ -73,8 +76,8 @@ def cvt(
     Notes
     -----
     NaN becomes 0 as an integer, unless the source is f64 or the integer has 64 bits: then
-    only its highest bit is set. NaN becomes the canonical NaN in every format but f64, where
-    a NaN from f32 keeps its payload.
+    only its highest bit is set. A NaN to or from f64 keeps its sign and what fits of its payload,
+    and becomes quiet; as tf32 it is cut as it is; in every other format it is the canonical NaN.
     """
     if to in _INTEGERS:
         if source in _INTEGERS:
@@ -160,7 +163,8 @@ def _between_floats(to: str, source: str, a: Bits, rounding: str | None, ftz: bo
             # Rounding to an integer is exact in every format that holds the number itself.
             result = whole.view(np.uint64) if to == "f64" else narrow(to, whole)
     elif to == "f64":
-        return to_f64(source, a).view(np.uint64)
+        wide = to_f64(source, a).view(np.uint64)
+        return np.where(is_nan(fmt, wide), wide | _QUIET, wide)
     elif to == "f32" and source != "f64":
         result = _native(source, a).view(np.uint32).copy()
     elif source == "f32" and to in ("bf16", "tf32"):
@@ -169,10 +173,26 @@ def _between_floats(to: str, source: str, a: Bits, rounding: str | None, ftz: bo
         result = a.view(np.float32).astype(np.float16).view(np.uint16)
     else:
         result = narrow(to, to_f64(source, a), rounding or "rn")
+    if source == "f64" and to != "f64":
+        result = _narrow_nans(to, a, result)
     # A NaN keeps its upper bits as tf32, for which sm_80 has no instruction of its own.
-    if to not in ("f64", "tf32"):
+    elif to not in ("f64", "tf32"):
         result = canonical(fmt, result)
     return flush(fmt, result) if ftz and to == "f32" else result
+
+
+def _narrow_nans(to: str, a: Bits, result: Bits) -> Bits:
+    # From f64: the sign, the upper bits of the payload, and the quiet bit.
+    nan = is_nan(FORMATS["f64"], a)
+    if not nan.any():
+        return result
+    fmt = FORMATS[to]
+    quiet = fmt.infinity >> 1 & ~fmt.infinity | fmt.infinity
+    cut_off = np.uint64(53 - fmt.precision)
+    payload = (a & _PAYLOAD) >> cut_off
+    sign = np.where(a >> np.uint64(63), np.uint64(fmt.sign), np.uint64(0))
+    bits = (payload | sign | np.uint64(quiet)).astype(fmt.carrier)
+    return np.where(nan, bits, result)
 
 
 def _native(source: str, a: Bits) -> Floats:

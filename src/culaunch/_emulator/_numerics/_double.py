@@ -4,8 +4,9 @@ float64 itself rounds to nearest; the sign of its error then tells the other rou
 Lanes whose exponents are too extreme for the error to be computed in float64 go through
 exact integers (`_exact`), one by one: they are rare.
 
-NaNs keep their payload, as the PTX ISA says of double precision: the result is the first NaN
-operand, quieted. An invalid operation gives 0xfff8000000000000.
+NaNs keep their sign and payload, as the PTX ISA says of double precision. Of several NaN operands
+the last one wins, quieted; in a division, which is a sequence of instructions, the first. An
+invalid operation gives 0xfff8000000000000.
 """
 
 from __future__ import annotations
@@ -32,6 +33,15 @@ def add(a: Bits, b: Bits, rounding: str) -> Bits:
     if rounding == "rn":
         return _with_nans(total, x, y)
     return _with_nans(_directed_sum(x, y, total, rounding), x, y)
+
+
+def sub(a: Bits, b: Bits, rounding: str) -> Bits:
+    """Subtract, rounding once; the sign of a NaN stays as it is."""
+    x, y = a.view(np.float64), b.view(np.float64)
+    total = x - y
+    if rounding == "rn":
+        return _with_nans(total, x, y)
+    return _with_nans(_directed_sum(x, -y, total, rounding), x, y)
 
 
 def mul(a: Bits, b: Bits, rounding: str) -> Bits:
@@ -79,7 +89,7 @@ def div(a: Bits, b: Bits, rounding: str) -> Bits:
     x, y = a.view(np.float64), b.view(np.float64)
     quotient = x / y
     if rounding == "rn":
-        return _with_nans(quotient, x, y)
+        return _with_nans(quotient, y, x)
     product, error = two_product(quotient, y)
     rest = x - product  # exact: the product is as near as can be
     swap = np.signbit(y)
@@ -89,7 +99,7 @@ def div(a: Bits, b: Bits, rounding: str) -> Bits:
     bits = step(quotient.view(np.uint64), below, above, negative, rounding)
     rare = _extreme(x, 220) | _extreme(y, 220)
     _exact.repair(bits, rare & (y != 0), _exact.div, (x, y), rounding)
-    return _with_nans(bits.view(np.float64), x, y)
+    return _with_nans(bits.view(np.float64), y, x)
 
 
 def sqrt(a: Bits, rounding: str) -> Bits:
@@ -137,7 +147,7 @@ def _with_nans(value: Floats, *operands: Floats) -> Bits:
     nan = np.isnan(value)
     if nan.any():
         fixed = np.full(bits.shape, _INVALID)
-        for operand in reversed(operands):
+        for operand in operands:
             quieted = operand.view(np.uint64) | _QUIET
             fixed = np.where(np.isnan(operand), quieted, fixed)
         bits = np.where(nan, fixed, bits)

@@ -134,7 +134,9 @@ def cut(kind: str, bits: Bits, rounding: str) -> Bits:
         raise unknown_rounding(rounding)
     nan = (bits & ~_SIGN) > _INFINITY
     if nan.any():
-        rounded = np.where(nan, bits | _QUIET, rounded)
+        # rna to tf32 is a sequence of integer instructions, which makes no NaN quiet.
+        kept = bits if rounding == "rna" and kind == "tf32" else bits | _QUIET
+        rounded = np.where(nan, kept, rounded)
     short: Bits = rounded & ~below
     return short if kind == "tf32" else (short >> unit).astype(np.uint16)
 

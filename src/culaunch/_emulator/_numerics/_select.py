@@ -67,8 +67,8 @@ def maximum(
 def negate(kind: str, a: Bits, *, ftz: bool = False) -> Bits:
     """Change the sign.
 
-    NaN becomes the canonical one, for the hardware adds zero; in f64 it is quieted and its sign
-    changed.
+    NaN becomes the canonical one, for the hardware adds zero; in f64 it is quieted and keeps its
+    sign.
     """
     return _signs(kind, a, "neg", ftz)
 
@@ -131,7 +131,7 @@ def _signs(kind: str, a: Bits, operation: str, ftz: bool) -> Bits:
     result: Bits = a ^ unit(fmt.sign) if operation == "neg" else a & unit(fmt.magnitude)
     nan = is_nan(fmt, a)
     if nan.any():
-        result[nan] = result[nan] | _QUIET if kind == "f64" else fmt.nan
+        result[nan] = a[nan] | _QUIET if kind == "f64" else fmt.nan
     return result
 
 
