@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -202,3 +203,33 @@ def test_a_cache_that_cannot_be_written_costs_a_warning_only(load, tmp_path, mon
     with pytest.warns(cl.CacheWarning, match="CULAUNCH_CACHE_DIR names another directory"):
         assert load() == 2
     assert load() == 0  # this process has it loaded
+
+
+def test_the_cache_is_the_users_alone_whatever_the_umask(load, tmp_path):
+    before = os.umask(0o002)
+    try:
+        assert load() == 2
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "cache", *(tmp_path / "cache" / "inline").iterdir()):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_cache_that_others_can_write_to_is_not_used(load, tmp_path):
+    assert load() == 2
+    (tmp_path / "cache").chmod(0o777)
+    with pytest.warns(cl.CacheWarning, match=r"others may write to .*cache: chmod go-w"):
+        assert load(flags=["-O3"]) == 2
+    assert len(list((tmp_path / "cache" / "inline").glob("*/*.so"))) == 1
+
+
+def test_a_library_that_cannot_be_published_is_used_all_the_same(load, tmp_path, monkeypatch):
+    def full(source, target):
+        raise OSError(errno.ENOSPC, "No space left on device", source)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        # Merging the image publishes a file too, but there an error is an error.
+        with pytest.warns(cl.CacheWarning, match="No space left on device"):
+            assert load(embed_cubin=None, cpp_sources="int y;") == 2
+    assert list((tmp_path / "cache" / "inline").glob("*/*.so")) == []

@@ -59,6 +59,7 @@ class InlineCache:
 
     directory: str
     name: str
+    is_private: bool
 
     @classmethod
     def at(cls, build_directory: str | os.PathLike[str] | None, name: str, key: str) -> InlineCache:
@@ -67,11 +68,14 @@ class InlineCache:
             root = os.path.join(_user_directory(), "inline")
         else:
             root = os.path.abspath(os.fsdecode(build_directory))
-        return cls(os.path.join(root, f"{name[:64]}-{key[:32]}"), name)
+        directory = os.path.join(root, f"{name[:64]}-{key[:32]}")
+        return cls(directory, name, build_directory is None)
 
     def find(self) -> Entry | None:
         """Return an entry whose headers are as they are now."""
         try:
+            if self._why_not():
+                return None
             names = sorted(name for name in os.listdir(self.directory) if name.endswith(".json"))
         except OSError:
             return None
@@ -84,41 +88,70 @@ class InlineCache:
     def build(self, builder: Callable[[str], tuple[str, list[str]]]) -> Entry:
         """Build an entry, while other processes that want the same wait for it."""
         try:
-            os.makedirs(self.directory, mode=0o700, exist_ok=True)
-            place = tempfile.mkdtemp(prefix=".build-", dir=self.directory)
+            # One by one: only the last gets the mode.
+            for path in (*((_user_directory(),) if self.is_private else ()), self.directory):
+                os.makedirs(path, mode=0o700, exist_ok=True)
+            why_not = self._why_not()
+            place = tempfile.mkdtemp(prefix=".build-", dir=None if why_not else self.directory)
         except OSError as error:
-            warnings.warn(
-                f"what is compiled cannot be kept in {self.directory} ({error.strerror}): it is "
-                "compiled again by the next process; CULAUNCH_CACHE_DIR names another directory",
-                CacheWarning,
-                stacklevel=4,
-            )
-            place = os.path.realpath(tempfile.mkdtemp(prefix="culaunch-"))
-            library, headers = builder(place)
-            return _entry(library, headers, temporary=place)
+            why_not = error.strerror or str(error)
+            place = tempfile.mkdtemp(prefix="culaunch-")
+        place = os.path.realpath(place)
+        entry = None
         try:
+            if why_not:
+                entry = _entry(*builder(place), temporary=place)
+                self._warn(why_not)
+                return entry
             with _locked(os.path.join(self.directory, "lock")):
-                if (entry := self.find()) is not None:
+                if (found := self.find()) is not None:
+                    return found
+                built = _entry(*builder(place), temporary=place)
+                try:
+                    return self._publish(built)
+                except OSError as error:
+                    # A full disk, a quota: what was built is there, and is loaded from there.
+                    entry = built
+                    self._warn(error.strerror or str(error))
                     return entry
-                library, headers = builder(place)
-                return self._publish(_entry(library, headers))
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            if entry is None:
+                shutil.rmtree(place, ignore_errors=True)
 
     def _publish(self, built: Entry) -> Entry:
         variant = hashlib.sha256(json.dumps([h[:2] for h in built.headers]).encode()).hexdigest()
         stem = os.path.join(self.directory, f"{self.name[:64]}-{variant[:16]}")
-        _sync(built.library)
-        os.replace(built.library, f"{stem}.so")
-        entry = Entry(f"{stem}.so", built.sha256, built.headers)
-        record = {"schema": _SCHEMA, "sha256": entry.sha256, "headers": entry.headers}
-        # Beside the library, which is left where it was built.
+        record = {"schema": _SCHEMA, "sha256": built.sha256, "headers": built.headers}
         temporary = f"{built.library}.json"
         with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
             json.dump(record, file, ensure_ascii=False)
         _sync(temporary)
-        os.replace(temporary, f"{stem}.json")
-        return entry
+        _sync(built.library)
+        os.replace(built.library, f"{stem}.so")
+        # Without its record a library is not found again, and does no harm.
+        with contextlib.suppress(OSError):
+            os.replace(temporary, f"{stem}.json")
+        return Entry(f"{stem}.so", built.sha256, built.headers)
+
+    def _why_not(self) -> str | None:
+        """Return why this user's cache must not be used: others could put code into it."""
+        if not self.is_private:
+            return None
+        for path in (_user_directory(), self.directory):
+            facts = os.stat(path)
+            if facts.st_uid != os.geteuid():
+                return f"{path} belongs to user {facts.st_uid}"
+            if facts.st_mode & 0o022:
+                return f"others may write to {path}: chmod go-w"
+        return None
+
+    def _warn(self, why: str) -> None:
+        warnings.warn(
+            f"what is compiled cannot be kept in {self.directory} ({why}): it is compiled again "
+            "by the next process; CULAUNCH_CACHE_DIR names another directory",
+            CacheWarning,
+            stacklevel=4,
+        )
 
     def _read(self, path: str) -> Entry | None:
         library = path.removesuffix(".json") + ".so"
@@ -134,7 +167,7 @@ class InlineCache:
         return entry if _hash(library) == entry.sha256 else None
 
 
-def _entry(library: str, headers: list[str], temporary: str | None = None) -> Entry:
+def _entry(library: str, headers: list[str], temporary: str) -> Entry:
     now = time.time_ns()
     facts: list[tuple[str, str, Signature | None]] = []
     for path in headers:
@@ -153,7 +186,9 @@ def _user_directory() -> str:
     chosen = os.environ.get("CULAUNCH_CACHE_DIR")
     if chosen:
         return os.path.abspath(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "culaunch")
 
 
