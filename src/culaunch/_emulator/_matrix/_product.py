@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from culaunch._emulator import _numerics
+from culaunch._emulator._numerics._formats import FORMATS, canonical
 
 if TYPE_CHECKING:
     from culaunch._emulator._matrix._elements import Elements
@@ -82,7 +83,8 @@ def multiply_add(
             total = np.clip(total, -(1 << 31), (1 << 31) - 1)
         bits: Elements = total.astype(np.int32).view(np.uint32)
         return bits
-    return _numerics.cvt(to, "f64", product + _values(c_kind, c), rounding="rn")
+    total = _numerics.cvt(to, "f64", product + _values(c_kind, c), rounding="rn")
+    return canonical(FORMATS[to], total)  # a conversion keeps the payloads of NaNs
 
 
 def _values(kind: str, bits: Elements) -> _Matrix:
