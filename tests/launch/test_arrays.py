@@ -477,3 +477,61 @@ def test_an_exchange_api_that_is_no_capsule(known):
     kind = type("Odd", (), {"__dlpack_c_exchange_api__": 5})
     with pytest.raises(TypeError, match="takes an array"):
         known.bytes_of(kind(), 8)
+
+
+# ---- a driver that checks addresses is told what arrays span
+
+
+@pytest.fixture
+def noted(install):
+    """A host driver, and the (address, bytes) that it was told, (0, 0) where a call begins."""
+    told = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
+    def note(begin, size):
+        told.append((begin or 0, size))
+
+    address = ctypes.cast(note, ctypes.c_void_p).value
+    driver = install(device_types=(1,), devices=1, instead={"note_array": address})
+    driver.told, driver.note = told, note
+    return driver
+
+
+def views():
+    array = np.zeros((4, 6), "f4")
+    return [
+        array, array[1:], array[:, ::2], array[::-1], array[::-1, ::-1], array.T, array[2, 3:4],
+        np.broadcast_to(array[0], (5, 6)), array[:0], array.view(ml_dtypes.float8_e5m2)[1:, ::3],
+        np.zeros((), "f8"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("array", views(), ids=range(11))
+@pytest.mark.parametrize("kind", ["numpy", "interface", "torch"])
+def test_the_bytes_that_an_array_spans(noted, has, array, kind):
+    given = array
+    if kind == "interface":
+        given = type("Holder", (), {"__array_interface__": array.__array_interface__})()
+    elif kind == "torch" and array.flags.writeable and array.dtype.itemsize > 1:
+        if not has("torch"):
+            pytest.skip("needs torch")
+        import torch
+
+        if all(stride >= 0 for stride in array.strides):  # torch has no others
+            given = torch.from_numpy(array)
+    noted.bytes_of(given, 8)
+    if array.size == 0:
+        assert [size for _, size in noted.told] == [0, 0]
+        return
+    low, high = np.lib.array_utils.byte_bounds(array)
+    assert noted.told == [(0, 0), (low, high - low)]
+
+
+def test_each_call_begins_once(noted):
+    kernel = noted.kernel(8, 8, 4)
+    array = np.zeros(4, "f4")
+    kernel[1, 1](array, None, 1)
+    kernel[1, 1](None, None, 1)
+    kernel[1, 1](array, array, 1)
+    own = (array.ctypes.data, 16)
+    assert noted.told == [(0, 0), own, (0, 0), own, own]
