@@ -78,8 +78,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as root:
         measure_cold_and_warm(report, Path(root), rounds)
         measure_second_process(report, Path(root), rounds)
-        measure_races(report, Path(root), PLAIN if options.quick else CUB % (0, 0))
-        measure_many(report, rounds)
+        if options.quick:
+            measure_races(report, Path(root), PLAIN, (1, 2))
+            measure_many(report, 1)
+        else:
+            measure_races(report, Path(root), CUB % (0, 0), (1, 2, 8))
+            measure_many(report, rounds)
         if not options.quick:
             measure_pch(report)
         for name, make in PEERS.items():
@@ -159,8 +163,8 @@ def measure_second_process(report: Report, root: Path, rounds: int) -> None:
     report.add("  besides that: import culaunch", [float(run[1]) for run in runs])
 
 
-def measure_races(report: Report, root: Path, text: str) -> None:
-    for count in (1, 2, 8):
+def measure_races(report: Report, root: Path, text: str, counts: tuple[int, ...]) -> None:
+    for count in counts:
         source = fresh(text)
         cache = root / f"race-{count}"
         command = [sys.executable, "-c", RACER, source, ARCH, str(cache)]
