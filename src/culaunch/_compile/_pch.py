@@ -130,3 +130,5 @@ def _remove(directory: str, owner: int) -> None:
     # A forked child runs the parent's handlers too; the directory is the parent's.
     if os.getpid() == owner:
         shutil.rmtree(directory, ignore_errors=True)
+        # Workers of multiprocessing end without running theirs.
+        _remove_dead(os.path.dirname(directory))
