@@ -236,11 +236,11 @@ bool ReadArrayDevice(PyObject* array, const TypeEntry& entry, culaunch::Driver& 
 }
 
 bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver, CUstream stream,
-               ArrayView* view) {
+               ArrayView* view, DLTensor* tensor) {
   DLDevice device = {0, 0};
   if (entry.has_dlpack) {
     if (!ReadArrayDevice(array, entry, driver, &device)) return false;
-    if (ReadDlpack(array, entry, device, stream, view)) return true;
+    if (ReadDlpack(array, entry, device, stream, view, tensor)) return true;
     // Some element types are not DLPack's, and NumPy before 2.1 exports no read-only array: the
     // array interface serves those.
     const bool is_host = device.device_type == culaunch::kDLCPU;

@@ -2,16 +2,22 @@
 #include "arrays.h"
 #include "device_array.h"
 #include "driver.h"
+#include "elementwise.h"
 #include "kernel.h"
 #include "launcher.h"
 #include "module.h"
 #include "python.h"
+#include "triton_launcher.h"
+#include "triton_variant.h"
 
 namespace {
 
 int Execute(PyObject* module) {
   return AddDriverType(module) == 0 && AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
-                 AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0
+                 AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
+                 AddElementwiseType(module) == 0 &&
+                 AddTritonVariantType(module) == 0 && AddTritonDispatcherType(module) == 0 &&
+                 AddTritonLauncherType(module) == 0
              ? 0
              : -1;
 }

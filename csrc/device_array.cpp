@@ -287,3 +287,7 @@ int AddDeviceArrayType(PyObject* module) {
   return PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_array_type),
                                 "__dlpack_c_exchange_api__", capsule.get());
 }
+
+const DLPackExchangeAPI* DeviceArrayExchange() { return &g_exchange; }
+
+bool IsDeviceArray(PyObject* object) { return PyObject_TypeCheck(object, g_array_type) != 0; }

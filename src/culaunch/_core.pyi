@@ -1,6 +1,6 @@
 """Types of the native half of the launch path (csrc/)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from typing_extensions import Buffer, Self
@@ -145,6 +145,78 @@ class DeviceArray:
     def _copy_from(self, buffer: Buffer, stream: int, /) -> None: ...
     def _copy_to(self, buffer: Buffer, stream: int, /) -> None: ...
     def _dlpack(self, versioned: bool, /) -> object: ...
+
+@final
+class TritonVariant:
+    """One compiled form of a Triton kernel, with what its launch needs besides the arguments."""
+
+    def __new__(
+        cls,
+        kernel: Kernel,
+        sources: tuple[tuple[int, int, int], ...],
+        layouts: tuple[tuple[int, int, int, tuple[int, ...], bool], ...],
+        threads: int,
+        ctas: int,
+        shared: int,
+        cooperative: bool,
+        programmatic: bool,
+        global_scratch: int,
+        global_alignment: int,
+        profile_scratch: int,
+        profile_alignment: int,
+        constants: dict[str, Any],
+        result: object,
+        /,
+    ) -> Self: ...
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def result(self) -> Any: ...
+
+class TritonDispatcher:
+    """The native half of a Triton kernel's call."""
+
+    def __new__(
+        cls,
+        parameters: tuple[tuple[str, object, int, str], ...],
+        tuning_key: Sequence[int] | None,
+        /,
+    ) -> Self: ...
+    def __getitem__(self, grid: Any, /) -> TritonLauncher: ...
+    @property
+    def _driver(self) -> Driver | None: ...
+    @property
+    def _key_count(self) -> int: ...
+    @property
+    def _last_config(self) -> Any: ...
+    @property
+    def _parameter_names(self) -> tuple[str, ...]: ...
+    def _set_driver(self, driver: Driver, array_type: type | None, /) -> None: ...
+    def _set_guards(
+        self,
+        guards: tuple[tuple[dict[str, Any], str, bool, object], ...],
+        lists: tuple[list[Any], ...],
+        /,
+    ) -> None: ...
+    def _call(self, grid: object, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any: ...
+    def _call_plain(
+        self, grid: object, args: tuple[Any, ...], kwargs: dict[str, Any], /
+    ) -> Any: ...
+    def _resolve(
+        self, grid: object, args: tuple[Any, ...], kwargs: dict[str, Any], /
+    ) -> Any: ...
+    def _specialize(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], /
+    ) -> list[tuple[Any, Any]]: ...
+    def _clear(self) -> None: ...
+
+@final
+class TritonLauncher:
+    """A Triton kernel with its grid: call it with the kernel's arguments."""
+
+    @property
+    def grid(self) -> Any: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def array_info(
     driver: Driver, array: object, /

@@ -1,0 +1,680 @@
+// One call of a Triton kernel: bind, specialise, look up, launch.
+#include <culaunch/guard.h>
+
+#include <algorithm>
+#include <string>
+
+#include "driver.h"
+#include "errors.h"
+#include "triton_launcher.h"
+
+namespace {
+
+using Option = std::pair<PyObject*, PyObject*>;
+
+const char* FaultName(Fault fault) {
+  static const char* const names[] = {"",         "",          "unsupported", "mismatch", "size",
+                                      "overflow", "ambiguous", "element",     "memory",   "device"};
+  return names[static_cast<int>(fault)];
+}
+
+// The arguments of a call, by parameter, borrowed.
+class Bound {
+ public:
+  explicit Bound(size_t count) : count_(count) {
+    if (count > kInline) {
+      large_ = std::make_unique<PyObject*[]>(count);
+      values_ = large_.get();
+    }
+    std::fill(values_, values_ + count, nullptr);
+  }
+
+  PyObject*& operator[](size_t i) { return values_[i]; }
+  size_t count() const { return count_; }
+
+  std::vector<Option> options;  // in the order given
+
+ private:
+  static constexpr size_t kInline = 96;
+  size_t count_;
+  PyObject* inline_[kInline];
+  PyObject** values_ = inline_;
+  std::unique_ptr<PyObject*[]> large_;
+};
+
+class OneCall {
+ public:
+  OneCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims, PyObject* const* args,
+          size_t count, PyObject* keyword_names, TritonMode mode)
+      : self_(self),
+        state_(*self->state),
+        grid_(grid),
+        dims_(dims),
+        args_(args),
+        count_(count),
+        keyword_names_(keyword_names),
+        mode_(mode),
+        call_(*state_.table),
+        specializer_(call_, state_.interner),
+        bound_(state_.count) {}
+
+  // The arguments in Triton's words.
+  PyObject* Description() {
+    if (!Bind() || !Specialize() || !FillDefaults()) return nullptr;
+    return Describe().release();
+  }
+
+  PyObject* Run() {
+    if (mode_ == TritonMode::kGuarded && !GuardsHold()) return CallGuarded();
+    if (!Bind() || !Specialize()) return nullptr;
+    if (state_.is_tuned) {
+      TunedChoice* choice = FindChoice();
+      if (choice == nullptr) return PyErr_Occurred() != nullptr ? nullptr : CallTuner();
+      if (!ApplyChoice(*choice)) return nullptr;
+    }
+    if (!FillDefaults() || !AddConstants()) return nullptr;
+    PyObject* found = FindVariant();
+    if (found == nullptr) return nullptr;
+    if (found == Py_None) Py_RETURN_NONE;  // a hook of Triton's took the compilation over
+    variant_ = reinterpret_cast<TritonVariantObject*>(found);
+    uint32_t dims[3];
+    if (dims_ == nullptr) {
+      if (!ReadGrid(dims)) return nullptr;
+      dims_ = dims;
+    }
+    return mode_ == TritonMode::kResolve ? Resolved() : Launch();
+  }
+
+ private:
+  // ---- before anything else
+
+  bool GuardsHold() const {
+    for (PyObject* list : state_.empties) {
+      if (PyList_Size(list) != 0) return false;
+    }
+    for (const TritonGuard& guard : state_.guards) {
+      PyObject* found = PyDict_GetItemWithError(guard.dict.get(), guard.name.get());
+      if (found != guard.expected.get()) {
+        PyErr_Clear();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  Ref PositionalTuple() const {
+    Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(count_)));
+    for (size_t i = 0; tuple && i < count_; ++i) {
+      PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), Ref::Borrow(args_[i]).release());
+    }
+    return tuple;
+  }
+
+  Ref KeywordDict() const {
+    Ref dict(PyDict_New());
+    const Py_ssize_t size = keyword_names_ != nullptr ? PyTuple_Size(keyword_names_) : 0;
+    for (Py_ssize_t i = 0; dict && i < size; ++i) {
+      if (PyDict_SetItem(dict.get(), PyTuple_GetItem(keyword_names_, i),
+                         args_[count_ + static_cast<size_t>(i)]) < 0) {
+        return Ref();
+      }
+    }
+    return dict;
+  }
+
+  // Let a method in Python handle the whole call.
+  PyObject* CallGuarded() {
+    const Ref positional = PositionalTuple();
+    const Ref keywords = KeywordDict();
+    if (!positional || !keywords) return nullptr;
+    return PyObject_CallMethod(Object(), "_guarded", "OOO", grid_, positional.get(),
+                               keywords.get());
+  }
+
+  // ---- binding
+
+  bool Bind() {
+    if (count_ > state_.count) return RaiseBinding("too_many", Py_None);
+    for (size_t i = 0; i < count_; ++i) bound_[i] = args_[i];
+    if (keyword_names_ == nullptr) return true;
+    const auto size = static_cast<size_t>(PyTuple_Size(keyword_names_));
+    const KeywordMap* known = nullptr;
+    KeywordMap made;
+    for (const KeywordMap& map : state_.maps) {
+      if (map.names.get() == keyword_names_) known = &map;
+    }
+    for (size_t i = 0; i < size; ++i) {
+      PyObject* name = PyTuple_GetItem(keyword_names_, static_cast<Py_ssize_t>(i));
+      const int target = known != nullptr ? known->targets[i] : FindParameter(name);
+      if (known == nullptr && i < KeywordMap::kMost) {
+        made.targets[i] = static_cast<int16_t>(target);
+      }
+      PyObject* value = args_[count_ + i];
+      if (target < 0) {
+        bound_.options.emplace_back(name, value);
+      } else if (bound_[static_cast<size_t>(target)] != nullptr) {
+        return RaiseBinding("twice", name);
+      } else {
+        bound_[static_cast<size_t>(target)] = value;
+      }
+    }
+#ifndef Py_GIL_DISABLED
+    if (known == nullptr && size <= KeywordMap::kMost) {
+      KeywordMap& slot = state_.maps[state_.next_map];
+      state_.next_map = (state_.next_map + 1) % TritonState::kMaps;
+      std::copy(made.targets, made.targets + KeywordMap::kMost, slot.targets);
+      slot.names = Ref::Borrow(keyword_names_);
+    }
+#endif
+    return true;
+  }
+
+  int FindParameter(PyObject* name) const {
+    for (size_t i = 0; i < state_.count; ++i) {
+      if (state_.parameters[i].name.get() == name) return static_cast<int>(i);
+    }
+    for (size_t i = 0; i < state_.count; ++i) {
+      if (PyUnicode_Compare(state_.parameters[i].name.get(), name) == 0) {
+        return static_cast<int>(i);
+      }
+    }
+    return -1;
+  }
+
+  bool FillDefaults() {
+    for (size_t i = 0; i < state_.count; ++i) {
+      const TritonParameter& parameter = state_.parameters[i];
+      if (bound_[i] != nullptr || !parameter.is_constexpr) continue;
+      bound_[i] = parameter.default_value.get();
+      if (bound_[i] == nullptr && !parameter.is_optional) {
+        return RaiseBinding("missing", parameter.name.get());
+      }
+    }
+    return true;
+  }
+
+  bool RaiseBinding(const char* what, PyObject* name) {
+    const Ref messages(PyImport_ImportModule("culaunch._triton._messages"));
+    if (messages) {
+      const Ref none(PyObject_CallMethod(messages.get(), "raise_binding", "OsOn", Object(), what,
+                                         name, static_cast<Py_ssize_t>(count_)));
+    }
+    return false;
+  }
+
+  // ---- the key
+
+  bool Specialize() {
+    for (size_t i = 0; i < state_.count; ++i) {
+      TritonParameter& parameter = state_.parameters[i];
+      if (parameter.is_constexpr) continue;
+      PyObject* object = bound_[i];
+      if (object == nullptr) {
+        object = parameter.default_value.get();
+        if (object == nullptr) return RaiseBinding("missing", parameter.name.get());
+      }
+      const Fault fault = specializer_.Add(parameter, object);
+      if (fault != Fault::kNone) return RaiseArgument(fault, i, object);
+    }
+    return true;
+  }
+
+  bool RaiseArgument(Fault fault, size_t index, PyObject* object) {
+    if (fault == Fault::kPython) return false;
+    const Ref messages(PyImport_ImportModule("culaunch._triton._messages"));
+    if (messages) {
+      const Ref none(PyObject_CallMethod(messages.get(), "raise_argument", "OnOsLi", Object(),
+                                         static_cast<Py_ssize_t>(index), object, FaultName(fault),
+                                         call_.detail, call_.has_array ? call_.ordinal : -1));
+    }
+    return false;
+  }
+
+  bool AddConstants() {
+    for (size_t i = 0; i < state_.count; ++i) {
+      TritonParameter& parameter = state_.parameters[i];
+      if (!parameter.is_constexpr) continue;
+      if (bound_[i] == nullptr) {
+        specializer_.key.Add(MakeWord(TritonKind::kMissing));
+        continue;
+      }
+      const Fault fault = specializer_.AddConstant(&parameter, bound_[i]);
+      if (fault != Fault::kNone) return RaiseArgument(fault, i, bound_[i]);
+    }
+    for (const Option& option : bound_.options) {
+      uint64_t number = 0;
+      bool is_immutable = false;
+      if (!state_.interner.Number(option.first, &number, &is_immutable)) return false;
+      specializer_.key.Add(MakeWord(TritonKind::kOption, number));
+      if (specializer_.AddConstant(nullptr, option.second) != Fault::kNone) return false;
+    }
+    if (call_.ordinal < 0) {
+      call_.ordinal = culaunch::CurrentDevice(*state_.table);
+      if (!call_.stream_known && state_.fallback != nullptr) {
+        void* stream = nullptr;
+        if (state_.fallback->current_work_stream(culaunch::kDLCUDA, call_.ordinal, &stream) != 0) {
+          return false;
+        }
+        call_.stream = static_cast<CUstream>(stream);
+      }
+    }
+    const auto ordinal = static_cast<size_t>(call_.ordinal);
+    const int target = ordinal < state_.targets.size() ? state_.targets[ordinal] : 0;
+    specializer_.key.Add(MakeWord(TritonKind::kTarget, static_cast<uint64_t>(target)));
+    return true;
+  }
+
+  // ---- the tuned configuration
+
+  TunedChoice* FindChoice() {
+    Words& key = tuning_key_;
+    for (const size_t index : state_.tuning_key) {
+      Specializer words(call_, state_.interner);
+      if (bound_[index] == nullptr) {
+        key.Add(MakeWord(TritonKind::kUnset));
+        continue;
+      }
+      if (words.AddConstant(nullptr, bound_[index]) != Fault::kNone) return nullptr;
+      for (size_t i = 0; i < words.key.size(); ++i) key.Add(words.key[i]);
+    }
+    // The element types of the tensors, in the order of the parameters.
+    const Words& all = specializer_.key;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const TritonKind kind = KindOf(all[i]);
+      if (kind == TritonKind::kDescriptor) {
+        i += PayloadOf(all[i]) & 0xff;  // its block: a hook may still set it
+      } else if (kind == TritonKind::kTensor || kind == TritonKind::kNamed) {
+        key.Add(MakeWord(kind, PayloadOf(all[i])));
+      } else {
+        key.Add(MakeWord(TritonKind::kNone));
+      }
+    }
+    const TritonLock lock(state_.mutex);
+    TunedChoice** choice = state_.choices.Find(key, key.Hash());
+    return choice != nullptr ? *choice : nullptr;
+  }
+
+  // The autotuner runs in Python, launches once itself, and says what it chose.
+  PyObject* CallTuner() {
+    const Ref positional = PositionalTuple();
+    const Ref keywords = KeywordDict();
+    if (!positional || !keywords) return nullptr;
+    const Ref pair(
+        PyObject_CallMethod(Object(), "_tune", "OOO", grid_, positional.get(), keywords.get()));
+    if (!pair) return nullptr;
+    PyObject* constants = nullptr;
+    PyObject* options = nullptr;
+    PyObject* config = nullptr;
+    PyObject* result = nullptr;
+    int has_hook = 0;
+    if (!PyArg_ParseTuple(pair.get(), "O!O!OpO", &PyDict_Type, &constants, &PyDict_Type, &options,
+                          &config, &has_hook, &result)) {
+      return nullptr;
+    }
+    auto choice = std::make_unique<TunedChoice>();
+    PyObject* name = nullptr;
+    PyObject* value = nullptr;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(constants, &position, &name, &value) != 0) {
+      const int index = FindParameter(name);
+      if (index < 0) continue;
+      choice->constants.emplace_back(static_cast<size_t>(index), Ref::Borrow(value).release());
+    }
+    position = 0;
+    while (PyDict_Next(options, &position, &name, &value) != 0) {
+      choice->options.emplace_back(Ref::Borrow(name).release(), Ref::Borrow(value).release());
+    }
+    choice->config = Ref::Borrow(config).release();
+    choice->has_hook = has_hook != 0;
+    state_.last_config = config;
+    {
+      const TritonLock lock(state_.mutex);
+      const uint64_t hash = tuning_key_.Hash();
+      if (state_.choices.Find(tuning_key_, hash) == nullptr) {
+        state_.choices.Add(tuning_key_, hash, choice.release());
+      }
+    }
+    return Ref::Borrow(result).release();
+  }
+
+  bool ApplyChoice(const TunedChoice& choice) {
+    state_.last_config = choice.config;
+    for (const auto& [index, value] : choice.constants) {
+      if (bound_[index] != nullptr) {
+        return RaiseBinding("tuned", state_.parameters[index].name.get());
+      }
+      bound_[index] = value;
+    }
+    for (const auto& [name, value] : choice.options) bound_.options.emplace_back(name, value);
+    if (!choice.has_hook) return true;
+    // It may change what the arguments are (a descriptor's block): they are read again.
+    const Ref values = ArgumentDict(false);
+    if (!values) return false;
+    for (const auto& [name, value] : choice.options) {
+      if (PyDict_SetItem(values.get(), name, value) < 0) return false;
+    }
+    const Ref none(PyObject_CallMethod(Object(), "_run_hook", "OO", choice.config, values.get()));
+    if (!none) return false;
+    specializer_.Clear();
+    return Specialize();
+  }
+
+  // ---- the variant
+
+  // Borrowed of the table; None where there is nothing to launch; null with a Python error set.
+  PyObject* FindVariant() {
+    const uint64_t hash = specializer_.key.Hash();
+    {
+      const TritonLock lock(state_.mutex);
+      PyObject** found = state_.variants.Find(specializer_.key, hash);
+      if (found != nullptr) return *found;
+    }
+    const Ref values = ArgumentDict(true);
+    const Ref options(PyDict_New());
+    const Ref description = Describe();
+    if (!values || !options || !description) return nullptr;
+    for (const Option& option : bound_.options) {
+      if (PyDict_SetItem(options.get(), option.first, option.second) < 0) return nullptr;
+    }
+    Ref made(PyObject_CallMethod(Object(), "_miss", "OOOi", values.get(), options.get(),
+                                 description.get(), call_.ordinal));
+    if (!made) return nullptr;
+    if (made.get() == Py_None) return Py_None;
+    if (PyObject_TypeCheck(made.get(), g_triton_variant_type) == 0) {
+      PyErr_SetString(PyExc_TypeError, "_miss must give a TritonVariant");
+      return nullptr;
+    }
+    const TritonLock lock(state_.mutex);
+    PyObject** other = state_.variants.Find(specializer_.key, hash);  // of another thread
+    if (other != nullptr) return *other;
+    PyObject* variant = made.get();
+    state_.variants.Add(specializer_.key, hash, made.release());
+    return variant;
+  }
+
+  // Every argument by name. Without defaults where `with_defaults` is false.
+  Ref ArgumentDict(bool with_defaults) {
+    Ref dict(PyDict_New());
+    for (size_t i = 0; dict && i < state_.count; ++i) {
+      const TritonParameter& parameter = state_.parameters[i];
+      PyObject* value = bound_[i];
+      if (value == nullptr && with_defaults) value = parameter.default_value.get();
+      if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
+        return Ref();
+      }
+    }
+    return dict;
+  }
+
+  // [(type, key), ...] in Triton's words, one for each parameter.
+  Ref Describe() {
+    Ref list(PyList_New(0));
+    size_t position = 0;
+    for (size_t i = 0; list && i < state_.count; ++i) {
+      const TritonParameter& parameter = state_.parameters[i];
+      Ref item(parameter.is_constexpr
+                   ? Py_BuildValue("sO", "constexpr", bound_[i] != nullptr ? bound_[i] : Py_None)
+                   : DescribeWords(specializer_.key, &position, parameter, state_.interner));
+      if (!item || PyList_Append(list.get(), item.get()) < 0) return Ref();
+    }
+    return list;
+  }
+
+  // ---- the launch
+
+  bool ReadGrid(uint32_t* dims) {
+    if (PyCallable_Check(grid_) == 0) return ReadTritonGrid(grid_, dims);
+    const Ref values = ArgumentDict(true);
+    if (!values) return false;
+    // What a saved variant was compiled with and the caller left out.
+    PyObject* name = nullptr;
+    PyObject* value = nullptr;
+    Py_ssize_t position = 0;
+    while (PyDict_Next(variant_->constants, &position, &name, &value) != 0) {
+      if (PyDict_SetItem(values.get(), name, value) < 0) return false;
+    }
+    const Ref grid(PyObject_CallFunctionObjArgs(grid_, values.get(), nullptr));
+    return grid && ReadTritonGrid(grid.get(), dims);
+  }
+
+  PyObject* Resolved() {
+    const Ref values = ArgumentDict(true);
+    if (!values) return nullptr;
+    return Py_BuildValue("OiNO(III)", variant_, call_.ordinal, PyLong_FromVoidPtr(call_.stream),
+                         values.get(), dims_[0], dims_[1], dims_[2]);
+  }
+
+  PyObject* Result() const { return Ref::Borrow(variant_->result).release(); }
+
+  PyObject* Launch() {
+    const TritonVariantState& variant = *variant_->state;
+    const uint64_t blocks = uint64_t{dims_[0]} * dims_[1] * dims_[2];
+    if (blocks == 0) return Result();  // as Triton: an empty grid launches nothing
+    constexpr size_t kInline = 96;
+    void* inline_pointers[kInline];
+    std::unique_ptr<void*[]> large;
+    void** pointers = inline_pointers;
+    const size_t count = variant.sources.size();
+    if (count > kInline) {
+      large = std::make_unique<void*[]>(count);
+      pointers = large.get();
+    }
+    Scratch global(*this, "global", variant.global_scratch * blocks * variant.ctas,
+                   variant.global_alignment);
+    Scratch profile(*this, "profile", variant.profile_scratch * blocks * variant.ctas,
+                    variant.profile_alignment);
+    if (!global.is_good() || !profile.is_good()) return nullptr;
+    std::vector<CUtensorMap> maps;
+    if (variant.has_parts && !FillParts(variant, pointers, &maps)) return nullptr;
+    uint64_t* leaves = specializer_.leaves.data();
+    const size_t leaf_count = specializer_.leaves.size();
+    for (size_t i = 0; i < count; ++i) {
+      const TritonSource& source = variant.sources[i];
+      if (source.part == TritonSource::kValue) {
+        if (source.leaf >= leaf_count) return RaiseLayout();
+        pointers[i] = leaves + source.leaf;
+      } else if (source.part == TritonSource::kGlobalScratch) {
+        pointers[i] = global.address();
+      } else if (source.part == TritonSource::kProfileScratch) {
+        pointers[i] = profile.address();
+      }
+    }
+    CUlaunchConfig config = {};
+    config.gridDimX = dims_[0] * variant.ctas;
+    config.gridDimY = dims_[1];
+    config.gridDimZ = dims_[2];
+    config.blockDimX = variant.config.block.x;
+    config.blockDimY = 1;
+    config.blockDimZ = 1;
+    config.sharedMemBytes = variant.config.shared_memory;
+    config.hStream = call_.stream;
+    config.attrs = const_cast<CUlaunchAttribute*>(variant.attributes);
+    config.numAttrs = variant.attribute_count;
+    culaunch::KernelState& kernel = *variant_->kernel->state;
+    CUresult code;
+    {
+      // The launch waits while the stream's queue is full.
+      const ReleaseGil released;
+      code = kernel.Launch(config, call_.ordinal, pointers);
+    }
+    return code == CUDA_SUCCESS ? Result() : RaiseLaunch(kernel, config, code);
+  }
+
+  PyObject* RaiseLayout() {
+    PyErr_SetString(PyExc_SystemError, "the variant does not go with these arguments");
+    return nullptr;
+  }
+
+  PyObject* RaiseLaunch(culaunch::KernelState& kernel, const CUlaunchConfig& config,
+                        CUresult code) {
+    try {
+      RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), kernel.name(), config,
+                                         call_.ordinal, code),
+                 "LaunchError");
+    } catch (const std::exception& error) {
+      PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return nullptr;
+  }
+
+  // The parameters that a tensor descriptor becomes.
+  bool FillParts(const TritonVariantState& variant, void** pointers,
+                 std::vector<CUtensorMap>* maps) {
+    maps->resize(variant.layouts.size());
+    for (size_t i = 0; i < variant.sources.size(); ++i) {
+      const TritonSource& source = variant.sources[i];
+      if (source.part == TritonSource::kValue || source.part >= TritonSource::kGlobalScratch) {
+        continue;
+      }
+      const uint64_t number =
+          source.leaf < specializer_.leaves.size() ? specializer_.leaves[source.leaf] : ~0ull;
+      if (number >= specializer_.descriptors.size()) return RaiseLayout() != nullptr;
+      TritonDescriptor& descriptor = specializer_.descriptors[number];
+      if ((source.part == TritonSource::kShape || source.part == TritonSource::kStride) &&
+          source.index >= descriptor.rank) {
+        return RaiseLayout() != nullptr;
+      }
+      switch (source.part) {
+        case TritonSource::kBase:
+          pointers[i] = &descriptor.base;
+          break;
+        case TritonSource::kShape:
+          pointers[i] = &descriptor.shape[source.index];
+          break;
+        case TritonSource::kStride:
+          pointers[i] = &descriptor.strides[source.index];
+          break;
+        case TritonSource::kFillsNan:
+          pointers[i] = &descriptor.fills_nan;
+          break;
+        case TritonSource::kRoundsToTf32:
+          pointers[i] = &descriptor.rounds_to_tf32;
+          break;
+        default: {
+          const auto index = static_cast<size_t>(source.index);
+          CUtensorMap* map = &(*maps)[index];
+          const CUresult code =
+              EncodeTensorMap(*state_.table, variant.layouts[index], descriptor, map);
+          if (code != CUDA_SUCCESS) {
+            return Guarded<bool>(nullptr, false, [&] {
+              state_.table->Check(
+                  code, "encoding a tensor descriptor of " + variant_->kernel->state->name());
+              return false;
+            });
+          }
+          pointers[i] = map;
+        }
+      }
+    }
+    return true;
+  }
+
+  // Memory that a kernel asks for beside its arguments: of the user's allocator or the framework's
+  // where there is one, else of the driver, in the order of the stream.
+  class Scratch {
+   public:
+    Scratch(OneCall& call, const char* which, uint64_t bytes, uint64_t alignment) : call_(call) {
+      if (bytes == 0) return;
+      owner_ = Ref(PyObject_CallMethod(call.Object(), "_allocate", "sKKNi", which, bytes, alignment,
+                                       PyLong_FromVoidPtr(call.call_.stream), call.call_.ordinal));
+      if (!owner_) {
+        is_good_ = false;
+      } else if (owner_.get() != Py_None) {
+        const Ref address(PyLong_Check(owner_.get())
+                              ? Ref::Borrow(owner_.get()).release()
+                              : PyObject_CallMethod(owner_.get(), "data_ptr", nullptr));
+        address_ = address ? PyLong_AsUnsignedLongLong(address.get()) : 0;
+        is_good_ = PyErr_Occurred() == nullptr;
+      } else {
+        Allocate(bytes);
+      }
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch() {
+      if (!is_ours_) return;
+      culaunch::Driver& driver = *call_.state_.table;
+      const ReleaseGil released;
+      const culaunch::DeviceGuard guard(driver, call_.call_.ordinal);
+      if (guard.code() == CUDA_SUCCESS) driver.cuMemFreeAsync(address_, call_.call_.stream);
+    }
+
+    bool is_good() const { return is_good_; }
+    void* address() { return &address_; }
+
+   private:
+    void Allocate(uint64_t bytes) {
+      culaunch::Driver& driver = *call_.state_.table;
+      CUresult code;
+      {
+        const ReleaseGil released;
+        const culaunch::DeviceGuard guard(driver, call_.call_.ordinal);
+        code = guard.code();
+        if (code == CUDA_SUCCESS) {
+          code = driver.cuMemAllocAsync(&address_, bytes, call_.call_.stream);
+        }
+      }
+      is_good_ = is_ours_ = code == CUDA_SUCCESS;
+      if (is_good_) return;
+      Guarded<bool>(nullptr, false, [&] {
+        driver.Check(code, "allocating " + std::to_string(bytes) + " bytes of scratch memory");
+        return false;
+      });
+    }
+
+    OneCall& call_;
+    Ref owner_;
+    CUdeviceptr address_ = 0;
+    bool is_ours_ = false;
+    bool is_good_ = true;
+  };
+
+  PyObject* Object() const { return reinterpret_cast<PyObject*>(self_); }
+
+  TritonDispatcherObject* self_;
+  TritonState& state_;
+  PyObject* grid_;
+  const uint32_t* dims_;
+  PyObject* const* args_;
+  size_t count_;
+  PyObject* keyword_names_;
+  TritonMode mode_;
+  Call call_;
+  Specializer specializer_;
+  Bound bound_;
+  Words tuning_key_;
+  TritonVariantObject* variant_ = nullptr;
+};
+
+}  // namespace
+
+namespace {
+
+bool Prepare(TritonDispatcherObject* self) {
+  if (self->state->table != nullptr) return true;
+  const Ref none(PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_prepare", nullptr));
+  if (none && self->state->table == nullptr) {
+    PyErr_SetString(PyExc_SystemError, "_prepare chose no driver");
+  }
+  return self->state->table != nullptr;
+}
+
+}  // namespace
+
+PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims,
+                     PyObject* const* args, size_t count, PyObject* keyword_names,
+                     TritonMode mode) {
+  if (!Prepare(self)) return nullptr;
+  try {
+    return OneCall(self, grid, dims, args, count, keyword_names, mode).Run();
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
+}
+
+PyObject* TritonDescribe(TritonDispatcherObject* self, PyObject* const* args, size_t count,
+                         PyObject* keyword_names) {
+  if (!Prepare(self)) return nullptr;
+  return OneCall(self, Py_None, nullptr, args, count, keyword_names, TritonMode::kPlain)
+      .Description();
+}

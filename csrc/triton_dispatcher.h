@@ -1,0 +1,91 @@
+// _core.TritonDispatcher: the native half of a Triton kernel's call, from Python arguments to the
+// launch of the variant that they select. dispatcher[grid] gives the object that is called.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "triton_specialize.h"
+#include "triton_variant.h"
+
+// An entry of a dict that must be an object (null: absent) for the quick path to be right.
+struct TritonGuard {
+  Ref dict;
+  Ref name;
+  Ref expected;
+};
+
+// What an autotuner chose for a key.
+struct TunedChoice {
+  std::vector<std::pair<size_t, PyObject*>> constants;   // parameter, owned value
+  std::vector<std::pair<PyObject*, PyObject*>> options;  // owned interned name, owned value
+  PyObject* config = nullptr;                            // owned
+  bool has_hook = false;                                 // to be called before each launch
+};
+
+// Which parameters a call's keyword names are; -1: an option.
+struct KeywordMap {
+  static constexpr size_t kMost = 48;
+  Ref names;
+  int16_t targets[kMost];
+};
+
+// In free-threaded builds the caches need a lock; with the GIL nothing else runs meanwhile.
+class TritonLock {
+#ifdef Py_GIL_DISABLED
+ public:
+  explicit TritonLock(std::mutex& mutex) : lock_(mutex) {}
+
+ private:
+  std::lock_guard<std::mutex> lock_;
+#else
+ public:
+  explicit TritonLock(std::mutex&) {}
+#endif
+};
+
+struct TritonState {
+  std::mutex mutex;
+  Ref driver;  // the _core.Driver; null before the first call
+  culaunch::Driver* table = nullptr;
+  std::vector<int> targets;                     // by device: 10 major + minor
+  const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
+  std::unique_ptr<TritonParameter[]> parameters;
+  size_t count = 0;
+  Interner interner;
+  WordTable<PyObject*> variants;  // owned
+  std::vector<TritonGuard> guards;
+  std::vector<PyObject*> empties;  // owned lists that must be empty
+  bool is_tuned = false;
+  std::vector<size_t> tuning_key;
+  WordTable<TunedChoice*> choices;  // owned
+  PyObject* last_config = nullptr;  // borrowed of a choice
+  static constexpr int kMaps = 4;
+  KeywordMap maps[kMaps];
+  int next_map = 0;
+  static constexpr int kLaunchers = 4;
+  PyObject* grids[kLaunchers] = {};      // owned keys
+  PyObject* launchers[kLaunchers] = {};  // owned
+  int next_launcher = 0;
+};
+
+struct TritonDispatcherObject {
+  PyObject_HEAD TritonState* state;
+};
+
+enum class TritonMode {
+  kGuarded,  // the usual call: what the guards find is handled in Python
+  kPlain,    // without looking at the guards
+  kResolve,  // launch nothing: say what would be
+};
+
+// One call. `dims` is a fixed grid; null: `grid` is read, or called with the arguments.
+PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims,
+                     PyObject* const* args, size_t count, PyObject* keyword_names, TritonMode mode);
+
+// What the arguments are in Triton's words: [(type, key), ...].
+PyObject* TritonDescribe(TritonDispatcherObject* self, PyObject* const* args, size_t count,
+                         PyObject* keyword_names);
+
+int AddTritonDispatcherType(PyObject* module);

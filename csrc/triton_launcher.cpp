@@ -1,0 +1,114 @@
+#include "triton_launcher.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "launch_arguments.h"
+
+namespace {
+
+PyTypeObject* g_launcher_type = nullptr;
+
+struct LauncherObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* dispatcher;  // owned
+  PyObject* grid;        // owned
+  bool is_fixed;
+  uint32_t dims[3];
+};
+
+LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
+
+PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
+                       PyObject* keyword_names) {
+  LauncherObject* self = Self(callable);
+  return TritonCall(reinterpret_cast<TritonDispatcherObject*>(self->dispatcher), self->grid,
+                    self->is_fixed ? self->dims : nullptr, args,
+                    static_cast<size_t>(PyVectorcall_NARGS(nargsf)), keyword_names,
+                    TritonMode::kGuarded);
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(Self(self)->dispatcher);
+  Py_VISIT(Self(self)->grid);
+  return 0;
+}
+
+// The dispatcher's own clear breaks the cycle with its cache.
+int Clear(PyObject*) { return 0; }
+
+void Dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF(Self(self)->dispatcher);
+  Py_XDECREF(Self(self)->grid);
+  PyObject_GC_Del(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall), READONLY, nullptr},
+    {"grid", T_OBJECT, offsetof(LauncherObject, grid), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.TritonLauncher", sizeof(LauncherObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
+
+}  // namespace
+
+bool ReadTritonGrid(PyObject* grid, uint32_t* dims) {
+  if (QuickDims(grid, dims)) return true;
+  const bool is_one = PyIndex_Check(grid) != 0 && PySequence_Check(grid) == 0;
+  const Ref items(is_one ? PyTuple_Pack(1, grid) : PySequence_Tuple(grid));
+  if (!items) PyErr_Clear();
+  const Py_ssize_t size = items ? PyTuple_Size(items.get()) : 0;
+  bool good = size >= 1 && size <= 3;
+  dims[0] = dims[1] = dims[2] = 1;
+  for (Py_ssize_t i = 0; good && i < size; ++i) {
+    const Ref integer(PyNumber_Index(PyTuple_GetItem(items.get(), i)));
+    if (!integer) PyErr_Clear();
+    good = integer && QuickNumber(integer.get(), dims + i);
+  }
+  if (!good) {
+    PyErr_Format(PyExc_TypeError,
+                 "a grid must be a tuple of 1 to 3 ints, each from 0 to 2^32 - 1, or a function of "
+                 "the arguments that gives one (got %R)",
+                 grid);
+  }
+  return good;
+}
+
+PyObject* MakeTritonLauncher(PyObject* dispatcher, PyObject* grid) {
+  uint32_t dims[3] = {0, 0, 0};
+  const bool is_fixed = PyCallable_Check(grid) == 0;
+  if (is_fixed && !ReadTritonGrid(grid, dims)) return nullptr;
+  PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
+  if (object == nullptr) return nullptr;
+  LauncherObject* self = Self(object);
+  self->vectorcall = CallLauncher;
+  self->dispatcher = Ref::Borrow(dispatcher).release();
+  self->grid = Ref::Borrow(grid).release();
+  self->is_fixed = is_fixed;
+  std::copy(dims, dims + 3, self->dims);
+  return object;
+}
+
+int AddTritonLauncherType(PyObject* module) {
+  g_launcher_type = AddType(module, &spec);
+  return g_launcher_type != nullptr ? 0 : -1;
+}

@@ -1,0 +1,12 @@
+// _core.TritonLauncher: what dispatcher[grid] gives; calling it is the hot path.
+#pragma once
+
+#include "triton_dispatcher.h"
+
+// Make the object that dispatcher[grid] gives.
+PyObject* MakeTritonLauncher(PyObject* dispatcher, PyObject* grid);
+
+// Read a grid: an int, a tuple or a list of one to three ints; a zero is allowed.
+bool ReadTritonGrid(PyObject* grid, uint32_t* dims);
+
+int AddTritonLauncherType(PyObject* module);

@@ -1,0 +1,114 @@
+// From the arguments of a Triton kernel to the words of a key and the values that are passed.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "python.h"
+#include "triton_types.h"
+#include "triton_words.h"
+
+// A parameter of a Triton kernel's Python function.
+struct TritonParameter {
+  Ref name;           // interned
+  Ref default_value;  // null: none
+  std::string annotation;
+  ForcedType forced;
+  bool is_constexpr = false;
+  bool is_const = false;     // of a pointer: the elements are read only
+  bool specialize = true;    // by value: 1 is folded, divisibility matters
+  bool align = true;         // by divisibility
+  bool is_optional = false;  // may be left out although it has no default
+  // What came last: most calls bring the same again.
+  std::atomic<const TypeEntry*> last{nullptr};
+  Ref last_constant;  // an immutable object, known by identity
+  uint64_t last_number = 0;
+};
+
+// A host-side tensor descriptor.
+struct TritonDescriptor {
+  void* base = nullptr;
+  int rank = 0;
+  uint64_t shape[5] = {};
+  uint64_t strides[5] = {};
+  uint64_t fills_nan = 0;
+  uint64_t rounds_to_tf32 = 0;
+};
+
+// Numbers for objects that are part of a key, equal for equal objects of one type.
+class Interner {
+ public:
+  Interner() : numbers_(PyDict_New()), objects_(PyList_New(0)) {}
+
+  // Number an object. *is_immutable: it may be recognised by identity from now on. False with a
+  // Python error set.
+  bool Number(PyObject* object, uint64_t* number, bool* is_immutable);
+  // The object of a number, borrowed.
+  PyObject* Object(uint64_t number) const {
+    return PyList_GetItem(objects_.get(), static_cast<Py_ssize_t>(number));
+  }
+  PyObject* numbers() const { return numbers_.get(); }
+  PyObject* objects() const { return objects_.get(); }
+
+ private:
+  Ref numbers_;  // key -> number
+  Ref objects_;
+};
+
+// Reads one call's arguments in order.
+class Specializer {
+ public:
+  Specializer(Call& call, Interner& interner) : call_(call), interner_(interner) {}
+
+  // Add an argument of a run-time parameter: its words to the key, its leaves to the values.
+  Fault Add(TritonParameter& parameter, PyObject* object);
+  // Add a constant's words.
+  Fault AddConstant(TritonParameter* parameter, PyObject* object);
+
+  void Clear() {
+    key.Clear();
+    leaves.Clear();
+    descriptors.clear();
+  }
+
+  Words key;
+  // One word for each leaf of the run-time arguments (tuples are flattened), folded ones too. That
+  // of a descriptor is its number.
+  Words leaves;
+  std::vector<TritonDescriptor> descriptors;
+
+ private:
+  struct Rules {
+    bool specialize;
+    bool align;
+  };
+
+  Fault Natural(PyObject* object, const TypeEntry* entry, Rules rules);
+  Fault Int(PyObject* object, Rules rules);
+  Fault Array(const TypeEntry& entry, PyObject* object, Rules rules);
+  Fault TensorLike(PyObject* object, Rules rules);
+  Fault Tuple(PyObject* tuple);
+  Fault Descriptor(PyObject* object, bool has_layout);
+  Fault Other(PyObject* object, Rules rules);
+  Fault Force(const TritonParameter& parameter, PyObject* object, const TypeEntry* entry,
+              Rules rules);
+  Fault ForceInt(const ForcedType& type, PyObject* object, uint64_t* value);
+
+  void AddTensor(uint64_t word_payload, TritonKind kind, void* data, Rules rules) {
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    const SpecKey key_of_data = !rules.specialize                  ? SpecKey::kNone
+                                : rules.align && address % 16 == 0 ? SpecKey::kDivisible
+                                                                   : SpecKey::kEmpty;
+    key.Add(MakeWord(kind, word_payload, key_of_data));
+    leaves.Add(address);
+  }
+
+  Call& call_;
+  Interner& interner_;
+};
+
+// Triton's words for the argument at *position of a key, a pair (type, key); the position moves on.
+PyObject* DescribeWords(const Words& key, size_t* position, const TritonParameter& parameter,
+                        const Interner& interner);

@@ -1,0 +1,123 @@
+"""What a launch must know of a compiled Triton kernel, from its metadata."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The newest version whose calling convention is known; a newer one must have the layout of this.
+NEWEST_KNOWN = (3, 9)
+
+
+@dataclass(frozen=True)
+class DescriptorLayout:
+    """How the compiler wants one host-side tensor descriptor encoded (TMA, sm_90 and newer)."""
+
+    swizzle: int
+    elem_size: int
+    elem_type: int
+    block_size: tuple[int, ...]
+    fp4_padded: bool
+
+    @classmethod
+    def from_metadata(cls, meta: Mapping[str, Any]) -> DescriptorLayout:
+        """Read one entry of ``tensordesc_meta``."""
+        if meta.get("is_im2col", False):
+            raise ValueError(
+                "this kernel takes a tensor descriptor in im2col mode, which culaunch does not "
+                "encode: launch it through Triton"
+            )
+        return cls(
+            swizzle=int(meta["swizzle"]),
+            elem_size=int(meta["elem_size"]),
+            elem_type=int(meta["elem_type"]),
+            block_size=tuple(int(size) for size in meta["block_size"]),
+            fp4_padded=bool(meta["fp4_padded"]),
+        )
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    """Everything of Triton's metadata that a launch depends on.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's name in the image.
+    triton_version : str
+        Which Triton compiled it: the hidden parameters depend on it.
+    num_warps : int
+        Of the compiled kernel: warp specialisation makes it more than what was asked for.
+    num_ctas : int
+        Blocks of a cluster.
+    shared : int
+        Dynamic shared memory of a block in bytes.
+    global_scratch_size, profile_scratch_size : int
+        Bytes for each block that the launch must allocate.
+    global_scratch_align, profile_scratch_align : int
+    launch_cooperative_grid, launch_pdl : bool
+    descriptors : tuple of DescriptorLayout
+    """
+
+    name: str
+    triton_version: str
+    num_warps: int = 4
+    num_ctas: int = 1
+    shared: int = 0
+    global_scratch_size: int = 0
+    global_scratch_align: int = 1
+    profile_scratch_size: int = 0
+    profile_scratch_align: int = 1
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    descriptors: tuple[DescriptorLayout, ...] = ()
+
+    @classmethod
+    def from_metadata(cls, metadata: Any, version: str | None = None) -> LaunchFacts:
+        """Read Triton's metadata: a mapping (its JSON), or the named tuple of a kernel."""
+        given = metadata if isinstance(metadata, dict) else metadata._asdict()
+        clusters = tuple(given.get("cluster_dims", ()))
+        ctas = int(given.get("num_ctas", 1))
+        if clusters and clusters[0] * clusters[1] * clusters[2] not in (1, ctas):
+            raise ValueError(f"cluster_dims {clusters} and num_ctas {ctas} disagree")
+        found = version or given.get("triton_version")
+        if not isinstance(found, str):
+            raise ValueError("the metadata has no triton_version, on which the parameters depend")
+        return cls(
+            name=str(given["name"]),
+            triton_version=found,
+            num_warps=int(given["num_warps"]),
+            num_ctas=ctas,
+            shared=int(given["shared"]),
+            global_scratch_size=int(given.get("global_scratch_size") or 0),
+            global_scratch_align=int(given.get("global_scratch_align") or 1),
+            profile_scratch_size=int(given.get("profile_scratch_size") or 0),
+            profile_scratch_align=int(given.get("profile_scratch_align") or 1),
+            launch_cooperative_grid=bool(given.get("launch_cooperative_grid", False)),
+            launch_pdl=bool(given.get("launch_pdl", False)),
+            descriptors=tuple(
+                DescriptorLayout.from_metadata(meta) for meta in given.get("tensordesc_meta") or ()
+            ),
+        )
+
+    @property
+    def hidden(self) -> int:
+        """How many scratch pointers follow the arguments (facts: none, one, or two)."""
+        version = parse_version(self.triton_version)
+        return 0 if version < (3, 3) else 1 if version < (3, 5) else 2
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give them for a manifest."""
+        return asdict(self)
+
+
+def parse_version(text: str) -> tuple[int, int]:
+    """Read major and minor of a version such as ``3.6.0`` or ``3.7.0+git1234``."""
+    match = re.match(r"(\d+)\.(\d+)", text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a version of Triton")
+    return int(match[1]), int(match[2])

@@ -1,0 +1,80 @@
+"""What Triton makes of objects that the native specialiser does not know: asked once a type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# csrc/triton_types.h, ObjectKind.
+_UNSUPPORTED, _TENSOR_LIKE, _CONSTEXPR, _DESCRIPTOR, _INTEGER, _FLOAT, _LAYOUT = range(7)
+
+_CONSTANTS = {
+    ("triton.language.core", "constexpr"),
+    ("triton.runtime.jit", "JITCallable"),
+    ("triton.runtime.jit", "JITFunction"),
+}
+# Objects of these types never change: a constant is recognised by identity.
+_IMMUTABLE = {("triton.language.core", "dtype"), ("triton.runtime.jit", "JITFunction")}
+
+# Triton's names of PyTorch's and its own element types (triton._utils, type_canonicalisation_dict).
+TYPE_NAMES = {
+    "bool": "u1", "int1": "u1", "uint1": "u1", "i1": "u1",
+    "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
+    "float8_e4m3fn": "fp8e4nv", "float8e4b8": "fp8e4b8", "float8_e4m3fnuz": "fp8e4b8",
+    "float8_e5m2": "fp8e5", "float8e5b16": "fp8e5b16", "float8_e5m2fnuz": "fp8e5b16",
+    "half": "fp16", "float16": "fp16", "bfloat16": "bf16", "float": "fp32", "float32": "fp32",
+    "double": "fp64", "float64": "fp64", "int8": "i8", "int16": "i16", "int": "i32",
+    "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32",
+    "uint64": "u64",
+}  # fmt: skip
+
+
+def classify(kind: type) -> int:
+    """Tell what objects of a type are to Triton."""
+    names = {(base.__module__, base.__name__) for base in kind.__mro__}
+    if names & _CONSTANTS:
+        return _CONSTEXPR
+    if ("triton.tools.tensor_descriptor", "TensorDescriptor") in names:
+        return _DESCRIPTOR
+    if any(
+        module.startswith("triton.experimental.gluon") and name.startswith("TensorDescriptor")
+        for module, name in names
+    ):
+        return _LAYOUT
+    if hasattr(kind, "data_ptr"):
+        return _TENSOR_LIKE
+    if issubclass(kind, int):
+        return _INTEGER
+    return _FLOAT if issubclass(kind, float) else _UNSUPPORTED
+
+
+def constant(value: object) -> tuple[object, bool]:
+    """Give a key that is equal for equal constants of one type, and whether the object is fixed."""
+    kind = type(value)
+    if issubclass(kind, tuple):
+        return (kind, tuple(constant(item)[0] for item in value)), False  # type: ignore[attr-defined]
+    if kind.__module__ == "triton.language.core" and kind.__name__ == "constexpr":
+        return (kind, constant(value.value)[0]), False  # type: ignore[attr-defined]
+    try:
+        hash(value)
+    except TypeError:
+        return (kind, "repr", repr(value)), False
+    if kind is float:
+        return (kind, repr(value)), True
+    return (kind, value), kind is int or (kind.__module__, kind.__name__) in _IMMUTABLE
+
+
+def describe_constant(value: Any) -> tuple[str, object]:
+    """Give Triton's (type, key) of an object that is a constant wherever it is passed."""
+    return ("constexpr", getattr(value, "cache_key", value))
+
+
+def type_name(dtype: object) -> str:
+    """Give Triton's name of an element type: of PyTorch, of Triton, or of NumPy."""
+    name = str(dtype).rpartition(".")[2]
+    return TYPE_NAMES.get(name, name)
+
+
+def read_tensor(value: Any) -> tuple[int, str, object]:
+    """Give the address, Triton's element type, and the array that it wraps, if any."""
+    base = getattr(value, "base", None)
+    return int(value.data_ptr()), type_name(value.dtype), base

@@ -1,0 +1,72 @@
+"""The parameters of a kernel's Python function, as the native dispatcher takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+# csrc/triton_dispatcher.cpp
+_IS_CONSTEXPR, _IS_CONST, _SPECIALIZE, _ALIGN, _OPTIONAL, _HAS_DEFAULT = 1, 2, 4, 8, 16, 32
+
+
+@dataclass(frozen=True)
+class TritonParameter:
+    """One parameter.
+
+    Attributes
+    ----------
+    name : str
+    annotation : str
+        The type that it is forced to, such as ``"i64"``; "" where its values tell.
+    is_constexpr : bool
+    is_const : bool
+        A pointer to what is only read.
+    specialize, align : bool
+        Whether its values, and their divisibility by 16, make separate variants.
+    is_optional : bool
+        It may be left out although it has no default.
+    has_default : bool
+    default : object
+    """
+
+    name: str
+    annotation: str = ""
+    is_constexpr: bool = False
+    is_const: bool = False
+    specialize: bool = True
+    align: bool = True
+    is_optional: bool = False
+    has_default: bool = False
+    default: object = None
+
+    @property
+    def packed(self) -> tuple[str, object, int, str]:
+        """What the native dispatcher takes."""
+        flags = (
+            _IS_CONSTEXPR * self.is_constexpr
+            | _IS_CONST * self.is_const
+            | _SPECIALIZE * self.specialize
+            | _ALIGN * self.align
+            | _OPTIONAL * self.is_optional
+            | _HAS_DEFAULT * self.has_default
+        )
+        annotation = "" if self.is_constexpr else self.annotation
+        return (self.name, self.default, flags, annotation)
+
+
+def parameters_of(function: Any, optional: frozenset[str]) -> tuple[TritonParameter, ...]:
+    """Read the parameters of a JIT function; those in `optional` may be left out of a call."""
+    return tuple(
+        TritonParameter(
+            name=one.name,
+            annotation=one.annotation_type,
+            is_constexpr=one.is_constexpr,
+            is_const=one.is_const,
+            specialize=not one.do_not_specialize,
+            align=not one.do_not_specialize_on_alignment,
+            is_optional=one.name in optional,
+            has_default=one.has_default,
+            default=one.default if one.has_default else None,
+        )
+        for one in function.params
+    )

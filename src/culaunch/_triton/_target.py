@@ -1,0 +1,90 @@
+"""Let Triton compile for the device that a call goes to."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import threading
+from typing import TYPE_CHECKING, Any
+
+from culaunch._errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._core import Driver
+
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+_lock = threading.RLock()
+
+
+def triton_module(name: str = "") -> Any:
+    """Import Triton, or a module of it by its name below ``triton``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed.
+    """
+    try:
+        return importlib.import_module(f"triton.{name}" if name else "triton")
+    except ImportError:
+        if importlib.util.find_spec("triton") is not None:
+            raise
+        raise MissingDependencyError(
+            "this needs Triton: python -m pip install triton. (Loading and launching a saved "
+            "KernelSet does not.)"
+        ) from None
+
+
+class StandIn:
+    """What Triton's compiler asks its active driver, answered for a device of another driver."""
+
+    def __init__(self, driver: Driver, device: int) -> None:
+        self._capability = (driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device))
+        # Triton keeps its compiled kernels by this.
+        self._device = f"{driver.name}:{device}"
+
+    def get_current_device(self) -> Any:
+        """Name the device."""
+        return self._device
+
+    def get_current_stream(self, device: Any) -> int:  # noqa: ARG002
+        """Give a stream that nothing is launched on."""
+        return 0
+
+    def get_device_capability(self, device: Any = None) -> tuple[int, int]:  # noqa: ARG002
+        """Give (major, minor)."""
+        return self._capability
+
+    def get_current_target(self) -> Any:
+        """Give what to compile for."""
+        major, minor = self._capability
+        return triton_module("backends.compiler").GPUTarget("cuda", 10 * major + minor, 32)
+
+
+@contextlib.contextmanager
+def compiling_for(driver: Driver, device: int) -> Iterator[None]:
+    """Make Triton compile for a device while the block runs."""
+    active = triton_module("runtime.driver").driver
+
+    if driver.name == "cuda":
+        current = active.active.get_current_device()
+        if current == device:
+            yield
+            return
+        active.active.set_current_device(device)
+        try:
+            yield
+        finally:
+            active.active.set_current_device(current)
+        return
+    # Triton's own driver serves NVIDIA's devices alone.
+    with _lock:
+        before = getattr(active, "_active", None) if hasattr(active, "_active") else active.active
+        active.set_active(StandIn(driver, device))
+        try:
+            yield
+        finally:
+            active.set_active(before)

@@ -1,0 +1,52 @@
+"""The recording driver, with the CPU's memory as its device's; kernels to compile."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the kernels
+sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))  # for recording
+
+from recording import RecordingDriver
+
+from culaunch._launch import _driver
+
+NAME = "/recorder"  # where a library's path would stand
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Make recording drivers the driver in use, the last one made."""
+    made = []
+
+    def make(**options) -> RecordingDriver:
+        options = {"device_types": (1,), "devices": 1, **options}
+        recorder = RecordingDriver(**options)
+        made.append(recorder)
+        monkeypatch.setitem(_driver._drivers, NAME, recorder.core)
+        monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
+        return recorder
+
+    yield make
+    for recorder in made:
+        for defect in recorder.defects:
+            raise defect
+
+
+@pytest.fixture
+def recorder(install):
+    """A recording driver whose device, an H100 but for its memory, is the CPU."""
+    return install()
+
+
+@pytest.fixture(scope="module")
+def recorder_module():
+    """One for a whole module that launches nothing."""
+    recorder = RecordingDriver(device_types=(1,), devices=1)
+    recorder.recording = False
+    yield recorder
+    for defect in recorder.defects:
+        raise defect
