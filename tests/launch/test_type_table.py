@@ -1,0 +1,45 @@
+"""What culaunch remembers of Python types, and that it does not remember for ever."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def test_types_made_at_run_time_do_not_fill_memory():
+    # In a process of its own: the table of types is the process's, and this fills it.
+    code = f"""
+        import ctypes, gc, sys, weakref
+        sys.path.insert(0, {str(HERE)!r})
+        from recording import RecordingDriver
+        from culaunch._launch import _driver
+        driver = RecordingDriver()
+        _driver._drivers["/recorder"] = driver.core
+        kernel = driver.kernel(4)
+        references = []
+        for i in range(3000):
+            kind = type(f"S{{i}}", (ctypes.Structure,), {{"_fields_": [("x", ctypes.c_int)]}})
+            kernel[1, 1](kind(i))
+            assert driver.last.arguments[0] == i.to_bytes(4, "little")
+            references.append(weakref.ref(kind))
+        del kind
+        gc.collect()
+        kept = sum(reference() is not None for reference in references)
+        assert 0 < kept <= 512, kept
+        for value in (5, 2.5, ctypes.c_int(7)):
+            kernel[1, 1](value)
+        assert not driver.defects
+        print("done")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CULAUNCH_DRIVER": "/recorder"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "done\n"
