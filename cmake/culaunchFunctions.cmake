@@ -168,7 +168,13 @@ function(culaunch_embed_cubin target)
   add_dependencies("${target}" "${target}_culaunch_${arg_NAME}")
   set_source_files_properties("${object}" TARGET_DIRECTORY "${target}"
                               PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
-  target_sources("${target}" PRIVATE "${object}")
+  get_target_property(type "${target}" TYPE)
+  if(type STREQUAL OBJECT_LIBRARY)
+    # It hands on what it compiles itself and nothing else: the object goes to who links it.
+    target_sources("${target}" INTERFACE "${object}")
+  else()
+    target_sources("${target}" PRIVATE "${object}")
+  endif()
   # Not target_link_libraries: it must be called with keywords always or never, as the user did.
   set_property(TARGET "${target}" APPEND PROPERTY LINK_LIBRARIES culaunch::culaunch)
 endfunction()

@@ -11,7 +11,7 @@
 using Clock = std::chrono::steady_clock;
 
 static const char kPtx[] =
-    ".version 7.0\n.target sm_52\n.address_size 64\n"
+    ".version 7.0\n.target sm_75\n.address_size 64\n"
     ".visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c, .param .u32 d)\n"
     "{ ret; }\n";
 
