@@ -74,7 +74,9 @@ inline void CheckDevice(const char* name, const TensorView& x) {
   const Driver& driver = Driver::Get();
   if (!driver.IsDeviceMemory(static_cast<int>(x.device().device_type))) {
     TVM_FFI_THROW(ValueError) << name << " must be in memory of the driver \"" << driver.name()
-                              << "\" (got " << ToString(x.device()) << "): move it to a GPU first";
+                              << "\" (got " << ToString(x.device()) << "): move it to "
+                              << (driver.IsDeviceMemory(::kDLCPU) ? "the CPU" : "a GPU")
+                              << " first";
   }
   if (x.device().device_id < 0 || x.device().device_id >= driver.device_count()) {
     TVM_FFI_THROW(ValueError) << name << " is on " << ToString(x.device())
