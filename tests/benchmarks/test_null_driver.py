@@ -20,8 +20,13 @@ NOT_SUPPORTED, NOT_FOUND, INVALID_VALUE = 801, 500, 1
 
 
 @pytest.fixture(scope="module")
-def null(overhead: Callable[[str], Any]) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(overhead("build").build_null_driver()))
+def null(overhead: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    # Under another SONAME: with its own, whatever asks for libcuda.so.1 in this process from now
+    # on would get it, the other tests too.
+    built = overhead("build").build_null_driver()
+    copy = tmp_path_factory.mktemp("null") / "libnull.so.1"
+    copy.write_bytes(built.read_bytes().replace(b"libcuda.so.1\0", b"libnull.so.1\0"))
+    library = ctypes.CDLL(str(copy))
     library.null_launch_count.restype = ctypes.c_uint64
     return library
 
