@@ -76,19 +76,24 @@ class TensorMap(ctypes.Structure):
         strides = tuple(stride * info.bits // 8 for stride in info.strides[:-1])
         result = cls()
         driver = current_driver()
-        code = driver.encode_tiled(
-            result,
-            _TYPES[info.code, info.bits],
-            info.address,
-            info.shape[::-1],
-            strides[::-1],
-            tuple(box)[::-1],
-            tuple(steps)[::-1],
-            _choose("interleave", interleave, _INTERLEAVE),
-            _choose("swizzle", swizzle, _SWIZZLE),
-            _choose("l2_promotion", l2_promotion, _PROMOTION),
-            _choose("fill", fill, _FILL),
-        )
+        # The driver encodes for the current device.
+        driver.push_device(info.device[1])
+        try:
+            code = driver.encode_tiled(
+                result,
+                _TYPES[info.code, info.bits],
+                info.address,
+                info.shape[::-1],
+                strides[::-1],
+                tuple(box)[::-1],
+                tuple(steps)[::-1],
+                _choose("interleave", interleave, _INTERLEAVE),
+                _choose("swizzle", swizzle, _SWIZZLE),
+                _choose("l2_promotion", l2_promotion, _PROMOTION),
+                _choose("fill", fill, _FILL),
+            )
+        finally:
+            driver.pop_device()
         if code != 0:
             said = driver.describe(code)
             raise DriverError(
