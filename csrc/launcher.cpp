@@ -28,7 +28,13 @@ LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(
 // Raise what is wrong with the arguments, in Python: messages are made there.
 PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* const* args, size_t index,
                      const Call& call) {
-  if (fault == Fault::kPython) return nullptr;
+  if (fault == Fault::kPython) {
+    if (PyErr_Occurred() == nullptr) {
+      PyErr_Format(PyExc_BufferError, "reading argument %zu, a %R, failed without a reason", index,
+                   reinterpret_cast<PyObject*>(Py_TYPE(args[index])));
+    }
+    return nullptr;
+  }
   static const char* const names[] = {"",         "",          "unsupported", "mismatch", "size",
                                       "overflow", "ambiguous", "element",     "memory",   "device"};
   const Ref messages(PyImport_ImportModule("culaunch._launch._messages"));

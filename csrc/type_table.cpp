@@ -114,9 +114,7 @@ bool ClassifyCtypes(TypeEntry* entry, PyTypeObject* type) {
     SetScalarOfKind(entry, 'u', bytes);
   } else if (letter != '\0' && std::strchr("PzZ", letter) != nullptr) {
     SetScalar(entry, TypeClass::kPointer, 3, bytes);
-  } else {
-    entry->kind = ArgumentKind::kStructure;
-  }
+  }  // not a reference to a Python object
   return true;
 }
 

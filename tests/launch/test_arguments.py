@@ -302,6 +302,13 @@ def test_numpy_s_bool_is_a_bool(driver):
     assert driver.bytes_of(np.bool_(True), 1, "bool") == b"\1"
 
 
+def test_small_numbers_of_ml_dtypes_go_by_their_size(driver):
+    for value in (ml_dtypes.int4(3), ml_dtypes.float8_e5m2(1.5), ml_dtypes.float8_e4m3fn(2)):
+        assert driver.bytes_of(value, 1) == value.tobytes()
+        with pytest.raises(ValueError, match="takes exactly 2 bytes"):
+            driver.bytes_of(value, 2)
+
+
 def test_bfloat16_scalars(driver):
     value = ml_dtypes.bfloat16(1.5)
     assert driver.bytes_of(value, 2, "__nv_bfloat16") == b"\xc0\x3f"
@@ -340,6 +347,9 @@ def test_a_ctypes_pointer_is_an_address(driver):
             [0x34, 0x12] + [0] * 6
         )
         assert driver.bytes_of(ctypes.c_void_p(), 8, spelling) == bytes(8)
+    number = ctypes.c_int(5)
+    address = ctypes.addressof(number).to_bytes(8, "little")
+    assert driver.bytes_of(ctypes.pointer(number), 8, "int*") == address
     assert driver.bytes_of(np.uint64(0x1234), 8, POINTER) == bytes([0x34, 0x12] + [0] * 6)
     with pytest.raises(OverflowError):
         driver.bytes_of(np.int64(-1), 8, POINTER)
@@ -415,7 +425,7 @@ class WithIndex:
     [
         "text", b"bytes", bytearray(8), memoryview(bytes(8)), 1j, [1], (1,), {1: 2}, {1}, object(),
         print, int, WithIndex(), Ellipsis, NotImplemented, lambda: 1, range(3), slice(1),
-        ctypes.CFUNCTYPE(None), ctypes.c_int, np.float32, np.dtype("f4"),
+        ctypes.CFUNCTYPE(None), ctypes.py_object(1), ctypes.c_int, np.float32, np.dtype("f4"),
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip

@@ -467,6 +467,38 @@ def test_an_odd_typestr_says_nothing(known, typestr):
     assert address_of(known.bytes_of(odd, 8, POINTER)) == 0x7000
 
 
+@pytest.mark.parametrize(
+    ("typestr", "spelling"),
+    [
+        ("<i4", "int*"), ("<u2", "unsigned short*"), ("<f8", "double*"), ("|b1", "bool*"),
+        ("|i1", "signed char*"), ("=f4", "float*"),
+    ],
+)  # fmt: skip
+def test_the_typestr_of_an_interface(known, typestr, spelling):
+    interface = {"data": (0x7000, False), "typestr": typestr}
+    array = type("Typed", (), {"__cuda_array_interface__": property(lambda self: interface)})()
+    assert address_of(known.bytes_of(array, 8, spelling)) == 0x7000
+    for other in {"int*", "unsigned short*", "double*", "bool*", "float*"} - {spelling}:
+        with pytest.raises(TypeError, match="takes an array of"):
+            known.bytes_of(array, 8, other)
+    interface["typestr"] = "<c8"
+    with pytest.raises(TypeError, match=r"of complex64"):
+        known.bytes_of(array, 8, spelling)
+
+
+@pytest.mark.parametrize("which", ["view", "stream"])
+def test_an_exchange_api_that_fails_without_a_reason(known, which):
+    kind = make_exchange_array()
+    fails = ctypes.CFUNCTYPE(ctypes.c_int)(lambda *args: -1)
+    ctypes.memmove(
+        ctypes.addressof(kind.api) + getattr(type(kind.api), which).offset,
+        ctypes.byref(fails),
+        ctypes.sizeof(ctypes.c_void_p),
+    )
+    with pytest.raises(BufferError, match=r"reading argument 0, a .* failed without a reason"):
+        known.bytes_of(kind(), 8)
+
+
 def test_an_exchange_api_of_another_version_is_not_used(known):
     future = make_exchange_array(major=2)
     with pytest.raises(TypeError):

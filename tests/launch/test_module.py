@@ -114,6 +114,21 @@ def test_what_is_no_image_never_reaches_the_driver(driver, data, tmp_path):
     assert driver.count("cuLibraryLoadData") == 0
 
 
+def test_a_relocatable_cubin_is_refused(driver):
+    image = cl.compile(SOURCE, arch="sm_90", names=["scale<float>"], relocatable=True)
+    with pytest.raises(cl.ImageError, match="relocatable"):
+        cl.load(image)
+    assert driver.libraries == {}
+
+
+def test_a_library_of_the_host_is_refused(driver):
+    import _ctypes
+
+    with pytest.raises(cl.ImageError):
+        cl.load(_ctypes.__file__)
+    assert driver.count("cuLibraryLoadData") == 0
+
+
 @SHARED
 @given(data=st.data())
 def test_damaged_images_raise(driver, compiled, data):
