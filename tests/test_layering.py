@@ -21,15 +21,20 @@ ALLOWED = {
     "_launch": {"_core", "_errors", "_image", "_emulator"},  # the last by name, when chosen
     "_emulator": {"_core", "_errors", "_image"},
     "_embed": {"_errors", "_image"},
-    "_triton": LAUNCH_STACK,
+    "_library": {"_errors", "_image"},
+    "_triton": LAUNCH_STACK | {"_embed", "_library"},
     "_elementwise": LAUNCH_STACK,
     "triton": {"_triton"},
     "elementwise": {"_elementwise"},
+    "testing": {"_errors", "_launch", "_emulator"},
+    "_pytest_plugin": {"testing"},
+    "testing": LAUNCH_STACK | {"_emulator"},
+    "_pytest_plugin": {"testing"},
     "cli": {"elementwise", "triton"},  # and culaunch itself: the public API
 }
 DOTTED = r"culaunch(\.\w+)+"
 # What a part may import at the top of a module, besides the standard library and culaunch.
-NEEDED = {"_emulator": {"numpy"}, "cli": {"click", "rich"}}
+NEEDED = {"_emulator": {"numpy"}, "_pytest_plugin": {"pytest"}, "cli": {"click", "rich"}}
 
 
 def part_of(path):
