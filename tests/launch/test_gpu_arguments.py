@@ -9,7 +9,8 @@ import pytest
 
 import culaunch as cl
 
-pytestmark = pytest.mark.gpu
+# What other frameworks warn of is theirs.
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore", "error:::culaunch")]
 
 SCALARS = struct.Struct("<bBhH2xiIqQf4xd?xeH2xQ")  # struct Scalars of kernels.cu, on x86 and arm
 N = 1000

@@ -8,7 +8,8 @@ import pytest
 
 import culaunch as cl
 
-pytestmark = pytest.mark.gpu
+# What other frameworks warn of is theirs.
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore", "error:::culaunch")]
 
 KIB = 1024
 
