@@ -1,0 +1,1 @@
+"""Traced Python functions, and C++ text, to fused elementwise kernels."""
