@@ -22,7 +22,16 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "culaunch.json"
-SOURCES = ("CMakeLists.txt", "LICENSE", "README.md", "cmake", "csrc", "include", "pyproject.toml")
+SOURCES = (
+    "CMakeLists.txt",
+    "LICENSE",
+    "README.md",
+    "cmake",
+    "csrc",
+    "include",
+    "pyproject.toml",
+    "tools/find_cuda_headers.py",
+)
 # What tests can use besides the extras. Of torch the CPU build or nothing: those for CUDA, which a
 # plain "torch" takes from PyPI, are gigabytes, and so only the local version "+cpu" is asked for.
 FRAMEWORKS = {"torch": "torch==2.13.0+cpu", "triton": "triton==3.6.0", "jax": "jax[cpu]"}
