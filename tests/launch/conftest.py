@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -72,6 +73,13 @@ def sm_90():
     """Skip a test of what only sm_90 and newer have."""
     if cl.Device(0).attribute("compute_capability_major") < 9:
         pytest.skip("needs sm_90")
+
+
+@pytest.fixture
+def unwatched():
+    """Skip a test that faults on purpose, or launches a million times, under compute-sanitizer."""
+    if any("SANITIZER" in name for name in os.environ):
+        pytest.skip("needs no-sanitizer")
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_a_refused_launch_is_explained(gpu, grid, block, message):
     assert out.numpy()[0] == 256
 
 
-def test_a_kernel_that_faults_is_not_blamed_on_the_next(gpu_image, in_child):
+def test_a_kernel_that_faults_is_not_blamed_on_the_next(gpu_image, in_child, unwatched):
     text = in_child(
         """
         launcher = module["nothing"][1, 1]
@@ -390,7 +390,7 @@ def resident_bytes():
         return int(file.read().split()[1]) * 4096
 
 
-def test_a_million_launches_take_no_memory(gpu):
+def test_a_million_launches_take_no_memory(gpu, unwatched):
     value = int_array()
     launcher, kernel = gpu["add"][1, 1], gpu["add"]
 
