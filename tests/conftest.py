@@ -26,6 +26,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+pytest_plugins = ["culaunch._pytest_plugin"]  # the installed wheel brings it by itself
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("c++filt", "clang", "cmake", "g++", "gcc", "git", "ld", "make", "ninja", "nm", "readelf")
 CUDA_TOOLS = ("compute-sanitizer", "cu++filt", "cuobjdump", "nvcc", "nvdisasm")

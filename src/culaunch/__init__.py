@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from culaunch import testing
     from culaunch._compile import (
         Cache,
         CacheInfo,
@@ -103,6 +104,7 @@ _HOME = {
     "load_inline": "_embed",
     "set_driver": "_launch",
     "synchronize": "_launch",
+    "testing": "testing",
     "to_device": "_launch",
 }
 
@@ -155,6 +157,7 @@ __all__ = [
     "load_inline",
     "set_driver",
     "synchronize",
+    "testing",
     "to_device",
 ]
 
@@ -163,7 +166,8 @@ def __getattr__(name: str) -> object:
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'culaunch' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"culaunch.{home}"), name)
+    module = importlib.import_module(f"culaunch.{home}")
+    value = module if home == name else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -1,5 +1,6 @@
 """A CUDA device in Python: PTX executed on the CPU, many threads at a time, with NumPy."""
 
+from culaunch._emulator._control import reset, with_options
 from culaunch._emulator._device import Device
 from culaunch._emulator._driver import make_driver
 from culaunch._emulator._fault import Fault, Position
@@ -16,4 +17,6 @@ __all__ = [
     "PtxKernel",
     "PtxModule",
     "make_driver",
+    "reset",
+    "with_options",
 ]

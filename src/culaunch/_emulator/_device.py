@@ -153,8 +153,8 @@ class Device:
             _refuse(
                 INVALID_VALUE,
                 kernel,
-                f"{info.static_shared} bytes of static and {shared_bytes} of dynamic shared memory, "
-                f"at most {self.max_shared} together",
+                f"{info.static_shared} bytes of static and {shared_bytes} of dynamic shared "
+                f"memory, at most {self.max_shared} together",
             )
         if tuple(cluster) not in ((1, 1, 1), (1, 1), (1,), ()):
             _refuse(NOT_SUPPORTED, kernel, f"clusters are not emulated (got {tuple(cluster)})")

@@ -11,6 +11,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import Driver
+from culaunch._emulator._control import options_from_text, register
 from culaunch._emulator._device import Device
 from culaunch._emulator._driver_attributes import device_attribute, kernel_attribute, occupancy
 from culaunch._emulator._driver_image import load_ptx
@@ -104,6 +105,12 @@ class EmulatedDriver:
         if not isinstance(thing, kind):
             raise Refusal(_INVALID_HANDLE, f"{handle or 0:#x} is no handle of a {kind.__name__}")
         return thing
+
+    def reset(self) -> None:
+        """Forget the device's fault, which no CUDA device can."""
+        with self._lock:
+            self.device.fault = None
+            self._details.clear()
 
     def _check_fault(self) -> None:
         if self.device.fault is not None:
@@ -414,17 +421,23 @@ class Refusal(Exception):  # noqa: N818 - not a failure: an answer
 
 
 def make_driver() -> Driver:
-    """Make the emulated driver; ``CULAUNCH_EMULATOR_ARCH`` says what device it has.
+    """Make the emulated driver.
+
+    ``CULAUNCH_EMULATOR_ARCH`` says what device it has, ``CULAUNCH_EMULATOR_OPTIONS`` what that
+    checks.
 
     Raises
     ------
     ValueError
-        If that is not an architecture, such as ``"sm_80"``.
+        If one of them is not an architecture, such as ``"sm_80"``, or not options.
     """
-    arch = os.environ.get("CULAUNCH_EMULATOR_ARCH", "sm_80")
+    arch = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
     if not arch.startswith("sm_") or not arch[3:].isdigit():
         raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {arch!r})")
-    functions = EmulatedDriver(Device(arch)).table()
+    options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
+    driver = EmulatedDriver(Device(arch, options))
+    register(driver)
+    functions = driver.table()
     _kept.append(functions)
     addresses = {
         name: ctypes.cast(function, ctypes.c_void_p).value or 0

@@ -1,0 +1,234 @@
+"""Test kernels on the emulated driver and, where there is one, on the GPU: one test, both drivers.
+
+Installed with culaunch is a pytest plugin. A test that takes the fixture ``culaunch_driver`` runs
+once for each driver; ``@pytest.mark.culaunch_drivers("emulator")`` says which::
+
+    def test_scale(culaunch_driver):
+        x = np.arange(1000, dtype=np.float32)
+        y = testing.to_driver(np.zeros_like(x))
+        cl.load(cl.compile(SOURCE))["scale"][4, 256](y, testing.to_driver(x), 2.0, 1000)
+        testing.assert_allclose(y, 2 * x)
+
+Nothing here imports pytest: the functions serve any test runner.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from culaunch._errors import DriverNotFoundError
+from culaunch._launch import DeviceArray, driver_name, set_driver, to_device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "assert_allclose",
+    "emulator_options",
+    "from_driver",
+    "has_gpu",
+    "reset_emulator",
+    "to_driver",
+    "use_driver",
+]
+
+# Relative and absolute, by the name of the type that was computed: those of torch.testing.
+_TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
+_CHOICE = ("CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE")
+
+
+def to_driver(array: Any) -> Any:
+    """Copy an array to the memory of the driver in use.
+
+    Parameters
+    ----------
+    array : array_like or torch.Tensor
+        On the CPU.
+
+    Returns
+    -------
+    numpy.ndarray, culaunch.DeviceArray or torch.Tensor
+        On the emulator a new NumPy array; on a GPU a `DeviceArray`. A torch tensor stays one.
+    """
+    on_host = driver_name() == "emulator"
+    if _is_torch(array):
+        return array.detach().clone() if on_host else array.detach().cuda()
+    if on_host:
+        import numpy as np
+
+        return np.array(array)
+    return to_device(array)
+
+
+def from_driver(array: Any) -> Any:
+    """Copy what `to_driver` gave back to the CPU, after all that runs in the default stream.
+
+    Returns
+    -------
+    numpy.ndarray or torch.Tensor
+        A torch tensor stays one.
+    """
+    import numpy as np
+
+    if isinstance(array, DeviceArray):
+        return array.numpy()
+    if _is_torch(array):
+        return array.detach().cpu().clone()
+    return np.array(array)
+
+
+def assert_allclose(
+    actual: Any, desired: Any, *, rtol: float | None = None, atol: float | None = None
+) -> None:
+    """Fail unless two arrays are alike: equal integers and bools, floats within a tolerance.
+
+    Parameters
+    ----------
+    actual : array_like, culaunch.DeviceArray or torch.Tensor
+        What was computed; its type decides on the tolerance.
+    desired : array_like, culaunch.DeviceArray or torch.Tensor
+        What it should be, of the same shape or to be broadcast to it.
+    rtol, atol : float, optional
+        Relative and absolute tolerance, in place of the type's own: 1e-3 and 1e-5 for float16,
+        1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 twice for float64.
+
+    Raises
+    ------
+    AssertionError
+        If they differ; with the largest differences.
+    TypeError
+        If there is no tolerance for the type, and none was given.
+    """
+    import numpy as np
+
+    got, wanted = _to_numpy(actual), _to_numpy(desired)
+    exact = got.dtype.kind in "biu"
+    if exact or got.dtype.name in _TOLERANCES:
+        default = (0.0, 0.0) if exact else _TOLERANCES[got.dtype.name]
+    elif rtol is None and atol is None:
+        raise TypeError(f"there is no tolerance for {got.dtype}: give rtol= or atol=")
+    else:
+        default = (0.0, 0.0)
+    if rtol is not None or atol is not None:
+        default = (rtol or 0.0, atol or 0.0)
+    if default == (0.0, 0.0):
+        np.testing.assert_array_equal(got, np.broadcast_to(wanted, got.shape))
+        return
+    # bfloat16 and its like have no arithmetic of their own with tolerances this small.
+    wide = np.complex128 if got.dtype.kind == "c" else np.float64
+    np.testing.assert_allclose(
+        got.astype(wide),
+        np.broadcast_to(wanted.astype(wide), got.shape),
+        rtol=default[0],
+        atol=default[1],
+        err_msg=f"tolerance of {got.dtype.name}",
+    )
+
+
+@contextlib.contextmanager
+def use_driver(name: str) -> Iterator[None]:
+    """Choose a driver for the block, and make the choice before it again at its end.
+
+    A fault of the emulated device ends with the block, too.
+
+    Parameters
+    ----------
+    name : str
+        As `culaunch.set_driver` takes it.
+    """
+    before = {variable: os.environ.get(variable) for variable in _CHOICE}
+    set_driver(name)
+    try:
+        yield
+    finally:
+        for variable, value in before.items():
+            if value is None:
+                os.environ.pop(variable, None)
+            else:
+                os.environ[variable] = value
+        if name == "emulator":
+            reset_emulator()
+
+
+def has_gpu() -> bool:
+    """Tell whether CUDA's driver is here with a GPU."""
+    from culaunch._launch import device_count
+
+    try:
+        with use_driver("cuda"):
+            return device_count() > 0
+    except DriverNotFoundError:
+        return False
+
+
+def reset_emulator() -> None:
+    """Forget the fault of the emulated device, so that it launches again.
+
+    No GPU can do that: there a fault ends the process's use of the device. Memory, modules and
+    kernels stay as they are.
+    """
+    from culaunch._emulator import reset
+
+    reset()
+
+
+@contextlib.contextmanager
+def emulator_options(
+    *,
+    check_races: bool | None = None,
+    check_uninitialized: bool | None = None,
+    time_limit: float | None = None,
+) -> Iterator[None]:
+    """Change what the emulator checks, for the launches in the block; on a GPU nothing happens.
+
+    The environment variable ``CULAUNCH_EMULATOR_OPTIONS`` does so for a whole process, as in
+    ``check_races,time_limit=10,check_uninitialized=0``.
+
+    Parameters
+    ----------
+    check_races : bool, optional
+        Report accesses of two threads to the same shared memory that no barrier orders. Off
+        unless chosen: kernels run about twice as long.
+    check_uninitialized : bool, optional
+        Report reads of shared memory that the block has not written. On unless chosen.
+    time_limit : float, optional
+        Seconds after which a kernel is stopped with ``CUDA_ERROR_LAUNCH_TIMEOUT``.
+    """
+    if driver_name() != "emulator":
+        yield
+        return
+    from culaunch._emulator import with_options
+
+    given = {
+        "check_races": check_races,
+        "check_uninitialized": check_uninitialized,
+        "time_limit": time_limit,
+    }
+    with with_options(**{name: value for name, value in given.items() if value is not None}):
+        yield
+
+
+def _is_torch(array: Any) -> bool:
+    return type(array).__module__.partition(".")[0] == "torch"
+
+
+def _to_numpy(array: Any) -> Any:
+    import numpy as np
+
+    host = from_driver(array)
+    if _is_torch(host):
+        if str(host.dtype) == "torch.bfloat16":
+            import ml_dtypes
+
+            return host.float().numpy().astype(ml_dtypes.bfloat16)
+        return host.numpy()
+    return np.asarray(host)
