@@ -1,11 +1,31 @@
-"""What is in an image: cubin, fatbin, PTX. Pure Python; needs no GPU and no toolkit."""
+"""What is in an image: cubin, fatbin, PTX. Pure Python; needs no GPU and no toolkit.
+
+Launching needs no parser: the names are loaded on first use.
+"""
 
 from __future__ import annotations
 
-from culaunch._image.image import Image
-from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParamInfo
-from culaunch._image.inspection import embedded_ptx, inspect, ptx_param_types
-from culaunch._image.itanium import demangle, mangled_param_types
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from culaunch._image.image import Image
+    from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParamInfo
+    from culaunch._image.inspection import embedded_ptx, inspect, ptx_param_types
+    from culaunch._image.itanium import demangle, mangled_param_types
+
+_HOME = {
+    "Image": "image",
+    "ImageInfo": "info",
+    "Inspection": "info",
+    "KernelInfo": "info",
+    "ParamInfo": "info",
+    "demangle": "itanium",
+    "embedded_ptx": "inspection",
+    "inspect": "inspection",
+    "mangled_param_types": "itanium",
+    "ptx_param_types": "inspection",
+}
 
 __all__ = [
     "Image",
@@ -19,3 +39,12 @@ __all__ = [
     "mangled_param_types",
     "ptx_param_types",
 ]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"culaunch._image.{home}"), name)
+    globals()[name] = value
+    return value

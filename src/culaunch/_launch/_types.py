@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from culaunch._errors import MissingDependencyError
-from culaunch._image import embedded_ptx, mangled_param_types, ptx_param_types
+from culaunch._image import mangled_param_types
 
 if TYPE_CHECKING:
     from culaunch._image import Image
@@ -23,6 +23,8 @@ def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | No
     if name in image.signatures:
         return image.signatures[name], "image"
     if image.format != "cubin":
+        from culaunch._image import embedded_ptx, ptx_param_types
+
         try:
             for text in embedded_ptx(image):
                 types = ptx_param_types(text, name)
