@@ -26,8 +26,6 @@ ALLOWED = {
     "_elementwise": LAUNCH_STACK,
     "triton": {"_triton"},
     "elementwise": {"_elementwise"},
-    "testing": {"_errors", "_launch", "_emulator"},
-    "_pytest_plugin": {"testing"},
     "testing": LAUNCH_STACK | {"_emulator"},
     "_pytest_plugin": {"testing"},
     "cli": {"elementwise", "triton"},  # and culaunch itself: the public API

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from pathlib import Path
 
 import pytest
@@ -22,25 +23,12 @@ N = 1000
 def image():
     # PTX, which both drivers take; the GPU's driver compiles it further.
     names = [f"scale<{element}>" for element in ELEMENTS]
-    kernels = [
-        "scalars",
-        "take_pair",
-        "take_view",
-        "is_null",
-        "block_sum",
-        "transpose",
-        "histogram",
-        "count_up",
-        "weigh",
-        "where",
-        "grid_sum",
-        "warp_sum",
-        "bounded",
-        "recurse",
-    ]
-    return cl.compile(
-        SOURCE.read_text(), arch="compute_80", names=[*names, *kernels], name=SOURCE.name
+    text = SOURCE.read_text()
+    kernels = re.findall(
+        r"^__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)", text, re.MULTILINE
     )
+    kernels.remove("scale")
+    return cl.compile(text, arch="compute_80", names=[*names, *kernels], name=SOURCE.name)
 
 
 @pytest.fixture
