@@ -256,11 +256,15 @@ class KernelsByDtype {
 
 // Wraps a function for export: what culaunch throws arrives as the caller's ValueError or
 // RuntimeError, with its whole message.
-template <auto function>
+template <auto function, class Type = decltype(function)>
 struct Exported;
 
-template <class Result, class... Arguments, Result (*function)(Arguments...)>
-struct Exported<function> {
+template <auto function, class Result, class... Arguments>
+struct Exported<function, Result (*)(Arguments...) noexcept>
+    : Exported<function, Result (*)(Arguments...)> {};
+
+template <auto function, class Result, class... Arguments>
+struct Exported<function, Result (*)(Arguments...)> {
   static Result Call(Arguments... arguments) {
     const detail::Notes notes;
     try {

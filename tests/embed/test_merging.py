@@ -134,7 +134,9 @@ def test_the_macro_of_tvm_ffi_itself(tmp_path, cubin, cxx, compile_object, symbo
     import nvidia.cu13
     from tvm_ffi import libinfo
 
-    headers = f"{nvidia.cu13.__path__[0]}/include"
+    # Several packages are installed into this one, not always in one place.
+    places = [Path(path) / "include" for path in nvidia.cu13.__path__]
+    headers = str(next(place for place in places if (place / "cuda.h").is_file()))
     source = (
         "#include <tvm/ffi/extra/cuda/cubin_launcher.h>\n"
         "TVM_FFI_EMBED_CUBIN(my_kernels);\n"
