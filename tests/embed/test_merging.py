@@ -6,6 +6,7 @@ import ctypes
 import re
 import struct
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
