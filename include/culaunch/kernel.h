@@ -97,7 +97,9 @@ class KernelState {
     const CUdevice handle = driver_.Handle(ordinal);
     CUresult code = CUDA_SUCCESS;
     int64_t allowed = device.allowed_shared.load(std::memory_order_acquire);
-    if (allowed < 0) {
+    // Contexts of the user's own are not remembered: loading a kernel again costs little.
+    const bool is_primary = IsPrimaryCurrent(ordinal);
+    if (allowed < 0 || !is_primary || device.function.load(std::memory_order_acquire) == nullptr) {
       const RelaxedCaptureGuard relaxed(driver_);
       CUfunction function = nullptr;
       int initial = 0;
@@ -110,12 +112,7 @@ class KernelState {
       if (code != CUDA_SUCCESS) return code;
       allowed = initial;
       device.allowed_shared.store(allowed, std::memory_order_release);
-      CUcontext current = nullptr;
-      CUcontext primary = nullptr;
-      if (driver_.PrimaryContext(ordinal, &primary) == CUDA_SUCCESS &&
-          driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary) {
-        device.function.store(function, std::memory_order_release);
-      }
+      if (is_primary) device.function.store(function, std::memory_order_release);
     }
     if (allowed < static_cast<int64_t>(config.sharedMemBytes)) {
       int largest = 0;
@@ -169,6 +166,13 @@ class KernelState {
     std::atomic<int64_t> allowed_shared{-1};
     std::atomic<bool> allows_large_cluster{false};
   };
+
+  bool IsPrimaryCurrent(int ordinal) const noexcept {
+    CUcontext current = nullptr;
+    CUcontext primary = nullptr;
+    return driver_.PrimaryContext(ordinal, &primary) == CUDA_SUCCESS &&
+           driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary;
+  }
 
   // The kernel's function, if the device's primary context is current and nothing is left to do
   // there before this launch.

@@ -83,7 +83,7 @@ class FakeKernel:
     layout: tuple[tuple[int, int], ...]
     attributes: list[dict[int, int]]
     handle: int = 0
-    loaded: set[int] = field(default_factory=set)
+    loaded: set[int] = field(default_factory=set)  # the contexts that it is resident in
 
 
 @dataclass(frozen=True)
@@ -350,7 +350,7 @@ class RecordingDriver:
         if self.capturing and getattr(self._thread, "mode", 0) != RELAXED:
             return 900
         kernel, context = self.functions[function]
-        kernel.loaded.add(self.contexts[context])
+        kernel.loaded.add(context)
         return 0
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
@@ -388,7 +388,7 @@ class RecordingDriver:
         limits, own = self.devices[launch.device], launch.kernel.attributes[launch.device]
         if launch.stream > 2 and self.streams[launch.stream] != launch.context:
             return 400
-        if launch.stream in self.capturing and launch.device not in launch.kernel.loaded:
+        if launch.stream in self.capturing and launch.context not in launch.kernel.loaded:
             return 900
         x, y, z = launch.block
         sizes = zip(launch.block + launch.grid, range(2, 8), strict=True)

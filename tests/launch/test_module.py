@@ -398,6 +398,22 @@ def test_the_first_launch_inside_a_capture(driver):
     assert mode.value == 0
 
 
+def test_a_capture_in_another_context_of_the_device(driver):
+    own = driver.make_context(0)
+    for contexts in ((own, 0xC0000), (0xC0000, own)):
+        kernel = driver.kernel(8)
+        driver.stack.append(contexts[0])
+        kernel[1, 1](None)
+        driver.stack[-1] = contexts[1]
+        stream = 0xABC0 + contexts[1]
+        driver.streams[stream] = contexts[1]
+        driver.capturing.add(stream)
+        kernel[1, 1, 0, stream](None)
+        assert driver.last.context == contexts[1]
+        driver.capturing.clear()
+        driver.stack.pop()
+
+
 def test_the_capture_mode_is_restored_when_loading_fails(driver):
     kernel = driver.kernel(4)
     driver.fail("cuFuncLoad", 2)
