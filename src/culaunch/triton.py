@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from culaunch._triton import NativeKernel, native
+from culaunch._triton import (
+    KernelSet,
+    NativeKernel,
+    compile,  # noqa: A004
+    from_cache,
+    from_compiled,
+    native,
+)
 
-__all__ = ["NativeKernel", "native"]
+__all__ = ["KernelSet", "NativeKernel", "compile", "from_cache", "from_compiled", "native"]

@@ -1,0 +1,78 @@
+"""Write a library: the same content gives the same bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+from culaunch._library._rules import FORMAT, MANIFEST, VERSION, check_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day that a zip can name
+
+
+def library_bytes(
+    functions: Sequence[Mapping[str, Any]], members: Mapping[str, bytes], producer: str
+) -> bytes:
+    """Make a library.
+
+    Parameters
+    ----------
+    functions : sequence of mapping
+        What the manifest says of each function; JSON's types alone.
+    members : mapping of str to bytes
+        Images by name.
+    producer : str
+        What made it, such as ``"culaunch 0.1.0"``.
+    """
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "producer": producer,
+        "members": {
+            name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in sorted(members.items())
+        },
+        "functions": list(functions),
+    }
+    check_manifest(manifest, "the library to write")
+    text = json.dumps(manifest, ensure_ascii=True, allow_nan=False, indent=1)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
+        for name, data in [(MANIFEST, text.encode()), *sorted(members.items())]:
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.create_system = 3
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, data)
+    return stream.getvalue()
+
+
+def write_library(
+    path: str | os.PathLike[str],
+    functions: Sequence[Mapping[str, Any]],
+    members: Mapping[str, bytes],
+    producer: str,
+) -> None:
+    """Write a library to a file; whoever reads it sees the old one or the whole new one."""
+    data = library_bytes(functions, members, producer)
+    target = os.path.abspath(os.fspath(path))
+    descriptor, scratch = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".culib-")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
+        raise
