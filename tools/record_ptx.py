@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Record what a GPU makes of random PTX programs, for the tests of the emulator to replay.
+
+Run it on a machine with a GPU and culaunch installed::
+
+    python tools/record_ptx.py --output programs.json.xz
+
+The file has the programs' text, so it stays good when the generator (tests/emulator/random_ptx.py)
+changes, and the words that each stored. The emulator runs each program too: what it disagrees on is
+printed, and recorded as the GPU has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import lzma
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "emulator"))
+
+import random_ptx
+
+import culaunch as cl
+from culaunch import testing
+
+LIMIT = 1_000_000  # bytes: the file is kept in the repository
+
+
+def main() -> int:
+    """Record, and say how many programs the emulator runs as the GPU does."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, required=True, help="the file to write (.json.xz)")
+    parser.add_argument("--count", type=int, default=200, help="programs (default: 200)")
+    parser.add_argument("--first", type=int, default=10_000, help="the first seed")
+    options = parser.parse_args()
+
+    programs, wrong = [], []
+    for seed in range(options.first, options.first + options.count):
+        text, given = random_ptx.program(seed), random_ptx.inputs(seed)
+        with testing.use_driver("cuda"):
+            device = cl.Device(0)
+            real = random_ptx.launch(cl, text, given)
+        with testing.use_driver("emulator"):
+            try:
+                emulated = random_ptx.launch(cl, text, given)
+            except cl.CulaunchError as error:
+                wrong.append(f"seed {seed}: {error}")
+            else:
+                wrong += random_ptx.differences(seed, emulated, real)
+        words = base64.b64encode(real.astype("<u4").tobytes()).decode()
+        programs.append({"seed": seed, "text": text, "words": words})
+
+    recorded = {"device": device.name, "arch": device.arch, "programs": programs}
+    data = lzma.compress(json.dumps(recorded).encode(), preset=9 | lzma.PRESET_EXTREME)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_bytes(data)
+    print(*wrong, sep="\n")
+    print(f"{options.output}: {len(programs)} programs, {len(data):,} bytes")
+    print(f"the emulator disagrees on {len(wrong)} of them")
+    return 1 if len(data) > LIMIT else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
