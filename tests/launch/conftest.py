@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for recording and fake_arrays
+sys.path.insert(0, str(Path(__file__).parent))  # for recording, fake_arrays and what they need
 
 from recording import RecordingDriver
 

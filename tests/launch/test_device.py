@@ -1,8 +1,8 @@
 """Which device a launch goes to, which contexts that takes, and what is current afterwards."""
 
 import pytest
+from driver_tables import DEVICE_ATTRIBUTES
 from fake_arrays import DlpackArray, ExchangeArray
-from recording import DEVICE_ATTRIBUTES
 
 import culaunch as cl
 

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from recording import PROTOTYPES, RecordingDriver
+from driver_tables import PROTOTYPES
+from recording import RecordingDriver
 
 import culaunch as cl
 from culaunch import _core

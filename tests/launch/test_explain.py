@@ -1,8 +1,8 @@
 """Why a launch failed, in words (include/culaunch/explain.h)."""
 
 import pytest
+from driver_tables import CODES, KERNEL_ATTRIBUTES, MAX_THREADS, STATIC_SHARED
 from fake_arrays import ExchangeArray
-from recording import CODES, KERNEL_ATTRIBUTES, MAX_THREADS, STATIC_SHARED
 
 import culaunch as cl
 

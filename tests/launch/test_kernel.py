@@ -1,8 +1,8 @@
 """What a kernel says of itself, and what the driver says of it."""
 
 import pytest
+from driver_tables import MAX_THREADS, REGISTERS, STATIC_SHARED
 from fake_arrays import ExchangeArray
-from recording import MAX_THREADS, REGISTERS, STATIC_SHARED
 
 import culaunch as cl
 

@@ -9,8 +9,7 @@ import weakref
 
 import numpy as np
 import pytest
-from fake_arrays import DlpackArray, ExchangeArray
-from recording import (
+from driver_tables import (
     CLUSTER,
     COOPERATIVE,
     DYNAMIC_SHARED,
@@ -21,6 +20,7 @@ from recording import (
     PROGRAMMATIC,
     STATIC_SHARED,
 )
+from fake_arrays import DlpackArray, ExchangeArray
 
 import culaunch as cl
 

@@ -5,10 +5,10 @@ import gc
 
 import numpy as np
 import pytest
+from driver_tables import MAX_THREADS
 from fake_arrays import ExchangeArray
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from recording import MAX_THREADS
 
 import culaunch as cl
 
