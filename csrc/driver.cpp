@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "published.h"
 
 PyTypeObject* g_driver_type = nullptr;
 
@@ -83,16 +84,7 @@ PyObject* FunctionNames(PyObject*, PyObject*) {
 
 // publish(): offer this driver to every library in the process that is built on the header.
 PyObject* Publish(PyObject* self, PyObject*) {
-  const culaunch::Driver& driver = Self(self);
-  auto* types = new std::vector<int>(driver.device_types());  // as long as the process
-  types->push_back(-1);
-  auto* published =
-      new culaunch::PublishedDriver{culaunch::PublishedDriver::kVersion, driver.name().c_str(),
-                                    types->data(), driver.note_array, driver};
-  char text[64];
-  PyOS_snprintf(text, sizeof text, "%ld:%llx", culaunch::detail::ProcessId(),
-                static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(published)));
-  return PyUnicode_FromString(text);
+  return PyUnicode_FromString(PublishDriver(Self(self)).c_str());
 }
 
 PyObject* Attribute(PyObject* self, PyObject* args) {
