@@ -26,10 +26,10 @@ napoleon_use_rtype = False
 # One way for attributes: a class may name a property in its list, too.
 napoleon_use_ivar = True
 
-# Every reference must lead somewhere, but for the names of types that are not ours.
+# Every reference must lead somewhere, but for types that are not ours, or not public.
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:(class|obj)", r"(?!culaunch\.).*|culaunch\._core\..*"),
+    ("py:(class|obj)", r"(?!culaunch\.[A-Za-z]).*"),
     ("py:exc", r"[A-Z]\w*Error"),
 ]
 
