@@ -214,3 +214,38 @@ def test_cuda_sources(tmp_path):
         build_directory=tmp_path,
     )
     assert module.count(np.zeros(5, np.float32)) == 5
+
+
+def test_a_static_module_outlives_python(tmp_path):
+    # Its destructor calls the driver, whose functions are Python's, after Python has ended.
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EXIT, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "twice\n", "")
+
+
+AT_EXIT = '''
+import sys
+import numpy as np
+import culaunch as cl
+
+cl.set_driver("emulator")
+image = cl.compile('extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }')
+library = cl.load_inline(
+    "at_exit",
+    """
+CULAUNCH_EMBED_CUBIN(kernels);
+static void run(tvm::ffi::TensorView x) {
+  static culaunch::Module module(culaunch_image_kernels, culaunch_size_kernels);
+  module["twice"]({1, 32, 0, culaunch::ffi::CurrentStream(x)}, culaunch::ffi::Data(x));
+}
+CULAUNCH_EXPORT(run, run);
+""",
+    embed_cubin={"kernels": image},
+    build_directory=sys.argv[1],
+)
+x = np.arange(32, dtype="f4")
+library.run(x)
+assert (x == 2 * np.arange(32)).all()
+print("twice")
+'''
