@@ -251,6 +251,11 @@ __device__ T integer_power(T base, T exponent) {
   return (T)result;
 }
 """,
+    "inverse_root": """\
+__device__ float inverse_root(float x) { return rsqrtf(x); }
+// rsqrt.approx.f64 is not the same everywhere.
+__device__ double inverse_root(double x) { return 1 / sqrt(x); }
+""",
     "log_add_exp": """\
 template <class T>
 __device__ T log_add_exp(T a, T b) {

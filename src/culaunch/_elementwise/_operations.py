@@ -151,7 +151,7 @@ _OPERATIONS = (
     # Beyond the standard's list of elementwise functions.
     _function("erf"),
     _function("erfc"),
-    _unary("rsqrt", f="rsqrt{s}({0})"),
+    _unary("rsqrt", f="inverse_root({0})"),
 )  # fmt: skip
 
 OPERATIONS = {operation.name: operation for operation in _OPERATIONS}

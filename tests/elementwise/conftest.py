@@ -1,0 +1,20 @@
+"""Elementwise functions are tested on the emulated driver, and on a GPU where there is one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+sys.path.insert(0, str(Path(__file__).parent))  # for reference
+
+
+@pytest.fixture(autouse=True)
+def driver(request, monkeypatch):
+    """Choose the emulator for the tests that are not for a GPU."""
+    if request.node.get_closest_marker("gpu") is None:
+        monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+        cl.set_driver("emulator")
