@@ -8,9 +8,10 @@ usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--select EXP
 
   --tests         the tests, those that need a GPU too (the default, with no other part named)
   --sanitize      the tests of the launch path under compute-sanitizer's memcheck
-  --bench NAME    benchmarks/NAME.py; may be repeated
+  --bench NAME    benchmarks/NAME.py; may be repeated; 'NAME --option' gives it an option
   --select EXPR   only the tests that match pytest's -k EXPR
-  PATH...         only these tests (default: tests, and tests/launch for --sanitize)
+  PATH...         only these tests (default: tests; tests/launch/test_gpu_launch.py
+                  for --sanitize)
 
 Wheels in .whl/ are installed first: put there only what the machine lacks. Everything is written
 to $OUT (default: build/gpu), and a table of the parts is printed last. Each part is stopped after
@@ -91,13 +92,19 @@ if part build bash -c build; then
                 --junit-xml="$out/tests.xml" "${select[@]}" "${paths[@]:-$root/tests}"
         else
             # --target-processes: the examples and some tests start processes of their own.
-            part sanitize compute-sanitizer --tool memcheck --target-processes all \
+            CULAUNCH_SANITIZER=1 part sanitize compute-sanitizer --tool memcheck --target-processes all \
                 --error-exitcode 86 --report-api-errors no "${pytest[@]}" -q -m gpu \
-                "${select[@]}" "${paths[@]:-$root/tests/launch}"
+                "${select[@]}" "${paths[@]:-$root/tests/launch/test_gpu_launch.py}"
         fi
     done
-    for name in "${benches[@]}"; do
-        part "bench-$name" "$python" "$root/benchmarks/$name.py" --output "$out"
+    for bench in "${benches[@]}"; do
+        read -ra words <<<"$bench"
+        name=${words[0]}
+        target=(--json "$out/$name.json")
+        if grep -q '"--output"' "$root/benchmarks/$name.py"; then
+            target=(--output "$out") # a chart, too
+        fi
+        part "bench-$name" "$python" "$root/benchmarks/$name.py" "${target[@]}" "${words[@]:1}"
     done
 fi
 
