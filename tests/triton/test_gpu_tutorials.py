@@ -282,7 +282,7 @@ def test_tensors_of_the_host_are_refused(tutorials):
     from culaunch.triton import native
 
     x = torch.randn(64)
-    with pytest.raises(ValueError, match="'x_ptr' of add.* must be in the memory"):
+    with pytest.raises(ValueError, match=r"'x_ptr' of add.* must be in the memory"):
         native(tutorials.add)[(1,)](x, x, x, 64, BLOCK=64)
 
 

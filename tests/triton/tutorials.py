@@ -387,10 +387,8 @@ def set_blocks(values):
 
 
 def autotuned_persistent():
-    configs = [
-        triton.Config({"BLOCK_M": m, "BLOCK_N": 64, "BLOCK_K": 64}, num_warps=4, pre_hook=set_blocks)
-        for m in (64, 128)
-    ]  # fmt: skip
+    blocks = [{"BLOCK_M": m, "BLOCK_N": 64, "BLOCK_K": 64} for m in (64, 128)]
+    configs = [triton.Config(one, num_warps=4, pre_hook=set_blocks) for one in blocks]
     return triton.autotune(configs=configs, key=["M", "N", "K"])(persistent)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._triton._dispatcher import Dispatcher
 from culaunch._triton._facts import LaunchFacts
 from culaunch._triton._hooks import hooks_installed, quiet_guards, users_allocator
+from culaunch._triton._objects import TensorStandIn
 from culaunch._triton._parameters import parameters_of
 from culaunch._triton._target import compiling_for, triton_module
 from culaunch._triton._tuning import native_tuner, split_config
@@ -148,7 +149,7 @@ class NativeKernel(Dispatcher):
     ) -> TritonVariant | None:
         assert self._driver is not None
         with compiling_for(self._driver, device):
-            kernel = self._compile(values, options)
+            kernel = self._compile(self._known_to_triton(values, description), options)
         if kernel is None:
             return None  # a hook of Triton's took the compilation over
         self._watch()
@@ -198,6 +199,21 @@ class NativeKernel(Dispatcher):
         return super()._allocate(which, size, alignment, stream, device)
 
     # ---- helpers
+
+    def _known_to_triton(
+        self, values: dict[str, Any], description: list[tuple[Any, Any]]
+    ) -> dict[str, Any]:
+        """Put stand-ins for arrays of other libraries than PyTorch."""
+        known = dict(values)
+        for parameter, (kind, key) in zip(self.fn.params, description, strict=True):
+            value = values.get(parameter.name)
+            if str(kind).startswith("*") and not hasattr(value, "data_ptr") and value is not None:
+                if isinstance(value, int):
+                    continue  # an address, of a parameter that is declared a pointer
+                name = kind.lstrip("*k")
+                dtype = triton_module("language").dtype("int1" if name == "u1" else name)
+                known[parameter.name] = TensorStandIn(dtype, divisible=key == "D")
+        return known
 
     def _compile(self, values: dict[str, Any], options: dict[str, Any]) -> Any:
         hooks = self.fn.pre_run_hooks

@@ -74,6 +74,18 @@ def type_name(dtype: object) -> str:
     return TYPE_NAMES.get(name, name)
 
 
+class TensorStandIn:
+    """What Triton's compiler takes for an array of a library whose arrays it does not know."""
+
+    def __init__(self, dtype: object, *, divisible: bool) -> None:
+        self.dtype = dtype
+        self._address = 0 if divisible else 8
+
+    def data_ptr(self) -> int:
+        """Give an address of the array's alignment."""
+        return self._address
+
+
 def read_tensor(value: Any) -> tuple[int, str, object]:
     """Give the address, Triton's element type, and the array that it wraps, if any."""
     base = getattr(value, "base", None)
