@@ -114,6 +114,7 @@ class Module:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """Every kernel, in the driver's order."""
+        self._require_loaded()
         return tuple(self[name] for name in self._core.kernel_names())
 
     def __contains__(self, name: object) -> bool:
@@ -140,6 +141,7 @@ class Module:
         KernelNotFoundError
             If the module has no such variable.
         """
+        self._require_loaded()
         ordinal = self._core.driver.current_device() if device is None else device
         address, size = self._core.get_global(name, ordinal)
         return GlobalVariable(address, size, ordinal)
@@ -164,6 +166,7 @@ class Module:
     def _find(self, name: str, signature: str | None) -> Kernel:
         if not isinstance(name, str):
             raise TypeError(f"a kernel's name must be a str (got {name!r})")
+        self._require_loaded()
         try:
             lowered = find_kernel(self._core, self.image, name)
             layout = self._core.layout(lowered)
@@ -173,6 +176,10 @@ class Module:
         if signature is not None:
             return Kernel(self, lowered, parse_signature(signature, layout, demangle(lowered)))
         return Kernel(self, lowered, self._known_signature(lowered, layout))
+
+    def _require_loaded(self) -> None:
+        if not self._core.is_loaded:
+            raise ValueError("the module was unloaded: load it again")
 
     def _known_signature(self, lowered: str, layout: tuple[tuple[int, int], ...]) -> Signature:
         types, source = recorded_types(self.image, lowered)
