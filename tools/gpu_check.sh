@@ -13,8 +13,8 @@ usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--select EXP
   PATH...         only these tests (default: tests; tests/launch/test_gpu_launch.py
                   for --sanitize)
 
-Wheels in .whl/ are installed first: put there only what the machine lacks. Everything is written
-to $OUT (default: build/gpu), and a table of the parts is printed last. Each part is stopped after
+Wheels in .whl/ are installed first: put there only what the machine lacks. Results and one
+log are written to $OUT (default: build/gpu), and a table of the parts is printed last. Each part is stopped after
 $PART_SECONDS (default: 420).
 USAGE
 }
@@ -43,16 +43,19 @@ done
 ((${#parts[@]} + ${#benches[@]})) || parts=(tests)
 mkdir -p "$out" "$scratch"
 
+log=$out/gpu_check.log
+
 table=() failed=0
 # part NAME COMMAND...: run it in a folder without the sources, log it, note how it went.
 part() {
     local name=$1 start=$SECONDS code
     shift
-    echo "==> $name: $*"
-    (cd "$scratch" && timeout --kill-after=10 "$seconds" "$@") 2>&1 | tee "$out/$name.log"
+    echo "==> $name: $*" | tee -a "$log"
+    (cd "$scratch" && timeout --kill-after=10 "$seconds" "$@") 2>&1 |
+        tee "$scratch/$name.log" | tee -a "$log"
     code=${PIPESTATUS[0]}
     local said
-    said=$(grep -vE '^\s*$' "$out/$name.log" | tail -n 1 | cut -c1-90)
+    said=$(grep -vE '^\s*$' "$scratch/$name.log" | tail -n 1 | cut -c1-90)
     table+=("$(printf '%-22s %5ds  %-6s %s' "$name" $((SECONDS - start)) \
         "$([[ $code == 0 ]] && echo ok || echo "rc $code")" "$said")")
     [[ $code == 0 ]] || failed=1
@@ -81,7 +84,7 @@ export CULAUNCH_REQUIRE=${CULAUNCH_REQUIRE-gpu,torch,triton,cupy,jax}
 export XLA_PYTHON_CLIENT_PREALLOCATE=false
 pytest=("$python" -m pytest -c "$root/pyproject.toml" --rootdir "$root" -p no:cacheprovider -p no:benchmark)
 
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$log"
 export -f build # for timeout, which runs commands and not functions
 export root scratch site python
 if part build bash -c build; then
@@ -89,7 +92,7 @@ if part build bash -c build; then
         if [[ $name == tests ]]; then
             # CULAUNCH_TEST_INSTALLED: fail if the sources, not the wheel, would be tested.
             CULAUNCH_TEST_INSTALLED=1 part tests "${pytest[@]}" -n "${JOBS:-8}" \
-                --junit-xml="$out/tests.xml" "${select[@]}" "${paths[@]:-$root/tests}"
+                "${select[@]}" "${paths[@]:-$root/tests}"
         else
             # --target-processes: the examples and some tests start processes of their own.
             CULAUNCH_SANITIZER=1 part sanitize compute-sanitizer --tool memcheck --target-processes all \
@@ -110,5 +113,5 @@ fi
 
 echo
 echo "part                    time  result last line"
-printf '%s\n' "${table[@]}"
+printf '%s\n' "${table[@]}" | tee -a "$log"
 exit "$failed"
