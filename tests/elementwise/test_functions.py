@@ -12,7 +12,14 @@ from culaunch import elementwise as ew
 from culaunch._elementwise._operations import OPERATIONS
 
 # The elementwise functions of the standard, version 2024.12, in its order.
-STANDARD = ["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_left_shift", "bitwise_invert", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign", "cos", "cosh", "divide", "equal", "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot", "imag", "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log1p", "log2", "log10", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal", "positive", "pow", "real", "reciprocal", "remainder", "round", "sign", "signbit", "sin", "sinh", "square", "sqrt", "subtract", "tan", "tanh", "trunc"]
+STANDARD = """
+abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert
+bitwise_or bitwise_right_shift bitwise_xor ceil clip conj copysign cos cosh divide equal exp expm1
+floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less less_equal log log1p
+log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply
+negative nextafter not_equal positive pow real reciprocal remainder round sign signbit sin sinh
+square sqrt subtract tan tanh trunc
+"""
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 REALS = ["float16", "bfloat16", "float32", "float64"]
@@ -96,7 +103,7 @@ def every(names, *args):
 
 
 def test_no_function_of_the_standard_is_missing():
-    assert [name for name in STANDARD if not callable(getattr(ew, name, None))] == []
+    assert [name for name in STANDARD.split() if not callable(getattr(ew, name, None))] == []
 
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *REALS, *COMPLEX])
