@@ -13,9 +13,9 @@ usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--select EXP
   PATH...         only these tests (default: tests; tests/launch/test_gpu_launch.py
                   for --sanitize)
 
-Wheels in .whl/ are installed first: put there only what the machine lacks. Results and one
-log are written to $OUT (default: build/gpu), and a table of the parts is printed last. Each part is stopped after
-$PART_SECONDS (default: 420).
+Wheels in .whl/ are installed first: put there only what the machine lacks. Results and one log
+are written to $OUT (default: build/gpu), and a table of the parts is printed last. Each part is
+stopped after $PART_SECONDS (default: 420).
 USAGE
 }
 
@@ -42,9 +42,7 @@ while (($#)); do
 done
 ((${#parts[@]} + ${#benches[@]})) || parts=(tests)
 mkdir -p "$out" "$scratch"
-
 log=$out/gpu_check.log
-
 table=() failed=0
 # part NAME COMMAND...: run it in a folder without the sources, log it, note how it went.
 part() {
