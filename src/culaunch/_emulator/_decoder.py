@@ -57,7 +57,9 @@ class Decoder:
                 raise Unsupported
             op = builder(self, instruction)
         except (Unsupported, KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-            return self.refuse(instruction, str(error) if isinstance(error, Unsupported | ValueError) else "")
+            return self.refuse(
+                instruction, str(error) if isinstance(error, Unsupported | ValueError) else ""
+            )
         if instruction.guard is None:
             return op
         return self._guarded(instruction, op)
@@ -93,7 +95,7 @@ class Decoder:
             if local is not None and local.space == "local":
                 return _local_address(local.offset + operand.offset, unsigned(kind))
         value = self.constant(operand, kind)
-        return lambda group: value
+        return lambda _: value
 
     def constant(self, operand: Operand, kind: str) -> Lanes:
         """Return the value of an operand that is known now."""
@@ -107,7 +109,7 @@ class Decoder:
     def write(self, operand: Operand, kind: str) -> Writer:
         """Return a writer of `operand`, given values of type `kind`."""
         if isinstance(operand, Sink):
-            return lambda group, value: None
+            return lambda _group, _value: None
         if not isinstance(operand, Register):
             raise Unsupported(f"a result cannot go to {operand!r}")
         slot = operand.slot
@@ -136,7 +138,7 @@ class Decoder:
         if isinstance(base, Symbol):
             return self.read(Symbol(base.name, base.offset + offset), "u64")
         value = self.constant(base, "u64") + np.uint64(offset & (2**64 - 1))
-        return lambda group: value
+        return lambda _: value
 
     def vector(self, operand: Operand) -> tuple[Operand, ...]:
         """Return the items of an operand in braces, or the operand itself as the only one."""

@@ -48,7 +48,7 @@ class Position:
 
 
 @dataclass(eq=False)
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver returns
     """An error of an emulated launch.
 
     The parts that the raising code does not know (kernel, block, thread, position) are filled in

@@ -126,12 +126,12 @@ def _decode_end(
 
 
 def _decode_call(decoder: Decoder, instruction: Instruction, following: int) -> End:
-    operands = list(instruction.operands)
+    operands: list[Operand] = list(instruction.operands)
     results: tuple[int, ...] = ()
-    if isinstance(operands[0], Vector):
-        found = operands.pop(0)
-        assert isinstance(found, Vector)
-        results = tuple(op.slot for op in found.items if isinstance(op, Register))
+    first = operands[0]
+    if isinstance(first, Vector):
+        del operands[0]
+        results = tuple(op.slot for op in first.items if isinstance(op, Register))
     target = operands[0]
     given = operands[1].items if len(operands) > 1 and isinstance(operands[1], Vector) else ()
     arguments = [decoder.argument(operand) for operand in given]

@@ -45,12 +45,12 @@ class Launch:
         self.device = device
         self.options: Options = device.options
         self.program = program
-        self.grid = grid
-        self.block = block
+        self.grid: tuple[int, int, int] = grid
+        self.block: tuple[int, int, int] = block
         self.threads = block[0] * block[1] * block[2]
-        self.dynamic_shared = dynamic_shared
-        self.shared_bytes = program.layout.dynamic_offset + dynamic_shared
-        self.number = number
+        self.dynamic_shared: int = dynamic_shared
+        self.shared_bytes: int = program.layout.dynamic_offset + dynamic_shared
+        self.number: int = number
         self.memory = GlobalMemory(ranges)
         # Null unless the launch is cooperative: what a grid barrier counts in.
         self.grid_workspace = 0

@@ -11,7 +11,12 @@ __all__ = ["BITS", "Lanes", "is_float", "is_signed", "lane_dtype", "size_of", "u
 # A register: one element for each lane of a group, or a single one for all of them.
 Lanes = np.ndarray[Any, np.dtype[Any]]
 
-BITS = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+BITS: dict[int, np.dtype[Any]] = {
+    1: np.dtype("u1"),
+    2: np.dtype("u2"),
+    4: np.dtype("u4"),
+    8: np.dtype("u8"),
+}
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "pred": np.dtype(bool),
@@ -21,7 +26,8 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("f16", "bf16", "e4m3x2", "e5m2x2", "ue8m0x2"), np.dtype("u2")),
     **dict.fromkeys(("f16x2", "bf16x2", "tf32"), np.dtype("u4")),
     **{f"s{8 * size}": np.dtype(f"i{size}") for size in BITS},
-    **{f"{kind}{8 * size}": dtype for size, dtype in BITS.items() for kind in "ub"},
+    **{f"u{8 * size}": dtype for size, dtype in BITS.items()},
+    **{f"b{8 * size}": dtype for size, dtype in BITS.items()},
     # A 128-bit register is a row of two words; see lane_shape in the decoder.
     "b128": np.dtype("u8"),
 }

@@ -31,7 +31,7 @@ class Bytes:
     def at_address(cls, address: int, size: int) -> Bytes:
         """View host memory; `address` and `size` are multiples of 8."""
         # The view does not own the memory: whoever gave the range keeps it alive for the launch.
-        raw = (ctypes.c_uint8 * size).from_address(address)
+        raw = memoryview((ctypes.c_uint8 * size).from_address(address))
         return cls(np.frombuffer(raw, np.uint8), is_global=True)
 
 
@@ -71,7 +71,7 @@ def load(group: Any, pieces: list[Piece], size: int, count: int) -> list[Lanes]:
 
 
 def store(group: Any, pieces: list[Piece], size: int, values: list[Lanes]) -> None:
-    """Write consecutive words of `size` bytes in each lane; of equal addresses the last lane wins."""
+    """Write consecutive words of `size` bytes in each lane; at one address the last lane wins."""
     for piece in pieces:
         words, at = piece.data.by_size[size], piece.at >> _SHIFTS[size]
         for k, value in enumerate(values):

@@ -45,7 +45,7 @@ def _atom(decoder: Decoder, instruction: Instruction) -> Op:
     operation = _operation(name, kind)
     flushing = _operation(name, kind, ftz=True) if kind == "f32" and name == "add" else operation
     if len(values[0]) > 1:
-        return _vector_op(decoder, instruction, address, values[0], puts, operation, kind)
+        return _vector_op(instruction, address, values[0], puts, operation, kind)
     single = [value[0] for value in values]
     put = puts[0] if puts else None
     locate, size = LOCATORS[space_of(instruction)], size_of(kind)
@@ -95,18 +95,25 @@ def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
     if name in _UFUNCS:
         ufunc = _UFUNCS[name]
         if dtype.kind == "i" and name in ("min", "max"):
-            return Update(
-                lambda old, b: ufunc(old.view(dtype), b.view(dtype)).view(out), (ufunc, dtype)
-            )
+
+            def extremum(old: Lanes, b: Lanes) -> Lanes:
+                chosen: Lanes = ufunc(old.view(dtype), b.view(dtype))
+                return chosen.view(out)
+
+            return Update(extremum, (ufunc, dtype))
         return Update(ufunc, (ufunc, out))
     if name == "exch":
         return Update(lambda old, b: b + np.zeros_like(old))
     if name == "cas":
-        return Update(lambda old, b, c: np.where(old == b, c, old))
+        return Update(_compare_and_swap)
     one, zero = out.type(1), out.type(0)
     if name == "inc":
         return Update(lambda old, b: np.where(old >= b, zero, old + one))
     return Update(lambda old, b: np.where((old == 0) | (old > b), b, old - one))
+
+
+def _compare_and_swap(old: Lanes, compare: Lanes, value: Lanes) -> Lanes:
+    return np.where(np.equal(old, compare), value, old)
 
 
 _UFUNCS: dict[str, np.ufunc] = {
@@ -120,7 +127,6 @@ _UFUNCS: dict[str, np.ufunc] = {
 
 
 def _vector_op(
-    decoder: Decoder,
     instruction: Instruction,
     address: Reader,
     values: list[Reader],

@@ -1,5 +1,8 @@
 """bar and barrier: the barriers of a block."""
 
+# All decoders, and all ends of a block, have one signature each.
+# ruff: noqa: ARG001, ARG002
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -106,4 +109,4 @@ class _Skip(End):
 @decodes("bar", effects=True)
 def _warp_barrier(decoder: Decoder, instruction: Instruction) -> Op:
     # The scheduler lets the lanes wait for each other before it runs this.
-    return lambda group: None
+    return lambda _: None

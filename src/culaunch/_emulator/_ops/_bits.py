@@ -1,5 +1,8 @@
 """Logic, shifts, bit fields and byte permutation."""
 
+# NumPy types the operators of arrays of any dtype as Any.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

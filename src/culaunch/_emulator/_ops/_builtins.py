@@ -1,9 +1,12 @@
 """Functions that the CUDA runtime gives to device code: printf, assert, malloc."""
 
+# All decoders, and all ends of a block, have one signature each.
+# ruff: noqa: ARG001, ARG002
+
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,17 +16,17 @@ from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._printf import format_message
 from culaunch._emulator._ops._registry import decodes
 from culaunch._emulator._simt._code import End, Op
-from culaunch._emulator._simt._group import Group
-from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder, Reader
     from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator._simt._group import Group
     from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._types import Lanes
 
 __all__ = ["BUILTINS", "BuiltinCall"]
 
-Builtin = Callable[[Group, list[Lanes]], Lanes | None] if TYPE_CHECKING else object
+Builtin = Callable[..., Any]
 
 
 class BuiltinCall(End):
@@ -112,7 +115,7 @@ BUILTINS: dict[str, Builtin] = {
 def _trap(decoder: Decoder, instruction: Instruction) -> Op:
     if instruction.name == "brkpt":
         # Without a debugger a breakpoint does nothing.
-        return lambda group: None
+        return lambda _: None
 
     def run(group: Group) -> None:
         raise Fault(LAUNCH_FAILED, "the kernel executed trap", lane=group.lane_at(0))

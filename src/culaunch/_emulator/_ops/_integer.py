@@ -1,5 +1,8 @@
 """Integer arithmetic."""
 
+# NumPy types the operators of arrays of any dtype as Any.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -251,7 +254,11 @@ def _with_carry(decoder: Decoder, instruction: Instruction) -> Op:
             outgoing = (values[0] < values[1]) | (partial < incoming)
         else:
             if instruction.name == "madc":
-                low = high_product(*values[:2], kind) if "hi" in mods else values[0] * values[1]
+                low = (
+                    high_product(values[0], values[1], kind)
+                    if "hi" in mods
+                    else values[0] * values[1]
+                )
                 values = [low, values[2]]
             partial = values[0] + values[1]
             total = partial + incoming

@@ -1,5 +1,8 @@
 """Loads and stores of every state space."""
 
+# All decoders, and all ends of a block, have one signature each.
+# ruff: noqa: ARG001
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -30,11 +33,20 @@ def space_of(instruction: Instruction) -> str:
 
 
 # How an access is ordered, cached and aliased: all the same to memory that is in order.
+_ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_CACHES = ("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "noftz")
+_L1 = ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
+_L2 = ("evict_first", "evict_last", "evict_normal", "cache_hint", "64B", "128B", "256B")
 _HINTS = frozenset(
-    "weak volatile relaxed acquire release acq_rel sc mmio cta cluster gpu sys nc noftz "
-    "ca cg cs lu cv wb wt v2 v4 v8 L1::evict_normal L1::evict_unchanged L1::evict_first "
-    "L1::evict_last L1::no_allocate L2::evict_first L2::evict_last L2::evict_normal "
-    "L2::cache_hint L2::64B L2::128B L2::256B unified".split()
+    (
+        *_ORDERS,
+        *_SCOPES,
+        *_CACHES,
+        *("v2", "v4", "v8"),
+        *(f"L1::{word}" for word in _L1),
+        *(f"L2::{word}" for word in _L2),
+    )
 )
 
 
@@ -106,10 +118,8 @@ def _st(decoder: Decoder, instruction: Instruction) -> Op:
 
 def _param_slot(place: Operand) -> int | None:
     """Return the slot of the parameter that an address names, None for real memory."""
-    if isinstance(place, Address) and isinstance(place.base, Register):
-        if place.base.type == "param":
-            return place.base.slot
-    return None
+    base = place.base if isinstance(place, Address) else None
+    return base.slot if isinstance(base, Register) and base.type == "param" else None
 
 
 def _ld_slot(
@@ -184,7 +194,7 @@ def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand,
 @decodes("pmevent", "griddepcontrol", "setmaxnreg")
 def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
     # Accesses happen at once and in order: there is nothing to wait for or to hint at.
-    return lambda group: None
+    return lambda _: None
 
 
 @decodes("createpolicy")

@@ -73,7 +73,7 @@ def _convert(match: re.Match[str], arguments: _Arguments) -> str:
     if kind in "aA":
         text = float.hex(value_f)
         return f"%{flags}{width}s" % (text.upper() if kind == "A" else text)
-    return f"%{spec}{kind}" % value_f
+    return str(f"%{spec}{kind}" % value_f)
 
 
 def _shrink(value: int, length: str | None) -> int:

@@ -55,7 +55,7 @@ class _Access:
     def places(self, group: Group) -> tuple[list[Lanes], int]:
         """Return the address of each item in each lane, and the size of an item."""
         base = self.address(group)
-        pitch = _pitch(self.shape, self.operand, self.layout)
+        pitch: int | Lanes = _pitch(self.shape, self.operand, self.layout)
         if self.stride is not None:
             value = self.stride(group)
             # The stride is the same in all lanes of a warp.

@@ -95,19 +95,19 @@ class _Body:
 
     def statement(self) -> None:
         cursor = self.cursor
-        token = cursor.peek()
-        if token == "{":
+        text = cursor.peek()
+        if text == "{":
             cursor.take()
             self.scope = Scope(self.scope, self.function)
-        elif token == "}":
+        elif text == "}":
             cursor.take()
             assert self.scope.outer is not None
             self.scope = self.scope.outer
-        elif token == ";":
+        elif text == ";":
             cursor.take()
-        elif token[0] == ".":
+        elif text[0] == ".":
             self.directive(cursor.take())
-        elif token != "@" and cursor.peek_after() == ":":
+        elif text != "@" and cursor.peek_after() == ":":
             self.label()
         else:
             self.instruction()

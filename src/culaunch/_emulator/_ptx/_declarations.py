@@ -121,19 +121,19 @@ def _parse_value(cursor: Cursor, kind: str, generic: set[int], index: int) -> in
     negative = False
     while cursor.peek() in ("-", "+"):
         negative ^= cursor.take() == "-"
-    token = cursor.take()
-    if not token[0].isdigit():
-        if token == "generic":
+    text = cursor.take()
+    if not text[0].isdigit():
+        if text == "generic":
             generic.add(index)
             cursor.expect("(")
-            token = cursor.take()
+            text = cursor.take()
             cursor.expect(")")
         offset = 0
         while cursor.peek() in ("+", "-"):
             sign = 1 if cursor.take() == "+" else -1
             offset += sign * cursor.integer()
-        return Symbol(token, offset)
-    bits, float_size = parse_number(token)
+        return Symbol(text, offset)
+    bits, float_size = parse_number(text)
     width = 8 * size_of(kind)
     if float_size and kind in ("f32", "f64"):
         value = struct.unpack(

@@ -79,7 +79,8 @@ def _declare(variables: dict[str, Variable], variable: Variable) -> None:
 
 def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool) -> None:
     line = cursor.line
-    cursor.accept(".attribute") and cursor.skip_past(")")
+    if cursor.accept(".attribute"):
+        cursor.skip_past(")")
     returns = parse_parameters(cursor)
     name = cursor.take()
     function = Function(name, is_kernel, line, parse_parameters(cursor), returns)

@@ -25,11 +25,11 @@ __all__ = ["parse_operand"]
 
 def parse_operand(cursor: Cursor, scope: Scope) -> Operand:
     """Parse the operand at `cursor`, looking names up in `scope`."""
-    token = cursor.take()
-    if token == "[":
+    text = cursor.take()
+    if text == "[":
         return _address(cursor, scope)
-    if token in "{(":
-        close = "}" if token == "{" else ")"
+    if text in "{(":
+        close = "}" if text == "{" else ")"
         items: list[Operand] = []
         while not cursor.accept(close):
             items.append(parse_operand(cursor, scope))
@@ -37,22 +37,22 @@ def parse_operand(cursor: Cursor, scope: Scope) -> Operand:
                 cursor.expect(close)
                 break
         return Vector(tuple(items))
-    if token == "!":
+    if text == "!":
         return Negated(parse_operand(cursor, scope))
-    if token in "-~+" or token[0].isdigit():
-        return _number(cursor, token)
-    first = _name(cursor, scope, token)
+    if text in "-~+" or text[0].isdigit():
+        return _number(cursor, text)
+    first = _name(cursor, scope, text)
     if cursor.accept("|"):
         return Pair(first, parse_operand(cursor, scope))
     return first
 
 
-def _number(cursor: Cursor, token: str) -> Immediate:
+def _number(cursor: Cursor, text: str) -> Immediate:
     sign = ""
-    while token in ("-", "~", "+"):
-        sign += token
-        token = cursor.take()
-    bits, float_size = parse_number(token)
+    while text in ("-", "~", "+"):
+        sign += text
+        text = cursor.take()
+    bits, float_size = parse_number(text)
     for mark in reversed(sign):
         if mark == "~":
             bits = ~bits
@@ -61,26 +61,26 @@ def _number(cursor: Cursor, token: str) -> Immediate:
     return Immediate(bits, float_size)
 
 
-def _name(cursor: Cursor, scope: Scope, token: str) -> Operand:
-    if token == "_":
+def _name(cursor: Cursor, scope: Scope, text: str) -> Operand:
+    if text == "_":
         return Sink()
-    if not (token[0] in "%$_" or token[0].isalpha()):
+    if not (text[0] in "%$_" or text[0].isalpha()):
         cursor.at -= 1
-        cursor.fail(f"expected an operand, found {token!r}")
-    register = scope.register(token)
+        cursor.fail(f"expected an operand, found {text!r}")
+    register = scope.register(text)
     if register is not None:
         return register
-    if token == "WARP_SZ":
+    if text == "WARP_SZ":
         return Immediate(32)
-    if token[0] == "%":
+    if text[0] == "%":
         if cursor.peek() in (".x", ".y", ".z", ".w"):
-            token += cursor.take()
-        return Special(token[1:])
+            text += cursor.take()
+        return Special(text[1:])
     offset = 0
     while cursor.peek() in ("+", "-"):
         sign = 1 if cursor.take() == "+" else -1
         offset += sign * cursor.integer()
-    return Symbol(token, offset)
+    return Symbol(text, offset)
 
 
 def _address(cursor: Cursor, scope: Scope) -> Operand:

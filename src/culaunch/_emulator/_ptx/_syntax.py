@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Union
+from typing import TypeAlias
 
 __all__ = [
     "Address",
@@ -98,7 +98,9 @@ class Address:
     offset: int = 0
 
 
-Operand = Union[Register, Immediate, Special, Symbol, Label, Sink, Negated, Vector, Pair, Address]
+Operand: TypeAlias = (
+    "Register | Immediate | Special | Symbol | Label | Sink | Negated | Vector | Pair | Address"
+)
 
 
 @dataclass

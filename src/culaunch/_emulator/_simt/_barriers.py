@@ -120,7 +120,7 @@ class Barriers:
                     f"{need} threads of the block arrived{missing}",
                     lane=group.lane_at(0),
                 )
-                self.scheduler.locate(fault, group, waiter.arrival.instruction)
+                self.scheduler.locate(fault, waiter.arrival.instruction)
                 raise fault
 
     def _missing(self, block: int, groups: list[Group]) -> str:
@@ -199,7 +199,7 @@ class Barriers:
                     f"{waiter.arrival.instruction.line}",
                     lane=waiter.group.lane_at(0),
                 )
-                self.scheduler.locate(fault, waiter.group, waiter.arrival.instruction)
+                self.scheduler.locate(fault, waiter.arrival.instruction)
                 raise fault
 
 

@@ -1,5 +1,8 @@
 """Calls of device functions, direct and through pointers, and of the ones built in."""
 
+# All decoders, and all ends of a block, have one signature each.
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -26,16 +26,16 @@ class Chunk:
     """
 
     def __init__(self, launch: Launch, first_block: int, blocks: int) -> None:
-        self.launch = launch
+        self.launch: Launch = launch
         self.options = launch.options
-        self.first_block = first_block
-        self.blocks = blocks
+        self.first_block: int = first_block
+        self.blocks: int = blocks
         self.threads = launch.threads
-        self.width = -(-self.threads // WARP) * WARP
-        self.size = blocks * self.width
+        self.width: int = -(-self.threads // WARP) * WARP
+        self.size: int = blocks * self.width
         self.globals: GlobalMemory = launch.memory
         self.params: Scratch = launch.params
-        self.shared = Scratch("shared", blocks, launch.shared_bytes)
+        self.shared: Scratch = Scratch("shared", blocks, launch.shared_bytes)
         self.local = Scratch("local", self.size, launch.local_bytes)
         self.alive: Lanes = np.zeros((blocks, self.width), bool)
         self.alive[:, : self.threads] = True

@@ -1,5 +1,8 @@
 """The ways a block can end, except by a barrier or a call."""
 
+# All decoders, and all ends of a block, have one signature each.
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 from collections.abc import Callable

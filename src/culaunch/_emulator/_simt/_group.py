@@ -60,7 +60,7 @@ class Group:
     ) -> None:
         self.chunk = chunk
         self.lanes = lanes
-        self.n = lanes.shape[0]
+        self.n: int = lanes.shape[0]
         self.code = code
         self.regs = regs
         self.block = block
@@ -81,12 +81,12 @@ class Group:
         """Whether all 32 lanes are here of every warp that has one here."""
         if self._whole_warps is None:
             lanes = self.lanes
-            self._whole_warps = self.full or (
+            self._whole_warps = self.full or bool(
                 self.n % 32 == 0
                 and not (lanes[::32] % 32).any()
-                and bool((lanes[31::32] - lanes[::32] == 31).all())
+                and (lanes[31::32] - lanes[::32] == 31).all()
             )
-        return self._whole_warps
+        return bool(self._whole_warps)
 
     @property
     def block_index(self) -> Lanes:

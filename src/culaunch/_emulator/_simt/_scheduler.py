@@ -47,7 +47,7 @@ class Scheduler:
         if group.n:
             self.ready(group)
         while self.queue:
-            penalty, key = heapq.heappop(self.queue)
+            _, key = heapq.heappop(self.queue)
             parts = self.pending.pop(key, None)
             if parts is not None:
                 self._run_group(merge(parts))
@@ -81,7 +81,7 @@ class Scheduler:
         self.chunk.exit(group.lanes)
         self.barriers.release()
 
-    def locate(self, fault: Fault, group: Group, instruction: Instruction) -> None:
+    def locate(self, fault: Fault, instruction: Instruction) -> None:
         """Fill in where a fault is, unless that is known."""
         if fault.position is None:
             fault.position = self.chunk.launch.position(instruction)
@@ -109,7 +109,7 @@ class Scheduler:
                 at = -1
                 following = block.end.run(group, self)
             except Fault as fault:
-                self.locate(fault, group, block.instructions[at])
+                self.locate(fault, block.instructions[at])
                 raise
             except Exception as error:
                 where = self.chunk.launch.position(block.instructions[at])

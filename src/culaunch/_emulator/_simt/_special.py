@@ -25,7 +25,7 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
     """Return the type of the special register `name` and a function that reads it."""
     if name in _CLOCKS:
         kind, read = _CLOCKS[name]
-        return kind, lambda group: read()
+        return kind, lambda _: read()
     if name in ("envreg1", "envreg2"):
         # Where cooperative groups finds the workspace of a grid barrier, high word first.
         shift = 32 if name == "envreg1" else 0
@@ -33,7 +33,7 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
             [group.chunk.launch.grid_workspace >> shift & 0xFFFFFFFF], np.uint32
         )
     if name.startswith(("envreg", "pm")):
-        return "u32", lambda group: np.zeros(1, np.uint32)
+        return "u32", lambda _: np.zeros(1, np.uint32)
     compute = _PER_LANE.get(name)
     if compute is None:
         return None
@@ -77,8 +77,12 @@ def _ctaid(axis: int) -> Callable[[Chunk], Lanes]:
     return compute
 
 
+def _extent(shape: str, axis: int) -> Callable[[Chunk], Lanes]:
+    return lambda chunk: np.full(1, getattr(chunk.launch, shape)[axis], np.uint32)
+
+
 def _constant(value: int) -> Callable[[Chunk], Lanes]:
-    return lambda chunk: np.full(1, value, np.uint32)
+    return lambda _: np.full(1, value, np.uint32)
 
 
 def _lane_mask(compute: Callable[[Lanes], Lanes]) -> Callable[[Chunk], Lanes]:
@@ -102,7 +106,7 @@ _PER_LANE: dict[str, Callable[[Chunk], Lanes]] = {
     "is_explicit_cluster": _constant(0),
     "laneid": lambda chunk: (_thread(chunk) % 32).astype(np.uint32),
     "warpid": lambda chunk: (_thread(chunk) // 32).astype(np.uint32),
-    "nwarpid": lambda chunk: np.full(1, 64, np.uint32),
+    "nwarpid": _constant(64),
     "smid": lambda chunk: np.repeat(
         (np.arange(chunk.blocks) + chunk.first_block) % 108, chunk.width
     ).astype(np.uint32),
@@ -121,8 +125,8 @@ _PER_LANE: dict[str, Callable[[Chunk], Lanes]] = {
     "reserved_smem_offset_cap": _constant(0),
 }
 for _i, _axis in enumerate(_AXES):
-    _PER_LANE[f"ntid.{_axis}"] = lambda chunk, i=_i: np.full(1, chunk.launch.block[i], np.uint32)
-    _PER_LANE[f"nctaid.{_axis}"] = lambda chunk, i=_i: np.full(1, chunk.launch.grid[i], np.uint32)
+    _PER_LANE[f"ntid.{_axis}"] = _extent("block", _i)
+    _PER_LANE[f"nctaid.{_axis}"] = _extent("grid", _i)
     _PER_LANE[f"nclusterid.{_axis}"] = _PER_LANE[f"nctaid.{_axis}"]
 _PER_LANE["nclusterid.w"] = _PER_LANE["ctaid.w"] = _PER_LANE["tid.w"] = _constant(0)
 

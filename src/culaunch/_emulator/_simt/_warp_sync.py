@@ -70,11 +70,12 @@ class WarpSync:
                 f"(mask of the missing ones {names:#010x})",
                 lane=group.lane_at(lane),
             )
-            self.scheduler.locate(fault, group, instruction)
+            self.scheduler.locate(fault, instruction)
             raise fault
 
     def _complete(self, group: Group, block: Block) -> Lanes:
-        return self._missing(group, block) == 0
+        complete: Lanes = self._missing(group, block) == 0
+        return complete
 
     def _missing(self, group: Group, block: Block) -> Lanes:
         assert block.sync is not None
