@@ -62,7 +62,9 @@ def create_venv() -> dict[str, Any]:
     stamp = json.loads(STAMP.read_text()) if STAMP.exists() and PYTHON.exists() else {}
     if stamp.get("python") != version:
         say(f"creating .venv with Python {version}")
-        subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
+        made = subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=False)
+        if made.returncode != 0:
+            sys.exit("python3 -m venv failed: see above (Debian has it in python3-venv)")
         stamp = {"python": version}
         save(stamp)
     return stamp
