@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from typing import TYPE_CHECKING, Any
 
 from culaunch._emulator._driver_attributes import MULTIPROCESSORS, occupancy
-from culaunch._emulator._fault import COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_VALUE, Fault
+from culaunch._emulator._driver_state import Refusal
+from culaunch._emulator._fault import (
+    COOPERATIVE_LAUNCH_TOO_LARGE,
+    ILLEGAL_ADDRESS,
+    INVALID_VALUE,
+    Fault,
+)
 
 if TYPE_CHECKING:
     from culaunch._emulator._device import Device
-    from culaunch._emulator._driver import Kernel
+    from culaunch._emulator._driver_state import Kernel
     from culaunch._emulator._driver_types import LaunchConfig
 
 # cuda.h: CUlaunchAttributeID. Priorities and programmatic serialisation change nothing where
 # kernels run one after the other.
 _COOPERATIVE = 2
 _CLUSTER = 4
+_OUTSIDE = "outside every allocation"
 
 
 def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict[str, Any]:
     """Read a launch configuration, and refuse what the real driver would."""
-    cluster, cooperative = (1, 1, 1), False
+    cluster, cooperative = kernel.info.cluster or (1, 1, 1), False
     for i in range(config.attribute_count):
         attribute = config.attributes[i]
         if attribute.id == _COOPERATIVE:
@@ -54,3 +62,26 @@ def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict
         "cluster": cluster,
         "cooperative": cooperative,
     }
+
+
+def parameter_bytes(kernel: Kernel, params: Any) -> bytes:
+    """Gather a kernel's parameters from the pointers that C passed."""
+    values = bytearray(kernel.info.param_bytes)
+    if kernel.info.params and not params:
+        raise Refusal(INVALID_VALUE, "the kernel has parameters, and none were passed")
+    for i, parameter in enumerate(kernel.info.params):
+        if not params[i]:
+            raise Refusal(INVALID_VALUE, f"the pointer to argument {i} is null")
+        end = parameter.offset + parameter.size
+        values[parameter.offset : end] = ctypes.string_at(params[i], parameter.size)
+    return bytes(values)
+
+
+def explain(fault: Fault) -> None:
+    """Add to a fault what only a user of the driver can get wrong."""
+    if fault.code == ILLEGAL_ADDRESS and _OUTSIDE in fault.reason and not fault.notes:
+        fault.notes.append(
+            "the emulator knows the memory of the host only by the arrays that this launch was "
+            "given as arrays: not by an address in an int, a structure or another array "
+            "(memory of cl.empty and cl.to_device is known always)"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 # CUDA 13.0, as cuDriverGetVersion has it.
 DRIVER_VERSION = 13000
@@ -75,7 +76,7 @@ _handles = ctypes.POINTER(ctypes.c_void_p)
 _addresses = ctypes.POINTER(ctypes.c_ulonglong)
 _config = ctypes.POINTER(LaunchConfig)
 
-_ARGUMENTS = {
+_ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cuInit": (_uint,),
     "cuDriverGetVersion": (_ints,),
     "cuGetErrorName": (_int, _handles),
