@@ -1,0 +1,81 @@
+"""The emulated driver's functions for memory, which is the host's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from itertools import chain
+from typing import Any
+
+from culaunch._emulator._driver_state import DriverState, Refusal
+from culaunch._emulator._fault import INVALID_VALUE
+
+_OUT_OF_MEMORY = 2
+_DEVICE_ORDINAL = 9
+
+
+class MemoryFunctions(DriverState):
+    """The functions ``cuMem...`` and ``cuPointer...``, and the news of arrays."""
+
+    # cuThreadExchangeStreamCaptureMode's, relaxed at first; streams capture nothing.
+    capture_mode = 0
+
+    def note_array(self, begin: int | None, size: int) -> None:
+        """Learn of an array that a launch will be given (include/culaunch/driver.h)."""
+        self.noted.note(begin, size)
+
+    def cuPointerGetAttribute(self, out: int, attribute: int, address: int) -> None:
+        if attribute != _DEVICE_ORDINAL or not self._is_allocated(address, 0):
+            raise Refusal(INVALID_VALUE, f"{address:#x} is no address of the device")
+        ctypes.c_int.from_address(out).value = 0
+
+    def cuMemAlloc(self, out: Any, size: int) -> None:
+        self.require_context()
+        if size == 0:
+            raise Refusal(INVALID_VALUE, "an allocation of 0 bytes")
+        # Without this a system that overcommits would give addresses that kill the process.
+        if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+            raise Refusal(_OUT_OF_MEMORY, f"{size} bytes, more than this machine has")
+        try:
+            out[0] = self.device.alloc(size)
+        except MemoryError:
+            raise Refusal(_OUT_OF_MEMORY, f"{size} bytes") from None
+
+    def cuMemFree(self, address: int) -> None:
+        if address:  # freeing null does nothing
+            try:
+                self.device.free(address)
+            except KeyError:
+                raise Refusal(INVALID_VALUE, f"{address:#x} is no allocation") from None
+        self.require_context()
+
+    def cuMemAllocAsync(self, out: Any, size: int, stream: int) -> None:
+        self.require_stream(stream)
+        self.cuMemAlloc(out, size)
+
+    def cuMemFreeAsync(self, address: int, stream: int) -> None:
+        self.require_stream(stream)
+        self.cuMemFree(address)
+
+    def cuMemcpyHtoDAsync(self, target: int, source: int, size: int, stream: int) -> None:
+        self._require_memory(target, size, stream)
+        ctypes.memmove(target, source, size)
+
+    def cuMemcpyDtoHAsync(self, target: int, source: int, size: int, stream: int) -> None:
+        self._require_memory(source, size, stream)
+        ctypes.memmove(target, source, size)
+
+    def cuMemsetD8Async(self, target: int, value: int, size: int, stream: int) -> None:
+        self._require_memory(target, size, stream)
+        ctypes.memset(target, value, size)
+
+    def _require_memory(self, address: int, size: int, stream: int) -> None:
+        self.require_stream(stream)
+        self.require_context()
+        if not self._is_allocated(address, size):
+            raise Refusal(INVALID_VALUE, f"{size} bytes at {address:#x} are in no allocation")
+
+    def _is_allocated(self, address: int, size: int) -> bool:
+        variables = (instance.ranges for instance in self.instances.values())
+        everything = chain(self.device.ranges, *variables)
+        return any(base <= address and address + size <= base + n for base, n in everything)
