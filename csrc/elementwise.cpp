@@ -64,6 +64,8 @@ struct ElementwiseObject {
   PyObject* parameters;  // owned, a tuple of str
   std::atomic<Specialization*> specializations;
   std::atomic<culaunch::Driver*> driver;  // of the last call
+  // The entry of the type of array that came last: most calls bring the same one again.
+  std::atomic<const TypeEntry*> last;
 };
 
 ElementwiseObject* Self(PyObject* self) { return reinterpret_cast<ElementwiseObject*>(self); }
@@ -72,6 +74,15 @@ std::string Text(PyObject* text) {
   Py_ssize_t size = 0;
   const char* data = PyUnicode_AsUTF8AndSize(text, &size);
   return data != nullptr ? std::string(data, static_cast<size_t>(size)) : std::string();
+}
+
+// Whether an array is of a type whose arrays never change: a jax.Array.
+bool IsImmutable(const Operand& operand) {
+  if (operand.entry->kind != ArgumentKind::kArray) return false;
+  const Ref mark(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(operand.object)), "_weak_type"));
+  PyErr_Clear();
+  return static_cast<bool>(mark);
 }
 
 // The state of one call.
@@ -102,8 +113,9 @@ class ElementwiseCall {
            (special_->outputs.size() > 1 ? "[" + std::to_string(index) + "]" : "");
   }
 
-  // Put the argument's name before the message of the error that is set.
-  void NameArgument(int index) const;
+  // Put what it is about before the message of the error that is set.
+  void NameArgument(int index) const { Rename(What(index)); }
+  static void Rename(const std::string& what);
 
   bool ReadArguments();
   bool Specialize();
@@ -135,14 +147,14 @@ class ElementwiseCall {
   Problem problem_;
 };
 
-void ElementwiseCall::NameArgument(int index) const {
+void ElementwiseCall::Rename(const std::string& what) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   const Ref message(value != nullptr ? PyObject_Str(value) : nullptr);
   const bool is_mistake =
       type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError;
   if (message && is_mistake) {
-    PyErr_Format(type, "%s%U", What(index).c_str(), message.get());
+    PyErr_Format(type, "%s%U", what.c_str(), message.get());
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);
@@ -152,7 +164,9 @@ void ElementwiseCall::NameArgument(int index) const {
 }
 
 bool ElementwiseCall::ReadArguments() {
+  const TypeEntry* last = self_->last.load(std::memory_order_acquire);
   for (int i = 0; i < count_; ++i) {
+    operands_[i].entry = last;
     // Names are spelled out only where something is wrong.
     static const std::string none;
     const ReadResult result = ReadOperand(args_[i], none, &place_, &operands_[i]);
@@ -170,6 +184,10 @@ bool ElementwiseCall::ReadArguments() {
     return false;
   }
   self_->driver.store(place_.driver, std::memory_order_release);
+  const Operand& first = *place_.first;
+  if (first.entry != last && first.entry != &first.scratch) {
+    self_->last.store(first.entry, std::memory_order_release);
+  }
   return true;
 }
 
@@ -265,8 +283,13 @@ bool ElementwiseCall::ReadOutputs(PyObject* out) {
     PyObject* object = is_tuple ? PyTuple_GetItem(out, static_cast<Py_ssize_t>(i)) : out;
     Operand& operand = outputs_[i];
     const int index = static_cast<int>(i);
-    const ReadResult result = ReadOperand(object, WhatOut(index), &place_, &operand);
-    if (result == ReadResult::kFailed) return false;
+    operand.entry = place_.first->entry != &place_.first->scratch ? place_.first->entry : nullptr;
+    static const std::string none;
+    const ReadResult result = ReadOperand(object, none, &place_, &operand);
+    if (result == ReadResult::kFailed) {
+      Rename(WhatOut(index));
+      return false;
+    }
     if (result == ReadResult::kUnknownType || !operand.is_array) {
       PyErr_Format(PyExc_TypeError, "%s must be an array (got %R)", WhatOut(index).c_str(), object);
       return false;
@@ -277,10 +300,7 @@ bool ElementwiseCall::ReadOutputs(PyObject* out) {
                    elementwise::NameOf(operand.number));
       return false;
     }
-    const Ref frozen(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)),
-                                            "_weak_type"));  // a jax.Array never changes
-    PyErr_Clear();
-    if (operand.is_read_only || frozen) {
+    if (operand.is_read_only || IsImmutable(operand)) {
       PyErr_Format(PyExc_ValueError, "%s is read-only", WhatOut(index).c_str());
       return false;
     }
@@ -703,6 +723,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   self->parameters = Ref::Borrow(parameters).release();
   new (&self->specializations) std::atomic<Specialization*>(nullptr);
   new (&self->driver) std::atomic<culaunch::Driver*>(nullptr);
+  new (&self->last) std::atomic<const TypeEntry*>(nullptr);
   return object;
 }
 
