@@ -112,3 +112,8 @@ class InternalError(CulaunchError):
 
 class CacheWarning(UserWarning):
     """A cache entry that was dropped, or a cache that cannot be used."""
+
+
+# Tracebacks show the names by which people catch them.
+for _name in __all__:
+    globals()[_name].__module__ = "culaunch"
