@@ -15,9 +15,8 @@ namespace {
 int Execute(PyObject* module) {
   return AddDriverType(module) == 0 && AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
                  AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
-                 AddElementwiseType(module) == 0 &&
-                 AddTritonVariantType(module) == 0 && AddTritonDispatcherType(module) == 0 &&
-                 AddTritonLauncherType(module) == 0
+                 AddElementwiseType(module) == 0 && AddTritonVariantType(module) == 0 &&
+                 AddTritonDispatcherType(module) == 0 && AddTritonLauncherType(module) == 0
              ? 0
              : -1;
 }
