@@ -13,7 +13,7 @@ from culaunch._emulator._types import is_type, size_of
 
 __all__ = ["Scope", "parse_body"]
 
-_NUMBERED = re.compile(r"(.*?)(0|[1-9]\d*)\Z", re.DOTALL)
+_NUMBERED = re.compile(r"(.*?)(0|[1-9]\d{0,8})\Z", re.DOTALL)
 _BRANCHES = {"bra", "brx"}
 
 

@@ -10,6 +10,9 @@ from culaunch._emulator._types import is_type, size_of
 
 __all__ = ["parse_parameters", "parse_variables"]
 
+_MAX_ALIGN = 1 << 20
+_MAX_BYTES = 1 << 40
+
 _IGNORED = {".ptr", ".global", ".const", ".shared", ".local", ".generic", ".relaxed"}
 
 
@@ -56,6 +59,8 @@ def parse_variable(cursor: Cursor, space: str) -> Variable:
         if word == ".align":
             # In a kernel's .ptr clause the alignment is the pointee's, not the parameter's.
             value = cursor.integer()
+            if value < 1 or value & (value - 1) or value > _MAX_ALIGN:
+                cursor.fail("an alignment must be a power of two")
             align = align if kind else value
         elif word in (".v2", ".v4", ".v8"):
             lanes = int(word[2:])
@@ -83,6 +88,8 @@ def _parse_name(cursor: Cursor, space: str, kind: str, align: int, element: int)
             sized = False
             continue
         count *= cursor.integer()
+        if not 0 <= count <= _MAX_BYTES:
+            cursor.fail("an array of a negative, or far too large, size")
         cursor.expect("]")
     values: list[int | Symbol] = []
     generic: set[int] = set()
@@ -91,6 +98,8 @@ def _parse_name(cursor: Cursor, space: str, kind: str, align: int, element: int)
         if is_array and not sized:
             count = len(values) * size_of(kind) // element
             sized = True
+        if len(values) * size_of(kind) > count * element:
+            cursor.fail("more values than the variable has elements")
     return Variable(
         name=name,
         space=space,
@@ -139,11 +148,15 @@ def _parse_value(cursor: Cursor, kind: str, generic: set[int], index: int) -> in
         value = struct.unpack(
             "<f" if float_size == 4 else "<d", bits.to_bytes(float_size, "little")
         )[0]
-        value = -value if negative else value
-        return int.from_bytes(struct.pack("<f" if kind == "f32" else "<d", value), "little")
-    if not float_size and kind in ("f32", "f64"):
-        packed = struct.pack(
-            "<f" if kind == "f32" else "<d", -float(bits) if negative else float(bits)
-        )
-        return int.from_bytes(packed, "little")
+        return _float_bits(cursor, kind, -value if negative else value)
+    if kind in ("f32", "f64"):
+        return _float_bits(cursor, kind, -bits if negative else bits)
     return (-bits if negative else bits) & ((1 << width) - 1)
+
+
+def _float_bits(cursor: Cursor, kind: str, value: float) -> int:
+    try:
+        packed = struct.pack("<f" if kind == "f32" else "<d", value)
+    except OverflowError:
+        cursor.fail(f"a number too large for {kind}")
+    return int.from_bytes(packed, "little")

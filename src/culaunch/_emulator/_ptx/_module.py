@@ -43,7 +43,9 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
         _parse_function(cursor, module, is_kernel=word == ".entry")
     elif word == ".version":
         major, _, minor = cursor.take().partition(".")
-        module.version = (int(major), int(minor or 0))
+        if not (major.isdecimal() and minor.isdecimal()):
+            cursor.fail("a version is two numbers and a dot")
+        module.version = (int(major), int(minor))
     elif word == ".target":
         module.target = cursor.take()
         while cursor.accept(","):

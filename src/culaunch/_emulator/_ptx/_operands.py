@@ -52,6 +52,9 @@ def _number(cursor: Cursor, text: str) -> Immediate:
     while text in ("-", "~", "+"):
         sign += text
         text = cursor.take()
+    if not text[0].isdigit():
+        cursor.at -= 1
+        cursor.fail(f"expected a number, found {text!r}")
     bits, float_size = parse_number(text)
     for mark in reversed(sign):
         if mark == "~":

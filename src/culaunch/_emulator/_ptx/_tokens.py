@@ -14,7 +14,7 @@ _TOKEN = re.compile(
     "[^"]*"                                   # a string
     | 0[fF][0-9a-fA-F]{8}\b | 0[dD][0-9a-fA-F]{16}\b
     | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U?
-    | \d+\.\d*(?:[eE][+-]?\d+)? | \d+[eE][+-]?\d+ | \d+U?
+    | \d{1,400}\.\d*(?:[eE][+-]?\d+)? | \d{1,400}[eE][+-]?\d+ | \d{1,400}U?
     | [%$_A-Za-z][\w$]*
     | \.\w+(?:::\w+)*                         # a directive or a modifier
     | \S                                      # punctuation, or something the parser refuses
@@ -143,7 +143,8 @@ def parse_number(token: str) -> tuple[int, int]:
         return int.from_bytes(struct.pack("<d", float(token)), "little"), 8
     digits = token.rstrip("U")
     # A leading zero is octal, as in C.
-    return int(digits, 8 if len(digits) > 1 and digits[0] == "0" else 10), 0
+    octal = len(digits) > 1 and digits[0] == "0" and not {"8", "9"} & set(digits)
+    return int(digits, 8 if octal else 10), 0
 
 
 def _blank(match: re.Match[str]) -> str:

@@ -1,0 +1,171 @@
+"""Reading PTX: what is accepted, what is refused and how, and hostile text."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from corpus._case import recorded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import culaunch as cl
+from culaunch._emulator import PtxModule
+from culaunch._emulator._ptx import parse_module
+from culaunch._emulator._ptx._body import parse_body
+from culaunch._emulator._ptx._tokens import Tokens, parse_number
+
+HEAD = ".version 8.7\n.target sm_80, debug\n.address_size 64\n"
+PTX = recorded("triton_histogram.ptx")
+
+
+def parse_everything(text: str) -> None:
+    module, tokens = parse_module(text)
+    for function in module.functions.values():
+        parse_body(function, tokens)
+
+
+@pytest.mark.parametrize(
+    ("token", "bits", "float_size"),
+    [
+        ("0", 0, 0),
+        ("42U", 42, 0),
+        ("0x1F", 31, 0),
+        ("0XffU", 255, 0),
+        ("0b101", 5, 0),
+        ("017", 15, 0),
+        ("0f3F800000", 0x3F800000, 4),
+        ("0dBFF0000000000000", 0xBFF0000000000000, 8),
+        ("1.5", 0x3FF8000000000000, 8),
+        ("2e3", 0x409F400000000000, 8),
+    ],
+)
+def test_numbers(token: str, bits: int, float_size: int) -> None:
+    assert parse_number(token) == (bits, float_size)
+
+
+def test_comments_keep_line_numbers() -> None:
+    text = 'a // "b" c\n/* d\n e */ f "g // h"\ni'
+    tokens = Tokens(text)
+    assert tokens.texts == ["a", "f", '"g // h"', "i"]
+    assert tokens.lines == [1, 3, 3, 4]
+
+
+def test_module_describes_kernels() -> None:
+    module = PtxModule(
+        HEAD
+        + """
+        .file 1 "a.cu"
+        .extern .shared .align 16 .b8 dynamic[];
+        .visible .entry k(.param .u8 flag, .param .align 8 .b8 pair[24],
+            .param .u64 .ptr .global .align 16 place, .param .f32 x)
+        .maxntid 64, 2, 2
+        .reqnctapercluster 2
+        { .shared .align 4 .b8 a[10]; .shared .f64 b; .local .align 8 .b8 own[40];
+          st.shared.u8 [a], 1; st.shared.u8 [dynamic], 1; ret; }
+        .entry other() .reqntid 32 { ret; }
+        .func helper() { ret; }
+        """
+    )
+    assert module.target == "sm_80"
+    assert module.kernels == ("k", "other")
+    kernel = module.kernel("k")
+    assert [(p.offset, p.size, p.align) for p in kernel.params] == [
+        (0, 1, 1),
+        (8, 24, 8),
+        (32, 8, 8),
+        (40, 4, 4),
+    ]
+    assert kernel.param_bytes == 44
+    assert kernel.max_threads == 256
+    assert kernel.required_threads is None
+    assert kernel.static_shared == 24
+    assert kernel.local_bytes == 40
+    assert kernel.cluster == (2, 1, 1)
+    assert module.kernel("other").required_threads == (32, 1, 1)
+    with pytest.raises(KeyError):
+        module.kernel("helper")
+
+
+def test_bytes_may_end_in_zero() -> None:
+    assert PtxModule((HEAD + ".entry k() { ret; }").encode() + b"\0").kernels == ("k",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not a PTX module"),
+        ("int main() {}", "unknown directive 'int'"),
+        (HEAD + ".entry k() { ret;", "a '{' is never closed"),
+        (HEAD + ".entry k(.param .u31 x) { ret; }", r"unknown word '\.u31'"),
+        (HEAD + ".global .u32 x = ;", "in: .global .u32 x = ;"),
+        (".version 8.7\n.target sm_80\n.address_size 32\n", "64-bit"),
+        (HEAD + ".frobnicate 3", "frobnicate"),
+    ],
+)
+def test_malformed_modules(text: str, message: str) -> None:
+    with pytest.raises(cl.ImageError, match=message):
+        PtxModule(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("bra NOWHERE;", "no label 'NOWHERE'"),
+        (".reg .v4 .f32 %v;", "registers of type 'v4'"),
+        ("add.s32 %a, %b", "expected ';', found ''"),
+        ("mov.u32 %a, ];", "expected an operand"),
+        ("ld.u32 %a, [%b;", "expected '\\]'"),
+    ],
+)
+def test_malformed_bodies_name_the_line(body: str, message: str) -> None:
+    with pytest.raises(cl.ImageError, match=message) as caught:
+        parse_everything(HEAD + ".entry k() {\n.reg .b32 %a, %b;\n" + body + "\n}")
+    assert "PTX line" in str(caught.value)
+
+
+def test_undefined_symbols() -> None:
+    from culaunch._emulator import Device
+
+    with pytest.raises(cl.ImageError, match="'nothing', which is not in the module"):
+        Device().load(PtxModule(HEAD + ".global .u64 x = nothing;"))
+    with pytest.raises(cl.ImageError, match=r"\.extern and defined nowhere"):
+        Device().load(PtxModule(HEAD + ".extern .global .u32 x;"))
+
+
+@settings(max_examples=150)
+@given(st.text(alphabet='.%{}[]();:,@!<>=+-|"/*_ \n0123456789abcdefx$', max_size=200))
+def test_any_text_is_parsed_or_refused(text: str) -> None:
+    with contextlib.suppress(cl.ImageError):
+        parse_everything(HEAD + text)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_damaged_modules_are_parsed_or_refused(data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(PTX)))
+    cut = data.draw(st.integers(0, 40))
+    extra = data.draw(st.text(alphabet='.%{}[]();:,@!<="/* 019xf', max_size=6))
+    with contextlib.suppress(cl.ImageError):
+        parse_everything(PTX[:at] + extra + PTX[at + cut :])
+
+
+def test_import_of_culaunch_loads_no_emulator() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import culaunch, sys; print([m for m in sys.modules if '_emulator' in m or m == 'numpy'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_parsing_is_fast() -> None:
+    import time
+
+    line = "add.s32 %r1, %r2, %r3; ld.global.f32 %f1, [%rd1+16];\n"
+    body = ".reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>;\n" + line * 5000
+    start = time.perf_counter()
+    parse_everything(HEAD + ".entry k() {" + body + "}")
+    assert time.perf_counter() - start < 5
