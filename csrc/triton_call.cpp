@@ -182,9 +182,9 @@ class OneCall {
   }
 
   bool FillDefaults() {
-    for (size_t i = 0; i < state_.count; ++i) {
+    for (const size_t i : state_.constants) {
+      if (bound_[i] != nullptr) continue;
       const TritonParameter& parameter = state_.parameters[i];
-      if (bound_[i] != nullptr || !parameter.is_constexpr) continue;
       bound_[i] = parameter.default_value.get();
       if (bound_[i] == nullptr && !parameter.is_optional) {
         return RaiseBinding("missing", parameter.name.get());
@@ -205,9 +205,8 @@ class OneCall {
   // ---- the key
 
   bool Specialize() {
-    for (size_t i = 0; i < state_.count; ++i) {
+    for (const size_t i : state_.runtime) {
       TritonParameter& parameter = state_.parameters[i];
-      if (parameter.is_constexpr) continue;
       PyObject* object = bound_[i];
       if (object == nullptr) {
         object = parameter.default_value.get();
@@ -231,9 +230,8 @@ class OneCall {
   }
 
   bool AddConstants() {
-    for (size_t i = 0; i < state_.count; ++i) {
+    for (const size_t i : state_.constants) {
       TritonParameter& parameter = state_.parameters[i];
-      if (!parameter.is_constexpr) continue;
       if (bound_[i] == nullptr) {
         specializer_.key.Add(MakeWord(TritonKind::kMissing));
         continue;

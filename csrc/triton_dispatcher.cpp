@@ -63,6 +63,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
                        &state->parameters[i])) {
       return nullptr;
     }
+    (state->parameters[i].is_constexpr ? state->constants : state->runtime).push_back(i);
   }
   if (key != Py_None) {
     state->is_tuned = true;

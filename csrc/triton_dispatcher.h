@@ -53,6 +53,8 @@ struct TritonState {
   const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
   std::unique_ptr<TritonParameter[]> parameters;
   size_t count = 0;
+  std::vector<size_t> runtime;    // which of them are passed,
+  std::vector<size_t> constants;  // and which are constants
   Interner interner;
   WordTable<PyObject*> variants;  // owned
   std::vector<TritonGuard> guards;

@@ -72,7 +72,8 @@ bool Interner::Number(PyObject* object, uint64_t* number, bool* is_immutable) {
          PyDict_SetItem(numbers_.get(), key.get(), value.get()) == 0;
 }
 
-Fault Specializer::Add(TritonParameter& parameter, PyObject* object) {
+// What is not the commonest kind, or comes with a new type.
+Fault Specializer::AddOther(TritonParameter& parameter, PyObject* object) {
   const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
   TypeEntry scratch;
   if (entry == nullptr || entry->type != Py_TYPE(object)) {
@@ -150,33 +151,13 @@ Fault Specializer::Natural(PyObject* object, const TypeEntry* entry, Rules rules
   }
 }
 
-Fault Specializer::Int(PyObject* object, Rules rules) {
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  uint64_t bits = static_cast<uint64_t>(value);
-  TritonKind kind = TritonKind::kI32;
-  if (overflow == 0) {
-    if (value == -1 && PyErr_Occurred() != nullptr) return Fault::kPython;
-    if (value == 1 && rules.specialize) {
-      key.Add(MakeWord(TritonKind::kOne, 0, SpecKey::kOne));
-      leaves.Add(1);
-      return Fault::kNone;
-    }
-    if (value != static_cast<int32_t>(value)) kind = TritonKind::kI64;
-  } else {
-    if (overflow < 0) return Fault::kOverflow;
-    bits = PyLong_AsUnsignedLongLong(object);
-    if (PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
-      return Fault::kOverflow;
-    }
-    kind = TritonKind::kU64;
+Fault Specializer::BigInt(PyObject* object, Rules rules) {
+  const unsigned long long bits = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return Fault::kOverflow;
   }
-  const SpecKey key_of_value = !rules.specialize               ? SpecKey::kNone
-                               : rules.align && bits % 16 == 0 ? SpecKey::kDivisible
-                                                               : SpecKey::kEmpty;
-  key.Add(MakeWord(kind, 0, key_of_value));
-  leaves.Add(bits);
+  AddInt(TritonKind::kU64, bits, rules);
   return Fault::kNone;
 }
 

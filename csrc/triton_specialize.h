@@ -10,21 +10,22 @@
 #include "triton_types.h"
 #include "triton_words.h"
 
-// A parameter of a Triton kernel's Python function.
-struct TritonParameter {
-  Ref name;           // interned
-  Ref default_value;  // null: none
-  std::string annotation;
+// A parameter of a Triton kernel's Python function. What each call reads comes first, in one cache
+// line.
+struct alignas(64) TritonParameter {
+  // The entry of the type that came last: most calls bring the same again.
+  std::atomic<const TypeEntry*> last{nullptr};
   ForcedType forced;
   bool is_constexpr = false;
   bool is_const = false;     // of a pointer: the elements are read only
   bool specialize = true;    // by value: 1 is folded, divisibility matters
   bool align = true;         // by divisibility
   bool is_optional = false;  // may be left out although it has no default
-  // What came last: most calls bring the same again.
-  std::atomic<const TypeEntry*> last{nullptr};
-  Ref last_constant;  // an immutable object, known by identity
+  Ref name;                  // interned
+  Ref default_value;         // null: none
+  Ref last_constant;         // the immutable object that came last, known by identity
   uint64_t last_number = 0;
+  std::string annotation;
 };
 
 // A host-side tensor descriptor.
@@ -63,7 +64,15 @@ class Specializer {
   Specializer(Call& call, Interner& interner) : call_(call), interner_(interner) {}
 
   // Add an argument of a run-time parameter: its words to the key, its leaves to the values.
-  Fault Add(TritonParameter& parameter, PyObject* object);
+  Fault Add(TritonParameter& parameter, PyObject* object) {
+    // The commonest kind, on the shortest way.
+    const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
+    if (entry != nullptr && entry->type == Py_TYPE(object) && entry->kind == ArgumentKind::kInt &&
+        parameter.forced.type_class == ForcedType::kNotForced) {
+      return Int(object, {parameter.specialize, parameter.align});
+    }
+    return AddOther(parameter, object);
+  }
   // Add a constant's words.
   Fault AddConstant(TritonParameter* parameter, PyObject* object);
 
@@ -86,7 +95,32 @@ class Specializer {
   };
 
   Fault Natural(PyObject* object, const TypeEntry* entry, Rules rules);
-  Fault Int(PyObject* object, Rules rules);
+  Fault AddOther(TritonParameter& parameter, PyObject* object);
+
+  Fault Int(PyObject* object, Rules rules) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow != 0) return overflow < 0 ? Fault::kOverflow : BigInt(object, rules);
+    if (value == -1 && PyErr_Occurred() != nullptr) return Fault::kPython;
+    if (value == 1 && rules.specialize) {
+      key.Add(MakeWord(TritonKind::kOne, 0, SpecKey::kOne));
+      leaves.Add(1);
+    } else {
+      AddInt(value == static_cast<int32_t>(value) ? TritonKind::kI32 : TritonKind::kI64,
+             static_cast<uint64_t>(value), rules);
+    }
+    return Fault::kNone;
+  }
+
+  void AddInt(TritonKind kind, uint64_t bits, Rules rules) {
+    const SpecKey key_of_value = !rules.specialize               ? SpecKey::kNone
+                                 : rules.align && bits % 16 == 0 ? SpecKey::kDivisible
+                                                                 : SpecKey::kEmpty;
+    key.Add(MakeWord(kind, 0, key_of_value));
+    leaves.Add(bits);
+  }
+
+  Fault BigInt(PyObject* object, Rules rules);
   Fault Array(const TypeEntry& entry, PyObject* object, Rules rules);
   Fault TensorLike(PyObject* object, Rules rules);
   Fault Tuple(PyObject* tuple);

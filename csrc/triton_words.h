@@ -28,10 +28,9 @@ class Words {
   uint64_t Hash() const {
     uint64_t hash = 0x9e3779b97f4a7c15ull * (size_ + 1);
     for (size_t i = 0; i < size_; ++i) {
-      hash = (hash ^ data_[i]) * 0xff51afd7ed558ccdull;
-      hash ^= hash >> 32;
+      hash = ((hash << 5 | hash >> 59) ^ data_[i]) * 0xff51afd7ed558ccdull;
     }
-    return hash;
+    return hash ^ hash >> 32;
   }
 
  private:

@@ -183,7 +183,7 @@ def test_a_failed_allocation_is_an_error(recorder, tutorials):
     from culaunch.triton import native
 
     recorder.fail("cuMemAllocAsync", 2)
-    with pytest.raises(cl.DriverError, match="1536 bytes of scratch memory.*OUT_OF_MEMORY"):
+    with pytest.raises(cl.DriverError, match=r"1536 bytes of scratch memory.*OUT_OF_MEMORY"):
         tutorials.run_copy_tiles(native(tutorials.copy_tiles), "cpu")
     assert recorder.launches == []
 
