@@ -66,12 +66,6 @@ Fault StorePointer(Call& call, const ParameterSlot& slot, void* data, DLDataType
   return Fault::kNone;
 }
 
-void Note(Call& call, const Extent& extent) {
-  if (!call.has_noted) call.driver.note_array(nullptr, 0);
-  call.has_noted = true;
-  call.driver.note_array(extent.begin, extent.bytes);
-}
-
 Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
   DLTensor tensor;
   if (entry.api->dltensor_from_py_object_no_sync(object, &tensor) != 0) return Fault::kPython;
@@ -86,7 +80,10 @@ Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayDa
     return true;
   });
   if (fault != Fault::kNone) return fault;
-  if (call.driver.note_array != nullptr) Note(call, ExtentOf(tensor));
+  if (call.driver.note_array != nullptr) {
+    const Extent extent = ExtentOf(tensor);
+    call.driver.note_array(extent.begin, extent.bytes);
+  }
   *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
   return Fault::kNone;
 }
@@ -112,7 +109,9 @@ Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, Array
   if (!call.owners || PyList_Append(call.owners.get(), view.owner.get()) < 0) {
     return Fault::kPython;
   }
-  if (call.driver.note_array != nullptr) Note(call, view.extent);
+  if (call.driver.note_array != nullptr) {
+    call.driver.note_array(view.extent.begin, view.extent.bytes);
+  }
   *array = {view.data, view.dtype};
   return Fault::kNone;
 }

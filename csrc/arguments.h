@@ -39,13 +39,15 @@ enum class Fault {
 
 // The state of one call while its arguments are converted, in order.
 struct Call {
-  explicit Call(culaunch::Driver& driver) : driver(driver) {}
+  explicit Call(culaunch::Driver& driver) : driver(driver) {
+    // Forget what a call noted that then failed.
+    if (driver.note_array != nullptr) driver.note_array(nullptr, 0);
+  }
 
   culaunch::Driver& driver;
   int ordinal = -1;           // the device of the arrays so far, or of a fixed stream; -1: none
   bool has_array = false;     // an array on a device has been seen
   DLDevice first = {0, 0};    // where it is
-  bool has_noted = false;     // the driver was told of an array
   bool stream_known = false;  // given, or found with the first array
   CUstream stream = nullptr;
   Ref owners;  // what keeps the views of slower arrays, a list; usually none

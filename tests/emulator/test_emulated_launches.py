@@ -1,0 +1,293 @@
+"""The emulated driver through the public API: what only an emulator says, and C++ beside it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from driver_table import ADD
+
+import culaunch as cl
+from culaunch import testing
+
+NEWER = ADD.replace("sm_80", "sm_90")
+FAULTS = """
+extern "C" __global__ void past_the_end(float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i <= n) x[i] = 1.0f;
+}
+extern "C" __global__ void race(int* out) {
+  __shared__ int box[64];
+  box[threadIdx.x] = threadIdx.x;
+  out[threadIdx.x] = box[63 - threadIdx.x];
+}
+extern "C" __global__ void forever(int* out) {
+  while (true) *(volatile int*)out = 1;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def emulator():
+    with testing.use_driver("emulator"):
+        yield
+
+
+def load(ptx=ADD):
+    return cl.load(cl.Image(ptx.encode()))
+
+
+@pytest.fixture(scope="module")
+def faults():
+    pytest.importorskip("cuda.bindings")
+    return cl.compile(FAULTS, arch="compute_80", line_info=True, name="faults.cu")
+
+
+def in_child(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", "import culaunch as cl\n" + code],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CULAUNCH_DRIVER": "emulator", **environment},
+    )
+
+
+# ---- memory
+
+
+def test_numpy_and_torch_arrays_are_device_memory():
+    x = np.zeros(10, np.uint32)
+    load()["add"][1, 10](x, 5)
+    assert x.tolist() == [5] * 10
+    torch = pytest.importorskip("torch")
+    y = torch.zeros(10, dtype=torch.int32)
+    load()["add"][1, 10](y, 6)
+    assert y.tolist() == [6] * 10
+
+
+def test_an_address_in_an_int_is_not_known():
+    x = np.zeros(10, np.uint32)
+    with pytest.raises(cl.DriverError) as caught:
+        load()["add"][1, 10](x.ctypes.data, 5)
+    assert caught.value.code == 700
+    text = str(caught.value)
+    assert "not by an address in an int" in text
+    assert f"{x.ctypes.data:#x}" in text
+    assert "PTX line" in text
+
+
+def test_arrays_of_a_call_that_failed_are_forgotten():
+    kernel = load()["add"]
+    x = np.zeros(10, np.uint32)
+    with pytest.raises(TypeError):
+        kernel[1, 10](x, "five")
+    with pytest.raises(cl.DriverError, match="outside every allocation"):
+        kernel[1, 10](x.ctypes.data, 5)
+    assert not x.any()
+
+
+def test_the_allocation_is_named(faults):
+    x = np.zeros(100, np.float32)
+    with pytest.raises(cl.DriverError) as caught:
+        cl.load(faults)["past_the_end"][4, 32](x, 100)
+    text = str(caught.value)
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in text
+    assert "0 bytes after the end of an allocation of 400 bytes" in text
+    assert "block (3, 0, 0), thread (4, 0, 0)" in text
+    assert "faults.cu:4" in text
+
+
+# ---- faults and options
+
+
+def test_a_fault_is_sticky_until_it_is_reset():
+    module = load()
+    with pytest.raises(cl.DriverError, match="CUDA_ERROR_LAUNCH_FAILED"):
+        module["stop"][1, 1]()
+    for call in (module["nothing"][1, 1], cl.synchronize, lambda: cl.empty(3, "f4")):
+        with pytest.raises(cl.DriverError, match="kernel stop"):
+            call()
+    testing.reset_emulator()
+    module["nothing"][1, 1]()
+    cl.synchronize()
+
+
+def test_options_of_a_block(faults):
+    kernel = cl.load(faults)["race"]
+    out = np.zeros(64, np.int32)
+    with testing.emulator_options(check_uninitialized=False):
+        kernel[1, 64](out)
+        with (
+            testing.emulator_options(check_races=True),
+            pytest.raises(cl.DriverError, match="race"),
+        ):
+            kernel[1, 64](out)
+        testing.reset_emulator()
+        kernel[1, 64](out)
+    with testing.emulator_options(time_limit=0.2), pytest.raises(cl.DriverError) as caught:
+        cl.load(faults)["forever"][1, 1](out)
+    assert caught.value.name == "CUDA_ERROR_LAUNCH_TIMEOUT"
+
+
+def test_options_from_the_environment():
+    code = f"cl.load(cl.Image({ADD.encode()!r}))['nothing'][1, 1](); print('ran')"
+    assert in_child(code, CULAUNCH_EMULATOR_OPTIONS="check_races, time_limit=5").stdout == "ran\n"
+    wrong = in_child(code, CULAUNCH_EMULATOR_OPTIONS="check_rases")
+    assert "names 'check_rases': the options are check_races, check_uninitialized" in wrong.stderr
+    wrong = in_child(code, CULAUNCH_EMULATOR_OPTIONS="time_limit=soon")
+    assert "time_limit must be a float" in wrong.stderr
+
+
+# ---- images and architectures
+
+
+def test_the_architecture_from_the_environment():
+    code = (
+        f"m = cl.load(cl.Image({NEWER.encode()!r})); m['nothing'][1, 1]()\n"
+        "print(cl.Device().arch, m['add'].occupancy(64).max_cluster)"
+    )
+    assert in_child(code, CULAUNCH_EMULATOR_ARCH="sm_90").stdout == "sm_90 None\n"
+    done = in_child(code)
+    assert "the image's PTX is for sm_90, and the emulated device is sm_80" in done.stderr
+    done = in_child(code, CULAUNCH_EMULATOR_ARCH="H100")
+    assert "CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got 'H100')" in done.stderr
+
+
+def test_compile_makes_ptx():
+    pytest.importorskip("cuda.bindings")
+    image = cl.compile('extern "C" __global__ void f(int* x) { *x = 3; }')
+    x = np.zeros(1, np.int32)
+    cl.load(image)["f"][1, 1](x)
+    assert x[0] == 3
+
+
+def test_the_newest_ptx_that_fits_is_taken():
+    pytest.importorskip("cuda.bindings")
+    source = 'extern "C" __global__ void f(int* x) { *x = __CUDA_ARCH__; }__device__ int dummy;'
+    arches = ("compute_75", "compute_80", "compute_90")
+    both = cl.fatbin([cl.compile(source, arch=arch) for arch in arches])
+    x = np.zeros(1, np.int32)
+    cl.load(both)["f"][1, 1](x)
+    assert x[0] == 800
+
+
+def test_machine_code_alone_cannot_run():
+    pytest.importorskip("cuda.bindings")
+    image = cl.compile('extern "C" __global__ void f() {}', arch="sm_80")
+    with pytest.raises(cl.DriverError, match="compile with PTX, as in arch='compute_80'") as caught:
+        cl.load(image)["f"]
+    assert caught.value.name == "CUDA_ERROR_NO_BINARY_FOR_GPU"
+
+
+def test_an_instruction_that_is_unknown_is_named():
+    ptx = ADD.replace("{ ret; }", "{ .reg .b32 %x; frobnicate.b32 %x, %x; ret; }")
+    with pytest.raises((cl.DriverError, cl.ImageError), match=r"frobnicate"):
+        load(ptx)["nothing"][1, 1]()
+
+
+# ---- threads
+
+
+def test_threads_launch_with_arrays_of_their_own():
+    kernel = load()["add"]
+    wrong = []
+
+    def work(value):
+        for _ in range(20):
+            x = np.zeros(32, np.uint32)
+            kernel[1, 32](x, value)
+            if set(x.tolist()) != {value}:
+                wrong.append(value)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# ---- C++ in the same process
+
+LIBRARY = r"""
+#include <culaunch/culaunch.h>
+
+#include <cstdio>
+
+static const char kPtx[] = R"(@PTX@)";
+
+// Launch `add` on memory of the driver, and return the sum of what it wrote; text says what failed.
+extern "C" int run(unsigned value, char* text, size_t size) {
+  try {
+    static culaunch::Module module(kPtx, sizeof kPtx);
+    culaunch::Driver& driver = culaunch::Driver::Get();
+    const culaunch::DeviceGuard guard(driver, 0);
+    CUdeviceptr memory = 0;
+    driver.Check(driver.cuMemAlloc(&memory, 40), "cuMemAlloc");
+    module["add"]({1, 10}, memory, value);
+    unsigned words[10];
+    driver.Check(driver.cuMemcpyDtoHAsync(words, memory, sizeof words, nullptr), "copy");
+    driver.Check(driver.cuMemFree(memory), "cuMemFree");
+    int sum = 0;
+    for (unsigned word : words) sum += static_cast<int>(word);
+    std::snprintf(text, size, "%s", driver.name().c_str());
+    return sum;
+  } catch (const std::exception& error) {
+    std::snprintf(text, size, "%s", error.what());
+    return -1;
+  }
+}
+
+// A raw pointer of the host's: the emulator was told of no array.
+extern "C" int run_on(unsigned* words, char* text, size_t size) {
+  try {
+    static culaunch::Module module(kPtx, sizeof kPtx);
+    module["add"]({1, 10}, static_cast<void*>(words), 1u);
+    return 0;
+  } catch (const std::exception& error) {
+    std::snprintf(text, size, "%s", error.what());
+    return -1;
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cpp")
+    source, target = folder / "launch.cpp", folder / "liblaunch.so"
+    source.write_text(LIBRARY.replace("@PTX@", ADD))
+    from culaunch._embed.cuda_header import cuda_include_dir
+
+    command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O0", "-Wall", str(source)]
+    command += [f"-I{cl.include_dir()}", f"-I{cuda_include_dir()}", "-ldl", "-o", str(target)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(target))
+
+
+def call(function, argument):
+    text = ctypes.create_string_buffer(4000)
+    return function(argument, text, ctypes.c_size_t(len(text))), text.value.decode()
+
+
+@pytest.mark.needs("g++")
+def test_a_cpp_library_uses_the_published_driver(library):
+    assert call(library.run, ctypes.c_uint(7)) == (70, "emulator")
+
+
+@pytest.mark.needs("g++")
+def test_a_cpp_library_with_a_pointer_of_the_hosts(library):
+    words = (ctypes.c_uint * 10)()
+    code, text = call(library.run_on, words)
+    assert code == -1
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in text
+    assert "only by the arrays that this launch was given as arrays" in text
+    testing.reset_emulator()
+    assert call(library.run, ctypes.c_uint(1)) == (10, "emulator")
