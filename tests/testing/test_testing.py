@@ -1,0 +1,220 @@
+"""culaunch.testing: drivers to choose from, copies, tolerances, and the pytest plugin."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+from culaunch import testing
+
+np = pytest.importorskip("numpy")
+
+ADD = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry add(.param .u64 out, .param .u32 value) {
+.reg .b64 %at; .reg .b32 %v, %i;
+ld.param.u64 %at, [out]; cvta.to.global.u64 %at, %at; ld.param.u32 %v, [value];
+mov.u32 %i, %tid.x; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %v; ret;
+}
+.visible .entry stop() { trap; }
+"""
+
+
+# ---- arrays
+
+
+def test_copies_there_and_back(culaunch_driver):
+    x = np.arange(10, dtype=np.int32)
+    there = testing.to_driver(x)
+    cl.load(cl.Image(ADD.encode()))["add"][1, 5](there, 7)
+    back = testing.from_driver(there)
+    assert back.tolist() == [7] * 5 + [5, 6, 7, 8, 9]
+    assert x.tolist() == list(range(10)), "the original is not the kernel's"
+    back[:] = 0
+    assert testing.from_driver(there)[0] == 7
+
+
+def test_lists_and_scalars_become_arrays(culaunch_driver):
+    assert testing.from_driver(testing.to_driver([[1, 2], [3, 4]])).shape == (2, 2)
+
+
+def test_torch_tensors_stay_torch_tensors(culaunch_driver):
+    torch = pytest.importorskip("torch")
+    x = torch.arange(10, dtype=torch.int32)
+    there = testing.to_driver(x)
+    assert isinstance(there, torch.Tensor)
+    cl.load(cl.Image(ADD.encode()))["add"][1, 5](there, 7)
+    assert testing.from_driver(there).tolist() == [7] * 5 + [5, 6, 7, 8, 9]
+    assert x[0] == 0
+    testing.assert_allclose(there, [7] * 5 + [5, 6, 7, 8, 9])
+
+
+# ---- tolerances
+
+
+@pytest.mark.parametrize(
+    ("dtype", "near", "far"),
+    [
+        ("float16", 1.001, 1.003),
+        ("float32", 1.000001, 1.00002),
+        ("float64", 1 + 1e-7, 1 + 3e-7),
+        ("complex64", 1.000001j + 1, 1.00005j + 1),
+    ],
+)
+def test_the_type_decides_on_the_tolerance(dtype, near, far):
+    one = np.ones(4, dtype)
+    wanted = np.full(4, 1 + 1j if "complex" in dtype else 1.0)
+    got = (one * 0 + near).astype(dtype)
+    testing.assert_allclose(got, wanted)
+    with pytest.raises(AssertionError, match=f"tolerance of {dtype}"):
+        testing.assert_allclose((one * 0 + far).astype(dtype), wanted)
+
+
+def test_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    got = np.full(3, 1.0078125, ml_dtypes.bfloat16)
+    testing.assert_allclose(got, np.ones(3))
+    with pytest.raises(AssertionError):
+        testing.assert_allclose(got, np.full(3, 1.1))
+    torch = pytest.importorskip("torch")
+    testing.assert_allclose(torch.ones(3, dtype=torch.bfloat16), got)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
+def test_integers_are_equal_or_not(dtype):
+    got = np.array([0, 1, 1], dtype)
+    testing.assert_allclose(got, [0, 1, 1])
+    with pytest.raises(AssertionError):
+        testing.assert_allclose(got, [0, 1, 0])
+
+
+def test_tolerances_of_ones_own():
+    got = np.ones(3, np.float32)
+    testing.assert_allclose(got, [1.4] * 3, rtol=0.3)
+    testing.assert_allclose(got, [1.4] * 3, atol=0.5)
+    testing.assert_allclose(np.arange(3), [0.4, 1.4, 2.4], atol=0.5)
+    with pytest.raises(AssertionError):
+        testing.assert_allclose(got, [1.0000001] * 3, rtol=0, atol=0)
+
+
+def test_nans_and_infinities_are_alike():
+    values = np.array([np.nan, np.inf, -np.inf, 1], np.float32)
+    testing.assert_allclose(values, values.astype(np.float64))
+    with pytest.raises(AssertionError):
+        testing.assert_allclose(values, values[::-1])
+
+
+def test_shapes():
+    testing.assert_allclose(np.ones((2, 3), np.float32), 1.0)
+    with pytest.raises(ValueError, match="broadcast"):
+        testing.assert_allclose(np.ones(3, np.float32), np.ones(4))
+
+
+def test_a_type_without_tolerance():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    got = np.ones(3, ml_dtypes.float8_e4m3fn)
+    with pytest.raises(TypeError, match="no tolerance for float8_e4m3fn: give rtol= or atol="):
+        testing.assert_allclose(got, [1] * 3)
+    testing.assert_allclose(got, [1.1] * 3, rtol=0.125)
+
+
+# ---- drivers
+
+
+def test_a_driver_for_a_block(monkeypatch):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "/no/such/driver.so")
+    monkeypatch.delenv("CULAUNCH_DRIVER_TABLE", raising=False)
+    with testing.use_driver("emulator"):
+        assert cl.driver_name() == "emulator"
+        module = cl.load(cl.Image(ADD.encode()))
+        with pytest.raises(cl.DriverError, match="kernel stop"):
+            module["stop"][1, 1]()
+    assert os.environ["CULAUNCH_DRIVER"] == "/no/such/driver.so"
+    assert "CULAUNCH_DRIVER_TABLE" not in os.environ
+    with testing.use_driver("emulator"):  # the fault ended with the block before
+        module["add"][1, 1](np.zeros(1, np.uint32), 1)
+
+
+def test_a_driver_that_is_not_there():
+    before = os.environ.get("CULAUNCH_DRIVER")
+    with pytest.raises(cl.DriverNotFoundError), testing.use_driver("/no/such/driver.so"):
+        pass
+    assert os.environ.get("CULAUNCH_DRIVER") == before
+
+
+def test_whether_there_is_a_gpu(has):
+    assert testing.has_gpu() == has("gpu")
+
+
+def test_unknown_options():
+    with testing.use_driver("emulator"), pytest.raises(TypeError):
+        testing.emulator_options(check_everything=True)
+
+
+# ---- the plugin
+
+KERNEL_TESTS = f"""
+import numpy as np
+import pytest
+import culaunch as cl
+from culaunch import testing
+
+PTX = {ADD!r}
+
+def test_add(culaunch_driver):
+    out = testing.to_driver(np.zeros(8, np.uint32))
+    cl.load(cl.Image(PTX.encode()))["add"][1, 8](out, 3)
+    testing.assert_allclose(out, [3] * 8)
+
+@pytest.mark.culaunch_drivers("emulator")
+@pytest.mark.parametrize("again", range(2))
+def test_faults_end_with_the_test(culaunch_driver, again):
+    assert culaunch_driver == "emulator"
+    with pytest.raises(cl.DriverError):
+        cl.load(cl.Image(PTX.encode()))["stop"][1, 1]()
+
+@pytest.mark.parametrize("culaunch_driver", ["emulator"], indirect=True)
+def test_parametrised_by_hand(culaunch_driver):
+    assert cl.driver_name() == "emulator"
+"""
+
+
+def run_pytest(folder, *arguments):
+    (folder / "test_kernels.py").write_text(textwrap.dedent(KERNEL_TESTS))
+    home = str(Path(cl.__file__).parents[1])  # the child starts in another folder
+    environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": home}
+    command = [sys.executable, "-m", "pytest", "-p", "culaunch._pytest_plugin", "-c", os.devnull]
+    command += ["--rootdir", str(folder), "-rs", "-v", "--strict-markers", *arguments, str(folder)]
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, env=environment, cwd=folder
+    ).stdout
+
+
+def test_the_plugin(tmp_path, has):
+    said = run_pytest(tmp_path, "-W", "error")
+    assert "test_add[emulator] PASSED" in said
+    assert f"test_add[cuda] {'PASSED' if has('gpu') else 'SKIPPED (needs a GPU)'}" in said
+    assert "test_faults_end_with_the_test[emulator-0] PASSED" in said
+    assert "test_faults_end_with_the_test[emulator-1] PASSED" in said
+    assert "[cuda-0]" not in said
+    assert "test_parametrised_by_hand[emulator] PASSED" in said
+    assert "failed" not in said
+
+
+def test_the_plugin_documents_its_marker_and_fixture(tmp_path):
+    assert "@pytest.mark.culaunch_drivers(*names): run a test" in run_pytest(tmp_path, "--markers")
+    assert "culaunch_driver" in run_pytest(tmp_path, "--fixtures")
+
+
+def test_no_pytest_without_tests():
+    code = "import sys, culaunch; culaunch.testing.has_gpu(); print('pytest' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"
