@@ -91,12 +91,18 @@ void Dealloc(PyObject* object) {
   ArrayObject* self = Self(object);
   PyTypeObject* type = Py_TYPE(object);
   if (self->data != 0) {
-    // Freeing waits for the kernels that use it (driver API, cuMemFree).
-    culaunch::Driver& driver = DriverOfArray(self);
-    const ReleaseGil released;
-    const culaunch::RelaxedCaptureGuard relaxed(driver);
-    const culaunch::DeviceGuard guard(driver, self->device.device_id);
-    if (guard.code() == CUDA_SUCCESS) driver.cuMemFree(self->data);
+    // An array may go while an exception is on its way, and an emulated driver runs Python.
+    PyObject *type_raised, *value, *trace;
+    PyErr_Fetch(&type_raised, &value, &trace);
+    {
+      // Freeing waits for the kernels that use it (driver API, cuMemFree).
+      culaunch::Driver& driver = DriverOfArray(self);
+      const ReleaseGil released;
+      const culaunch::RelaxedCaptureGuard relaxed(driver);
+      const culaunch::DeviceGuard guard(driver, self->device.device_id);
+      if (guard.code() == CUDA_SUCCESS) driver.cuMemFree(self->data);
+    }
+    PyErr_Restore(type_raised, value, trace);
   }
   PyMem_Free(self->shape);
   Py_XDECREF(self->driver);
