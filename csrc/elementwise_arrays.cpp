@@ -324,7 +324,8 @@ bool ReadNumber(const Operand& operand, AnyNumber* value) {
     if (overflow > 0) {
       value->is_unsigned = true;
       value->whole = static_cast<long long>(PyLong_AsUnsignedLongLong(operand.object));
-    } else if (overflow < 0) {
+    }
+    if (overflow < 0 || (overflow > 0 && PyErr_Occurred() != nullptr)) {
       PyErr_SetString(PyExc_OverflowError, " must fit 64 bits");
     }
   } else {

@@ -62,7 +62,7 @@ def render(program: Program, layout: Layout) -> str:
     loop, parameters = writer(program, layout)
     operands = [f"{array.dtype.storage}* {array.name}_out" for array in program.outputs]
     operands += [f"const {array.dtype.storage}* {array.name}_in" for array in program.inputs]
-    operands += [f"{scalar.dtype.compute} {scalar.name}" for scalar in program.scalars]
+    operands += [f"{scalar.dtype.compute} {scalar.name}_scalar" for scalar in program.scalars]
     everything = ", ".join([*operands, *parameters])
     kernel = (
         f"__global__ void __launch_bounds__({BLOCK})\n{kernel_name(program, layout)}({everything}) "
@@ -109,14 +109,14 @@ def _raw_type(array: Array) -> str:
 
 
 def _call(program: Program, inputs: dict[str, str], index: str, count: str) -> str:
-    arguments = [f"{array.name}" for array in program.outputs]
+    arguments = [f"{array.name}_result" for array in program.outputs]
     for array in program.inputs:
         if array.is_raw:
             raw = f"{array.name}_in"
             arguments.append(f"{_raw_type(array)}{{{raw}}}" if array.dtype.is_half else raw)
         else:
             arguments.append(_loaded(inputs[array.name], array.dtype))
-    arguments += [scalar.name for scalar in program.scalars]
+    arguments += [f"{scalar.name}_scalar" for scalar in program.scalars]
     if program.uses_index:
         arguments += [f"(long long)({index})", f"Indexer{{(long long)({count})}}"]
     return f"compute({', '.join(arguments)});"
@@ -127,13 +127,14 @@ def _loaded(code: str, dtype: dt.DType) -> str:
     return f"load_{kind}({code})" if kind else code
 
 
-def _stored(code: str, dtype: dt.DType) -> str:
-    kind = {"float16": "half", "bfloat16": "bfloat16"}.get(dtype.name)
-    return f"store_{kind}({code})" if kind else code
+def _stored(array: Array) -> str:
+    result = f"{array.name}_result"
+    kind = {"float16": "half", "bfloat16": "bfloat16"}.get(array.dtype.name)
+    return f"store_{kind}({result})" if kind else result
 
 
 def _declared(program: Program) -> str:
-    return " ".join(f"{array.dtype.compute} {array.name};" for array in program.outputs)
+    return " ".join(f"{array.dtype.compute} {array.name}_result;" for array in program.outputs)
 
 
 def _mapped(program: Program) -> list[Array]:
@@ -170,7 +171,7 @@ def _contiguous(program: Program, layout: Layout) -> tuple[str, list[str]]:
     lines.append(f"      {_declared(program)}")
     values = {a.name: f"{a.name}_pack[u].at[k]" for a in inputs}
     lines.append("      " + _call(program, values, f"({at}) * {vector} + k", "size"))
-    lines += [f"      {a.name}_pack.at[k] = {_stored(a.name, a.dtype)};" for a in outputs]
+    lines += [f"      {a.name}_pack.at[k] = {_stored(a)};" for a in outputs]
     lines += ["    }"]
     for a in outputs:
         target = f"reinterpret_cast<Pack<{a.dtype.storage}, {vector}>*>({_pointer(a)})"
@@ -183,7 +184,7 @@ def _contiguous(program: Program, layout: Layout) -> tuple[str, list[str]]:
             "if (blockIdx.x == 0 && i < size) {",
             f"  {_declared(program)}",
             "  " + _call(program, {a.name: f"{_pointer(a)}[i]" for a in inputs}, "i", "size"),
-            *(f"  {_pointer(a)}[i] = {_stored(a.name, a.dtype)};" for a in outputs),
+            *(f"  {_pointer(a)}[i] = {_stored(a)};" for a in outputs),
             "}",
         ]
     return _indented(lines), [f"{index} size"]
@@ -247,7 +248,7 @@ def _strided(program: Program, layout: Layout) -> tuple[str, list[str]]:
     values = {a.name: f"{a.name}_pack[u].at[{'k' if a.name in packed else 0}]" for a in inputs}
     element = f"(first + u * {BLOCK}) * ({index}){vector} + k"
     lines.append("      " + _call(program, values, element, f"size * {vector}"))
-    lines += [f"      {a.name}_pack.at[k] = {_stored(a.name, a.dtype)};" for a in outputs]
+    lines += [f"      {a.name}_pack.at[k] = {_stored(a)};" for a in outputs]
     lines += ["    }"]
     for a in outputs:
         target = f"reinterpret_cast<Pack<{a.dtype.storage}, {vector}>*>"
@@ -298,7 +299,7 @@ def _tiled(program: Program, layout: Layout) -> tuple[str, list[str]]:
     lines += [f"    for (int c = 0; c < {PATCH}; ++c) {{", f"      {_declared(program)}"]
     values = {a.name: f"{a.name}_patch[r][c]" for a in inputs}
     lines.append("      " + _call(program, values, "0", "0"))
-    lines += [f"      {a.name}_patch[r][c] = {_stored(a.name, a.dtype)};" for a in outputs]
+    lines += [f"      {a.name}_patch[r][c] = {_stored(a)};" for a in outputs]
     lines += ["    }", "  }"]
     for a in outputs:
         lines += _patch(a, classes[a.name], layout.vector, is_store=True)

@@ -11,7 +11,7 @@ from culaunch._elementwise._function import ElementwiseFunction
 from culaunch._elementwise._program import Array, Program, Scalar
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_RESERVED = ("i", "n", "size", "_ind", "out")
+_RESERVED = ("i", "_ind", "out")
 
 
 @dataclass(frozen=True)
