@@ -143,11 +143,27 @@ __device__ float to_odd(double x) {
 }
 """,
     "half_tanh": """\
-// tanh to 2^-16, enough for half precision: 1 - 2 / (exp(2x) + 1), or a series near 0.
+// tanh to 2^-16, enough for half precision: 1 - 2 / (2^(2x log2 e) + 1), or a series near 0.
 __device__ float half_tanh(float x) {
-  const float far = 1 - __fdividef(2.0f, __expf(2 * x) + 1);
-  const float limited = x > 20 ? 1.0f : far;
-  return fabsf(x) < 0.04f ? x - x * x * x * 0.33333334f : limited;
+  float power, inverse;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 2.885390082f));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(power + 1));
+  return fabsf(x) < 0.04f ? x - x * x * (x * 0.33333334f) : 1 - 2 * inverse;
+}
+""",
+    "half_divide": """\
+// Two units in the last place of float: half precision does not see them.
+__device__ float half_divide(float x, float y) {
+  float quotient;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(x), "f"(y));
+  return quotient;
+}
+""",
+    "half_sqrt": """\
+__device__ float half_sqrt(float x) {
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
 }
 """,
     "next_half": """\
