@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _COOPERATIVE = 2
 _CLUSTER = 4
 _OUTSIDE = "outside every allocation"
+_NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknown
 
 
 def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict[str, Any]:
@@ -79,9 +81,12 @@ def parameter_bytes(kernel: Kernel, params: Any) -> bytes:
 
 def explain(fault: Fault) -> None:
     """Add to a fault what only a user of the driver can get wrong."""
-    if fault.code == ILLEGAL_ADDRESS and _OUTSIDE in fault.reason and not fault.notes:
+    if fault.code != ILLEGAL_ADDRESS or _OUTSIDE not in fault.reason or fault.notes:
+        return
+    distance = re.search(r"(\d+) bytes (?:after|before)", fault.reason)
+    if distance is None or int(distance[1]) >= _NEAR:
         fault.notes.append(
-            "the emulator knows the memory of the host only by the arrays that this launch was "
-            "given as arrays: not by an address in an int, a structure or another array "
-            "(memory of cl.empty and cl.to_device is known always)"
+            "if this is memory of the host: known is only what the launch was given as an array, "
+            "not by its address in an int, a structure or another array; memory of cl.empty and "
+            "cl.to_device is known always"
         )
