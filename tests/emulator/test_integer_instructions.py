@@ -332,3 +332,34 @@ def test_fns() -> None:
         return found[abs(n) - 1] if len(found) >= abs(n) else -1
 
     check("fns.b32 %out, %a, %b, %c;", find, mask, base, offset)
+
+
+def test_video() -> None:
+    a, b, c = words(32), words(32), words(32)
+
+    def parts(x: int) -> list[int]:
+        return list(x.to_bytes(4, "little"))
+
+    def joined(values: list[int]) -> int:
+        return int.from_bytes(bytes(v & 255 for v in values), "little")
+
+    functions = {
+        "vabsdiff4": lambda x, y: abs(x - y),
+        "vadd4": lambda x, y: x + y,
+        "vmin4": min,
+        "vavrg4": lambda x, y: (x + y + 1) // 2,
+    }
+    for name, function in functions.items():
+
+        def each(x: int, y: int, function: Callable[[int, int], int] = function) -> list[int]:
+            return [function(p, q) for p, q in zip(parts(x), parts(y), strict=True)]
+
+        code = f"{name}.u32.u32.u32 %out, %a, %b, %c;"
+        check(code, lambda x, y, z, each=each: joined(each(x, y)), a, b, c)
+        code = f"{name}.u32.u32.u32.add %out, %a, %b, %c;"
+        check(code, lambda x, y, z, each=each: sum(each(x, y)) + z, a, b, c)
+    check(
+        "vadd4.u32.u32.u32.sat %out, %a, %b, %c;",
+        lambda x, y, z: joined([min(p + q, 255) for p, q in zip(parts(x), parts(y), strict=True)]),
+        a, b, c,
+    )  # fmt: skip

@@ -18,6 +18,7 @@ from culaunch._emulator._ops import (  # noqa: F401  (each registers its instruc
     _integer,
     _matrix_ops,
     _memory_ops,
+    _video,
     _warp,
     _wmma,
 )

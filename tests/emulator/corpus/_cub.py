@@ -62,4 +62,15 @@ CUB = (
         arguments=lambda rng: [rng.standard_normal(1024, np.float32), np.zeros(1024, np.int32)],
         expected=_pairs,
     ),
+    _CUB(
+        name="block_histogram",
+        kernel="block_histogram",
+        grid=(1,),
+        block=(64,),
+        arguments=lambda rng: [
+            rng.integers(0, 256, 256, np.uint8),
+            np.zeros(256, np.uint32),
+        ],
+        expected=lambda a: {1: np.bincount(a[0], minlength=256).astype(np.uint32)},
+    ),
 )

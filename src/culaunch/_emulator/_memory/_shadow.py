@@ -75,6 +75,9 @@ class SharedShadow:
                 LAUNCH_FAILED,
                 f"{size}-byte read of shared address {offset:#x}, which the block has not written",
                 lane=group.lane_at(lane),
+                notes=[
+                    "(harmless only if the value is not used: check_uninitialized turns it off)"
+                ],
             )
 
 

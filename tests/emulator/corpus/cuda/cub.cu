@@ -1,4 +1,5 @@
 // CUB's block-wide algorithms.
+#include <cub/block/block_histogram.cuh>
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>
@@ -60,4 +61,16 @@ extern "C" __global__ void block_sort_pairs(float* keys, int* values)
         keys[blockIdx.x * 512 + threadIdx.x * 8 + i] = k[i];
         values[blockIdx.x * 512 + threadIdx.x * 8 + i] = v[i];
     }
+}
+
+extern "C" __global__ void block_histogram(const unsigned char* x, unsigned* bins)
+{
+    using Histogram = cub::BlockHistogram<unsigned char, 64, 4, 256, cub::BLOCK_HISTO_SORT>;
+    __shared__ typename Histogram::TempStorage storage;
+    __shared__ unsigned local[256];
+    unsigned char v[4];
+    for (int i = 0; i < 4; ++i) v[i] = x[threadIdx.x * 4 + i];
+    Histogram(storage).Histogram(v, local);
+    __syncthreads();
+    for (int i = threadIdx.x; i < 256; i += 64) bins[i] = local[i];
 }
