@@ -1,0 +1,51 @@
+"""The speed that is promised, best of some runs: a shared machine has its moments."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from corpus._basics import matmul_arguments
+from corpus._case import cuda
+from emulate import launch, module_of
+
+from culaunch._emulator import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def best(run: Callable[[], object], times: int = 4) -> float:
+    """Return the shortest time that `run` took."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def test_vector_add_of_a_million() -> None:
+    device, n = Device(), 1 << 20
+    instance = device.load(module_of(cuda("basics.cu")))
+    a, b, c = np.arange(n, dtype=np.float32), np.ones(n, np.float32), np.zeros(n, np.float32)
+
+    def run() -> None:
+        how = {"grid": (n // 256,), "block": (256,), "device": device, "instance": instance}
+        launch("", "vector_add", a, b, c, np.int32(n), **how)
+
+    assert best(run) < 0.3
+    np.testing.assert_array_equal(c, a + b)
+
+
+def test_matmul_of_256() -> None:
+    device = Device()
+    instance = device.load(module_of(cuda("basics.cu")))
+    arguments = matmul_arguments(256, np.random.default_rng(0))
+
+    def run() -> None:
+        how = {"grid": (16, 16), "block": (16, 16), "device": device, "instance": instance}
+        launch("", "tiled_matmul", *arguments, **how)
+
+    assert best(run, 2) < 5
