@@ -135,9 +135,11 @@ def test_the_macro_of_tvm_ffi_itself(tmp_path, cubin, cxx, compile_object, symbo
     import nvidia.cu13
     from tvm_ffi import libinfo
 
-    # Several packages are installed into this one, not always in one place.
+    # Several packages are installed into this one, not always in one place, and a toolkit serves
+    # as well; TVM-FFI's header needs the runtime's headers whole.
     places = [Path(path) / "include" for path in nvidia.cu13.__path__]
-    headers = str(next(place for place in places if (place / "cuda.h").is_file()))
+    places.append(Path("/usr/local/cuda/include"))
+    headers = str(next(place for place in places if (place / "crt/host_config.h").is_file()))
     source = (
         "#include <tvm/ffi/extra/cuda/cubin_launcher.h>\n"
         "TVM_FFI_EMBED_CUBIN(my_kernels);\n"

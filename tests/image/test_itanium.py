@@ -116,10 +116,8 @@ def test_agrees_with_cppfilt_on_a_large_library(libcurand):
 @pytest.mark.needs("cu++filt")
 def test_agrees_with_cuppfilt(libcurand):
     """NVIDIA's own spells some things otherwise; what it spells the same way must agree."""
-    from cuda.pathfinder import find_nvidia_binary_utility
-
     names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})
-    expected = filtered(find_nvidia_binary_utility("cu++filt") or "cu++filt", names)
+    expected = filtered("cu++filt", names)
     ours = [demangle(name) for name in names]
     assert [loosely(text) for text in ours] == [loosely(text) for text in expected]
 

@@ -143,7 +143,7 @@ class DriverApi:
     def cuLibraryUnload(self, library):
         for kernel in self.libraries.pop(library)["kernels"].values():
             del self.kernels[kernel.handle]
-            for handle in [one for one, known in self.functions.items() if known[0] is kernel]:
+            for handle in [one for one, known in list(self.functions.items()) if known[0] is kernel]:
                 del self.functions[handle]
 
     def cuLibraryGetKernel(self, out, library, name):
@@ -176,7 +176,7 @@ class DriverApi:
         """Give the kernel's handle in the current context, which is good in no other."""
         if not self.stack:
             return 201
-        for handle, known in self.functions.items():
+        for handle, known in list(self.functions.items()):  # other threads add to it
             if known == (self.kernels[kernel], self.stack[-1]):
                 return put(ctypes.c_void_p, out, handle)
         handle = next(self._handles)
