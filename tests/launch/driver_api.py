@@ -143,7 +143,9 @@ class DriverApi:
     def cuLibraryUnload(self, library):
         for kernel in self.libraries.pop(library)["kernels"].values():
             del self.kernels[kernel.handle]
-            for handle in [one for one, known in list(self.functions.items()) if known[0] is kernel]:
+            for handle in [
+                one for one, known in list(self.functions.items()) if known[0] is kernel
+            ]:
                 del self.functions[handle]
 
     def cuLibraryGetKernel(self, out, library, name):
