@@ -78,10 +78,12 @@ std::string Text(PyObject* text) {
 
 // Whether an array is of a type whose arrays never change: a jax.Array.
 bool IsImmutable(const Operand& operand) {
-  if (operand.entry->kind != ArgumentKind::kArray) return false;
+  static std::atomic<PyTypeObject*> changing{nullptr};  // a type that was found not to be
+  if (changing.load(std::memory_order_relaxed) == Py_TYPE(operand.object)) return false;
   const Ref mark(
       PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(operand.object)), "_weak_type"));
   PyErr_Clear();
+  if (!mark) changing.store(Py_TYPE(operand.object), std::memory_order_relaxed);
   return static_cast<bool>(mark);
 }
 

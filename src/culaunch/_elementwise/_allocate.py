@@ -33,9 +33,12 @@ def allocate(
         torch = sys.modules["torch"]
         made = torch.empty(in_memory, dtype=getattr(torch, dtype), device=like.device)
         return made.permute(back)
-    if root in ("numpy", "cupy"):
-        module = sys.modules[root]
-        return module.empty(in_memory, _numpy_dtype(dtype)).transpose(back)
+    if root == "cupy":
+        with like.device:
+            made = sys.modules[root].empty(in_memory, _numpy_dtype(dtype))
+        return made if back == tuple(range(len(back))) else made.transpose(back)
+    if root == "numpy":
+        return sys.modules[root].empty(in_memory, _numpy_dtype(dtype)).transpose(back)
     if root == "numba":
         cuda = importlib.import_module("numba.cuda")
         strides, step = [0] * len(shape), _numpy_dtype(dtype).itemsize
