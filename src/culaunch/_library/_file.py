@@ -54,8 +54,8 @@ class LibraryFile:
             stream: Any = io.BytesIO(source)
         else:
             self.source = os.fspath(source)
-            size = os.stat(self.source).st_size
-            stream = open(self.source, "rb")  # noqa: SIM115 - it stays open for the members
+            stream = _OpenFile(self.source)
+            size = stream.seek(0, os.SEEK_END)
         if size > MAX_FILE:
             stream.close()
             raise ImageError(f"a library has at most {MAX_FILE} bytes", source=self.source)
@@ -142,3 +142,50 @@ class LibraryFile:
                 return self._zip.read(self._infos[name])
         except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError) as error:
             raise ImageError(f"member {name} is damaged: {error}", source=self.source) from None
+
+
+class _OpenFile:
+    """A file that stays open for as long as members may be read, and is closed with its reader.
+
+    Whoever replaces the file on disk does not disturb it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        self._position = 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence)
+        if base is None:
+            base = os.fstat(self._descriptor).st_size
+        if base + offset < 0:
+            raise OSError("a negative position")
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            size = max(0, os.fstat(self._descriptor).st_size - self._position)
+        os.lseek(self._descriptor, self._position, os.SEEK_SET)
+        parts = []
+        while size > 0 and (part := os.read(self._descriptor, size)):
+            parts.append(part)
+            size -= len(part)
+        data = b"".join(parts)
+        self._position += len(data)
+        return data
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            self.close()

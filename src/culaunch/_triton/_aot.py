@@ -11,6 +11,7 @@ from culaunch._errors import CompileError
 from culaunch._image import Image
 from culaunch._triton._facts import LaunchFacts
 from culaunch._triton._layout import make_sources
+from culaunch._triton._native import NativeKernel
 from culaunch._triton._objects import type_name
 from culaunch._triton._parameters import parameters_of
 from culaunch._triton._saved import SavedVariant, encode
@@ -105,6 +106,8 @@ def _unwrap(kernel: Any) -> tuple[Any, Any]:
             raise TypeError("TRITON_INTERPRET is set: unset it to compile")
         if type(kernel).__name__ == "Autotuner":
             tuner = kernel
+        if isinstance(kernel, NativeKernel):
+            tuner = kernel._tuner  # noqa: SLF001
         inner = getattr(kernel, "fn", None)
         if inner is None:
             raise TypeError(

@@ -17,6 +17,7 @@ from culaunch._triton._variant import load_variant, resources_missing
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from typing_extensions import Self
 
@@ -79,6 +80,35 @@ class KernelSet(Dispatcher):
         used = [name for one in self.variants for name in (one.image, one.ptx) if name]
         members = {name: self._read(name) for name in used}
         write_library(path, [self.to_manifest()], members, f"culaunch {__version__}")
+
+    def write_c(self, path: str | os.PathLike[str]) -> tuple[Path, Path]:
+        """Write the set as C: ``path`` with ``.c``, and a header beside it.
+
+        The source holds the images and needs ``cuda.h``, the driver and a C99 compiler alone.
+        A variant is chosen as here; where variants differ in constants or options, the caller
+        passes a configuration, and a tuned table becomes a function that chooses one.
+
+        Returns
+        -------
+        source, header : pathlib.Path
+
+        Raises
+        ------
+        ValueError
+            If the set has what C cannot say: a tensor descriptor among the arguments.
+        """
+        from culaunch._triton._c_output import write_c
+
+        return write_c(self, path)
+
+    @property
+    def table(self) -> TunedTable | None:
+        """The tuned configurations by key, if there are any."""
+        return self._table
+
+    def read(self, member: str) -> bytes:
+        """Give an image, by the name that a variant has for it."""
+        return self._read(member)
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | bytes, name: str | None = None) -> KernelSet:

@@ -1,0 +1,131 @@
+"""The C that is the same in every source that is written: loading once, launching, scratch."""
+
+RUNTIME = r"""#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct {
+  const unsigned char *image;
+  const char *name;
+  int capability; /* 10 major + minor */
+  char rule;      /* A: that device alone, M: of that major and newer, P: PTX */
+  unsigned threads, ctas, shared;
+  size_t global_scratch, profile_scratch; /* bytes for each block */
+  int cooperative, programmatic;
+  CUlibrary library; /* null before the first launch */
+  CUkernel kernel;
+  uint64_t prepared; /* a bit for each device */
+} Variant;
+
+/* the table */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static int device_fits(const Variant *variant, int capability) {
+  if (variant->rule == 'A') return variant->capability == capability;
+  if (variant->rule == 'P') return variant->capability <= capability;
+  return variant->capability / 10 == capability / 10 && variant->capability <= capability;
+}
+
+static int any_fits(int capability) {
+  for (int i = 0; i < VARIANTS; ++i) {
+    if (device_fits(&variants[i], capability)) return 1;
+  }
+  return 0;
+}
+
+static CUresult find_device(int *device, int *capability) {
+  CUdevice current;
+  int major = 0, minor = 0;
+  CUresult code = cuCtxGetDevice(&current);
+  if (code == CUDA_SUCCESS)
+    code = cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, current);
+  if (code == CUDA_SUCCESS)
+    code = cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, current);
+  *device = (int)current;
+  *capability = 10 * major + minor;
+  return code;
+}
+
+/* Load the image and allow what it needs on this device, once; other threads wait. */
+static CUresult prepare(Variant *variant, int device, CUkernel *kernel) {
+  CUresult code = CUDA_SUCCESS;
+  const uint64_t bit = UINT64_C(1) << (device & 63);
+  pthread_mutex_lock(&mutex);
+  if (variant->library == NULL) {
+    CUlibrary library = NULL;
+    CUkernel found = NULL;
+    code = cuLibraryLoadData(&library, variant->image, NULL, NULL, 0, NULL, NULL, 0);
+    if (code == CUDA_SUCCESS) {
+      code = cuLibraryGetKernel(&found, library, variant->name);
+      if (code == CUDA_SUCCESS) {
+        variant->library = library;
+        variant->kernel = found;
+      } else {
+        cuLibraryUnload(library);
+      }
+    }
+  }
+  if (code == CUDA_SUCCESS && (device > 63 || (variant->prepared & bit) == 0)) {
+    if (variant->shared > 49152)
+      code = cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                  (int)variant->shared, variant->kernel, device);
+    if (code == CUDA_SUCCESS && variant->ctas > 8)
+      code = cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+                                  variant->kernel, device);
+    if (code == CUDA_SUCCESS && device <= 63) variant->prepared |= bit;
+  }
+  *kernel = variant->kernel;
+  pthread_mutex_unlock(&mutex);
+  return code;
+}
+
+static CUresult launch(Variant *variant, int device, CUstream stream, unsigned x, unsigned y,
+                       unsigned z, void **arguments, CUdeviceptr *scratch) {
+  CUkernel kernel = NULL;
+  CUresult code = prepare(variant, device, &kernel);
+  if (code != CUDA_SUCCESS) return code;
+  const size_t blocks = (size_t)x * y * z * variant->ctas;
+  if (variant->global_scratch != 0)
+    code = cuMemAllocAsync(&scratch[0], variant->global_scratch * blocks, stream);
+  if (code == CUDA_SUCCESS && variant->profile_scratch != 0)
+    code = cuMemAllocAsync(&scratch[1], variant->profile_scratch * blocks, stream);
+  if (code == CUDA_SUCCESS) {
+    CUlaunchAttribute attributes[3];
+    CUlaunchConfig config;
+    memset(&config, 0, sizeof config);
+    memset(attributes, 0, sizeof attributes);
+    config.gridDimX = x * variant->ctas;
+    config.gridDimY = y;
+    config.gridDimZ = z;
+    config.blockDimX = variant->threads;
+    config.blockDimY = config.blockDimZ = 1;
+    config.sharedMemBytes = variant->shared;
+    config.hStream = stream;
+    config.attrs = attributes;
+    if (variant->ctas > 1) {
+      CUlaunchAttribute *one = &attributes[config.numAttrs++];
+      one->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+      one->value.clusterDim.x = variant->ctas;
+      one->value.clusterDim.y = one->value.clusterDim.z = 1;
+    }
+    if (variant->cooperative) {
+      CUlaunchAttribute *one = &attributes[config.numAttrs++];
+      one->id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+      one->value.cooperative = 1;
+    }
+    if (variant->programmatic) {
+      CUlaunchAttribute *one = &attributes[config.numAttrs++];
+      one->id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+      one->value.programmaticStreamSerializationAllowed = 1;
+    }
+    code = cuLaunchKernelEx(&config, (CUfunction)kernel, arguments, NULL);
+  }
+  /* In the order of the stream: after the kernel. */
+  for (int i = 0; i < 2; ++i) {
+    if (scratch[i] == 0) continue;
+    const CUresult freed = cuMemFreeAsync(scratch[i], stream);
+    if (code == CUDA_SUCCESS) code = freed;
+  }
+  return code;
+}
+"""
