@@ -39,7 +39,7 @@ def expected_fma(exact, kind, mode, a, b, c):
         )
         value = fx * fy + fz
         return (
-            nan_of(exact, kind, (a, b, c)) if math.isnan(value) else exact.encode(kind, value, mode)
+            nan_of(exact, kind, (a, c, b)) if math.isnan(value) else exact.encode(kind, value, mode)
         )
     total = x * y + z
     negative = exact.signed_zero(mode, na ^ nb, nc)

@@ -65,7 +65,7 @@ def test_packed_halves_give_two_predicates():
 def test_properties():
     tests = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"]
     cases = {
-        0x00000000: ["finite", "number"],
+        0x00000000: ["finite", "number", "normal"],
         0x80000001: ["finite", "number", "subnormal"],
         0x3F800000: ["finite", "number", "normal"],
         0xFF800000: ["infinite", "number"],

@@ -11,7 +11,8 @@ Conventions that every function here keeps:
 - Types and modifiers are spelled as in PTX: ``fma("f32", a, b, c, rounding="rz", ftz=True)``.
 - No NumPy warning escapes; the caller need not hold ``numpy.errstate``.
 - An arithmetic result that is NaN is 0x7fffffff in f32 and 0x7fff in f16 and bf16, as on the
-  hardware. In f64 it is the first NaN operand, quieted, or 0xfff8000000000000.
+  hardware. In f64 it is one of the NaN operands (`_double` says which), quieted, or
+  0xfff8000000000000.
 - With ``ftz``, subnormal operands and *rounded* subnormal results become zeros of their sign.
 
 What there is (keyword arguments after the ``*``)::

@@ -80,7 +80,7 @@ def testp(kind: str, test: str, a: Bits) -> Mask:
     kind : {"f32", "f64"}
         The PTX type.
     test : {"finite", "infinite", "number", "notanumber", "normal", "subnormal"}
-        The property. Zero is neither normal nor subnormal here: ISA, "testp.subnormal".
+        The property. Zeros count as normal numbers, as the ISA says.
     a : numpy.ndarray
         Bits.
 
@@ -97,7 +97,7 @@ def testp(kind: str, test: str, a: Bits) -> Mask:
         "infinite": lambda: magnitude == infinity,
         "number": lambda: magnitude <= infinity,
         "notanumber": lambda: magnitude > infinity,
-        "normal": lambda: (magnitude >= normal) & (magnitude < infinity),
+        "normal": lambda: (magnitude == 0) | ((magnitude >= normal) & (magnitude < infinity)),
         "subnormal": lambda: (magnitude < normal) & (magnitude > 0),
     }
     result: Mask = tests[test]()

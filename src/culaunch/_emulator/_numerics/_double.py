@@ -5,8 +5,8 @@ Lanes whose exponents are too extreme for the error to be computed in float64 go
 exact integers (`_exact`), one by one: they are rare.
 
 NaNs keep their sign and payload, as the PTX ISA says of double precision. Of several NaN operands
-the last one wins, quieted; in a division, which is a sequence of instructions, the first. An
-invalid operation gives 0xfff8000000000000.
+the last one wins, quieted, but in ``a * b + c`` it is b, then c, then a; and in a division, which
+is a sequence of instructions, the first. An invalid operation gives 0xfff8000000000000.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def fma(a: Bits, b: Bits, c: Bits, rounding: str) -> Bits:
     total = np.where(special, np.where(finite, z, product + z), total)
     bits = total.view(np.uint64)
     _exact.repair(bits, _extreme(x, 450) | _extreme(y, 450), _exact.fma, (x, y, z), rounding)
-    return _with_nans(bits.view(np.float64), x, y, z)
+    return _with_nans(bits.view(np.float64), x, z, y)
 
 
 def div(a: Bits, b: Bits, rounding: str) -> Bits:
