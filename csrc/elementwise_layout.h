@@ -8,7 +8,7 @@
 
 namespace elementwise {
 
-constexpr uint32_t kBlock = 256;  // threads; culaunch._elementwise._source has the same
+constexpr uint32_t kBlock = 256;  // threads; culaunch._elementwise._loop has the same
 constexpr int kTile = 64;
 
 // What a compiled kernel depends on; compared byte by byte.
@@ -17,7 +17,7 @@ struct LayoutKey {
   uint8_t vector = 1;
   uint8_t rank = 1;
   uint8_t wide = 0;
-  char classes[kMaxOperands] = {};  // of each array, see culaunch._elementwise._source.Layout
+  char classes[kMaxOperands] = {};  // of each array, see culaunch._elementwise._loop.Layout
 };
 
 // An array as the kernel sees it: outputs first, then inputs.

@@ -11,8 +11,8 @@ from culaunch._launch._driver import current_driver
 
 if TYPE_CHECKING:
     from culaunch._core import Driver
+    from culaunch._elementwise._loop import Layout
     from culaunch._elementwise._program import Program
-    from culaunch._elementwise._source import Layout
     from culaunch._image import Image
     from culaunch._launch import Kernel
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from culaunch import _core
 from culaunch._elementwise import _dtypes as dt
 from culaunch._elementwise._compiled import _arch, compiled, make_image
-from culaunch._elementwise._source import Layout, kernel_name, render, unroll
+from culaunch._elementwise._loop import Layout, unroll
+from culaunch._elementwise._source import kernel_name, render
 from culaunch._elementwise._trace import Value
 
 if TYPE_CHECKING:
