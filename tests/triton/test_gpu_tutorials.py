@@ -400,3 +400,54 @@ def test_launch_hooks_are_called_while_installed(tutorials):
             monkey.undo()
     ours[(1,)](x, x, x.clone(), 64, BLOCK=64)
     assert seen == ["add"]
+
+
+@pytest.mark.needs("gcc")
+def test_the_c_that_is_written(tutorials, tmp_path):
+    import ctypes
+    import importlib.util
+    from pathlib import Path
+
+    import torch
+
+    import culaunch.triton as ct
+
+    major, minor = torch.cuda.get_device_capability()
+    kernels = ct.compile(
+        tutorials.dropout, "*fp32:16, *fp32:16, i32, fp32, i32", arch=f"sm_{major}{minor}",
+        constants={"BLOCK": 128},
+    )  # fmt: skip
+    source, _ = kernels.write_c(tmp_path / "dropout.c")
+    headers = [
+        header.parent
+        for place in importlib.util.find_spec("nvidia").submodule_search_locations
+        for header in Path(place).glob("**/cuda.h")
+    ]
+    library = tmp_path / "dropout.so"
+    command = ["gcc", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{headers[0]}", "-o", library]
+    subprocess.run([*command, source, "-lpthread"], check=True)
+    ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
+    x = tutorials.random(300, device="cuda")
+    out = torch.empty_like(x)
+    launch = ctypes.CDLL(str(library)).dropout
+    launch.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 3, *[ctypes.c_uint64] * 2,
+                       ctypes.c_int32, ctypes.c_float, ctypes.c_int32]  # fmt: skip
+    stream = torch.cuda.current_stream().cuda_stream
+    assert launch(stream, 3, 1, 1, x.data_ptr(), out.data_ptr(), 300, 0.5, 123) == 0
+    equal([out], tutorials.run_dropout(tutorials.dropout, "cuda"))
+
+
+def test_the_benchmark_runs(tmp_path):
+    import culaunch as cl
+
+    script = os.path.join(os.path.dirname(__file__), "../../benchmarks/triton_dispatch.py")
+    folders = [os.path.dirname(os.path.dirname(cl.__file__)), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, script, "--quick", "--output", tmp_path],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "missing" not in done.stdout, done.stdout

@@ -1,6 +1,7 @@
 """Manifests that say something impossible of a Triton kernel: refused, and nothing else happens."""
 
 import copy
+import json
 
 import hypothesis
 import pytest
@@ -67,6 +68,23 @@ def changed(path, value):
         return function
     target[path[-1]] = value
     return function
+
+
+def test_inspect_shows_it(tmp_path):
+    from click.testing import CliRunner
+
+    from culaunch.cli.inspect import command
+
+    path = tmp_path / "k.culib"
+    path.write_bytes(library_bytes([FUNCTION], MEMBERS, "test"))
+    done = CliRunner().invoke(command, [str(path)])
+    assert done.exit_code == 0
+    assert "k(x, n, pair, BLOCK, T), 1 variants" in done.output
+    assert "sm_90a (*fp32:16, i32, (i32, *fp16)) BLOCK=64" in done.output
+    done = CliRunner().invoke(command, ["--json", str(path)])
+    assert json.loads(done.output)["functions"][0]["variants"][0]["arch"] == "sm_90a"
+    path.write_bytes(b"PK")
+    assert CliRunner().invoke(command, [str(path)]).exit_code == 1
 
 
 @pytest.mark.parametrize(

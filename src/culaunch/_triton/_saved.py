@@ -113,6 +113,8 @@ def encode(value: Any) -> Any:
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
+    if isinstance(value, SavedType):
+        return {"dtype": value.name}
     if type(value).__name__ == "dtype":
         return {"dtype": type_name(value)}
     if type(value).__name__ == "constexpr":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 import culaunch as cl
+from culaunch.cli._library import SUFFIX, library_lines, library_to_dict
 from culaunch.cli._messages import print_error
 
 if TYPE_CHECKING:
@@ -27,23 +28,29 @@ _TITLES = ("registers", "shared", "stack", "barriers", "threads", "cluster")
 def command(files: tuple[str, ...], as_json: bool, no_kernels: bool) -> int:
     """Show what is in images and in libraries that hold them.
 
-    FILE is a cubin, a fatbin, PTX, or an object or library with CUDA code in it. With --json, one
-    FILE gives one object, and several give an array of them. A FILE that cannot be read gives one
-    line of error and the exit code 1; the others are shown all the same.
+    FILE is a cubin, a fatbin, PTX, a .culib, or an object or library with CUDA code in it. With
+    --json, one FILE gives one object, and several give an array of them. A FILE that cannot be
+    read gives one line of error and the exit code 1; the others are shown all the same.
     """
-    found = []
+    found: list[dict[str, Any]] = []
     for path in files:
         try:
-            found.append(cl.inspect(path, kernels=not no_kernels))
+            if path.endswith(SUFFIX):
+                found.append(library_to_dict(path))
+                if not as_json:
+                    click.echo("\n".join([*[""] * (len(found) > 1), *library_lines(path)]))
+                continue
+            inspection = cl.inspect(path, kernels=not no_kernels)
         except (cl.CulaunchError, OSError) as error:
             print_error(error)
             continue
+        found.append(inspection.to_dict())
         if not as_json:
-            _print(found[-1], first=len(found) == 1)
+            _print(inspection, first=len(found) == 1)
     if as_json and len(files) > 1:
-        click.echo(json.dumps([inspection.to_dict() for inspection in found], indent=2))
+        click.echo(json.dumps(found, indent=2))
     elif as_json and found:
-        click.echo(json.dumps(found[0].to_dict(), indent=2))
+        click.echo(json.dumps(found[0], indent=2))
     return 0 if len(found) == len(files) else 1
 
 

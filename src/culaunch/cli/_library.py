@@ -1,0 +1,36 @@
+"""What ``culaunch inspect`` shows of a library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from culaunch.triton import KernelSet
+
+SUFFIX = ".culib"
+
+
+def library_to_dict(path: str) -> dict[str, Any]:
+    """Give the kernels of a library, each with its variants, as the manifest has them."""
+    return {"path": path, "format": "culib", "functions": [_load(path).to_manifest()]}
+
+
+def library_lines(path: str) -> list[str]:
+    """Give the lines to print: one for each variant."""
+    kernels = _load(path)
+    names = ", ".join(one.name for one in kernels.parameters)
+    lines = [f"{path}: library", "", f"{kernels.name}({names}), {len(kernels)} variants"]
+    for one in kernels.variants:
+        images = ", ".join(name for name in (one.image, one.ptx) if name)
+        lines.append(
+            f"  {one}; {32 * one.facts.num_warps} threads, {one.facts.shared} bytes shared, "
+            f"Triton {one.facts.triton_version}; {images}"
+        )
+    return lines
+
+
+def _load(path: str) -> KernelSet:
+    # Images are inspected without the launch path, which this loads.
+    from culaunch.triton import KernelSet
+
+    return KernelSet.load(path)
