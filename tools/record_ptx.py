@@ -6,8 +6,8 @@ Run it on a machine with a GPU and culaunch installed::
     python tools/record_ptx.py --output programs.json.xz
 
 The file has the programs' text, so it stays good when the generator (tests/emulator/random_ptx.py)
-changes, and the words that each stored. The emulator runs each program too: what it disagrees on is
-printed, and recorded as the GPU has it.
+changes, and the words that each stored. The emulator runs each program too. What it disagrees on is
+printed, and recorded as the GPU has it; with ``--agreed`` it is left out, to be looked at first.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ def main() -> int:
     parser.add_argument("--output", type=Path, required=True, help="the file to write (.json.xz)")
     parser.add_argument("--count", type=int, default=200, help="programs (default: 200)")
     parser.add_argument("--first", type=int, default=10_000, help="the first seed")
+    parser.add_argument(
+        "--agreed", action="store_true", help="leave out what the emulator disagrees on"
+    )
     options = parser.parse_args()
 
     programs, wrong = [], []
@@ -47,9 +50,12 @@ def main() -> int:
             try:
                 emulated = random_ptx.launch(cl, text, given)
             except cl.CulaunchError as error:
-                wrong.append(f"seed {seed}: {error}")
+                found = [f"seed {seed}: {error}"]
             else:
-                wrong += random_ptx.differences(seed, emulated, real)
+                found = random_ptx.differences(seed, emulated, real)
+        wrong += found
+        if found and options.agreed:
+            continue
         words = base64.b64encode(real.astype("<u4").tobytes()).decode()
         programs.append({"seed": seed, "text": text, "words": words})
 
