@@ -127,6 +127,7 @@ PyObject* Describe(PyObject* object, PyObject* args) {
 
 PyMethodDef methods[] = {
     {"_describe", Describe, METH_VARARGS, nullptr},
+    {"_set_busy_threads", elementwise::SetBusyThreads, METH_VARARGS | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

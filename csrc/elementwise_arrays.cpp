@@ -101,16 +101,6 @@ bool IsBfloat16(PyObject* array) {
   return is;
 }
 
-std::string ModuleRoot(PyTypeObject* type) {
-  const Ref name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__"));
-  Py_ssize_t size = 0;
-  const char* text =
-      name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8AndSize(name.get(), &size) : nullptr;
-  PyErr_Clear();
-  const std::string module(text != nullptr ? text : "");
-  return module.substr(0, module.find('.'));
-}
-
 bool SameFramework(const TypeEntry* a, const TypeEntry* b, const Operand& first,
                    const Operand& other) {
   if (a->type == b->type && a->type != nullptr) return true;
@@ -267,6 +257,16 @@ const char* NameOf(uint8_t number) {
   static constexpr const char* weak[] = {"Python bool", "Python int", "Python float",
                                          "Python complex"};
   return number >= kFirstWeak ? weak[number - kFirstWeak] : kInfo[number - kFirstScalar].name;
+}
+
+std::string ModuleRoot(PyTypeObject* type) {
+  const Ref name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__"));
+  Py_ssize_t size = 0;
+  const char* text =
+      name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8AndSize(name.get(), &size) : nullptr;
+  PyErr_Clear();
+  const std::string module(text != nullptr ? text : "");
+  return module.substr(0, module.find('.'));
 }
 
 std::string Operand::ShapeText() const {

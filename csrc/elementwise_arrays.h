@@ -76,6 +76,9 @@ enum class ReadResult { kDone, kFailed, kUnknownType };
 // kFailed: a Python error is set.
 ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, Operand* operand);
 
+// The first part of the name of a type's module, such as "torch".
+std::string ModuleRoot(PyTypeObject* type);
+
 // Tell an emulated driver of an array.
 void NoteOperand(const Operand& operand, Place* place);
 

@@ -8,6 +8,28 @@
 
 namespace elementwise {
 
+namespace {
+
+// For tests, which want the kernels of large arrays for small ones; -1: as the device has it.
+std::atomic<int64_t> g_threads{-1};
+
+int64_t Threads(const Specialization& special) {
+  const int64_t set = g_threads.load(std::memory_order_relaxed);
+  return set >= 0 ? set : special.threads;
+}
+
+// As culaunch._elementwise._function reads them.
+int Flags(const LayoutKey& key) { return key.wide | key.small << 1; }
+
+}  // namespace
+
+PyObject* SetBusyThreads(PyObject*, PyObject* args) {
+  long long threads = 0;
+  if (!PyArg_ParseTuple(args, "L:_set_busy_threads", &threads)) return nullptr;
+  g_threads.store(threads, std::memory_order_relaxed);
+  Py_RETURN_NONE;
+}
+
 void ElementwiseCall::Rename(const std::string& what) {
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
@@ -94,6 +116,10 @@ bool ElementwiseCall::Specialize() {
     special->scalars.push_back({scalars[i], static_cast<uint8_t>(scalars[i + 1])});
   }
   special->uses_index = uses_index != 0;
+  constexpr int kBusyThreads = 512;  // of a multiprocessor
+  special->threads =
+      int64_t{kBusyThreads} *
+      place_.driver->Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, place_.device.device_id);
   special->token = Ref::Borrow(token).release();
   special_ = special.release();
   special_->next = head;
@@ -137,7 +163,7 @@ CompiledLayout* ElementwiseCall::FindKernel(const LayoutKey& key) {
   const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), "_make_kernel", "OiCiiiy#",
                                      special_->token, special_->ordinal, static_cast<int>(key.kind),
                                      static_cast<int>(key.vector), static_cast<int>(key.rank),
-                                     static_cast<int>(key.wide), key.classes,
+                                     Flags(key), key.classes,
                                      static_cast<Py_ssize_t>(problem_.count)));
   PyObject* kernel = nullptr;
   unsigned unroll = 1;
@@ -260,7 +286,7 @@ PyObject* ElementwiseCall::Run(PyObject* out) {
     for (int i = 0; i < count_; ++i) NoteOperand(operands_[i], &place_);
     for (size_t i = 0; i < special_->outputs.size(); ++i) NoteOperand(outputs_[i], &place_);
   }
-  const LayoutKey key = ChooseLayout(&problem_, special_->uses_index);
+  const LayoutKey key = ChooseLayout(&problem_, special_->uses_index, Threads(*special_));
   const CompiledLayout* compiled = FindKernel(key);
   if (compiled == nullptr || !Launch(*compiled, key)) return nullptr;
   return Result(out);
@@ -277,12 +303,11 @@ PyObject* ElementwiseCall::Describe(PyObject* out) {
   if (!AddViews()) return nullptr;
   LayoutKey key;
   const bool is_empty = problem_.Size() == 0;
-  if (!is_empty) key = ChooseLayout(&problem_, special_->uses_index);
+  if (!is_empty) key = ChooseLayout(&problem_, special_->uses_index, Threads(*special_));
   const char kind[] = {static_cast<char>(key.kind), 0};
   return Py_BuildValue("Oisiiiy#", special_->token, special_->ordinal, kind,
-                       static_cast<int>(key.vector), static_cast<int>(key.rank),
-                       static_cast<int>(key.wide), key.classes,
-                       static_cast<Py_ssize_t>(problem_.count));
+                       static_cast<int>(key.vector), static_cast<int>(key.rank), Flags(key),
+                       key.classes, static_cast<Py_ssize_t>(problem_.count));
 }
 
 }  // namespace elementwise

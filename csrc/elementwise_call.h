@@ -36,6 +36,7 @@ struct Specialization {
   std::vector<uint8_t> roles;
   std::vector<ScalarPlan> scalars;
   bool uses_index;
+  int64_t threads;  // that keep the device busy
   PyObject* token;  // owned: what Python makes kernels from
   std::atomic<CompiledLayout*> layouts{nullptr};
   Specialization* next;
@@ -119,5 +120,8 @@ class ElementwiseCall {
   std::vector<Ref> made_;
   Problem problem_;
 };
+
+// Elementwise._set_busy_threads(threads), for tests.
+PyObject* SetBusyThreads(PyObject* self, PyObject* args);
 
 }  // namespace elementwise

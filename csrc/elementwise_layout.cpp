@@ -9,6 +9,9 @@ namespace elementwise {
 
 namespace {
 
+// Up to this many packs for each thread that keeps the device busy, one thread takes one.
+constexpr int64_t kSmallPacks = 8;
+
 int64_t Magnitude(int64_t number) { return number < 0 ? -number : number; }
 
 void SwapDims(Problem* problem, int a, int b) {
@@ -201,7 +204,7 @@ bool MemoryOrder(const Operand& operand, int* order) {
   return is_changed;
 }
 
-LayoutKey ChooseLayout(Problem* problem, bool in_order) {
+LayoutKey ChooseLayout(Problem* problem, bool in_order, int64_t threads) {
   OrderDims(problem, in_order);
   MergeDims(problem);
   LayoutKey key;
@@ -214,6 +217,8 @@ LayoutKey ChooseLayout(Problem* problem, bool in_order) {
       if (!PacksAligned(*problem, problem->views[i], vector, 0)) key.vector = 1;
       key.classes[i] = 'u';
     }
+    if (problem->shape[0] <= threads) key.vector = 1;
+    key.small = problem->shape[0] / key.vector <= kSmallPacks * threads ? 1 : 0;
     return key;
   }
   const int across = in_order || key.wide != 0 ? 0 : TransposedDim(*problem);
@@ -230,6 +235,7 @@ LayoutKey ChooseLayout(Problem* problem, bool in_order) {
     key.classes[i] = vector == 1 ? 's' : problem->views[i].strides[0] == 1 ? 'u' : 'z';
   }
   problem->shape[0] /= vector;
+  key.small = problem->Size() <= kSmallPacks * threads ? 1 : 0;
   return key;
 }
 

@@ -17,6 +17,7 @@ struct LayoutKey {
   uint8_t vector = 1;
   uint8_t rank = 1;
   uint8_t wide = 0;
+  uint8_t small = 0;  // a thread takes one pack: few elements are spread over the device
   char classes[kMaxOperands] = {};  // of each array, see culaunch._elementwise._loop.Layout
 };
 
@@ -50,8 +51,8 @@ bool Broadcast(Problem* problem, const Operand& operand);
 bool MemoryOrder(const Operand& operand, int* order);
 
 // Reorder and merge dimensions (innermost first afterwards) and choose the kernel. With
-// `in_order` elements stay in C order.
-LayoutKey ChooseLayout(Problem* problem, bool in_order);
+// `in_order` elements stay in C order. `threads` is how many keep the device busy.
+LayoutKey ChooseLayout(Problem* problem, bool in_order, int64_t threads);
 
 // Whether two arrays may share memory; the same elements in the same places are `exact`.
 bool Overlap(const Problem& problem, const View& a, const View& b, bool* exact);

@@ -66,8 +66,8 @@ class ParameterWriter {
   std::unique_ptr<void*[]> many_pointers_;
 };
 
-// Write sizes and strides, in the order of culaunch._elementwise._strided and _tiled; gives the number of
-// blocks.
+// Write sizes and strides, in the order of culaunch._elementwise._strided and _tiled; gives the
+// number of blocks.
 uint64_t PutLayout(ParameterWriter* writer, const Problem& problem, const LayoutKey& key,
                    uint32_t unroll);
 

@@ -226,6 +226,8 @@ class Elementwise:
     def _describe(
         self, arguments: tuple[Any, ...], out: object, /
     ) -> tuple[Any, int, str, int, int, int, bytes]: ...
+    @staticmethod
+    def _set_busy_threads(threads: int, /) -> None: ...
 
 def array_info(
     driver: Driver, array: object, /

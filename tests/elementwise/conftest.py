@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
+from culaunch import _core
 
 sys.path.insert(0, str(Path(__file__).parent))  # for reference
 
@@ -18,3 +19,7 @@ def driver(request, monkeypatch):
     if request.node.get_closest_marker("gpu") is None:
         monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
         cl.set_driver("emulator")
+        # Small arrays take the kernels of large ones, unless a test says otherwise.
+        _core.Elementwise._set_busy_threads(0)
+    yield
+    _core.Elementwise._set_busy_threads(-1)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import culaunch as cl
+from culaunch import _core
 from culaunch import elementwise as ew
 
 mul_add = ew.fuse(lambda x, y, z: x * y + z)
@@ -121,6 +122,18 @@ def test_kernels_are_chosen_by_what_can_be_one_dimension():
     assert name(x, x, x[..., ::2].repeat(2, -1)[..., ::-1]).endswith("strided2d")
     assert name(x, x.swapaxes(1, 2), x).endswith("tiled3d_x4")
     assert name(x[:, 1:, 1:], x.swapaxes(1, 2)[:, 1:, 1:], x[:, 1:, 1:]).endswith("tiled3d")
+
+
+@pytest.mark.parametrize("size", [2, 100, 511, 512, 513, 4100, 40_000])
+def test_small_arrays_are_spread_over_the_device(size):
+    _core.Elementwise._set_busy_threads(512)
+    x = np.arange(size, dtype=np.float32)
+    vector, small = "" if size <= 512 else "_x4", "_small" if size <= 512 * 8 * 4 else ""
+    assert _name(double, x).endswith(f"contiguous{vector}{small}")
+    np.testing.assert_array_equal(double(x), x + x)
+    rows = np.arange(4 * size).reshape(4, size)
+    assert _name(double, rows[:, 1:]).endswith("_small") == (4 * (size - 1) <= 512 * 8)
+    np.testing.assert_array_equal(double(rows[:, 1:]), 2 * rows[:, 1:])
 
 
 def test_transposed_tiles_of_all_sizes():

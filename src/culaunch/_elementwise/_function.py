@@ -81,10 +81,10 @@ class ElementwiseFunction(_core.Elementwise):
         bound = self._bind(args, keywords)
         if any(isinstance(arg, Value) for arg in bound):
             raise TypeError("source and lower take arrays, not traced values")
-        program, ordinal, kind, vector, rank, wide, classes = self._describe(bound, out)
+        program, ordinal, kind, vector, rank, flags, classes = self._describe(bound, out)
         if not kind:
             raise ValueError(f"{self.__name__}: the arrays are empty: no kernel runs")
-        layout = _layout(kind, vector, rank, wide, classes)
+        layout = _layout(kind, vector, rank, flags, classes)
         return kernel_name(program, layout), render(program, layout), ordinal
 
     # What the native half asks for.
@@ -109,10 +109,10 @@ class ElementwiseFunction(_core.Elementwise):
         return outputs, bytes(roles), scalars, program.uses_index, program
 
     def _make_kernel(
-        self, program: Program, ordinal: int, kind: str, vector: int, rank: int, wide: int,
+        self, program: Program, ordinal: int, kind: str, vector: int, rank: int, flags: int,
         classes: bytes,
     ) -> tuple[Kernel, int]:  # fmt: skip
-        layout = _layout(kind, vector, rank, wide, classes)
+        layout = _layout(kind, vector, rank, flags, classes)
         times = 1 if layout.kind == "tiled" else unroll(program, layout)
         return compiled(program, layout, ordinal), times
 
@@ -142,8 +142,8 @@ class ElementwiseFunction(_core.Elementwise):
 _MOST = 48  # csrc/elementwise_arrays.h, kMaxOperands
 
 
-def _layout(kind: str, vector: int, rank: int, wide: int, classes: bytes) -> Layout:
-    return Layout(_KINDS[kind], vector, rank, bool(wide), classes.decode())
+def _layout(kind: str, vector: int, rank: int, flags: int, classes: bytes) -> Layout:
+    return Layout(_KINDS[kind], vector, rank, bool(flags & 1), classes.decode(), bool(flags & 2))
 
 
 def _dtype(number: int) -> dt.DType:

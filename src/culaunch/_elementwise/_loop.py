@@ -32,6 +32,8 @@ class Layout:
     classes : str
         Of each output and input: ``u`` contiguous along the innermost dimension, ``z`` one element
         there, ``b`` contiguous along the second, ``s`` anything else.
+    small : bool
+        Whether a thread takes one pack, to spread few elements over the device.
     """
 
     kind: str
@@ -39,17 +41,24 @@ class Layout:
     rank: int
     wide: bool
     classes: str
+    small: bool = False
 
     @property
     def suffix(self) -> str:
         """Its part of a kernel's name."""
         rank = "" if self.kind == "contiguous" else f"{self.rank}d"
         vector = f"_x{self.vector}" if self.vector > 1 else ""
-        return f"{self.kind}{rank}{vector}" + ("_64" if self.wide else "")
+        return (
+            f"{self.kind}{rank}{vector}"
+            + ("_64" if self.wide else "")
+            + ("_small" if self.small else "")
+        )
 
 
 def unroll(program: Program, layout: Layout) -> int:
     """Give how many packs a thread has in flight: enough bytes for the memory, few registers."""
+    if layout.small:
+        return 1
     arrays = max(1, sum(not array.is_raw for array in program.inputs))
     return max(1, min(4, 16 // layout.vector, 4 // arrays))
 
