@@ -116,6 +116,7 @@ def test_malformed_modules(text: str, message: str) -> None:
         ("add.s32 %a, %b", "expected ';', found ''"),
         ("mov.u32 %a, ];", "expected an operand"),
         ("ld.u32 %a, [%b;", "expected '\\]'"),
+        (".reg .b32{; }", "a '}' that closes nothing"),
     ],
 )
 def test_malformed_bodies_name_the_line(body: str, message: str) -> None:

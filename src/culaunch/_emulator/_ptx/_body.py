@@ -100,8 +100,9 @@ class _Body:
             cursor.take()
             self.scope = Scope(self.scope, self.function)
         elif text == "}":
+            if self.scope.outer is None:
+                cursor.fail("a '}' that closes nothing")
             cursor.take()
-            assert self.scope.outer is not None
             self.scope = self.scope.outer
         elif text == ";":
             cursor.take()
