@@ -6,41 +6,17 @@
 
 #include "driver.h"
 #include "errors.h"
+#include "triton_bound.h"
 #include "triton_launcher.h"
+#include "triton_scratch.h"
 
 namespace {
-
-using Option = std::pair<PyObject*, PyObject*>;
 
 const char* FaultName(Fault fault) {
   static const char* const names[] = {"",         "",          "unsupported", "mismatch", "size",
                                       "overflow", "ambiguous", "element",     "memory",   "device"};
   return names[static_cast<int>(fault)];
 }
-
-// The arguments of a call, by parameter, borrowed.
-class Bound {
- public:
-  explicit Bound(size_t count) : count_(count) {
-    if (count > kInline) {
-      large_ = std::make_unique<PyObject*[]>(count);
-      values_ = large_.get();
-    }
-    std::fill(values_, values_ + count, nullptr);
-  }
-
-  PyObject*& operator[](size_t i) { return values_[i]; }
-  size_t count() const { return count_; }
-
-  std::vector<Option> options;  // in the order given
-
- private:
-  static constexpr size_t kInline = 96;
-  size_t count_;
-  PyObject* inline_[kInline];
-  PyObject** values_ = inline_;
-  std::unique_ptr<PyObject*[]> large_;
-};
 
 class OneCall {
  public:
@@ -239,7 +215,7 @@ class OneCall {
       const Fault fault = specializer_.AddConstant(&parameter, bound_[i]);
       if (fault != Fault::kNone) return RaiseArgument(fault, i, bound_[i]);
     }
-    for (const Option& option : bound_.options) {
+    for (const TritonOption& option : bound_.options) {
       uint64_t number = 0;
       bool is_immutable = false;
       if (!state_.interner.Number(option.first, &number, &is_immutable)) return false;
@@ -371,7 +347,7 @@ class OneCall {
     const Ref options(PyDict_New());
     const Ref description = Describe();
     if (!values || !options || !description) return nullptr;
-    for (const Option& option : bound_.options) {
+    for (const TritonOption& option : bound_.options) {
       if (PyDict_SetItem(options.get(), option.first, option.second) < 0) return nullptr;
     }
     Ref made(PyObject_CallMethod(Object(), "_miss", "OOOi", values.get(), options.get(),
@@ -457,10 +433,11 @@ class OneCall {
       large = std::make_unique<void*[]>(count);
       pointers = large.get();
     }
-    Scratch global(*this, "global", variant.global_scratch * blocks * variant.ctas,
-                   variant.global_alignment);
-    Scratch profile(*this, "profile", variant.profile_scratch * blocks * variant.ctas,
-                    variant.profile_alignment);
+    TritonScratch global(Object(), call_, "global", variant.global_scratch * blocks * variant.ctas,
+                         variant.global_alignment);
+    TritonScratch profile(Object(), call_, "profile",
+                          variant.profile_scratch * blocks * variant.ctas,
+                          variant.profile_alignment);
     if (!global.is_good() || !profile.is_good()) return nullptr;
     std::vector<CUtensorMap> maps;
     if (variant.has_parts && !FillParts(variant, pointers, &maps)) return nullptr;
@@ -567,66 +544,6 @@ class OneCall {
     return true;
   }
 
-  // Memory that a kernel asks for beside its arguments: of the user's allocator or the framework's
-  // where there is one, else of the driver, in the order of the stream.
-  class Scratch {
-   public:
-    Scratch(OneCall& call, const char* which, uint64_t bytes, uint64_t alignment) : call_(call) {
-      if (bytes == 0) return;
-      owner_ = Ref(PyObject_CallMethod(call.Object(), "_allocate", "sKKNi", which, bytes, alignment,
-                                       PyLong_FromVoidPtr(call.call_.stream), call.call_.ordinal));
-      if (!owner_) {
-        is_good_ = false;
-      } else if (owner_.get() != Py_None) {
-        const Ref address(PyLong_Check(owner_.get())
-                              ? Ref::Borrow(owner_.get()).release()
-                              : PyObject_CallMethod(owner_.get(), "data_ptr", nullptr));
-        address_ = address ? PyLong_AsUnsignedLongLong(address.get()) : 0;
-        is_good_ = PyErr_Occurred() == nullptr;
-      } else {
-        Allocate(bytes);
-      }
-    }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    ~Scratch() {
-      if (!is_ours_) return;
-      culaunch::Driver& driver = *call_.state_.table;
-      const ReleaseGil released;
-      const culaunch::DeviceGuard guard(driver, call_.call_.ordinal);
-      if (guard.code() == CUDA_SUCCESS) driver.cuMemFreeAsync(address_, call_.call_.stream);
-    }
-
-    bool is_good() const { return is_good_; }
-    void* address() { return &address_; }
-
-   private:
-    void Allocate(uint64_t bytes) {
-      culaunch::Driver& driver = *call_.state_.table;
-      CUresult code;
-      {
-        const ReleaseGil released;
-        const culaunch::DeviceGuard guard(driver, call_.call_.ordinal);
-        code = guard.code();
-        if (code == CUDA_SUCCESS) {
-          code = driver.cuMemAllocAsync(&address_, bytes, call_.call_.stream);
-        }
-      }
-      is_good_ = is_ours_ = code == CUDA_SUCCESS;
-      if (is_good_) return;
-      Guarded<bool>(nullptr, false, [&] {
-        driver.Check(code, "allocating " + std::to_string(bytes) + " bytes of scratch memory");
-        return false;
-      });
-    }
-
-    OneCall& call_;
-    Ref owner_;
-    CUdeviceptr address_ = 0;
-    bool is_ours_ = false;
-    bool is_good_ = true;
-  };
-
   PyObject* Object() const { return reinterpret_cast<PyObject*>(self_); }
 
   TritonDispatcherObject* self_;
@@ -639,7 +556,7 @@ class OneCall {
   TritonMode mode_;
   Call call_;
   Specializer specializer_;
-  Bound bound_;
+  TritonBound bound_;
   Words tuning_key_;
   TritonVariantObject* variant_ = nullptr;
 };
