@@ -71,8 +71,10 @@ def test_which_nan_a_fused_multiply_add_of_doubles_gives(rounding: str) -> None:
         ("min.f32 %out, %a, %a;", 0xFFFFFFFB, 0, 0x7FFFFFFF, 0xFFFFFFFB),
         # Programs 205 and 210: testp took place whatever its guard was.
         (
-            "setp.ne.u32 %p0, %b, %b; setp.ne.u32 %p1, %b, %b; mov.b32 %out, 0; "
-            "@%p1 testp.normal.f32 %p0, %a; @%p0 sub.rp.f32 %out, 0f80000000, %b;",
+            (
+                "setp.ne.u32 %p0, %b, %b; setp.ne.u32 %p1, %b, %b; mov.b32 %out, 0; "
+                "@%p1 testp.normal.f32 %p0, %a; @%p0 sub.rp.f32 %out, 0f80000000, %b;"
+            ),
             *(0xB9BF1C0F, 0xBFA4F49A, 0, 0x3FA4F49A),
         ),
     ],
