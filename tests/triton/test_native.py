@@ -436,3 +436,33 @@ def test_two_devices(install, tutorials):
         kernel[(1,)](*arrays, 64, BLOCK=64)
         assert recorder.last.device == device
     assert kernel._key_count == 1  # the devices are of one architecture
+
+
+def test_a_kernel_without_arguments(recorder):
+    from culaunch.triton import native
+    from extra_kernels import nothing
+
+    for _ in range(2):
+        native(nothing)[(7,)]()
+    assert recorder.last.grid == (7, 1, 1)
+    assert recorder.last.device == 0
+
+
+def test_a_hundred_arguments(recorder, tmp_path, monkeypatch):
+    """More than what is kept on the stack."""
+    import importlib
+    import sys
+
+    from culaunch.triton import native
+
+    names = [f"a{i}" for i in range(150)]
+    text = f"import triton\n\n\n@triton.jit\ndef many({', '.join(names)}):\n    pass\n"
+    (tmp_path / "many_arguments.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    kernel = native(importlib.import_module("many_arguments").many)
+    monkeypatch.delitem(sys.modules, "many_arguments")
+    numbers = [3 + 2 * i for i in range(150)]
+    for _ in range(2):
+        kernel[(1,)](*numbers[:100], **dict(zip(names[100:], numbers[100:], strict=True)))
+        assert words(recorder.last)[:150] == numbers
+    assert kernel._key_count == 1

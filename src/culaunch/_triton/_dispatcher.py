@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from culaunch._triton._parameters import TritonParameter
 
 
+_CUDA = 2  # DLPack's kDLCUDA
+
+
 class Dispatcher(_core.TritonDispatcher):
     """A Triton kernel whose calls are native: ``dispatcher[grid](*args, **kwargs)``.
 
@@ -47,8 +50,9 @@ class Dispatcher(_core.TritonDispatcher):
 
     def _prepare(self) -> None:
         """Choose the driver: at the first call, so that making a dispatcher needs none."""
-        torch = sys.modules.get("torch")
-        self._set_driver(current_driver(), getattr(torch, "Tensor", None))
+        driver = current_driver()
+        torch = sys.modules.get("torch") if _CUDA in driver.device_types else None
+        self._set_driver(driver, getattr(torch, "Tensor", None))
 
     def _guarded(self, grid: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         return self._call_plain(grid, args, kwargs)
