@@ -439,8 +439,9 @@ def test_two_devices(install, tutorials):
 
 
 def test_a_kernel_without_arguments(recorder):
-    from culaunch.triton import native
     from extra_kernels import nothing
+
+    from culaunch.triton import native
 
     for _ in range(2):
         native(nothing)[(7,)]()
