@@ -27,9 +27,10 @@ class Driver : public DriverTable {
   // cuKernelGetParamInfo, cuLibraryEnumerateKernels and cuFuncLoad are of CUDA 12.4.
   static constexpr int kMinimumVersion = 12040;
 
-  // The process's default driver (of this copy of culaunch): the one published in this process,
-  // else the library that the environment variable CULAUNCH_DRIVER names, else libcuda. Resolved
-  // at first use; a failure is thrown, and tried again by the next call.
+  // The process's default driver (of this copy of culaunch), by the environment variable
+  // CULAUNCH_DRIVER: the emulator that was published in this process, the library that it names,
+  // libcuda without it. Resolved at first use; a failure is thrown, and tried again by the next
+  // call.
   static Driver& Get() {
     static std::mutex mutex;
     static std::atomic<Driver*> instance{nullptr};
@@ -229,9 +230,12 @@ class Driver : public DriverTable {
   };
 
   static std::unique_ptr<Driver> Choose() {
-    if (std::unique_ptr<Driver> published = Published()) return published;
-    const char* choice = std::getenv("CULAUNCH_DRIVER");
-    return Open(choice != nullptr ? choice : "");
+    const char* variable = std::getenv("CULAUNCH_DRIVER");
+    const std::string choice = variable != nullptr ? variable : "";
+    if (choice == "emulator") {
+      if (std::unique_ptr<Driver> published = Published()) return published;
+    }
+    return Open(choice);
   }
 
   std::string name_;

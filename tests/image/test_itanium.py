@@ -117,9 +117,12 @@ def test_agrees_with_cppfilt_on_a_large_library(libcurand):
 def test_agrees_with_cuppfilt(libcurand):
     """NVIDIA's own spells some things otherwise; what it spells the same way must agree."""
     names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})
-    expected = filtered("cu++filt", names)
-    ours = [demangle(name) for name in names]
-    assert [loosely(text) for text in ours] == [loosely(text) for text in expected]
+    pairs = zip(filtered("cu++filt", names), map(demangle, names), strict=True)
+    # It leaves some template parameters as T1, and gives functions as arguments no types.
+    alike = [(its, ours) for its, ours in pairs if not re.search(r"\bT\d|&", its + ours)]
+    assert len(alike) > 20
+    for its, ours in alike:
+        assert loosely(ours) == loosely(its)
 
 
 @pytest.mark.needs("gcc")

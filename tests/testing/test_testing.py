@@ -192,7 +192,17 @@ def run_pytest(folder, *arguments):
     home = str(Path(cl.__file__).parents[1])  # the child starts in another folder
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": home}
     command = [sys.executable, "-m", "pytest", "-p", "culaunch._pytest_plugin", "-c", os.devnull]
-    command += ["--rootdir", str(folder), "-rs", "-v", "--strict-markers", *arguments, str(folder)]
+    command += [
+        "-p",
+        "no:benchmark",
+        "--rootdir",
+        str(folder),
+        "-rs",
+        "-v",
+        "--strict-markers",
+        *arguments,
+        str(folder),
+    ]
     return subprocess.run(
         command, check=False, capture_output=True, text=True, env=environment, cwd=folder
     ).stdout

@@ -426,7 +426,9 @@ int main(void) {
         ["gcc", "-std=gnu99", f"-I{cuda_include()}", "-o", program, tmp_path / "main.c",
          tmp_path / "add.c", driver, "-lm", "-lpthread", f"-Wl,-rpath,{driver.parent}"], check=True,
     )  # fmt: skip
-    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    # LD_LIBRARY_PATH would come before the program's own path, with the real driver.
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(driver.parent)}
+    done = subprocess.run([program], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.split() == ["201", "0", "0", "1", "1", "0", "2"]
 
 

@@ -222,11 +222,21 @@ def _real_literal(number: float, is_single: bool) -> str:
     if math.isinf(number_as_stored):
         sign = "-" if number_as_stored < 0 else ""
         return f"({sign}__int_as_float(0x7f800000))"
-    text = repr(number)
+    # Halfway between two numbers NVRTC 13.0 rounds up, not to even: the rounded one is written.
+    text = repr(number_as_stored if _is_halfway(number, number_as_stored) else number)
     if not re.search(r"[.e]", text):
         text += ".0"
     text += "f" if is_single else ""
     return f"({text})" if number < 0 or text.startswith("-") else text
+
+
+def _is_halfway(number: float, stored: float) -> bool:
+    """Tell whether a number is as far from another float32 as from the one it is stored as."""
+    other = 2 * number - stored
+    try:
+        return other != stored and struct.unpack("f", struct.pack("f", other))[0] == other
+    except OverflowError:
+        return False
 
 
 def _of_array_type(result: Value) -> Value:
