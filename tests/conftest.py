@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["culaunch._pytest_plugin"]  # the installed wheel brings it by itself
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("c++filt", "clang", "cmake", "g++", "gcc", "git", "ld", "make", "ninja", "nm", "readelf")
-CUDA_TOOLS = ("compute-sanitizer", "cu++filt", "cuobjdump", "nvcc", "nvdisasm")
+CUDA_TOOLS = ("compute-sanitizer", "cuobjdump", "nvcc", "nvdisasm")
 
 # Tests share two cores with each other and often with a build: no time limit for one example.
 hypothesis.settings.register_profile("culaunch", deadline=None, print_blob=True)

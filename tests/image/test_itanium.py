@@ -1,4 +1,4 @@
-"""Demangling agrees with c++filt and cu++filt, and never costs more than it should."""
+"""Demangling agrees with c++filt and a compiler, and never costs more than it should."""
 
 import re
 import subprocess
@@ -111,18 +111,6 @@ def test_agrees_with_cppfilt_on_a_large_library(libcurand):
     names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})
     assert len(names) > 20
     assert [demangle(name) for name in names] == filtered("c++filt", names)
-
-
-@pytest.mark.needs("cu++filt")
-def test_agrees_with_cuppfilt(libcurand):
-    """NVIDIA's own spells some things otherwise; what it spells the same way must agree."""
-    names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})
-    pairs = zip(filtered("cu++filt", names), map(demangle, names), strict=True)
-    # It leaves some template parameters as T1, and gives functions as arguments no types.
-    alike = [(its, ours) for its, ours in pairs if not re.search(r"\bT\d|&", its + ours)]
-    assert len(alike) > 20
-    for its, ours in alike:
-        assert loosely(ours) == loosely(its)
 
 
 @pytest.mark.needs("gcc")
@@ -255,8 +243,3 @@ def filtered(program, names):
         [program], input="\n".join(names), check=True, capture_output=True, text=True
     ).stdout
     return text.splitlines()
-
-
-def loosely(text):
-    """Leave out what NVIDIA's spells otherwise: white space, and `(int)3` for `3`."""
-    return re.sub(r"\s|\((?:\w+(?: \w+)*)\)(?=-?\d)|(?<=\d)[ul]+\b", "", text)
