@@ -154,6 +154,8 @@ class Parser(Expressions):
 
     def _source_name(self) -> Node:
         text = self.take(self.digits())
+        if not text:
+            raise UnsupportedNameError("a name of no letters")
         return Node("(anonymous namespace)" if text.startswith(_ANONYMOUS) else text)
 
     def _unnamed(self) -> Node:
