@@ -39,7 +39,7 @@ TENSORS = tuple(Case(f"tensors{n}", n) for n in COUNTS)
 INTS = tuple(Case(f"ints{n}", 1, n) for n in COUNTS)
 CASES = SHAPES + TENSORS + INTS
 
-C_LOOP = "C loop"
+C_LOOP, LEAST = "C loop", "C loop with torch's calls and the GIL"
 NATIVE, NATIVE_CALLABLE = "native[grid]", "native[callable grid]"
 NATIVE_TUNED, SAVED = "native, autotuned", "KernelSet[grid]"
 TRITON, TRITON_CALLABLE = "Triton jit[grid]", "Triton jit[callable grid]"
@@ -53,6 +53,7 @@ class Kernels:
         import triton
 
         self.bench = bench
+        self._kept: list[Any] = []
         folder = tempfile.TemporaryDirectory(prefix="culaunch-benchmark-")
         self._folder = folder
         path = Path(folder.name, "triton_dispatch_kernels.py")
@@ -109,6 +110,20 @@ class Kernels:
 
     def c_loop(self, case: Case) -> Burst:
         """Launch Triton's own image from C, with the same arguments."""
+        function, params, block = self._in_c(case)
+        bench = self.bench
+
+        def burst(count: int) -> int:
+            return int(bench.twin.twin_launch(function, params, GRID, block, bench.stream, count))
+
+        return burst
+
+    def least(self, case: Case) -> Burst:
+        """Do likewise, with what no launch from Python can do without."""
+        function, params, block = self._in_c(case)
+        return parts.least(self.bench, case, function, params, block)
+
+    def _in_c(self, case: Case) -> tuple[ctypes.c_void_p, Any, int]:
         from culaunch.triton import native
 
         bench = self.bench
@@ -127,12 +142,8 @@ class Kernels:
         slots += [ctypes.c_float(f) for f in case.float_values]
         slots += [ctypes.c_uint64(0)] * self.hidden
         params = (ctypes.c_void_p * len(slots))(*(ctypes.addressof(slot) for slot in slots))
-        block = 32 * compiled.metadata.num_warps
-
-        def burst(count: int, kept: Any = slots) -> int:  # noqa: ARG001 - params points into it
-            return int(bench.twin.twin_launch(function, params, GRID, block, bench.stream, count))
-
-        return burst
+        self._kept.append(slots)  # params points into them
+        return function, params, 32 * compiled.metadata.num_warps
 
     def saved(self, case: Case) -> Any:
         """Compile a case ahead of time."""
@@ -151,6 +162,7 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
     lazy = lambda meta: (GRID,)  # noqa: E731, ARG005 - as people write it
     table: dict[str, tuple[Sequence[Case], Callable[[Case], Burst]]] = {
         C_LOOP: (SHAPES + slopes, kernels.c_loop),
+        LEAST: (SHAPES + TENSORS, kernels.least),
         NATIVE: (SHAPES + slopes, lambda case: kernels.call(case, native(kernels.jit(case)))),
         NATIVE_CALLABLE: (SHAPES, lambda case: kernels.call(case, native(kernels.jit(case)), lazy)),
         NATIVE_TUNED: ((FIVE,), lambda case: kernels.call(case, native(kernels.tuner()))),
@@ -238,21 +250,19 @@ def bars(found: dict[tuple[str, str], float], loading: float | None, host_only: 
         a, b = found.get((one, case.key)), found.get((other, case.key))
         return None if a is None or b is None else a / b
 
-    def slope_of(cases: Sequence[Case]) -> float | None:
+    def slope_of(cases: Sequence[Case], base: str) -> float | None:
         values = [found.get((NATIVE, case.key)) for case in cases]
-        base = [found.get((C_LOOP, case.key)) for case in cases]
-        if None in values or None in base:
+        bases = [found.get((base, case.key)) for case in cases]
+        if None in values or None in bases:
             return None
         # The driver copies one more parameter in both.
-        pairs = zip(values, base, strict=True)
+        pairs = zip(values, bases, strict=True)
         return slope(list(COUNTS), [(a or 0) - (b or 0) for a, b in pairs])
 
-    exchange = found.get((parts.EXCHANGE, FIVE.key))
-    tensor = slope_of(TENSORS)
-    over = None if exchange is None or tensor is None else tensor - exchange
+    # Called between launches, as here, the exchange function takes longer than in a loop of its own.
     both = [
-        Bar("one more int", 12, "ns", slope_of(INTS)),
-        Bar("one more tensor, over the exchange function", 15, "ns", over),
+        Bar("one more int", 12, "ns", slope_of(INTS, C_LOOP)),
+        Bar("one more tensor, over the exchange function", 15, "ns", slope_of(TENSORS, LEAST)),
         Bar("loading 1,000 variants", 20, "ms", loading),
     ]
     if host_only:
@@ -308,6 +318,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             if (name, case.key) in found
         ]
         print(f"  {name:36}{'  '.join(cells)}")
+    more = {
+        name: slope(list(COUNTS), [found.get((name, case.key), 0.0) for case in TENSORS])
+        for name in (C_LOOP, LEAST, NATIVE)
+    }
+    print("  one more tensor:", ", ".join(f"{name} {cost:.1f}" for name, cost in more.items()))
     for bar in promises:
         shown = "not measured" if bar.measured is None else f"{bar.measured:.3g} {bar.unit}"
         print(f"  {bar.name}: {shown} (at most {bar.limit:.3g} {bar.unit}): {bar.met}")

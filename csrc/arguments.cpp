@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "half.h"
+#include "numbers.h"
 
 namespace {
 
@@ -144,8 +145,11 @@ Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* tar
     return Fault::kMismatch;
   }
   int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (value == -1 && overflow == 0 && PyErr_Occurred() != nullptr) return Fault::kPython;
+  int64_t value = 0;
+  if (!ReadSmallInt(object, &value)) {
+    value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (value == -1 && overflow == 0 && PyErr_Occurred() != nullptr) return Fault::kPython;
+  }
   if (overflow == 0) {
     const bool fits =
         (value < 0 || type == TypeClass::kSigned)
@@ -176,7 +180,7 @@ Fault StoreNarrow(double value, T narrow, bool is_finite, unsigned char* target)
 Fault ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
   const bool is_known = slot.type_class == TypeClass::kFloat;
   if (!is_known && slot.type_class != TypeClass::kUnknown) return Fault::kMismatch;
-  const double value = PyFloat_AsDouble(object);
+  const double value = ReadFloat(object);
   if (slot.size == sizeof value) {
     std::memcpy(target, &value, sizeof value);
     return Fault::kNone;

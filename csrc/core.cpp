@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "launcher.h"
 #include "module.h"
+#include "numbers.h"
 #include "python.h"
 #include "triton_launcher.h"
 #include "triton_variant.h"
@@ -13,6 +14,7 @@
 namespace {
 
 int Execute(PyObject* module) {
+  FindNumberLayout();
   return AddDriverType(module) == 0 && AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
                  AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
                  AddElementwiseType(module) == 0 && AddTritonVariantType(module) == 0 &&

@@ -7,8 +7,9 @@
 #include "driver.h"
 #include "errors.h"
 #include "triton_bound.h"
+#include "triton_launch.h"
 #include "triton_launcher.h"
-#include "triton_scratch.h"
+#include "triton_quick.h"
 
 namespace {
 
@@ -41,7 +42,7 @@ class OneCall {
   }
 
   PyObject* Run() {
-    if (mode_ == TritonMode::kGuarded && !GuardsHold()) return CallGuarded();
+    if (mode_ == TritonMode::kGuarded && !state_.GuardsHold()) return CallGuarded();
     if (!Bind() || !Specialize()) return nullptr;
     if (state_.is_tuned) {
       TunedChoice* choice = FindChoice();
@@ -58,25 +59,17 @@ class OneCall {
       if (!ReadGrid(dims)) return nullptr;
       dims_ = dims;
     }
-    return mode_ == TritonMode::kResolve ? Resolved() : Launch();
+    if (mode_ == TritonMode::kResolve) return Resolved();
+    // Others may forget the variant while the launch waits.
+    const Ref kept = Ref::Borrow(found);
+    if (mode_ == TritonMode::kGuarded && !state_.is_tuned) {
+      TritonForm::Learn(state_, args_, count_, keyword_names_, variant_);
+    }
+    return LaunchTriton(*variant_, dims_, call_, specializer_, Object());
   }
 
  private:
   // ---- before anything else
-
-  bool GuardsHold() const {
-    for (PyObject* list : state_.empties) {
-      if (PyList_Size(list) != 0) return false;
-    }
-    for (const TritonGuard& guard : state_.guards) {
-      PyObject* found = PyDict_GetItemWithError(guard.dict.get(), guard.name.get());
-      if (found != guard.expected.get()) {
-        PyErr_Clear();
-        return false;
-      }
-    }
-    return true;
-  }
 
   Ref PositionalTuple() const {
     Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(count_)));
@@ -399,16 +392,7 @@ class OneCall {
   bool ReadGrid(uint32_t* dims) {
     if (PyCallable_Check(grid_) == 0) return ReadTritonGrid(grid_, dims);
     const Ref values = ArgumentDict(true);
-    if (!values) return false;
-    // What a saved variant was compiled with and the caller left out.
-    PyObject* name = nullptr;
-    PyObject* value = nullptr;
-    Py_ssize_t position = 0;
-    while (PyDict_Next(variant_->constants, &position, &name, &value) != 0) {
-      if (PyDict_SetItem(values.get(), name, value) < 0) return false;
-    }
-    const Ref grid(PyObject_CallFunctionObjArgs(grid_, values.get(), nullptr));
-    return grid && ReadTritonGrid(grid.get(), dims);
+    return values && AskTritonGrid(grid_, values.get(), *variant_, dims);
   }
 
   PyObject* Resolved() {
@@ -416,132 +400,6 @@ class OneCall {
     if (!values) return nullptr;
     return Py_BuildValue("OiNO(III)", variant_, call_.ordinal, PyLong_FromVoidPtr(call_.stream),
                          values.get(), dims_[0], dims_[1], dims_[2]);
-  }
-
-  PyObject* Result() const { return Ref::Borrow(variant_->result).release(); }
-
-  PyObject* Launch() {
-    const TritonVariantState& variant = *variant_->state;
-    const uint64_t blocks = uint64_t{dims_[0]} * dims_[1] * dims_[2];
-    if (blocks == 0) return Result();  // as Triton: an empty grid launches nothing
-    constexpr size_t kInline = 96;
-    void* inline_pointers[kInline];
-    std::unique_ptr<void*[]> large;
-    void** pointers = inline_pointers;
-    const size_t count = variant.sources.size();
-    if (count > kInline) {
-      large = std::make_unique<void*[]>(count);
-      pointers = large.get();
-    }
-    TritonScratch global(Object(), call_, "global", variant.global_scratch * blocks * variant.ctas,
-                         variant.global_alignment);
-    TritonScratch profile(Object(), call_, "profile",
-                          variant.profile_scratch * blocks * variant.ctas,
-                          variant.profile_alignment);
-    if (!global.is_good() || !profile.is_good()) return nullptr;
-    std::vector<CUtensorMap> maps;
-    if (variant.has_parts && !FillParts(variant, pointers, &maps)) return nullptr;
-    uint64_t* leaves = specializer_.leaves.data();
-    const size_t leaf_count = specializer_.leaves.size();
-    for (size_t i = 0; i < count; ++i) {
-      const TritonSource& source = variant.sources[i];
-      if (source.part == TritonSource::kValue) {
-        if (source.leaf >= leaf_count) return RaiseLayout();
-        pointers[i] = leaves + source.leaf;
-      } else if (source.part == TritonSource::kGlobalScratch) {
-        pointers[i] = global.address();
-      } else if (source.part == TritonSource::kProfileScratch) {
-        pointers[i] = profile.address();
-      }
-    }
-    CUlaunchConfig config = {};
-    config.gridDimX = dims_[0] * variant.ctas;
-    config.gridDimY = dims_[1];
-    config.gridDimZ = dims_[2];
-    config.blockDimX = variant.config.block.x;
-    config.blockDimY = 1;
-    config.blockDimZ = 1;
-    config.sharedMemBytes = variant.config.shared_memory;
-    config.hStream = call_.stream;
-    config.attrs = const_cast<CUlaunchAttribute*>(variant.attributes);
-    config.numAttrs = variant.attribute_count;
-    culaunch::KernelState& kernel = *variant_->kernel->state;
-    CUresult code;
-    {
-      // The launch waits while the stream's queue is full.
-      const ReleaseGil released;
-      code = kernel.Launch(config, call_.ordinal, pointers);
-    }
-    return code == CUDA_SUCCESS ? Result() : RaiseLaunch(kernel, config, code);
-  }
-
-  PyObject* RaiseLayout() {
-    PyErr_SetString(PyExc_SystemError, "the variant does not go with these arguments");
-    return nullptr;
-  }
-
-  PyObject* RaiseLaunch(culaunch::KernelState& kernel, const CUlaunchConfig& config,
-                        CUresult code) {
-    try {
-      RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), kernel.name(), config,
-                                         call_.ordinal, code),
-                 "LaunchError");
-    } catch (const std::exception& error) {
-      PyErr_SetString(PyExc_RuntimeError, error.what());
-    }
-    return nullptr;
-  }
-
-  // The parameters that a tensor descriptor becomes.
-  bool FillParts(const TritonVariantState& variant, void** pointers,
-                 std::vector<CUtensorMap>* maps) {
-    maps->resize(variant.layouts.size());
-    for (size_t i = 0; i < variant.sources.size(); ++i) {
-      const TritonSource& source = variant.sources[i];
-      if (source.part == TritonSource::kValue || source.part >= TritonSource::kGlobalScratch) {
-        continue;
-      }
-      const uint64_t number =
-          source.leaf < specializer_.leaves.size() ? specializer_.leaves[source.leaf] : ~0ull;
-      if (number >= specializer_.descriptors.size()) return RaiseLayout() != nullptr;
-      TritonDescriptor& descriptor = specializer_.descriptors[number];
-      if ((source.part == TritonSource::kShape || source.part == TritonSource::kStride) &&
-          source.index >= descriptor.rank) {
-        return RaiseLayout() != nullptr;
-      }
-      switch (source.part) {
-        case TritonSource::kBase:
-          pointers[i] = &descriptor.base;
-          break;
-        case TritonSource::kShape:
-          pointers[i] = &descriptor.shape[source.index];
-          break;
-        case TritonSource::kStride:
-          pointers[i] = &descriptor.strides[source.index];
-          break;
-        case TritonSource::kFillsNan:
-          pointers[i] = &descriptor.fills_nan;
-          break;
-        case TritonSource::kRoundsToTf32:
-          pointers[i] = &descriptor.rounds_to_tf32;
-          break;
-        default: {
-          const auto index = static_cast<size_t>(source.index);
-          CUtensorMap* map = &(*maps)[index];
-          const CUresult code =
-              EncodeTensorMap(*state_.table, variant.layouts[index], descriptor, map);
-          if (code != CUDA_SUCCESS) {
-            return Guarded<bool>(nullptr, false, [&] {
-              state_.table->Check(
-                  code, "encoding a tensor descriptor of " + variant_->kernel->state->name());
-              return false;
-            });
-          }
-          pointers[i] = map;
-        }
-      }
-    }
-    return true;
   }
 
   PyObject* Object() const { return reinterpret_cast<PyObject*>(self_); }
@@ -580,6 +438,12 @@ PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_
                      PyObject* const* args, size_t count, PyObject* keyword_names,
                      TritonMode mode) {
   if (!Prepare(self)) return nullptr;
+  TritonState& state = *self->state;
+  PyObject* result = nullptr;
+  if (mode == TritonMode::kGuarded && state.forms[0] != nullptr && state.GuardsHold() &&
+      TritonForm::Call(state, grid, dims, args, count, keyword_names, &result)) {
+    return result;
+  }
   try {
     return OneCall(self, grid, dims, args, count, keyword_names, mode).Run();
   } catch (const std::bad_alloc&) {

@@ -7,6 +7,20 @@
 #include "errors.h"
 #include "launch_arguments.h"
 #include "triton_launcher.h"
+#include "triton_quick.h"
+
+bool TritonState::LookAtGuards() {
+  const uint64_t changes = g_dict_changes;
+  for (const TritonGuard& guard : guards) {
+    PyObject* found = PyDict_GetItemWithError(guard.dict.get(), guard.name.get());
+    if (found != guard.expected.get()) {
+      PyErr_Clear();
+      return false;
+    }
+  }
+  guarded_at = changes;
+  return true;
+}
 
 namespace {
 
@@ -97,6 +111,10 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(state.interner.numbers());
   Py_VISIT(state.interner.objects());
   int failed = 0;
+  for (TritonForm* form : state.forms) {
+    if (form != nullptr && failed == 0) failed = form->Traverse(visit, arg);
+  }
+  if (failed != 0) return failed;
   state.variants.ForEach([&](PyObject* variant) {
     if (failed == 0 && variant != nullptr) failed = visit(variant, arg);
   });
@@ -111,6 +129,7 @@ void ClearLaunchers(TritonState& state) {
 }
 
 void ClearVariants(TritonState& state) {
+  TritonForm::ForgetAll(state);
   WordTable<PyObject*> variants;
   WordTable<TunedChoice*> choices;
   std::swap(variants, state.variants);
@@ -141,6 +160,7 @@ void Dealloc(PyObject* self) {
   if (Self(self)->state != nullptr) {
     Clear(self);
     for (PyObject* list : StateOf(self).empties) Py_DECREF(list);
+    for (TritonForm* form : StateOf(self).retired) delete form;
     delete Self(self)->state;
   }
   PyObject_GC_Del(self);
@@ -207,6 +227,7 @@ PyObject* SetDriver(PyObject* self, PyObject* args) {
     state.fallback = fallback;
     state.driver = Ref::Borrow(driver);
     state.table = table;
+    state.device_type = table->device_types().front();
     Py_RETURN_NONE;
   });
 }
@@ -246,6 +267,11 @@ PyObject* SetGuards(PyObject* self, PyObject* args) {
   TritonState& state = StateOf(self);
   std::swap(state.guards, made);
   std::swap(state.empties, empties);
+  state.guarded_at = g_dict_changes - 1;  // not looked at yet
+  state.is_watched = true;
+  for (const TritonGuard& guard : state.guards) {
+    state.is_watched = state.is_watched && WatchDict(guard.dict.get());
+  }
   for (PyObject* list : empties) Py_DECREF(list);
   Py_RETURN_NONE;
 }

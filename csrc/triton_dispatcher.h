@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "dict_watch.h"
 #include "triton_specialize.h"
 #include "triton_variant.h"
 
@@ -45,12 +46,25 @@ class TritonLock {
 #endif
 };
 
+class TritonForm;  // triton_quick.h
+
 struct TritonState {
+  // What every call reads comes first.
+  static constexpr int kForms = 4;
+  TritonForm* forms[kForms] = {};  // owned
+  static constexpr int kLaunchers = 4;
+  PyObject* grids[kLaunchers] = {};      // owned keys
+  PyObject* launchers[kLaunchers] = {};  // owned
+  culaunch::Driver* table = nullptr;
+  uint64_t guarded_at = 0;  // g_dict_changes when the guards held last
+  int device_type = 0;      // of the driver's own memory
+  bool is_watched = false;  // the guards' dicts are
+  const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
+  std::vector<PyObject*> empties;               // owned lists that must be empty
+
   std::mutex mutex;
   Ref driver;  // the _core.Driver; null before the first call
-  culaunch::Driver* table = nullptr;
-  std::vector<int> targets;                     // by device: 10 major + minor
-  const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
+  std::vector<int> targets;  // by device: 10 major + minor
   std::unique_ptr<TritonParameter[]> parameters;
   size_t count = 0;
   std::vector<size_t> runtime;    // which of them are passed,
@@ -58,7 +72,6 @@ struct TritonState {
   Interner interner;
   WordTable<PyObject*> variants;  // owned
   std::vector<TritonGuard> guards;
-  std::vector<PyObject*> empties;  // owned lists that must be empty
   bool is_tuned = false;
   std::vector<size_t> tuning_key;
   WordTable<TunedChoice*> choices;  // owned
@@ -66,10 +79,22 @@ struct TritonState {
   static constexpr int kMaps = 4;
   KeywordMap maps[kMaps];
   int next_map = 0;
-  static constexpr int kLaunchers = 4;
-  PyObject* grids[kLaunchers] = {};      // owned keys
-  PyObject* launchers[kLaunchers] = {};  // owned
   int next_launcher = 0;
+  int next_form = 0;
+  unsigned misses = 0;  // of the quick path
+  int reading = 0;      // how many calls read a form now, and
+  std::vector<TritonForm*> retired;  // owned: forms that were dropped meanwhile
+
+  // Whether no hook is installed and no global changed.
+  bool GuardsHold() {
+    for (PyObject* list : empties) {
+      if (Py_SIZE(list) != 0) return false;
+    }
+    return (is_watched && guarded_at == g_dict_changes) || LookAtGuards();
+  }
+
+ private:
+  bool LookAtGuards();
 };
 
 struct TritonDispatcherObject {

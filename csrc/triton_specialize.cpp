@@ -155,7 +155,8 @@ Fault Specializer::BigInt(PyObject* object, Rules rules) {
     PyErr_Clear();
     return Fault::kOverflow;
   }
-  AddInt(TritonKind::kU64, bits, rules);
+  key.Add(MakeWord(TritonKind::kU64, 0, KeyOfBits(bits, rules.specialize, rules.align)));
+  leaves.Add(bits);
   return Fault::kNone;
 }
 

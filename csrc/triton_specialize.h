@@ -102,22 +102,9 @@ class Specializer {
     const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow != 0) return overflow < 0 ? Fault::kOverflow : BigInt(object, rules);
     if (value == -1 && PyErr_Occurred() != nullptr) return Fault::kPython;
-    if (value == 1 && rules.specialize) {
-      key.Add(MakeWord(TritonKind::kOne, 0, SpecKey::kOne));
-      leaves.Add(1);
-    } else {
-      AddInt(value == static_cast<int32_t>(value) ? TritonKind::kI32 : TritonKind::kI64,
-             static_cast<uint64_t>(value), rules);
-    }
+    key.Add(IntWord(value, rules.specialize, rules.align));
+    leaves.Add(static_cast<uint64_t>(value));
     return Fault::kNone;
-  }
-
-  void AddInt(TritonKind kind, uint64_t bits, Rules rules) {
-    const SpecKey key_of_value = !rules.specialize               ? SpecKey::kNone
-                                 : rules.align && bits % 16 == 0 ? SpecKey::kDivisible
-                                                                 : SpecKey::kEmpty;
-    key.Add(MakeWord(kind, 0, key_of_value));
-    leaves.Add(bits);
   }
 
   Fault BigInt(PyObject* object, Rules rules);
@@ -132,10 +119,7 @@ class Specializer {
 
   void AddTensor(uint64_t word_payload, TritonKind kind, void* data, Rules rules) {
     const auto address = reinterpret_cast<uintptr_t>(data);
-    const SpecKey key_of_data = !rules.specialize                  ? SpecKey::kNone
-                                : rules.align && address % 16 == 0 ? SpecKey::kDivisible
-                                                                   : SpecKey::kEmpty;
-    key.Add(MakeWord(kind, word_payload, key_of_data));
+    key.Add(MakeWord(kind, word_payload, KeyOfBits(address, rules.specialize, rules.align)));
     leaves.Add(address);
   }
 

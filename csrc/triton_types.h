@@ -44,6 +44,19 @@ constexpr uint64_t PackType(DLDataType type) {
          static_cast<uint64_t>(type.lanes) << 16;
 }
 
+// Triton's key of a number or an address.
+constexpr SpecKey KeyOfBits(uint64_t bits, bool specialize, bool align) {
+  return !specialize ? SpecKey::kNone : align && bits % 16 == 0 ? SpecKey::kDivisible : SpecKey::kEmpty;
+}
+
+// An int of at most 64 bits, signed.
+constexpr uint64_t IntWord(int64_t value, bool specialize, bool align) {
+  if (value == 1 && specialize) return MakeWord(TritonKind::kOne, 0, SpecKey::kOne);
+  const TritonKind kind =
+      value == static_cast<int32_t>(value) ? TritonKind::kI32 : TritonKind::kI64;
+  return MakeWord(kind, 0, KeyOfBits(static_cast<uint64_t>(value), specialize, align));
+}
+
 // Triton's name of an element type, such as "fp32"; null where Triton has none.
 const char* TritonTypeName(uint64_t packed);
 

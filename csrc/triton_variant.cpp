@@ -1,5 +1,8 @@
 #include "triton_variant.h"
 
+#include <culaunch/launch_config.h>
+
+#include <algorithm>
 #include <new>
 
 PyTypeObject* g_triton_variant_type = nullptr;
@@ -80,18 +83,30 @@ bool ReadLayouts(PyObject* layouts, TritonVariantState* state) {
   return true;
 }
 
-void SetAttributes(TritonVariantState* state) {
-  const culaunch::DriverLaunchConfig config(state->config);
-  for (unsigned i = 0; i < config.get().numAttrs; ++i) {
-    state->attributes[state->attribute_count++] = config.get().attrs[i];
-  }
+void SetConfig(const culaunch::LaunchConfig& launch_config, TritonVariantState* state) {
+  const culaunch::DriverLaunchConfig config(launch_config);
+  state->config = config.get();
+  state->config.attrs = state->attributes;
+  std::copy(config.get().attrs, config.get().attrs + config.get().numAttrs, state->attributes);
   if (state->ctas > 1) {
     // As Triton does: clusters are spread over the device.
-    CUlaunchAttribute& spread = state->attributes[state->attribute_count++];
+    CUlaunchAttribute& spread = state->attributes[state->config.numAttrs++];
     spread = {};
     spread.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
     spread.value.clusterSchedulingPolicyPreference = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
   }
+}
+
+// Whether the parameters are plain leaves, few enough for the quick path; then they are listed.
+bool ListLeaves(TritonVariantState* state) {
+  if (state->sources.size() > kTritonQuickLeaves) return false;
+  if (state->has_parts || state->global_scratch != 0 || state->profile_scratch != 0) return false;
+  for (const TritonSource& source : state->sources) {
+    const size_t leaf = source.part == TritonSource::kValue ? source.leaf : kTritonNoLeaf;
+    if (leaf > kTritonNoLeaf) return false;
+    state->leaves[state->count++] = static_cast<uint16_t>(leaf);
+  }
+  return true;
 }
 
 // TritonVariant(kernel, sources, layouts, threads, ctas, shared, cooperative, programmatic,
@@ -128,17 +143,17 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
       return nullptr;
     }
   }
-  state->config.block = culaunch::Dim3(threads);
-  state->config.shared_memory = shared;
-  state->config.cooperative = cooperative != 0;
-  state->config.programmatic = programmatic != 0;
+  culaunch::LaunchConfig config({1, 1, 1}, threads, shared);
+  config.cooperative = cooperative != 0;
+  config.programmatic = programmatic != 0;
   state->ctas = ctas;
-  if (ctas > 1) state->config.cluster = culaunch::Dim3(ctas, 1, 1);
+  if (ctas > 1) config.cluster = culaunch::Dim3(ctas, 1, 1);
   state->global_scratch = scratch[0];
   state->global_alignment = scratch[1];
   state->profile_scratch = scratch[2];
   state->profile_alignment = scratch[3];
-  SetAttributes(state.get());
+  SetConfig(config, state.get());
+  state->is_quick = ListLeaves(state.get());
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
   Py_INCREF(kernel);

@@ -2,7 +2,7 @@
 // the arguments.
 #pragma once
 
-#include <culaunch/launch_config.h>
+#include <cuda.h>
 
 #include <vector>
 
@@ -38,18 +38,26 @@ struct TritonLayout {
   bool is_fp4_padded;
 };
 
-struct TritonVariantState {
+// Calls with more leaves than this are never quick. What would come next stands for a null pointer.
+constexpr size_t kTritonQuickLeaves = 64;
+constexpr size_t kTritonNoLeaf = kTritonQuickLeaves;
+
+struct alignas(64) TritonVariantState {
+  // What each quick call reads comes first.
+  CUlaunchConfig config = {};  // all but the grid and the stream
+  uint32_t ctas = 1;
+  bool is_quick = false;  // every parameter is the leaf of an argument
+  uint16_t count = 0;     // of parameters, where it is quick, and the leaf of each
+  uint16_t leaves[kTritonQuickLeaves];
+
   std::vector<TritonSource> sources;
   std::vector<TritonLayout> layouts;
-  bool has_parts = false;  // anything but plain values and scratch
-  culaunch::LaunchConfig config;
-  uint32_t ctas = 1;
+  bool has_parts = false;       // anything but plain values and scratch
   uint64_t global_scratch = 0;  // bytes a block
   uint64_t profile_scratch = 0;
   uint64_t global_alignment = 1;
   uint64_t profile_alignment = 1;
-  CUlaunchAttribute attributes[6];
-  unsigned attribute_count = 0;
+  CUlaunchAttribute attributes[6];  // of the configuration
 };
 
 struct TritonVariantObject {

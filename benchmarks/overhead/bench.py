@@ -213,6 +213,10 @@ def _load_twin() -> ctypes.PyDLL:
     twin.twin_work_stream.restype = number
     twin.twin_gil.argtypes = [pointer, pointer, number]
     twin.twin_gil.restype = number
+    twin.twin_least.argtypes = [
+        *twin.twin_launch.argtypes[:-1], pointer, pointer, number, pointer, pointer, pointer, number
+    ]  # fmt: skip
+    twin.twin_least.restype = number
     twin.twin_allocate.argtypes = [ctypes.c_size_t]
     twin.twin_allocate.restype = ctypes.c_uint64
     twin.twin_write.argtypes = [ctypes.c_uint64, pointer, ctypes.c_size_t]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
+from overhead.cases import GRID
 from overhead.timing import python_burst
 
 if TYPE_CHECKING:
@@ -73,11 +74,28 @@ def work_stream(bench: Bench) -> Callable[[Case], Made]:
     return _fixed(burst)
 
 
+def least(bench: Bench, case: Case, function: Any, params: Any, block: int) -> Burst:
+    """Make a burst of what no launch of a case from Python can do without, in a loop in C."""
+    tensors = bench.tensors[: case.pointers]
+    api = _api(type(bench.tensors[0]))
+    objects = (ctypes.c_void_p * len(tensors))(*(id(tensor) for tensor in tensors))
+    exchange, look_up = api.dltensor_from_py_object_no_sync, api.current_work_stream
+    stream = None if bench.host_only else look_up
+    loop, gil_calls = bench.twin.twin_least, _gil_calls()
+
+    def burst(count: int) -> int:
+        return int(
+            loop(
+                function, params, GRID, block, bench.stream,
+                exchange, objects, len(tensors), stream, *gil_calls, count,
+            )  # fmt: skip
+        )
+
+    return burst
+
+
 def gil(bench: Bench) -> Callable[[Case], Made]:
-    save, restore = (
-        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
-        for name in ("PyEval_SaveThread", "PyEval_RestoreThread")
-    )
+    save, restore = _gil_calls()
     twin_gil = bench.twin.twin_gil
 
     def burst(count: int) -> int:
@@ -97,6 +115,14 @@ def _fixed(burst: Burst) -> Callable[[Case], Made]:
         return burst, None
 
     return make
+
+
+def _gil_calls() -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
+    save, restore = (
+        ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p)
+        for name in ("PyEval_SaveThread", "PyEval_RestoreThread")
+    )
+    return save, restore
 
 
 def _api(kind: type) -> Any:

@@ -140,3 +140,33 @@ int64_t twin_gil(void* (*save)(void), void (*restore)(void*), int64_t count) {
   for (int64_t i = 0; i < count; ++i) restore(save());
   return now() - start;
 }
+
+/* What a launch from Python cannot do without: the exchange function of each tensor, the stream's
+ * look-up (null: none) and the GIL released, around the launch of twin_launch. */
+int64_t twin_least(void* function, void** params, unsigned grid, unsigned block, void* stream,
+                   int (*exchange)(void*, void*), void** objects, int64_t tensors,
+                   int (*work_stream)(int, int32_t, void**), void* (*save)(void),
+                   void (*restore)(void*), int64_t count) {
+  enum { kDLCUDA = 2 };
+  uint64_t tensor[32];
+  CUlaunchConfig config;
+  memset(&config, 0, sizeof config);
+  config.gridDimX = grid, config.gridDimY = 1, config.gridDimZ = 1;
+  config.blockDimX = block, config.blockDimY = 1, config.blockDimZ = 1;
+  config.hStream = (CUstream)stream;
+  int64_t start = now();
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t j = 0; j < tensors; ++j) {
+      if (exchange(objects[j], tensor)) return -1;
+      __asm__ volatile("" ::"r"(tensor) : "memory");
+    }
+    void* current = stream;
+    if (work_stream && work_stream(kDLCUDA, 0, &current)) return -1;
+    config.hStream = (CUstream)current;
+    void* state = save();
+    CUresult code = driver.cuLaunchKernelEx_(&config, (CUfunction)function, params, NULL);
+    restore(state);
+    if (code) return -(int64_t)code;
+  }
+  return now() - start;
+}

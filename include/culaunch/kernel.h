@@ -174,17 +174,17 @@ class KernelState {
            driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary;
   }
 
-  // The kernel's function, if the device's primary context is current and nothing is left to do
-  // there before this launch.
+  // The kernel's function in a device's primary context, if nothing is left to do there before
+  // this launch and that context is current, or may be: a stream belongs to one context, so the
+  // driver refuses a stream of another (programming guide, "Stream and Event Behavior").
   CUfunction Resident(const CUlaunchConfig& config, int ordinal) const noexcept {
-    CUcontext current = nullptr;
-    if (driver_.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == nullptr) return nullptr;
-    if (ordinal < 0) {
-      ordinal = driver_.PrimaryOrdinal(current);
-      if (ordinal < 0) return nullptr;
-    } else if (!driver_.HoldsContext(ordinal, current)) {
-      return nullptr;
+    if (ordinal < 0 || IsDefaultStream(config.hStream)) {
+      CUcontext current = nullptr;
+      if (driver_.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == nullptr) return nullptr;
+      if (ordinal < 0) ordinal = driver_.PrimaryOrdinal(current);
+      if (ordinal < 0 || !driver_.HoldsContext(ordinal, current)) return nullptr;
     }
+    if (ordinal >= driver_.device_count()) return nullptr;
     const DeviceState& device = devices_[static_cast<size_t>(ordinal)];
     if (device.allowed_shared.load(std::memory_order_acquire) <
             static_cast<int64_t>(config.sharedMemBytes) ||

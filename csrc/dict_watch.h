@@ -1,0 +1,13 @@
+// Noticing that a dict changed without looking into it.
+#pragma once
+
+#include <cstdint>
+
+#include "python.h"
+
+// Counts the changes of all dicts that are watched.
+extern uint64_t g_dict_changes;
+
+// Watch a dict from now on: each change of it adds one to g_dict_changes. False where the
+// interpreter cannot (CPython can from 3.12 on): its entries must be looked up then.
+bool WatchDict(PyObject* dict);
