@@ -259,7 +259,7 @@ def bars(found: dict[tuple[str, str], float], loading: float | None, host_only: 
         pairs = zip(values, bases, strict=True)
         return slope(list(COUNTS), [(a or 0) - (b or 0) for a, b in pairs])
 
-    # Called between launches, as here, the exchange function takes longer than in a loop of its own.
+    # Between launches, as here, the exchange function takes longer than in a loop of its own.
     both = [
         Bar("one more int", 12, "ns", slope_of(INTS, C_LOOP)),
         Bar("one more tensor, over the exchange function", 15, "ns", slope_of(TENSORS, LEAST)),

@@ -15,10 +15,13 @@ namespace {
 
 int Execute(PyObject* module) {
   FindNumberLayout();
-  return AddDriverType(module) == 0 && AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
-                 AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
-                 AddElementwiseType(module) == 0 && AddTritonVariantType(module) == 0 &&
-                 AddTritonDispatcherType(module) == 0 && AddTritonLauncherType(module) == 0
+  const bool is_known = g_number_layout != NumberLayout::kUnknown;
+  return PyModule_AddIntConstant(module, "reads_numbers_in_place", is_known ? 1 : 0) == 0 &&
+                 AddDriverType(module) == 0 && AddModuleType(module) == 0 &&
+                 AddKernelType(module) == 0 && AddLauncherType(module) == 0 &&
+                 AddDeviceArrayType(module) == 0 && AddElementwiseType(module) == 0 &&
+                 AddTritonVariantType(module) == 0 && AddTritonDispatcherType(module) == 0 &&
+                 AddTritonLauncherType(module) == 0
              ? 0
              : -1;
 }

@@ -239,8 +239,8 @@ bool ElementwiseCall::Launch(const CompiledLayout& compiled, const LayoutKey& ke
 bool ElementwiseCall::Prepare(PyObject* out) {
   if (!ReadArguments() || !Specialize()) return false;
   if (special_->outputs.size() > 1) {
-    many_outputs_ = std::make_unique<Operand[]>(special_->outputs.size());
-    outputs_ = many_outputs_.get();
+    many_outputs_ = std::vector<Operand>(special_->outputs.size());
+    outputs_ = many_outputs_.data();
   }
   return (out == nullptr || ReadOutputs(out)) && FindShape(out);
 }

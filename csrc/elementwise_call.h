@@ -65,8 +65,8 @@ class ElementwiseCall {
   ElementwiseCall(ElementwiseObject* self, PyObject* const* args, size_t count)
       : self_(self), args_(args), count_(static_cast<int>(count)) {
     place_.driver = self->driver.load(std::memory_order_acquire);
-    if (count > kInline) many_operands_ = std::make_unique<Operand[]>(count);
-    operands_ = count > kInline ? many_operands_.get() : inline_operands_;
+    if (count > kInline) many_operands_ = std::vector<Operand>(count);
+    operands_ = count > kInline ? many_operands_.data() : inline_operands_;
   }
 
   // A null reference with a Python error set, unless `fall_back` is set.
@@ -113,8 +113,8 @@ class ElementwiseCall {
   static constexpr size_t kInline = 4;
   Operand inline_operands_[kInline];
   Operand inline_output_;
-  std::unique_ptr<Operand[]> many_operands_;
-  std::unique_ptr<Operand[]> many_outputs_;
+  std::vector<Operand> many_operands_;
+  std::vector<Operand> many_outputs_;
   Operand* operands_;
   Operand* outputs_ = &inline_output_;
   std::vector<Ref> made_;

@@ -2,10 +2,13 @@
 
 #include <cstdint>
 
+#include "numbers.h"
+
 bool QuickNumber(PyObject* object, uint32_t* number) {
   if (!PyLong_CheckExact(object)) return false;
   int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  int64_t value = 0;
+  if (!ReadSmallInt(object, &value)) value = PyLong_AsLongLongAndOverflow(object, &overflow);
   if (overflow != 0 || value < 0 || value > UINT32_MAX) return false;
   *number = static_cast<uint32_t>(value);
   return true;

@@ -44,8 +44,7 @@ void FindNumberLayout() {
 #else
   const unsigned long version = Py_Version;  // of the interpreter, not of its headers
 #endif
-  const NumberLayout layout =
-      version >= 0x030c0000 ? NumberLayout::kTagged : NumberLayout::kSigned;
+  const NumberLayout layout = version >= 0x030c0000 ? NumberLayout::kTagged : NumberLayout::kSigned;
   if (version < 0x030f0000 && IsRight(layout)) g_number_layout = layout;
   PyErr_Clear();
 }

@@ -1,7 +1,9 @@
 #include "triton_dispatcher.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "driver.h"
 #include "errors.h"
@@ -106,8 +108,10 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(state.parameters[i].default_value.get());
     Py_VISIT(state.parameters[i].last_constant.get());
   }
-  for (PyObject* launcher : state.launchers) Py_VISIT(launcher);
-  for (PyObject* grid : state.grids) Py_VISIT(grid);
+  for (const TritonCached& one : Self(self)->cached) {
+    Py_VISIT(one.grid);
+    Py_VISIT(one.launcher);
+  }
   Py_VISIT(state.interner.numbers());
   Py_VISIT(state.interner.objects());
   int failed = 0;
@@ -121,10 +125,10 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   return failed;
 }
 
-void ClearLaunchers(TritonState& state) {
-  for (int i = 0; i < TritonState::kLaunchers; ++i) {
-    Py_CLEAR(state.launchers[i]);
-    Py_CLEAR(state.grids[i]);
+void ClearLaunchers(TritonDispatcherObject* self) {
+  for (TritonCached& one : self->cached) {
+    Py_CLEAR(one.launcher);
+    Py_CLEAR(one.grid);
   }
 }
 
@@ -149,7 +153,7 @@ void ClearVariants(TritonState& state) {
 
 int Clear(PyObject* self) {
   if (Self(self)->state == nullptr) return 0;
-  ClearLaunchers(StateOf(self));
+  ClearLaunchers(Self(self));
   ClearVariants(StateOf(self));
   return 0;
 }
@@ -159,7 +163,7 @@ void Dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (Self(self)->state != nullptr) {
     Clear(self);
-    for (PyObject* list : StateOf(self).empties) Py_DECREF(list);
+    for (PyObject* list : StateOf(self).empties) Py_XDECREF(list);
     for (TritonForm* form : StateOf(self).retired) delete form;
     delete Self(self)->state;
   }
@@ -168,34 +172,31 @@ void Dealloc(PyObject* self) {
 }
 
 // dispatcher[grid]. A grid that came lately is found by identity, or by its numbers.
-PyObject* Subscript(PyObject* self, PyObject* grid) {
-  TritonState& state = StateOf(self);
-  const TritonLock lock(state.mutex);
-  for (int i = 0; i < TritonState::kLaunchers; ++i) {
-    if (state.grids[i] == grid) return Ref::Borrow(state.launchers[i]).release();
+PyObject* Subscript(PyObject* object, PyObject* grid) {
+  TritonDispatcherObject* self = Self(object);
+  const TritonLock lock(self->state->mutex);
+  for (const TritonCached& one : self->cached) {
+    if (one.grid == grid) return Ref::Borrow(one.launcher).release();
   }
   uint32_t numbers[3];
   if (PyTuple_CheckExact(grid) && QuickDims(grid, numbers)) {
-    for (int i = 0; i < TritonState::kLaunchers; ++i) {
+    for (const TritonCached& one : self->cached) {
       uint32_t known[3];
-      if (state.grids[i] == nullptr || !PyTuple_CheckExact(state.grids[i]) ||
-          !QuickDims(state.grids[i], known) || !std::equal(numbers, numbers + 3, known)) {
-        continue;
+      if (one.grid != nullptr && QuickDims(one.grid, known) &&
+          std::equal(numbers, numbers + 3, known)) {
+        return Ref::Borrow(one.launcher).release();
       }
-      return Ref::Borrow(state.launchers[i]).release();
     }
   }
-  Ref launcher(MakeTritonLauncher(self, grid));
+  Ref launcher(MakeTritonLauncher(object, grid));
   // Objects that may change are read each time; functions come new with each call.
   if (launcher && PyTuple_CheckExact(grid)) {
-    const int slot = state.next_launcher;
-    state.next_launcher = (slot + 1) % TritonState::kLaunchers;
-    PyObject* old_grid = state.grids[slot];
-    PyObject* old_launcher = state.launchers[slot];
-    state.grids[slot] = Ref::Borrow(grid).release();
-    state.launchers[slot] = Ref::Borrow(launcher.get()).release();
-    Py_XDECREF(old_grid);
-    Py_XDECREF(old_launcher);
+    TritonCached& slot = self->cached[self->next];
+    self->next = (self->next + 1) % TritonDispatcherObject::kCached;
+    const TritonCached old = slot;
+    slot = {Ref::Borrow(grid).release(), Ref::Borrow(launcher.get()).release()};
+    Py_XDECREF(old.grid);
+    Py_XDECREF(old.launcher);
   }
   return launcher.release();
 }
@@ -255,24 +256,29 @@ PyObject* SetGuards(PyObject* self, PyObject* args) {
     if (is_present != 0) guard.expected = Ref::Borrow(expected);
     made.push_back(std::move(guard));
   }
-  std::vector<PyObject*> empties;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(lists); ++i) {
-    PyObject* list = PyTuple_GetItem(lists, i);
-    if (!PyList_Check(list)) {
-      PyErr_SetString(PyExc_TypeError, "a guard must be a list");
-      return nullptr;
-    }
-    empties.push_back(Ref::Borrow(list).release());
+  const Py_ssize_t size = PyTuple_Size(lists);
+  bool are_lists = size < static_cast<Py_ssize_t>(TritonState::kEmpties);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    are_lists = are_lists && PyList_Check(PyTuple_GetItem(lists, i)) != 0;
+  }
+  if (!are_lists) {
+    PyErr_SetString(PyExc_TypeError, "the guards must be at most 7 lists");
+    return nullptr;
   }
   TritonState& state = StateOf(self);
   std::swap(state.guards, made);
-  std::swap(state.empties, empties);
+  PyObject* old[TritonState::kEmpties];
+  for (size_t i = 0; i < TritonState::kEmpties; ++i) {
+    const auto index = static_cast<Py_ssize_t>(i);
+    PyObject* list = index < size ? PyTuple_GetItem(lists, index) : nullptr;
+    old[i] = std::exchange(state.empties[i], Ref::Borrow(list).release());
+  }
   state.guarded_at = g_dict_changes - 1;  // not looked at yet
   state.is_watched = true;
   for (const TritonGuard& guard : state.guards) {
     state.is_watched = state.is_watched && WatchDict(guard.dict.get());
   }
-  for (PyObject* list : empties) Py_DECREF(list);
+  for (PyObject* list : old) Py_XDECREF(list);
   Py_RETURN_NONE;
 }
 
@@ -352,6 +358,10 @@ PyObject* GetDriver(PyObject* self, void*) {
 PyObject* GetVariantCount(PyObject* self, void*) {
   return PyLong_FromSize_t(StateOf(self).variants.count());
 }
+PyObject* GetMisses(PyObject* self, void*) { return PyLong_FromUnsignedLong(StateOf(self).misses); }
+PyObject* GetWatched(PyObject* self, void*) {
+  return PyBool_FromLong(StateOf(self).is_watched ? 1 : 0);
+}
 PyObject* GetLastConfig(PyObject* self, void*) {
   PyObject* config = StateOf(self).last_config;
   return Ref::Borrow(config != nullptr ? config : Py_None).release();
@@ -381,6 +391,8 @@ PyGetSetDef properties[] = {
     {"_driver", GetDriver, nullptr, nullptr, nullptr},
     {"_key_count", GetVariantCount, nullptr, nullptr, nullptr},
     {"_last_config", GetLastConfig, nullptr, nullptr, nullptr},
+    {"_misses", GetMisses, nullptr, nullptr, nullptr},
+    {"_is_watched", GetWatched, nullptr, nullptr, nullptr},
     {"_parameter_names", GetParameterNames, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

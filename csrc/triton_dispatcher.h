@@ -48,22 +48,20 @@ class TritonLock {
 
 class TritonForm;  // triton_quick.h
 
-struct TritonState {
+struct alignas(64) TritonState {
   // What every call reads comes first.
   static constexpr int kForms = 4;
   TritonForm* forms[kForms] = {};  // owned
-  static constexpr int kLaunchers = 4;
-  PyObject* grids[kLaunchers] = {};      // owned keys
-  PyObject* launchers[kLaunchers] = {};  // owned
   culaunch::Driver* table = nullptr;
-  uint64_t guarded_at = 0;  // g_dict_changes when the guards held last
-  int device_type = 0;      // of the driver's own memory
-  bool is_watched = false;  // the guards' dicts are
   const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
-  std::vector<PyObject*> empties;               // owned lists that must be empty
+  uint64_t guarded_at = 0;                      // g_dict_changes when the guards held last
+  int device_type = 0;                          // of the driver's own memory
+  bool is_watched = false;                      // the guards' dicts are
+  static constexpr size_t kEmpties = 8;
+  PyObject* empties[kEmpties] = {};  // owned lists that must be empty; null: no more
 
   std::mutex mutex;
-  Ref driver;  // the _core.Driver; null before the first call
+  Ref driver;                // the _core.Driver; null before the first call
   std::vector<int> targets;  // by device: 10 major + minor
   std::unique_ptr<TritonParameter[]> parameters;
   size_t count = 0;
@@ -79,16 +77,15 @@ struct TritonState {
   static constexpr int kMaps = 4;
   KeywordMap maps[kMaps];
   int next_map = 0;
-  int next_launcher = 0;
   int next_form = 0;
-  unsigned misses = 0;  // of the quick path
-  int reading = 0;      // how many calls read a form now, and
+  unsigned misses = 0;               // of the quick path
+  int reading = 0;                   // how many calls read a form now, and
   std::vector<TritonForm*> retired;  // owned: forms that were dropped meanwhile
 
   // Whether no hook is installed and no global changed.
   bool GuardsHold() {
-    for (PyObject* list : empties) {
-      if (Py_SIZE(list) != 0) return false;
+    for (PyObject* const* list = empties; *list != nullptr; ++list) {
+      if (Py_SIZE(*list) != 0) return false;
     }
     return (is_watched && guarded_at == g_dict_changes) || LookAtGuards();
   }
@@ -97,8 +94,17 @@ struct TritonState {
   bool LookAtGuards();
 };
 
+// A launcher made by dispatcher[grid], kept for the next time.
+struct TritonCached {
+  PyObject* grid;      // owned
+  PyObject* launcher;  // owned
+};
+
 struct TritonDispatcherObject {
   PyObject_HEAD TritonState* state;
+  static constexpr int kCached = 4;
+  TritonCached cached[kCached];
+  int next;  // which one is replaced next
 };
 
 enum class TritonMode {

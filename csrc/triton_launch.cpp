@@ -46,11 +46,11 @@ void* PartOf(TritonDescriptor& descriptor, const TritonSource& source) {
 
 bool Encode(const TritonVariantObject& variant, const TritonLayout& layout,
             const TritonDescriptor& descriptor, CUtensorMap* map) {
-  culaunch::Driver& driver = variant.kernel->state->driver();
+  culaunch::Driver& driver = variant.state->kernel->driver();
   const CUresult code = EncodeTensorMap(driver, layout, descriptor, map);
   if (code == CUDA_SUCCESS) return true;
   return Guarded<bool>(nullptr, false, [&] {
-    driver.Check(code, "encoding a tensor descriptor of " + variant.kernel->state->name());
+    driver.Check(code, "encoding a tensor descriptor of " + variant.state->kernel->name());
     return false;
   });
 }
@@ -91,7 +91,7 @@ PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims,
   config.gridDimZ = dims[2];
   config.hStream = stream;
   if (dims[0] != 0 && dims[1] != 0 && dims[2] != 0) {
-    culaunch::KernelState& kernel = *variant.kernel->state;
+    culaunch::KernelState& kernel = *variant.state->kernel;
     CUresult code;
     {
       // The launch waits while the stream's queue is full.

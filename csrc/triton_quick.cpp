@@ -156,7 +156,7 @@ TritonForm::Outcome TritonForm::Read(TritonState& state, PyObject* const* args,
 
 TritonVariantObject* TritonForm::Find(const Reading& reading) {
   for (int i = 0; i < kVariants; ++i) {
-    const int slot = (last_ + i) % kVariants;
+    const auto slot = static_cast<uint8_t>((last_ + i) % kVariants);
     if (variants_[slot] == nullptr) continue;
     uint64_t difference = 0;
     for (size_t k = 0; k < reading.word_count; ++k) {
@@ -175,7 +175,7 @@ void TritonForm::Add(const Reading& reading, TritonVariantObject* variant) {
   Py_INCREF(reinterpret_cast<PyObject*>(variant));
   variants_[next_] = variant;
   last_ = next_;
-  next_ = (next_ + 1) % kVariants;
+  next_ = static_cast<uint8_t>((next_ + 1) % kVariants);
   Py_XDECREF(reinterpret_cast<PyObject*>(old));
 }
 
@@ -248,8 +248,7 @@ std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const
     used += argument >= 0 ? 1 : 0;
   }
   for (const size_t i : state.constants) {
-    const int argument =
-        ArgumentOf(state.parameters[i].name.get(), i, count, keyword_names);
+    const int argument = ArgumentOf(state.parameters[i].name.get(), i, count, keyword_names);
     if (argument < 0) continue;  // the same for all calls of this form
     if (!form->AddConstant(state, args[argument], argument)) return nullptr;
     ++used;

@@ -32,7 +32,7 @@ struct TritonStep {
   bool align;
 };
 
-class TritonForm {
+class alignas(64) TritonForm {
  public:
   // Launch, if all is as before: on `dims`, or where that is null on what `grid` gives. False where
   // nothing was done. *result: what the call gives; null with a Python error set.
@@ -61,15 +61,16 @@ class TritonForm {
 
   // What the arguments of a call are.
   struct Reading {
-    uint64_t words[kMost + 1];   // tells the calls of a form apart; the device comes last
-    uint64_t leaves[kMost + 1];  // one for each run-time parameter; a null pointer comes last
-    size_t word_count;
-    size_t leaf_count;
     int ordinal;
     int device_type;
+    size_t word_count;
+    size_t leaf_count;
+    uint64_t words[kMost + 1];   // tells the calls of a form apart; the device comes last
+    uint64_t leaves[kMost + 1];  // one for each run-time parameter; a null pointer comes last
   };
 
-  TritonForm(size_t count, PyObject* names) : count_(count), names_(names) { Py_XINCREF(names); }
+  TritonForm(size_t count, PyObject* names)
+      : names_(Ref::Borrow(names).release()), count_(static_cast<uint32_t>(count)) {}
 
   static std::unique_ptr<TritonForm> Make(TritonState& state, PyObject* const* args, size_t count,
                                           PyObject* keyword_names);
@@ -82,13 +83,13 @@ class TritonForm {
   TritonVariantObject* Find(const Reading& reading);
   void Add(const Reading& reading, TritonVariantObject* variant);
 
-  size_t count_;     // of arguments
   PyObject* names_;  // owned; null: no keywords
-  size_t step_count_ = 0;
+  uint32_t count_;   // of arguments
+  uint16_t step_count_ = 0;
+  uint8_t last_ = 0;                               // the variant that came last,
+  uint8_t next_ = 0;                               // and the one to be replaced
   const DLPackExchangeAPI* api_ = nullptr;         // of its tensors; null: it has none
   TritonVariantObject* variants_[kVariants] = {};  // owned
-  int last_ = 0;                                   // the one that came last
-  int next_ = 0;                                   // the one to be replaced
   TritonStep steps_[kMost];
   uint64_t words_[kVariants][kMost + 1];
 };

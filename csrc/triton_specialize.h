@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arguments.h"
+#include "numbers.h"
 #include "python.h"
 #include "triton_types.h"
 #include "triton_words.h"
@@ -98,10 +99,13 @@ class Specializer {
   Fault AddOther(TritonParameter& parameter, PyObject* object);
 
   Fault Int(PyObject* object, Rules rules) {
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow != 0) return overflow < 0 ? Fault::kOverflow : BigInt(object, rules);
-    if (value == -1 && PyErr_Occurred() != nullptr) return Fault::kPython;
+    int64_t value = 0;
+    if (!PyLong_CheckExact(object) || !ReadSmallInt(object, &value)) {
+      int overflow = 0;
+      value = PyLong_AsLongLongAndOverflow(object, &overflow);
+      if (overflow != 0) return overflow < 0 ? Fault::kOverflow : BigInt(object, rules);
+      if (value == -1 && PyErr_Occurred() != nullptr) return Fault::kPython;
+    }
     key.Add(IntWord(value, rules.specialize, rules.align));
     leaves.Add(static_cast<uint64_t>(value));
     return Fault::kNone;

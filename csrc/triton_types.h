@@ -46,7 +46,9 @@ constexpr uint64_t PackType(DLDataType type) {
 
 // Triton's key of a number or an address.
 constexpr SpecKey KeyOfBits(uint64_t bits, bool specialize, bool align) {
-  return !specialize ? SpecKey::kNone : align && bits % 16 == 0 ? SpecKey::kDivisible : SpecKey::kEmpty;
+  return !specialize               ? SpecKey::kNone
+         : align && bits % 16 == 0 ? SpecKey::kDivisible
+                                   : SpecKey::kEmpty;
 }
 
 // An int of at most 64 bits, signed.

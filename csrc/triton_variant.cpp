@@ -104,7 +104,7 @@ bool ListLeaves(TritonVariantState* state) {
   for (const TritonSource& source : state->sources) {
     const size_t leaf = source.part == TritonSource::kValue ? source.leaf : kTritonNoLeaf;
     if (leaf > kTritonNoLeaf) return false;
-    state->leaves[state->count++] = static_cast<uint16_t>(leaf);
+    state->leaves[state->count++] = static_cast<uint8_t>(leaf);
   }
   return true;
 }
@@ -130,6 +130,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     return nullptr;
   }
   auto state = std::make_unique<TritonVariantState>();
+  state->kernel = reinterpret_cast<KernelObject*>(kernel)->state;
   if (!ReadSources(sources, state.get()) || !ReadLayouts(layouts, state.get())) return nullptr;
   auto* kernel_object = reinterpret_cast<KernelObject*>(kernel);
   if (state->sources.size() != kernel_object->count || threads == 0 || ctas == 0) {

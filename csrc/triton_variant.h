@@ -47,8 +47,9 @@ struct alignas(64) TritonVariantState {
   CUlaunchConfig config = {};  // all but the grid and the stream
   uint32_t ctas = 1;
   bool is_quick = false;  // every parameter is the leaf of an argument
-  uint16_t count = 0;     // of parameters, where it is quick, and the leaf of each
-  uint16_t leaves[kTritonQuickLeaves];
+  uint8_t count = 0;      // of parameters, where it is quick, and the leaf of each
+  culaunch::KernelState* kernel = nullptr;  // of the object's kernel
+  uint8_t leaves[kTritonQuickLeaves];
 
   std::vector<TritonSource> sources;
   std::vector<TritonLayout> layouts;

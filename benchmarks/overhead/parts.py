@@ -83,13 +83,10 @@ def least(bench: Bench, case: Case, function: Any, params: Any, block: int) -> B
     stream = None if bench.host_only else look_up
     loop, gil_calls = bench.twin.twin_least, _gil_calls()
 
+    launch = (function, params, GRID, block, bench.stream)
+
     def burst(count: int) -> int:
-        return int(
-            loop(
-                function, params, GRID, block, bench.stream,
-                exchange, objects, len(tensors), stream, *gil_calls, count,
-            )  # fmt: skip
-        )
+        return int(loop(*launch, exchange, objects, len(tensors), stream, *gil_calls, count))
 
     return burst
 

@@ -32,8 +32,9 @@ class KernelState {
   KernelState(Driver& driver, CUkernel handle, std::string name)
       : driver_(driver),
         handle_(handle),
-        name_(std::move(name)),
-        devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(driver.device_count()))) {}
+        devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(driver.device_count()))),
+        device_count_(driver.device_count()),
+        name_(std::move(name)) {}
 
   // Read the parameter layout: the driver takes it from the code of the current device.
   CUresult ReadParameters() {
@@ -56,7 +57,7 @@ class KernelState {
   CUkernel handle() const noexcept { return handle_.load(std::memory_order_acquire); }
   void MarkUnloaded() noexcept {
     handle_.store(nullptr, std::memory_order_release);
-    for (int i = 0; i < driver_.device_count(); ++i) {
+    for (int i = 0; i < device_count_; ++i) {
       devices_[static_cast<size_t>(i)].function.store(nullptr, std::memory_order_release);
     }
   }
@@ -184,7 +185,7 @@ class KernelState {
       if (ordinal < 0) ordinal = driver_.PrimaryOrdinal(current);
       if (ordinal < 0 || !driver_.HoldsContext(ordinal, current)) return nullptr;
     }
-    if (ordinal >= driver_.device_count()) return nullptr;
+    if (ordinal >= device_count_) return nullptr;
     const DeviceState& device = devices_[static_cast<size_t>(ordinal)];
     if (device.allowed_shared.load(std::memory_order_acquire) <
             static_cast<int64_t>(config.sharedMemBytes) ||
@@ -195,7 +196,7 @@ class KernelState {
   }
 
   CUresult LaunchPrepared(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
-    if (ordinal < 0 || ordinal >= driver_.device_count()) return CUDA_ERROR_INVALID_DEVICE;
+    if (ordinal < 0 || ordinal >= device_count_) return CUDA_ERROR_INVALID_DEVICE;
     const CUkernel kernel = handle();
     if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     const DeviceGuard guard(driver_, ordinal);
@@ -225,12 +226,14 @@ class KernelState {
     return most;
   }
 
+  // What each launch reads comes first.
   Driver& driver_;
   std::atomic<CUkernel> handle_;
+  std::unique_ptr<DeviceState[]> devices_;
+  int device_count_;
+  std::atomic<const void*> checked_{nullptr};
   std::string name_;
   std::vector<Parameter> parameters_;
-  std::unique_ptr<DeviceState[]> devices_;
-  std::atomic<const void*> checked_{nullptr};
 };
 
 // A kernel of a module. Cheap to copy; valid as long as its module.

@@ -190,6 +190,10 @@ class TritonDispatcher:
     @property
     def _last_config(self) -> Any: ...
     @property
+    def _misses(self) -> int: ...  # calls that the quick path did not serve
+    @property
+    def _is_watched(self) -> bool: ...  # changes of what a call depends on are noticed
+    @property
     def _parameter_names(self) -> tuple[str, ...]: ...
     def _set_driver(self, driver: Driver, array_type: type | None, /) -> None: ...
     def _set_guards(

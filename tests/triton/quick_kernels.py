@@ -1,0 +1,15 @@
+"""A kernel with every kind of argument that the quick path knows."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def mixed(out, x, n, f=0.5, flag=True, maybe=None, BLOCK: tl.constexpr = 64):
+    offsets = tl.arange(0, 32)
+    value = tl.load(x + offsets).to(tl.float32) + n + f
+    if maybe is not None:
+        value += tl.load(maybe + offsets)
+    if flag:
+        value += BLOCK
+    tl.store(out + offsets, value.to(out.dtype.element_ty))

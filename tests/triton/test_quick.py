@@ -1,0 +1,240 @@
+"""The quick path of a call gives the driver just what the general path gives it."""
+
+import gc
+import random
+import sys
+import weakref
+
+import pytest
+
+from culaunch import _core
+
+pytestmark = pytest.mark.needs("triton", "torch")
+
+
+@pytest.fixture
+def x():
+    import torch
+
+    return torch.zeros(4096)
+
+
+@pytest.fixture
+def kernel(recorder):
+    from quick_kernels import mixed
+
+    from culaunch.triton import native
+
+    return native(mixed)
+
+
+def told(recorder):
+    """What the driver was told of the last launch, without what differs between two modules."""
+    launch = recorder.last
+    return launch.grid, launch.block, launch.stream, launch.arguments, launch.attributes.keys()
+
+
+def served_quickly(kernel, call):
+    """Call twice, the second time quickly."""
+    call()
+    before = kernel._misses
+    call()
+    return kernel._misses == before
+
+
+def test_numbers_are_read_in_place():
+    assert _core.reads_numbers_in_place == 1
+
+
+def test_changes_are_noticed_where_python_can(kernel, x):
+    kernel[(1,)](x, x, 1, 1.0, True, None, BLOCK=32)
+    assert kernel._is_watched == (sys.version_info >= (3, 12))
+
+
+def test_random_calls(kernel, recorder, x):
+    """Every call as the general path makes it, whatever came before."""
+    choose = random.Random(0)
+    numbers = [0, 1, -1, 15, 16, 1000, 2**30 - 1, 2**30, -(2**30), 2**31 - 1, 2**31, -(2**31),
+               2**31 + 16, 2**62, -(2**63), 2**63, 2**64 - 1]  # fmt: skip
+    tensors = [x, x[1:], x[4:], x.half(), x.int(), x.half()[1:]]
+    seen = set()
+    for _ in range(400):
+        args = [
+            choose.choice(tensors), choose.choice(tensors), choose.choice(numbers),
+            choose.choice([0.0, -0.0, 1.5, float("inf"), 1e-310, 2, 16]),
+            choose.choice([True, False, 1, 0]), choose.choice([None, x, x[1:]]),
+        ]  # fmt: skip
+        block = {"BLOCK": choose.choice([32, 64])}
+        options = choose.choice([{}, {"num_warps": 2}, {"num_warps": 4}])
+        grid = choose.choice(
+            [(1,), (2, 3), (choose.randrange(1, 9),), lambda meta: (meta["BLOCK"],)]
+        )
+        style = choose.randrange(3)
+        if style == 0:
+            positional, named = args, {**block, **options}
+        elif style == 1:
+            positional, named = [*args, block["BLOCK"]], options
+        else:
+            names = ("out", "x", "n", "f", "flag", "maybe")
+            pairs = list(dict(zip(names[2:], args[2:], strict=True)).items())
+            choose.shuffle(pairs)
+            positional, named = args[:2], {**block, **dict(pairs), **options}
+        for _ in range(2):  # learned, then served
+            kernel[grid](*positional, **named)
+            quick = told(recorder)
+            kernel._call_plain(grid, tuple(positional), named)
+            assert told(recorder) == quick
+        seen.add(quick[3])
+    assert len(seen) > 100
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda k, x: k[(1,)](x, x, 7, 1.5, True, None, BLOCK=32),
+        lambda k, x: k[(1,)](x, x, 7, 1.5, True, None, 32),
+        lambda k, x: k[(1,)](out=x, x=x, n=7, f=1.5, flag=False, maybe=x, BLOCK=32, num_warps=2),
+        lambda k, x: k[lambda meta: (meta["BLOCK"],)](x, x, 2**40, 1.5, True, None, BLOCK=32),
+        lambda k, x: k[(1,)](x, x, 7, BLOCK=32),  # defaults
+        lambda k, x: k[[1, 2]](x, x, 7, BLOCK=32),
+    ],
+)
+def test_the_second_call_is_quick(kernel, recorder, x, call):
+    assert served_quickly(kernel, lambda: call(kernel, x))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda k, x: k[(1,)](x, x, 2**63, BLOCK=32),
+        lambda k, x: k[(1,)](x, x, (1, 2)[0] == 1, 1.5, True, None, BLOCK=32, debug=None),
+    ],
+)
+def test_what_is_rare_is_right_all_the_same(kernel, recorder, x, call):
+    call(kernel, x)
+    first = told(recorder)
+    call(kernel, x)
+    assert told(recorder) == first
+
+
+def test_alternating_variants_are_all_quick(kernel, x):
+    def call():
+        for n in (1, 7, 16, 2**40):
+            kernel[(1,)](x, x, n, BLOCK=32)
+
+    assert served_quickly(kernel, call)
+
+
+def test_alternating_forms_are_all_quick(kernel, x):
+    def call():
+        kernel[(1,)](x, x, 7, BLOCK=32)
+        kernel[(1,)](x, x, 7, 32.0, BLOCK=32)
+        kernel[(1,)](x, x, 7, 32, BLOCK=32)
+        kernel[(1,)](x, x, n=7, maybe=x, BLOCK=32)
+
+    assert served_quickly(kernel, call)
+
+
+def test_constants_are_compared_by_value(kernel, recorder, x):
+    for _ in range(2):
+        for block in (1000, 2000):
+            big = int(str(block)) + 24 * block // 1000  # a new object each time
+            kernel[(1,)](x, x, 7, BLOCK=big)
+            by_value = told(recorder)
+            kernel._call_plain((1,), (x, x, 7), {"BLOCK": big})
+            assert told(recorder) == by_value
+    assert kernel._key_count == 2
+
+
+def test_learning_has_its_bounds(kernel, x):
+    """Calls that keep changing neither fill memory nor stop the others from being quick."""
+    for i in range(300):
+        names = ["n", "f", "flag", "maybe"]
+        random.Random(i).shuffle(names)
+        given = {"n": 7, "f": 1.5, "flag": True, "maybe": None}
+        kernel[(1,)](x, x, **{name: given[name] for name in names}, BLOCK=32)
+    for _ in range(17):
+        kernel[(1,)](x, x, 9, BLOCK=32)
+    before = kernel._misses
+    for _ in range(100):
+        kernel[(1,)](x, x, 9, BLOCK=32)
+    assert kernel._misses == before
+
+
+def test_another_arrays_error_is_the_general_one(kernel, x):
+    import torch
+
+    for _ in range(3):
+        kernel[(1,)](x, x, 7, BLOCK=32)
+    with pytest.raises(Exception, match="meta") as failed:
+        kernel[(1,)](x, torch.zeros(8, device="meta"), 7, BLOCK=32)
+    with pytest.raises(type(failed.value), match="meta"):
+        kernel._call_plain((1,), (x, torch.zeros(8, device="meta"), 7), {"BLOCK": 32})
+    with pytest.raises(TypeError, match="misses argument 'n'"):
+        kernel[(1,)](x, x, BLOCK=32)
+
+
+def test_a_hook_is_seen_by_the_next_call(kernel, x, monkeypatch):
+    from triton import knobs
+
+    for _ in range(3):
+        kernel[(1,)](x, x, 7, BLOCK=32)
+    seen = []
+    with monkeypatch.context() as patch:
+        patch.setattr(knobs.runtime, "launch_enter_hook", seen.append)
+        kernel[(1,)](x, x, 7, BLOCK=32)
+        assert len(seen) == 1
+    kernel[(1,)](x, x, 7, BLOCK=32)
+    assert len(seen) == 1
+
+
+def test_a_global_is_seen_by_the_next_call(recorder, x, monkeypatch):
+    import extra_kernels
+    import triton.language as tl
+
+    from culaunch.triton import native
+
+    kernel = native(extra_kernels.with_global)
+    for _ in range(3):
+        kernel[(1,)](x, BLOCK=32)
+    monkeypatch.setattr(extra_kernels, "unrelated", 1, raising=False)
+    kernel[(1,)](x, BLOCK=32)
+    monkeypatch.setattr(extra_kernels, "FACTOR", tl.constexpr(3))
+    with pytest.raises(RuntimeError, match="FACTOR has changed"):
+        kernel[(1,)](x, BLOCK=32)
+
+
+def test_a_grid_function_may_call_and_clear(kernel, recorder, x):
+    """What was learned goes while a call that uses it is under way."""
+
+    def grid(meta):
+        kernel._clear()
+        for n in range(5):
+            kernel[(1,)](x, x, n, float(n), BLOCK=32)
+        gc.collect()
+        return (meta["n"],)
+
+    for n in (3, 3, 3):
+        kernel[grid](x, x, n, BLOCK=32)
+        assert recorder.last.grid == (3, 1, 1)
+
+
+def test_what_was_learned_is_freed(recorder, x):
+    import quick_kernels
+
+    from culaunch.triton import native
+
+    kernel = native(quick_kernels.mixed)
+    launcher = kernel[(1,)]
+    for _ in range(3):
+        launcher(x, x, 7, BLOCK=32)
+    ((_, variant),) = kernel._loaded.values()
+    before = sys.getrefcount(variant)
+    kernel._clear()
+    after = sys.getrefcount(variant)
+    assert before - after == 2  # the key's, the form's
+    result = launcher(x, x, 7, BLOCK=32)
+    gone = weakref.ref(kernel)
+    del kernel, launcher, result, variant
+    gc.collect()
+    assert gone() is None
