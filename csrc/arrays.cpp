@@ -295,13 +295,11 @@ bool ReadCupy(PyObject* array, ArrayView* view) {
 bool ArrayStream(const TypeEntry& entry, CUstream* stream) {
   *stream = nullptr;
   if (entry.kind != ArgumentKind::kCupy) return true;
-  static PyObject* find = nullptr;  // cupy.cuda.get_current_stream, kept for ever
-  if (find == nullptr) {
-    const Ref cuda(PyImport_ImportModule("cupy.cuda"));
-    if (cuda) find = PyObject_GetAttrString(cuda.get(), "get_current_stream");
-    if (find == nullptr) return false;
+  if (entry.find_stream == nullptr) {
+    PyErr_SetString(PyExc_ImportError, "cupy.cuda.get_current_stream was not found");
+    return false;
   }
-  const Ref current(PyObject_CallObject(find, nullptr));
+  const Ref current(PyObject_CallObject(entry.find_stream, nullptr));
   if (!current) return false;
   static PyObject* const ptr_name = Name("ptr");
   const Ref handle(PyObject_GetAttr(current.get(), ptr_name));

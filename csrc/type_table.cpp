@@ -131,6 +131,14 @@ bool ClassifyExchange(TypeEntry* entry, PyTypeObject* type) {
   return true;
 }
 
+// New reference to cupy.cuda.get_current_stream, or null.
+PyObject* CupyStreamFinder() {
+  const Ref cuda(PyImport_ImportModule("cupy.cuda"));
+  PyObject* find = cuda ? PyObject_GetAttrString(cuda.get(), "get_current_stream") : nullptr;
+  if (find == nullptr) PyErr_Clear();
+  return find;
+}
+
 bool Classify(TypeEntry* entry, PyTypeObject* type) {
   if (type == &PyLong_Type) {
     entry->kind = ArgumentKind::kInt;
@@ -157,6 +165,7 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
     entry->has_interface = static_cast<bool>(TypeAttribute(type, "__array_interface__"));
     if (HasBase(type, "cupy", "ndarray")) {
       entry->kind = ArgumentKind::kCupy;
+      entry->find_stream = CupyStreamFinder();
     } else if (entry->has_dlpack || entry->has_cuda_interface || entry->has_interface) {
       entry->kind = ArgumentKind::kArray;
     } else if (PyType_IsSubtype(type, &PyLong_Type) != 0) {

@@ -34,6 +34,7 @@ struct TypeEntry {
   TypeClass scalar_class = TypeClass::kUnknown;  // of kScalar
   DLDataType scalar_type = {0, 0, 0};            // of kScalar; bits 0 where not known
   const DLPackExchangeAPI* api = nullptr;        // of kExchange
+  PyObject* find_stream = nullptr;               // of kCupy, owned: its get_current_stream
   bool has_dlpack = false;                       // of kArray
   bool versioned_dlpack = false;                 // __dlpack__ takes max_version
   bool has_cuda_interface = false;

@@ -208,8 +208,12 @@ def test_a_given_stream_wins(known):
     assert known.last.stream == 0
 
 
-def test_cupy_s_current_stream_is_used(known, monkeypatch):
+@pytest.mark.parametrize("again", [False, True])
+def test_cupy_s_current_stream_is_used(known, monkeypatch, again):
+    """That of the module that the array's type is of, whichever came before."""
     stream = known.make_stream()
+    if again:
+        stream = known.make_stream()
     data = types.SimpleNamespace(ptr=0x7000, device_id=0)
 
     class ndarray(DlpackArray):
