@@ -176,8 +176,9 @@ class KernelState {
   }
 
   // The kernel's function in a device's primary context, if nothing is left to do there before
-  // this launch and that context is current, or may be: a stream belongs to one context, so the
-  // driver refuses a stream of another (programming guide, "Stream and Event Behavior").
+  // this launch. A default stream is the current context's, so that one must be the primary one.
+  // Any other stream is launched on in its own context, whatever is current (seen of CUDA 13.0's
+  // driver), and is refused if the function is of another.
   CUfunction Resident(const CUlaunchConfig& config, int ordinal) const noexcept {
     if (ordinal < 0 || IsDefaultStream(config.hStream)) {
       CUcontext current = nullptr;

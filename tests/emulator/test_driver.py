@@ -118,6 +118,14 @@ def test_what_needs_a_context(table, library):
     assert "no context is current" in table.text(INVALID_CONTEXT)
 
 
+def test_a_stream_has_a_context_of_its_own(table, library):
+    stream = table.out("cuStreamCreateWithPriority", HANDLE, 1, -1)
+    table.out("cuCtxPopCurrent", HANDLE)
+    nothing = table.kernel(library, "nothing")
+    assert table.launch(nothing, stream=stream) == 0
+    assert table.launch(nothing, stream=2) == INVALID_CONTEXT
+
+
 def test_every_thread_has_a_stack_of_its_own(table):
     seen = []
 

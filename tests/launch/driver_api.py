@@ -208,16 +208,16 @@ class DriverApi:
         return 0
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        if not self.stack:
-            return 201
         grid_block_shared = struct.unpack("7I", ctypes.string_at(config, 28))
         stream, attributes = struct.unpack("QQ", ctypes.string_at(config + 32, 16))
-        # A CUkernel runs in the stream's context, a CUfunction in its own, which is current.
-        if kernel := self.kernels.get(function):
-            context = self.streams.get(stream, self.stack[-1])
-        else:
-            kernel, context = self.functions.get(function, (None, 0))
-            if context != self.stack[-1]:
+        # In the stream's context, whatever is current; a default stream is the current context's.
+        context = self.streams.get(stream) or (self.stack[-1] if self.stack else None)
+        if context is None:
+            return 201
+        kernel = self.kernels.get(function)
+        if kernel is None:
+            kernel, own = self.functions.get(function, (None, 0))
+            if own != context:
                 return 400
         device = self.contexts[context]
         count = ctypes.c_uint.from_address(config + 48).value

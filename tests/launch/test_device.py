@@ -94,6 +94,21 @@ def test_whatever_is_current_stays(driver, kind, current, device):
         assert driver.stack == before
 
 
+@pytest.mark.parametrize("current", [None, 0, 1, "own"])
+def test_a_stream_says_where(driver, current):
+    """Once a kernel is resident, a launch on a stream asks for no context."""
+    if current is not None:
+        driver.stack.append(driver.make_context(0) if current == "own" else PRIMARY + current)
+    before = list(driver.stack)
+    stream = driver.make_stream(1)
+    launcher = driver.kernel(8)[1, 1, 0, stream]
+    launcher(ExchangeArray(device=1))
+    driver.calls.clear()
+    launcher(ExchangeArray(device=1))
+    assert [name for name, _ in driver.calls] == ["cuLaunchKernelEx"]
+    assert (driver.last.stream, driver.last.device, driver.stack) == (stream, 1, before)
+
+
 @pytest.mark.parametrize("code", [1, 2, 400, 700, 999])
 def test_a_failed_launch_leaves_the_context_stack_alone(driver, code):
     driver.stack.append(PRIMARY)

@@ -244,6 +244,56 @@ def test_a_thread_without_a_context(gpu):
     assert value.numpy()[0] == 10
 
 
+@pytest.mark.needs("torch")
+def test_a_stream_says_its_context(gpu):
+    """Whatever is current, under capture too; what is current stays."""
+    import torch
+
+    libcuda = ctypes.CDLL("libcuda.so.1")
+    own = ctypes.c_void_p()
+    value = torch.zeros(1, dtype=torch.int32, device="cuda")
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    launcher = gpu["add"][1, 1, 0, stream]
+    launcher(value, 1)
+    assert libcuda.cuCtxCreate_v2(ctypes.byref(own), 0, 0) == 0
+    try:
+        for _ in range(2):
+            launcher(value, 1)
+        assert current_context() == own.value
+        assert libcuda.cuCtxPopCurrent_v2(ctypes.byref(own)) == 0
+        with torch.cuda.graph(graph, stream=stream):
+            assert libcuda.cuCtxPushCurrent_v2(own) == 0
+            launcher(value, 10)
+            assert current_context() == own.value
+            assert libcuda.cuCtxPopCurrent_v2(ctypes.byref(own)) == 0
+        graph.replay()
+        torch.cuda.synchronize()
+        assert value.item() == 13
+    finally:
+        assert libcuda.cuCtxDestroy_v2(own) == 0
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.needs("torch")
+def test_a_stream_of_a_device_that_is_not_current(gpu):
+    import torch
+
+    value = torch.zeros(1, dtype=torch.int32, device="cuda:1")
+    stream, graph = torch.cuda.Stream(1), torch.cuda.CUDAGraph()
+    with torch.cuda.device(0):
+        launcher = gpu["add"][1, 1, 0, stream]
+        for _ in range(3):
+            launcher(value, 1)
+        assert torch.cuda.current_device() == 0
+    torch.cuda.synchronize(1)
+    assert value.item() == 3
+    with torch.cuda.device(1), torch.cuda.graph(graph, stream=stream), torch.cuda.device(0):
+        launcher(value, 10)
+    graph.replay()
+    torch.cuda.synchronize(1)
+    assert value.item() == 13
+
+
 def test_the_current_context_stays(gpu):
     with cl.Device(0):
         before = current_context()

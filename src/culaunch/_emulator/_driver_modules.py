@@ -121,9 +121,8 @@ class ModuleFunctions(DriverState):
 
     def cuLaunchKernelEx(self, config: Any, function: int, params: Any, extra: Any) -> None:
         arrays = self.noted.take()
-        self.require_context()
+        self.require_context_of(config[0].stream)
         kernel: Kernel = self.get(function, Kernel)
-        self.require_stream(config[0].stream)
         if extra:
             raise Refusal(NOT_SUPPORTED, "arguments in one buffer (extra) are not emulated")
         request = launch_request(config[0], kernel, self.device)

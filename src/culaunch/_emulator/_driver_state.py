@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 INVALID_CONTEXT = 201
 INVALID_HANDLE = 400
 UNKNOWN = 999
+DEFAULT_STREAMS = (None, 0, 1, 2)
 
 
 class DriverState:
@@ -91,9 +92,18 @@ class DriverState:
         if self.device.fault is not None:
             raise self.device.fault
 
+    def require_context_of(self, stream: int | None) -> None:
+        """Refuse a launch: a default stream is the current context's, others have their own."""
+        if stream in DEFAULT_STREAMS:
+            self.require_context()
+        else:
+            self.require_stream(stream)
+            if self.device.fault is not None:
+                raise self.device.fault
+
     def require_stream(self, stream: int | None) -> None:
         """Refuse what is neither a default stream nor the handle of one."""
-        if stream not in (None, 0, 1, 2):
+        if stream not in DEFAULT_STREAMS:
             self.get(stream, Stream)
 
     # -- texts
