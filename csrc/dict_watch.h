@@ -9,5 +9,6 @@
 extern uint64_t g_dict_changes;
 
 // Watch a dict from now on: each change of it adds one to g_dict_changes. False where the
-// interpreter cannot (CPython can from 3.12 on): its entries must be looked up then.
+// interpreter cannot (CPython 3.12 can, and what comes after 3.13.0 where it notices the attributes
+// of objects too): the entries must be looked up then.
 bool WatchDict(PyObject* dict);

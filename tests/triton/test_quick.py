@@ -48,7 +48,8 @@ def test_numbers_are_read_in_place():
 
 def test_changes_are_noticed_where_python_can(kernel, x):
     kernel[(1,)](x, x, 1, 1.0, True, None, BLOCK=32)
-    assert kernel._is_watched == (sys.version_info >= (3, 12))
+    if sys.version_info < (3, 13):  # later ones are tried when culaunch is loaded
+        assert kernel._is_watched == (sys.version_info >= (3, 12))
 
 
 def test_random_calls(kernel, recorder, x):
@@ -180,12 +181,15 @@ def test_a_hook_is_seen_by_the_next_call(kernel, x, monkeypatch):
     for _ in range(3):
         kernel[(1,)](x, x, 7, BLOCK=32)
     seen = []
-    with monkeypatch.context() as patch:
-        patch.setattr(knobs.runtime, "launch_enter_hook", seen.append)
+    idle = knobs.runtime.launch_enter_hook
+    monkeypatch.setattr(knobs.runtime, "launch_enter_hook", idle)  # as it is, and so afterwards
+    for count in range(1, 100):  # often enough for Python to specialise what sets it
+        knobs.runtime.launch_enter_hook = seen.append
         kernel[(1,)](x, x, 7, BLOCK=32)
-        assert len(seen) == 1
-    kernel[(1,)](x, x, 7, BLOCK=32)
-    assert len(seen) == 1
+        assert len(seen) == count
+        knobs.runtime.launch_enter_hook = idle
+        kernel[(1,)](x, x, 7, BLOCK=32)
+        assert len(seen) == count
 
 
 def test_a_global_is_seen_by_the_next_call(recorder, x, monkeypatch):
