@@ -6,6 +6,13 @@
 
 #include <utility>
 
+// For functions that a usual call does not come to: their code lies apart from its.
+#if defined(__GNUC__)
+#define CULAUNCH_RARE __attribute__((noinline, cold))
+#else
+#define CULAUNCH_RARE
+#endif
+
 // Owns one reference; null is allowed.
 class Ref {
  public:

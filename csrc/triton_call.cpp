@@ -419,12 +419,7 @@ class OneCall {
   TritonVariantObject* variant_ = nullptr;
 };
 
-}  // namespace
-
-namespace {
-
-bool Prepare(TritonDispatcherObject* self) {
-  if (self->state->table != nullptr) return true;
+CULAUNCH_RARE bool Prepare(TritonDispatcherObject* self) {
   const Ref none(PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_prepare", nullptr));
   if (none && self->state->table == nullptr) {
     PyErr_SetString(PyExc_SystemError, "_prepare chose no driver");
@@ -432,18 +427,9 @@ bool Prepare(TritonDispatcherObject* self) {
   return self->state->table != nullptr;
 }
 
-}  // namespace
-
-PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims,
-                     PyObject* const* args, size_t count, PyObject* keyword_names,
-                     TritonMode mode) {
-  if (!Prepare(self)) return nullptr;
-  TritonState& state = *self->state;
-  PyObject* result = nullptr;
-  if (mode == TritonMode::kGuarded && state.forms[0] != nullptr && state.GuardsHold() &&
-      TritonForm::Call(state, grid, dims, args, count, keyword_names, &result)) {
-    return result;
-  }
+CULAUNCH_RARE PyObject* CallGenerally(TritonDispatcherObject* self, PyObject* grid,
+                                      const uint32_t* dims, PyObject* const* args, size_t count,
+                                      PyObject* keyword_names, TritonMode mode) {
   try {
     return OneCall(self, grid, dims, args, count, keyword_names, mode).Run();
   } catch (const std::bad_alloc&) {
@@ -451,9 +437,24 @@ PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_
   }
 }
 
+}  // namespace
+
+PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims,
+                     PyObject* const* args, size_t count, PyObject* keyword_names,
+                     TritonMode mode) {
+  TritonState& state = *self->state;
+  PyObject* result = nullptr;
+  if (mode == TritonMode::kGuarded && state.forms[0] != nullptr && state.GuardsHold() &&
+      TritonForm::Call(state, grid, dims, args, count, keyword_names, &result)) {
+    return result;
+  }
+  if (state.table == nullptr && !Prepare(self)) return nullptr;
+  return CallGenerally(self, grid, dims, args, count, keyword_names, mode);
+}
+
 PyObject* TritonDescribe(TritonDispatcherObject* self, PyObject* const* args, size_t count,
                          PyObject* keyword_names) {
-  if (!Prepare(self)) return nullptr;
+  if (self->state->table == nullptr && !Prepare(self)) return nullptr;
   return OneCall(self, Py_None, nullptr, args, count, keyword_names, TritonMode::kPlain)
       .Description();
 }

@@ -91,7 +91,7 @@ struct alignas(64) TritonState {
   }
 
  private:
-  bool LookAtGuards();
+  CULAUNCH_RARE bool LookAtGuards();
 };
 
 // A launcher made by dispatcher[grid], kept for the next time.

@@ -13,8 +13,8 @@ PyObject* RaiseLayout() {
   return nullptr;
 }
 
-PyObject* RaiseLaunch(culaunch::KernelState& kernel, const CUlaunchConfig& config, int ordinal,
-                      CUresult code) {
+CULAUNCH_RARE PyObject* RaiseLaunch(culaunch::KernelState& kernel, const CUlaunchConfig& config,
+                                    int ordinal, CUresult code) {
   try {
     RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), kernel.name(), config,
                                        ordinal, code),

@@ -12,7 +12,7 @@
 namespace {
 
 // An int of more than one digit. False where it has more than 64 bits.
-[[gnu::noinline]] bool ReadLargeInt(PyObject* object, int64_t* value) {
+CULAUNCH_RARE bool ReadLargeInt(PyObject* object, int64_t* value) {
   int overflow = 0;
   *value = PyLong_AsLongLongAndOverflow(object, &overflow);
   return overflow == 0;
@@ -38,8 +38,8 @@ int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_nam
 }
 
 // The arguments by parameter, with defaults: what a grid that is a function is asked with.
-Ref ArgumentDict(const TritonState& state, PyObject* const* args, size_t count,
-                 PyObject* keyword_names) {
+CULAUNCH_RARE Ref ArgumentDict(const TritonState& state, PyObject* const* args, size_t count,
+                               PyObject* keyword_names) {
   Ref dict(PyDict_New());
   for (size_t i = 0; dict && i < state.count; ++i) {
     const TritonParameter& parameter = state.parameters[i];
@@ -158,11 +158,9 @@ TritonVariantObject* TritonForm::Find(const Reading& reading) {
   for (int i = 0; i < kVariants; ++i) {
     const auto slot = static_cast<uint8_t>((last_ + i) % kVariants);
     if (variants_[slot] == nullptr) continue;
-    uint64_t difference = 0;
-    for (size_t k = 0; k < reading.word_count; ++k) {
-      difference |= reading.words[k] ^ words_[slot][k];
-    }
-    if (difference != 0) continue;
+    size_t same = 0;
+    while (same < reading.word_count && reading.words[same] == words_[slot][same]) ++same;
+    if (same != reading.word_count) continue;
     last_ = slot;
     return variants_[slot];
   }
