@@ -14,9 +14,8 @@
 namespace {
 
 int Execute(PyObject* module) {
-  FindNumberLayout();
-  const bool is_known = g_number_layout != NumberLayout::kUnknown;
-  return PyModule_AddIntConstant(module, "reads_numbers_in_place", is_known ? 1 : 0) == 0 &&
+  TryNumbers();
+  return PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) == 0 &&
                  AddDriverType(module) == 0 && AddModuleType(module) == 0 &&
                  AddKernelType(module) == 0 && AddLauncherType(module) == 0 &&
                  AddDeviceArrayType(module) == 0 && AddElementwiseType(module) == 0 &&

@@ -443,9 +443,11 @@ PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_
                      PyObject* const* args, size_t count, PyObject* keyword_names,
                      TritonMode mode) {
   TritonState& state = *self->state;
-  PyObject* result = nullptr;
-  if (mode == TritonMode::kGuarded && state.forms[0] != nullptr && state.GuardsHold() &&
-      TritonForm::Call(state, grid, dims, args, count, keyword_names, &result)) {
+  PyObject* result;
+  if (!CULAUNCH_UNLIKELY(mode != TritonMode::kGuarded || state.forms[0] == nullptr ||
+                         !state.GuardsHold()) &&
+      !CULAUNCH_UNLIKELY(
+          !TritonForm::Call(state, grid, dims, args, count, keyword_names, &result))) {
     return result;
   }
   if (state.table == nullptr && !Prepare(self)) return nullptr;

@@ -11,6 +11,10 @@
 #include "triton_launcher.h"
 #include "triton_quick.h"
 
+TritonState::TritonState() {
+  for (PyObject*& list : empties) list = PyList_New(0);
+}
+
 bool TritonState::LookAtGuards() {
   const uint64_t changes = g_dict_changes;
   for (const TritonGuard& guard : guards) {
@@ -257,12 +261,12 @@ PyObject* SetGuards(PyObject* self, PyObject* args) {
     made.push_back(std::move(guard));
   }
   const Py_ssize_t size = PyTuple_Size(lists);
-  bool are_lists = size < static_cast<Py_ssize_t>(TritonState::kEmpties);
+  bool are_lists = size <= static_cast<Py_ssize_t>(TritonState::kEmpties);
   for (Py_ssize_t i = 0; i < size; ++i) {
     are_lists = are_lists && PyList_Check(PyTuple_GetItem(lists, i)) != 0;
   }
   if (!are_lists) {
-    PyErr_SetString(PyExc_TypeError, "the guards must be at most 7 lists");
+    PyErr_SetString(PyExc_TypeError, "the guards must be at most 4 lists");
     return nullptr;
   }
   TritonState& state = StateOf(self);
@@ -270,8 +274,9 @@ PyObject* SetGuards(PyObject* self, PyObject* args) {
   PyObject* old[TritonState::kEmpties];
   for (size_t i = 0; i < TritonState::kEmpties; ++i) {
     const auto index = static_cast<Py_ssize_t>(i);
-    PyObject* list = index < size ? PyTuple_GetItem(lists, index) : nullptr;
-    old[i] = std::exchange(state.empties[i], Ref::Borrow(list).release());
+    PyObject* list =
+        index < size ? Ref::Borrow(PyTuple_GetItem(lists, index)).release() : PyList_New(0);
+    old[i] = std::exchange(state.empties[i], list);
   }
   state.guarded_at = g_dict_changes - 1;  // not looked at yet
   state.is_watched = true;

@@ -51,14 +51,17 @@ class TritonForm;  // triton_quick.h
 struct alignas(64) TritonState {
   // What every call reads comes first.
   static constexpr int kForms = 4;
-  TritonForm* forms[kForms] = {};  // owned
+  TritonForm* forms[kForms] = {};  // owned; the one that was used last comes first
   culaunch::Driver* table = nullptr;
   const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
   uint64_t guarded_at = 0;                      // g_dict_changes when the guards held last
   int device_type = 0;                          // of the driver's own memory
   bool is_watched = false;                      // the guards' dicts are
-  static constexpr size_t kEmpties = 8;
-  PyObject* empties[kEmpties] = {};  // owned lists that must be empty; null: no more
+  int users = 0;                                // how many calls use a form now
+  static constexpr size_t kEmpties = 4;
+  PyObject* empties[kEmpties];  // owned lists that must be empty
+
+  TritonState();
 
   std::mutex mutex;
   Ref driver;                // the _core.Driver; null before the first call
@@ -77,16 +80,14 @@ struct alignas(64) TritonState {
   static constexpr int kMaps = 4;
   KeywordMap maps[kMaps];
   int next_map = 0;
-  int next_form = 0;
   unsigned misses = 0;               // of the quick path
-  int reading = 0;                   // how many calls read a form now, and
-  std::vector<TritonForm*> retired;  // owned: forms that were dropped meanwhile
+  std::vector<TritonForm*> retired;  // owned: forms that were dropped while calls used them
 
   // Whether no hook is installed and no global changed.
   bool GuardsHold() {
-    for (PyObject* const* list = empties; *list != nullptr; ++list) {
-      if (Py_SIZE(*list) != 0) return false;
-    }
+    Py_ssize_t size = 0;
+    for (PyObject* list : empties) size |= Py_SIZE(list);
+    if (CULAUNCH_UNLIKELY(size != 0)) return false;
     return (is_watched && guarded_at == g_dict_changes) || LookAtGuards();
   }
 

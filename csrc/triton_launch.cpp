@@ -13,18 +13,6 @@ PyObject* RaiseLayout() {
   return nullptr;
 }
 
-CULAUNCH_RARE PyObject* RaiseLaunch(culaunch::KernelState& kernel, const CUlaunchConfig& config,
-                                    int ordinal, CUresult code) {
-  try {
-    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), kernel.name(), config,
-                                       ordinal, code),
-               "LaunchError");
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
-  return nullptr;
-}
-
 // The address of what a tensor descriptor gives for a parameter; null where it has no such part.
 void* PartOf(TritonDescriptor& descriptor, const TritonSource& source) {
   const bool is_dimension = source.index < descriptor.rank;
@@ -83,24 +71,17 @@ bool FillParts(const TritonVariantObject& variant, Specializer& arguments, void*
 
 }  // namespace
 
-PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims, int ordinal,
-                       CUstream stream, void** pointers) {
-  CUlaunchConfig config = variant.state->config;
-  config.gridDimX = dims[0] * variant.state->ctas;
-  config.gridDimY = dims[1];
-  config.gridDimZ = dims[2];
-  config.hStream = stream;
-  if (dims[0] != 0 && dims[1] != 0 && dims[2] != 0) {
-    culaunch::KernelState& kernel = *variant.state->kernel;
-    CUresult code;
-    {
-      // The launch waits while the stream's queue is full.
-      const ReleaseGil released;
-      code = kernel.Launch(config, ordinal, pointers);
-    }
-    if (code != CUDA_SUCCESS) return RaiseLaunch(kernel, config, ordinal, code);
+PyObject* RaiseTritonLaunch(const TritonVariantState& variant, const CUlaunchConfig& config,
+                            int ordinal, CUresult code) {
+  culaunch::KernelState& kernel = *variant.kernel;
+  try {
+    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), kernel.name(), config,
+                                       ordinal, code),
+               "LaunchError");
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   }
-  return Ref::Borrow(variant.result).release();
+  return nullptr;
 }
 
 PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims, const Call& call,
@@ -136,5 +117,5 @@ PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims,
       pointers[i] = profile.address();
     }
   }
-  return LaunchTriton(variant, dims, call.ordinal, call.stream, pointers);
+  return LaunchTriton(state, dims, call.ordinal, call.stream, pointers);
 }

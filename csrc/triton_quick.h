@@ -1,10 +1,10 @@
 // The quick path of a Triton call: what the calls before had in common, checked and not worked out
 // again.
 //
-// A launch leaves the processor's nearest caches to the driver, so that what counts is how little
-// code and data a call touches. A form is learned from a call that went the general way: which
-// arguments there are, and of which types. With it are kept the variants that calls of this form
-// led to, each under the words that the arguments made.
+// A launch leaves the processor's caches and branch predictor to the driver, so that what counts is
+// how little a call touches, and how straight its way is. A form is learned from a call that went
+// the general way: which arguments there are, and of which types. With it are kept the variants
+// that calls of this form led to, each under the words that the arguments made.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +32,34 @@ struct TritonStep {
   bool align;
 };
 
+// A variant that calls of a form led to.
+struct TritonFound {
+  static constexpr size_t kMost = 64;  // arguments, and parameters
+
+  TritonFound() = default;
+  TritonFound(const TritonFound&) = delete;
+  TritonFound& operator=(const TritonFound&) = delete;
+  ~TritonFound() { Py_XDECREF(reinterpret_cast<PyObject*>(variant)); }
+
+  // Take a variant over, and find the parameter of each leaf. False where it has others than those
+  // of `leaf_count` leaves and null pointers for scratch memory that it does not need.
+  bool Set(TritonVariantObject* variant, size_t leaf_count);
+
+  TritonVariantState* state = nullptr;
+  TritonVariantObject* variant = nullptr;  // owned
+  uint8_t nulls[2] = {kMost, kMost};       // the parameters that get null pointers, and
+  uint8_t slots[kMost];                    // of each leaf; kMost: none
+  uint64_t words[kMost + 1];
+};
+
+// Which argument a parameter's value is; -1 where there is none.
+int TritonArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names);
+
 class alignas(64) TritonForm {
  public:
   // Launch, if all is as before: on `dims`, or where that is null on what `grid` gives. False where
-  // nothing was done. *result: what the call gives; null with a Python error set.
+  // nothing was done. *result: what the call gives; null with a Python error set. The state must
+  // have a form.
   static bool Call(TritonState& state, PyObject* grid, const uint32_t* dims, PyObject* const* args,
                    size_t count, PyObject* keyword_names, PyObject** result);
 
@@ -55,41 +79,52 @@ class alignas(64) TritonForm {
   ~TritonForm();
 
  private:
-  static constexpr size_t kMost = kTritonQuickLeaves;  // steps
+  static constexpr size_t kMost = TritonFound::kMost;
   static constexpr int kVariants = 4;
-  enum class Outcome { kSame, kDifferent, kFailed };
+  enum class Outcome {
+    kSame,       // as the variant that came last
+    kOther,      // of this form, but not that variant's
+    kDifferent,  // not of this form
+    kFailed,     // with a Python error set
+  };
 
   // What the arguments of a call are.
   struct Reading {
     int ordinal;
-    int device_type;
-    size_t word_count;
-    size_t leaf_count;
-    uint64_t words[kMost + 1];   // tells the calls of a form apart; the device comes last
-    uint64_t leaves[kMost + 1];  // one for each run-time parameter; a null pointer comes last
+    uint64_t null = 0;
+    uint64_t words[kMost + 1];  // tells the calls of a form apart; the device comes first
+    uint64_t leaves[kMost];     // one for each run-time parameter
+    void* pointers[kMost + 1];  // to what the parameters of the last variant get
   };
 
   TritonForm(size_t count, PyObject* names)
       : names_(Ref::Borrow(names).release()), count_(static_cast<uint32_t>(count)) {}
+
+  Outcome Read(const TritonState& state, PyObject* const* args, Reading* reading) const;
+  // Fill in the words of the arguments of a call. False where it is not of this form.
+  bool ReadWords(const TritonState& state, PyObject* const* args, uint64_t* words) const;
+  // The slower ways to what Read found for the form that came last.
+  static Outcome ReadSlowly(TritonState& state, PyObject* const* args, size_t count,
+                            PyObject* keyword_names, Outcome outcome, Reading* reading);
+  bool FindOther(Reading* reading);
 
   static std::unique_ptr<TritonForm> Make(TritonState& state, PyObject* const* args, size_t count,
                                           PyObject* keyword_names);
   bool AddArgument(const TritonParameter& parameter, PyObject* object, int argument);
   bool AddConstant(TritonState& state, PyObject* object, int argument);
   bool AddStep(TritonStep::Kind kind, PyObject* object, int argument);
+  bool AddVariant(const TritonState& state, PyObject* const* args, TritonVariantObject* variant);
   bool IsLike(const TritonForm& other) const;
-  static void Drop(TritonState& state, TritonForm* form);
-  Outcome Read(TritonState& state, PyObject* const* args, Reading* reading) const;
-  TritonVariantObject* Find(const Reading& reading);
-  void Add(const Reading& reading, TritonVariantObject* variant);
+  static void FreeRetired(TritonState& state);
 
   PyObject* names_;  // owned; null: no keywords
   uint32_t count_;   // of arguments
   uint16_t step_count_ = 0;
-  uint8_t last_ = 0;                               // the variant that came last,
-  uint8_t next_ = 0;                               // and the one to be replaced
-  const DLPackExchangeAPI* api_ = nullptr;         // of its tensors; null: it has none
-  TritonVariantObject* variants_[kVariants] = {};  // owned
+  uint8_t leaf_count_ = 0;
+  uint8_t word_count_ = 1;
+  const DLPackExchangeAPI* api_ = nullptr;  // of its tensors; null: it has none
+  TritonFound* last_ = nullptr;             // the one that came last
+  std::unique_ptr<TritonFound> found_[kVariants];
   TritonStep steps_[kMost];
-  uint64_t words_[kVariants][kMost + 1];
+  int next_ = 0;  // which one is replaced next
 };

@@ -97,18 +97,6 @@ void SetConfig(const culaunch::LaunchConfig& launch_config, TritonVariantState* 
   }
 }
 
-// Whether the parameters are plain leaves, few enough for the quick path; then they are listed.
-bool ListLeaves(TritonVariantState* state) {
-  if (state->sources.size() > kTritonQuickLeaves) return false;
-  if (state->has_parts || state->global_scratch != 0 || state->profile_scratch != 0) return false;
-  for (const TritonSource& source : state->sources) {
-    const size_t leaf = source.part == TritonSource::kValue ? source.leaf : kTritonNoLeaf;
-    if (leaf > kTritonNoLeaf) return false;
-    state->leaves[state->count++] = static_cast<uint8_t>(leaf);
-  }
-  return true;
-}
-
 // TritonVariant(kernel, sources, layouts, threads, ctas, shared, cooperative, programmatic,
 //               global scratch, its alignment, profile scratch, its alignment, constants, result)
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
@@ -131,6 +119,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   auto state = std::make_unique<TritonVariantState>();
   state->kernel = reinterpret_cast<KernelObject*>(kernel)->state;
+  state->result = result;
   if (!ReadSources(sources, state.get()) || !ReadLayouts(layouts, state.get())) return nullptr;
   auto* kernel_object = reinterpret_cast<KernelObject*>(kernel);
   if (state->sources.size() != kernel_object->count || threads == 0 || ctas == 0) {
@@ -154,7 +143,6 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   state->profile_scratch = scratch[2];
   state->profile_alignment = scratch[3];
   SetConfig(config, state.get());
-  state->is_quick = ListLeaves(state.get());
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
   Py_INCREF(kernel);

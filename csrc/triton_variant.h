@@ -38,18 +38,12 @@ struct TritonLayout {
   bool is_fp4_padded;
 };
 
-// Calls with more leaves than this are never quick. What would come next stands for a null pointer.
-constexpr size_t kTritonQuickLeaves = 64;
-constexpr size_t kTritonNoLeaf = kTritonQuickLeaves;
-
 struct alignas(64) TritonVariantState {
   // What each quick call reads comes first.
   CUlaunchConfig config = {};  // all but the grid and the stream
   uint32_t ctas = 1;
-  bool is_quick = false;  // every parameter is the leaf of an argument
-  uint8_t count = 0;      // of parameters, where it is quick, and the leaf of each
   culaunch::KernelState* kernel = nullptr;  // of the object's kernel
-  uint8_t leaves[kTritonQuickLeaves];
+  PyObject* result = nullptr;               // the object's
 
   std::vector<TritonSource> sources;
   std::vector<TritonLayout> layouts;

@@ -83,12 +83,15 @@ class KernelState {
   CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
     // The usual case: the device's primary context is current and the kernel is resident. The
     // driver launches a CUfunction faster than a CUkernel, which it must look up.
-    if (const CUfunction function = Resident(config, ordinal)) {
-      const CUresult code = driver_.cuLaunchKernelEx(&config, function, arguments, nullptr);
-      if (code != CUDA_ERROR_INVALID_HANDLE && code != CUDA_ERROR_INVALID_CONTEXT) return code;
+    const CUfunction function = Resident(config, ordinal);
+    if (CULAUNCH_UNLIKELY(function == nullptr)) return LaunchPrepared(config, ordinal, arguments);
+    const CUresult code = driver_.cuLaunchKernelEx(&config, function, arguments, nullptr);
+    if (CULAUNCH_UNLIKELY(code == CUDA_ERROR_INVALID_HANDLE ||
+                          code == CUDA_ERROR_INVALID_CONTEXT)) {
       // The stream is of another context of the device: only the CUkernel serves it.
+      return LaunchPrepared(config, ordinal, arguments);
     }
-    return LaunchPrepared(config, ordinal >= 0 ? ordinal : CurrentDevice(driver_), arguments);
+    return code;
   }
 
   // Load the kernel on a device, whose context is current, and opt in to as much dynamic shared
@@ -180,23 +183,26 @@ class KernelState {
   // Any other stream is launched on in its own context, whatever is current (seen of CUDA 13.0's
   // driver), and is refused if the function is of another.
   CUfunction Resident(const CUlaunchConfig& config, int ordinal) const noexcept {
-    if (ordinal < 0 || IsDefaultStream(config.hStream)) {
+    if (CULAUNCH_UNLIKELY(ordinal < 0 || IsDefaultStream(config.hStream))) {
       CUcontext current = nullptr;
       if (driver_.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == nullptr) return nullptr;
       if (ordinal < 0) ordinal = driver_.PrimaryOrdinal(current);
       if (ordinal < 0 || !driver_.HoldsContext(ordinal, current)) return nullptr;
     }
-    if (ordinal >= device_count_) return nullptr;
+    if (CULAUNCH_UNLIKELY(ordinal >= device_count_)) return nullptr;
     const DeviceState& device = devices_[static_cast<size_t>(ordinal)];
-    if (device.allowed_shared.load(std::memory_order_acquire) <
-            static_cast<int64_t>(config.sharedMemBytes) ||
-        (config.numAttrs != 0 && ClusterBlocks(config) > kPortableCluster)) {
+    if (CULAUNCH_UNLIKELY(device.allowed_shared.load(std::memory_order_acquire) <
+                          static_cast<int64_t>(config.sharedMemBytes))) {
+      return nullptr;
+    }
+    if (CULAUNCH_UNLIKELY(config.numAttrs != 0) && ClusterBlocks(config) > kPortableCluster) {
       return nullptr;
     }
     return device.function.load(std::memory_order_acquire);
   }
 
   CUresult LaunchPrepared(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+    if (ordinal < 0) ordinal = CurrentDevice(driver_);
     if (ordinal < 0 || ordinal >= device_count_) return CUDA_ERROR_INVALID_DEVICE;
     const CUkernel kernel = handle();
     if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;

@@ -13,6 +13,13 @@
 #define CULAUNCH_HIDDEN __attribute__((visibility("hidden")))
 #endif
 
+// A launch leaves the branch predictor to the driver's code: the usual way should take no branch.
+#if defined(__GNUC__)
+#define CULAUNCH_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), false)
+#else
+#define CULAUNCH_UNLIKELY(condition) (condition)
+#endif
+
 #define CULAUNCH_NAMESPACE_BEGIN       \
   namespace culaunch CULAUNCH_HIDDEN { \
   inline namespace v0_1_0 {
