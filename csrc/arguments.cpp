@@ -59,7 +59,7 @@ Fault SeeDevice(Call& call, DLDevice device, FindStream&& find_stream) {
 
 Fault StorePointer(Call& call, const ParameterSlot& slot, void* data, DLDataType type,
                    unsigned char* target) {
-  if (slot.type.bits != 0 && type.bits != 0 && !SameType(slot.type, type)) {
+  if (CULAUNCH_UNLIKELY(slot.type.bits != 0 && type.bits != 0 && !SameType(slot.type, type))) {
     call.detail = PackedType(type);
     return Fault::kElement;
   }
@@ -69,7 +69,9 @@ Fault StorePointer(Call& call, const ParameterSlot& slot, void* data, DLDataType
 
 Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
   DLTensor tensor;
-  if (entry.api->dltensor_from_py_object_no_sync(object, &tensor) != 0) return Fault::kPython;
+  if (CULAUNCH_UNLIKELY(entry.api->dltensor_from_py_object_no_sync(object, &tensor) != 0)) {
+    return Fault::kPython;
+  }
   const Fault fault = SeeDevice(call, tensor.device, [&] {
     void* stream = nullptr;
     if (tensor.device.device_type == culaunch::kDLCPU) return true;  // an emulator's memory
@@ -80,8 +82,8 @@ Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayDa
     call.stream = static_cast<CUstream>(stream);
     return true;
   });
-  if (fault != Fault::kNone) return fault;
-  if (call.driver.note_array != nullptr) {
+  if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
+  if (CULAUNCH_UNLIKELY(call.driver.note_array != nullptr)) {
     const Extent extent = ExtentOf(tensor);
     call.driver.note_array(extent.begin, extent.bytes);
   }
@@ -119,10 +121,10 @@ Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, Array
 
 Fault ConvertPointer(Call& call, const ParameterSlot& slot, const TypeEntry& entry,
                      PyObject* object, unsigned char* target) {
-  if (!TakesPointer(slot)) return Fault::kMismatch;
+  if (CULAUNCH_UNLIKELY(!TakesPointer(slot))) return Fault::kMismatch;
   ArrayData array;
   const Fault fault = ReadArgumentArray(call, entry, object, &array);
-  if (fault != Fault::kNone) return fault;
+  if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
   return StorePointer(call, slot, array.data, array.dtype, target);
 }
 
@@ -146,7 +148,7 @@ Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* tar
   }
   int overflow = 0;
   int64_t value = 0;
-  if (!ReadSmallInt(object, &value)) {
+  if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value))) {
     value = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (value == -1 && overflow == 0 && PyErr_Occurred() != nullptr) return Fault::kPython;
   }
@@ -288,7 +290,8 @@ Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, Py
 }
 
 // The first object of its type for this parameter.
-Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target) {
+CULAUNCH_RARE Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* object,
+                                   unsigned char* target) {
   TypeEntry scratch;
   const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
   if (entry == nullptr) return Fault::kPython;

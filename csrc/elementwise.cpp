@@ -40,7 +40,7 @@ PyObject* CallSlowly(PyObject* self, PyObject* const* args, size_t count, PyObje
 PyObject* CallElementwise(PyObject* callable, PyObject* const* args, size_t nargsf,
                           PyObject* names) {
   ElementwiseObject* self = Self(callable);
-  const auto count = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
+  const auto count = ArgumentCount(nargsf);
   const Py_ssize_t named = names != nullptr ? PyTuple_Size(names) : 0;
   PyObject* out = nullptr;
   bool is_plain = static_cast<Py_ssize_t>(count) == PyTuple_Size(self->parameters) && named <= 1;

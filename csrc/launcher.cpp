@@ -26,8 +26,8 @@ struct LauncherObject {
 LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
 
 // Raise what is wrong with the arguments, in Python: messages are made there.
-PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* const* args, size_t index,
-                     const Call& call) {
+CULAUNCH_RARE PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* const* args,
+                                   size_t index, const Call& call) {
   if (fault == Fault::kPython) {
     if (PyErr_Occurred() == nullptr) {
       PyErr_Format(PyExc_BufferError, "reading argument %zu, a %R, failed without a reason", index,
@@ -45,7 +45,7 @@ PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* const* args, s
   return nullptr;
 }
 
-PyObject* RaiseCount(LauncherObject* self, size_t count, PyObject* keyword_names) {
+CULAUNCH_RARE PyObject* RaiseCount(LauncherObject* self, size_t count, PyObject* keyword_names) {
   const Ref messages(PyImport_ImportModule("culaunch._launch._messages"));
   if (!messages) return nullptr;
   const Ref none(PyObject_CallMethod(messages.get(), "raise_count", "OnO", self,
@@ -55,8 +55,8 @@ PyObject* RaiseCount(LauncherObject* self, size_t count, PyObject* keyword_names
 }
 
 // Raise why the driver refused the launch.
-PyObject* RaiseLaunch(LauncherObject* self, const CUlaunchConfig& config, int ordinal,
-                      CUresult code) {
+CULAUNCH_RARE PyObject* RaiseLaunch(LauncherObject* self, const CUlaunchConfig& config, int ordinal,
+                                    CUresult code) {
   culaunch::KernelState& state = *self->kernel->state;
   if (ordinal < 0) ordinal = culaunch::CurrentDevice(state.driver());
   try {
@@ -102,8 +102,8 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   LauncherObject* self = Self(callable);
   KernelObject* kernel = self->kernel;
   culaunch::KernelState& state = *kernel->state;
-  const auto count = static_cast<size_t>(PyVectorcall_NARGS(nargsf));
-  if (count != kernel->count || keyword_names != nullptr) {
+  const auto count = ArgumentCount(nargsf);
+  if (CULAUNCH_UNLIKELY(count != kernel->count || keyword_names != nullptr)) {
     return RaiseCount(self, count, keyword_names);
   }
   Parameters parameters(kernel->bytes, count);
@@ -118,7 +118,7 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
     unsigned char* target = parameters.block() + slot.offset;
     parameters.pointers()[i] = target;
     const Fault fault = Convert(call, slot, args[i], target);
-    if (fault != Fault::kNone) return RaiseFault(self, fault, args, i, call);
+    if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return RaiseFault(self, fault, args, i, call);
   }
   CUlaunchConfig config = self->driver_config.get();
   config.hStream = call.stream;
@@ -128,7 +128,9 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
     const ReleaseGil released;
     code = state.Launch(config, call.ordinal, parameters.pointers());
   }
-  if (code != CUDA_SUCCESS) return RaiseLaunch(self, config, call.ordinal, code);
+  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
+    return RaiseLaunch(self, config, call.ordinal, code);
+  }
   Py_RETURN_NONE;
 }
 

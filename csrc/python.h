@@ -13,6 +13,9 @@
 #define CULAUNCH_RARE
 #endif
 
+// PyVectorcall_NARGS, which is a call in the stable ABI.
+inline size_t ArgumentCount(size_t nargsf) { return nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET; }
+
 // Owns one reference; null is allowed.
 class Ref {
  public:

@@ -25,9 +25,8 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
   LauncherObject* self = Self(callable);
   return TritonCall(reinterpret_cast<TritonDispatcherObject*>(self->dispatcher), self->grid,
-                    self->is_fixed ? self->dims : nullptr, args,
-                    static_cast<size_t>(PyVectorcall_NARGS(nargsf)), keyword_names,
-                    TritonMode::kGuarded);
+                    self->is_fixed ? self->dims : nullptr, args, ArgumentCount(nargsf),
+                    keyword_names, TritonMode::kGuarded);
 }
 
 int Traverse(PyObject* self, visitproc visit, void* arg) {
