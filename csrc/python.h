@@ -6,10 +6,13 @@
 
 #include <utility>
 
-// For functions that a usual call does not come to: their code lies apart from its.
+// For functions that not every call comes to: their code is kept out of its way. Those that hardly
+// any comes to need not be fast, either.
 #if defined(__GNUC__)
+#define CULAUNCH_APART __attribute__((noinline))
 #define CULAUNCH_RARE __attribute__((noinline, cold))
 #else
+#define CULAUNCH_APART
 #define CULAUNCH_RARE
 #endif
 

@@ -44,8 +44,9 @@ class OneCall {
   PyObject* Run() {
     if (mode_ == TritonMode::kGuarded && !state_.GuardsHold()) return CallGuarded();
     if (!Bind() || !Specialize()) return nullptr;
+    const TunedChoice* choice = nullptr;
     if (state_.is_tuned) {
-      TunedChoice* choice = FindChoice();
+      choice = FindChoice();
       if (choice == nullptr) return PyErr_Occurred() != nullptr ? nullptr : CallTuner();
       if (!ApplyChoice(*choice)) return nullptr;
     }
@@ -62,8 +63,8 @@ class OneCall {
     if (mode_ == TritonMode::kResolve) return Resolved();
     // Others may forget the variant while the launch waits.
     const Ref kept = Ref::Borrow(found);
-    if (mode_ == TritonMode::kGuarded && !state_.is_tuned) {
-      TritonForm::Learn(state_, args_, count_, keyword_names_, variant_);
+    if (mode_ == TritonMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
+      TritonForm::Learn(state_, args_, count_, keyword_names_, variant_, choice);
     }
     return LaunchTriton(*variant_, dims_, call_, specializer_, Object());
   }
@@ -427,9 +428,9 @@ CULAUNCH_RARE bool Prepare(TritonDispatcherObject* self) {
   return self->state->table != nullptr;
 }
 
-CULAUNCH_RARE PyObject* CallGenerally(TritonDispatcherObject* self, PyObject* grid,
-                                      const uint32_t* dims, PyObject* const* args, size_t count,
-                                      PyObject* keyword_names, TritonMode mode) {
+CULAUNCH_APART PyObject* CallGenerally(TritonDispatcherObject* self, PyObject* grid,
+                                       const uint32_t* dims, PyObject* const* args, size_t count,
+                                       PyObject* keyword_names, TritonMode mode) {
   try {
     return OneCall(self, grid, dims, args, count, keyword_names, mode).Run();
   } catch (const std::bad_alloc&) {

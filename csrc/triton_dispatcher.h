@@ -92,7 +92,7 @@ struct alignas(64) TritonState {
   }
 
  private:
-  CULAUNCH_RARE bool LookAtGuards();
+  CULAUNCH_APART bool LookAtGuards();
 };
 
 // A launcher made by dispatcher[grid], kept for the next time.

@@ -16,7 +16,7 @@ int TritonArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keywo
   return -1;
 }
 
-bool TritonFound::Set(TritonVariantObject* object, size_t leaf_count) {
+bool TritonFound::Set(TritonVariantObject* object, const TunedChoice* tuned, size_t leaf_count) {
   const TritonVariantState& found = *object->state;
   if (found.has_parts || found.global_scratch != 0 || found.profile_scratch != 0) return false;
   if (found.sources.size() > kMost) return false;
@@ -36,6 +36,7 @@ bool TritonFound::Set(TritonVariantObject* object, size_t leaf_count) {
   Py_INCREF(reinterpret_cast<PyObject*>(object));
   variant = object;
   state = object->state;
+  choice = tuned;
   return true;
 }
 
@@ -57,24 +58,27 @@ bool TritonForm::AddStep(TritonStep::Kind kind, PyObject* object, int argument) 
   leaf_count_ = static_cast<uint8_t>(leaf_count_ + (is_constant ? 0 : 1));
   const bool is_word =
       kind == TritonStep::kInt || kind == TritonStep::kTensor || kind == TritonStep::kConstantInt;
-  word_count_ = static_cast<uint8_t>(word_count_ + (is_word ? 1 : 0));
+  const int words = kind == TritonStep::kKeyInt ? 2 : is_word ? 1 : 0;
+  word_count_ = static_cast<uint8_t>(word_count_ + words);
   return true;
 }
 
 // A run-time parameter's argument, of the kinds that most are.
-bool TritonForm::AddArgument(const TritonParameter& parameter, PyObject* object, int argument) {
+bool TritonForm::AddArgument(const TritonParameter& parameter, PyObject* object, int argument,
+                             bool is_key) {
   TypeEntry scratch;
   const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
   if (entry == nullptr) PyErr_Clear();
   if (entry == nullptr || entry == &scratch) return false;
   if (parameter.forced.type_class != ForcedType::kNotForced) return false;
+  if (is_key && !PyLong_CheckExact(object)) return false;
   TritonStep::Kind kind;
   if (entry->kind == ArgumentKind::kExchange) {
     if (api_ != nullptr && api_ != entry->api) return false;
     api_ = entry->api;
     kind = TritonStep::kTensor;
   } else if (PyLong_CheckExact(object)) {
-    kind = TritonStep::kInt;
+    kind = is_key ? TritonStep::kKeyInt : TritonStep::kInt;
   } else if (PyFloat_CheckExact(object)) {
     kind = TritonStep::kFloat;
   } else if (PyBool_Check(object)) {
@@ -109,7 +113,10 @@ std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const
     const TritonParameter& parameter = state.parameters[i];
     const int argument = TritonArgumentOf(parameter.name.get(), i, count, keyword_names);
     PyObject* object = argument >= 0 ? args[argument] : parameter.default_value.get();
-    if (!form->AddArgument(parameter, object, argument)) return nullptr;
+    // A default is no part of an autotuner's key.
+    const auto& keys = state.tuning_key;
+    const bool is_key = argument >= 0 && std::count(keys.begin(), keys.end(), i) != 0;
+    if (!form->AddArgument(parameter, object, argument, is_key)) return nullptr;
   }
   for (const size_t i : state.constants) {
     const int argument = TritonArgumentOf(state.parameters[i].name.get(), i, count, keyword_names);
@@ -131,10 +138,11 @@ std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const
 
 // The arguments are read once more, for their words.
 bool TritonForm::AddVariant(const TritonState& state, PyObject* const* args,
-                            TritonVariantObject* variant) {
+                            TritonVariantObject* variant, const TunedChoice* choice) {
   auto made = std::make_unique<TritonFound>();
   std::unique_ptr<TritonFound>& place = found_[next_];
-  if (!made->Set(variant, leaf_count_) || (place != nullptr && state.users != 0)) return false;
+  if (!made->Set(variant, choice, leaf_count_) || (place != nullptr && state.users != 0))
+    return false;
   TritonFound* before = std::exchange(last_, made.get());
   if (!ReadWords(state, args, made->words)) {
     last_ = before;
@@ -146,7 +154,8 @@ bool TritonForm::AddVariant(const TritonState& state, PyObject* const* args,
 }
 
 void TritonForm::Learn(TritonState& state, PyObject* const* args, size_t count,
-                       PyObject* keyword_names, TritonVariantObject* variant) {
+                       PyObject* keyword_names, TritonVariantObject* variant,
+                       const TunedChoice* choice) {
 #ifndef Py_GIL_DISABLED
   // Where the calls keep changing, learning costs more than it gives.
   constexpr unsigned kFreely = 64;
@@ -156,10 +165,10 @@ void TritonForm::Learn(TritonState& state, PyObject* const* args, size_t count,
   if (made == nullptr) return;
   for (TritonForm* form : state.forms) {
     if (form == nullptr || !form->IsLike(*made)) continue;
-    form->AddVariant(state, args, variant);
+    form->AddVariant(state, args, variant, choice);
     return;
   }
-  if (!made->AddVariant(state, args, variant)) return;
+  if (!made->AddVariant(state, args, variant, choice)) return;
   // The form that was used least lately goes.
   constexpr int kLast = TritonState::kForms - 1;
   if (state.forms[kLast] != nullptr) state.retired.push_back(state.forms[kLast]);
@@ -167,7 +176,7 @@ void TritonForm::Learn(TritonState& state, PyObject* const* args, size_t count,
   state.forms[0] = made.release();
   FreeRetired(state);
 #else
-  (void)state, (void)args, (void)count, (void)keyword_names, (void)variant;
+  (void)state, (void)args, (void)count, (void)keyword_names, (void)variant, (void)choice;
 #endif
 }
 

@@ -12,7 +12,7 @@
 namespace {
 
 // An int of more than one digit. False where it has more than 64 bits.
-CULAUNCH_RARE bool ReadLargeInt(PyObject* object, int64_t* value) {
+CULAUNCH_APART bool ReadLargeInt(PyObject* object, int64_t* value) {
   int overflow = 0;
   *value = PyLong_AsLongLongAndOverflow(object, &overflow);
   return overflow == 0;
@@ -25,25 +25,30 @@ uint64_t SingleBits(double value) {
   return bits;
 }
 
-CULAUNCH_RARE void Note(const culaunch::Driver& driver, const DLTensor& tensor) {
+CULAUNCH_APART void Note(const culaunch::Driver& driver, const DLTensor& tensor) {
   const Extent extent = ExtentOf(tensor);
   driver.note_array(extent.begin, extent.bytes);
 }
 
 // Ask a grid that is a function, with the arguments by parameter, and the defaults.
-CULAUNCH_RARE bool Ask(PyObject* grid, const TritonState& state, PyObject* const* args,
-                       size_t count, PyObject* keyword_names, const TritonVariantObject& variant,
-                       uint32_t* dims) {
+CULAUNCH_APART bool Ask(PyObject* grid, const TritonState& state, PyObject* const* args,
+                        size_t count, PyObject* keyword_names, const TritonFound& found,
+                        uint32_t* dims) {
   const Ref dict(PyDict_New());
   for (size_t i = 0; dict && i < state.count; ++i) {
     const TritonParameter& parameter = state.parameters[i];
     const int argument = TritonArgumentOf(parameter.name.get(), i, count, keyword_names);
     PyObject* value = argument >= 0 ? args[argument] : parameter.default_value.get();
+    if (found.choice != nullptr) {
+      for (const auto& [index, chosen] : found.choice->constants) {
+        if (index == i) value = chosen;
+      }
+    }
     if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
       return false;
     }
   }
-  return dict && AskTritonGrid(grid, dict.get(), variant, dims);
+  return dict && AskTritonGrid(grid, dict.get(), *found.variant, dims);
 }
 
 // While one of these lives, what a form has learned is not freed.
@@ -88,10 +93,11 @@ bool TritonForm::Call(TritonState& state, PyObject* grid, const uint32_t* dims,
     *result = nullptr;
     return true;
   }
+  if (CULAUNCH_UNLIKELY(found.choice != nullptr)) state.last_config = found.choice->config;
   uint32_t asked[3];
   if (CULAUNCH_UNLIKELY(dims == nullptr)) {
     *result = nullptr;
-    if (!Ask(grid, state, args, count, keyword_names, *found.variant, asked)) return true;
+    if (!Ask(grid, state, args, count, keyword_names, found, asked)) return true;
     dims = asked;
   }
   *result = LaunchTriton(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
@@ -116,13 +122,17 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
     if (!CULAUNCH_UNLIKELY(step->argument < 0)) object = args[step->argument];
     if (CULAUNCH_UNLIKELY(Py_TYPE(object) != step->type)) return Outcome::kDifferent;
     // No switch: its indirect jump is rarely predicted after a launch.
-    if (step->kind == TritonStep::kInt) {
+    if (step->kind <= TritonStep::kKeyInt) {
       int64_t value;
       if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value)) && !ReadLargeInt(object, &value)) {
         return Outcome::kDifferent;
       }
       *word = IntWord(value, step->specialize, step->align);
       difference |= *word++ ^ *expected++;
+      if (CULAUNCH_UNLIKELY(step->kind == TritonStep::kKeyInt)) {
+        *word = static_cast<uint64_t>(value);
+        difference |= *word++ ^ *expected++;
+      }
       reading->pointers[*slot++] = leaf;
       *leaf++ = static_cast<uint64_t>(value);
     } else if (step->kind == TritonStep::kTensor) {
@@ -193,9 +203,9 @@ bool TritonForm::FindOther(Reading* reading) {
   return false;
 }
 
-CULAUNCH_RARE TritonForm::Outcome TritonForm::ReadSlowly(TritonState& state, PyObject* const* args,
-                                                         size_t count, PyObject* keyword_names,
-                                                         Outcome outcome, Reading* reading) {
+CULAUNCH_APART TritonForm::Outcome TritonForm::ReadSlowly(TritonState& state, PyObject* const* args,
+                                                          size_t count, PyObject* keyword_names,
+                                                          Outcome outcome, Reading* reading) {
   for (int i = 0; i < TritonState::kForms && state.forms[i] != nullptr; ++i) {
     TritonForm* form = state.forms[i];
     if (form->count_ != count || form->names_ != keyword_names) continue;

@@ -17,6 +17,7 @@
 struct TritonStep {
   enum Kind : uint8_t {
     kInt,
+    kKeyInt,  // whose value an autotuner's choice depends on
     kTensor,  // an array with the DLPack C exchange API
     kFloat,
     kBool,
@@ -34,7 +35,8 @@ struct TritonStep {
 
 // A variant that calls of a form led to.
 struct TritonFound {
-  static constexpr size_t kMost = 64;  // arguments, and parameters
+  static constexpr size_t kMost = 64;                  // arguments, and parameters
+  static constexpr size_t kMostWords = 2 * kMost + 1;  // of a key
 
   TritonFound() = default;
   TritonFound(const TritonFound&) = delete;
@@ -43,13 +45,14 @@ struct TritonFound {
 
   // Take a variant over, and find the parameter of each leaf. False where it has others than those
   // of `leaf_count` leaves and null pointers for scratch memory that it does not need.
-  bool Set(TritonVariantObject* variant, size_t leaf_count);
+  bool Set(TritonVariantObject* variant, const TunedChoice* choice, size_t leaf_count);
 
   TritonVariantState* state = nullptr;
   TritonVariantObject* variant = nullptr;  // owned
+  const TunedChoice* choice = nullptr;     // of the state, which forgets forms before choices
   uint8_t nulls[2] = {kMost, kMost};       // the parameters that get null pointers, and
   uint8_t slots[kMost];                    // of each leaf; kMost: none
-  uint64_t words[kMost + 1];
+  uint64_t words[kMostWords];
 };
 
 // Which argument a parameter's value is; -1 where there is none.
@@ -66,7 +69,8 @@ class alignas(64) TritonForm {
   // Learn from a call that went the general way to a variant. A call that can never be quick is
   // left alone.
   static void Learn(TritonState& state, PyObject* const* args, size_t count,
-                    PyObject* keyword_names, TritonVariantObject* variant);
+                    PyObject* keyword_names, TritonVariantObject* variant,
+                    const TunedChoice* choice);
 
   // Forget every form of a dispatcher.
   static void ForgetAll(TritonState& state);
@@ -80,6 +84,7 @@ class alignas(64) TritonForm {
 
  private:
   static constexpr size_t kMost = TritonFound::kMost;
+  static constexpr size_t kMostWords = TritonFound::kMostWords;
   static constexpr int kVariants = 4;
   enum class Outcome {
     kSame,       // as the variant that came last
@@ -92,9 +97,9 @@ class alignas(64) TritonForm {
   struct Reading {
     int ordinal;
     uint64_t null = 0;
-    uint64_t words[kMost + 1];  // tells the calls of a form apart; the device comes first
-    uint64_t leaves[kMost];     // one for each run-time parameter
-    void* pointers[kMost + 1];  // to what the parameters of the last variant get
+    uint64_t words[kMostWords];  // tells the calls of a form apart; the device comes first
+    uint64_t leaves[kMost];      // one for each run-time parameter
+    void* pointers[kMost + 1];   // to what the parameters of the last variant get
   };
 
   TritonForm(size_t count, PyObject* names)
@@ -110,10 +115,11 @@ class alignas(64) TritonForm {
 
   static std::unique_ptr<TritonForm> Make(TritonState& state, PyObject* const* args, size_t count,
                                           PyObject* keyword_names);
-  bool AddArgument(const TritonParameter& parameter, PyObject* object, int argument);
+  bool AddArgument(const TritonParameter& parameter, PyObject* object, int argument, bool is_key);
   bool AddConstant(TritonState& state, PyObject* object, int argument);
   bool AddStep(TritonStep::Kind kind, PyObject* object, int argument);
-  bool AddVariant(const TritonState& state, PyObject* const* args, TritonVariantObject* variant);
+  bool AddVariant(const TritonState& state, PyObject* const* args, TritonVariantObject* variant,
+                  const TunedChoice* choice);
   bool IsLike(const TritonForm& other) const;
   static void FreeRetired(TritonState& state);
 

@@ -242,3 +242,38 @@ def test_what_was_learned_is_freed(recorder, x):
     del kernel, launcher, result, variant
     gc.collect()
     assert gone() is None
+
+
+def test_an_autotuned_call_is_quick(recorder):
+    """For each key with the configuration that was chosen for it."""
+    import torch
+    import tutorials
+
+    from culaunch.triton import native
+
+    a = torch.zeros(64 * 64, dtype=torch.half)
+    kernel = native(tutorials.autotuned())
+    metas = []
+
+    def grid(meta):
+        metas.append(meta)
+        return (1,)
+
+    def call(m):
+        kernel[grid](a, a, a, m, 16, 16, 16, 1, 16, 1, 16, 1, ACTIVATION="")
+        return kernel.best_config
+
+    first = {m: call(m) for m in (16, 32)}
+    for m in (16, 32):
+        call(m)
+        before = kernel._misses
+        metas.clear()
+        assert call(m) is first[m]
+        assert kernel._misses == before
+        (meta,) = metas
+        assert meta["BLOCK_M"] == first[m].kwargs["BLOCK_M"]
+        quick = told(recorder)
+        arguments = (a, a, a, m, 16, 16, 16, 1, 16, 1, 16, 1)
+        kernel._call_plain(grid, arguments, {"ACTIVATION": ""})
+        assert told(recorder) == quick
+        assert list(metas[0].items()) == list(metas[1].items())
