@@ -42,18 +42,20 @@ class OneCall {
   }
 
   PyObject* Run() {
-    if (mode_ == TritonMode::kGuarded && !state_.GuardsHold()) return CallGuarded();
+    if (mode_ == TritonMode::kGuarded && !state_.guards.Hold()) return CallGuarded();
     if (!Bind() || !Specialize()) return nullptr;
-    const TunedChoice* choice = nullptr;
+    std::shared_ptr<const TunedChoice> choice;
     if (state_.is_tuned) {
       choice = FindChoice();
       if (choice == nullptr) return PyErr_Occurred() != nullptr ? nullptr : CallTuner();
+      state_.last_choice = choice;
       if (!ApplyChoice(*choice)) return nullptr;
     }
     if (!FillDefaults() || !AddConstants()) return nullptr;
     PyObject* found = FindVariant();
     if (found == nullptr) return nullptr;
     if (found == Py_None) Py_RETURN_NONE;  // a hook of Triton's took the compilation over
+    const Ref kept = Ref::Borrow(found);   // the table may forget it, while Python or a launch runs
     variant_ = reinterpret_cast<TritonVariantObject*>(found);
     uint32_t dims[3];
     if (dims_ == nullptr) {
@@ -61,8 +63,6 @@ class OneCall {
       dims_ = dims;
     }
     if (mode_ == TritonMode::kResolve) return Resolved();
-    // Others may forget the variant while the launch waits.
-    const Ref kept = Ref::Borrow(found);
     if (mode_ == TritonMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
       TritonForm::Learn(state_, args_, count_, keyword_names_, variant_, choice);
     }
@@ -108,17 +108,9 @@ class OneCall {
     for (size_t i = 0; i < count_; ++i) bound_[i] = args_[i];
     if (keyword_names_ == nullptr) return true;
     const auto size = static_cast<size_t>(PyTuple_Size(keyword_names_));
-    const KeywordMap* known = nullptr;
-    KeywordMap made;
-    for (const KeywordMap& map : state_.maps) {
-      if (map.names.get() == keyword_names_) known = &map;
-    }
     for (size_t i = 0; i < size; ++i) {
       PyObject* name = PyTuple_GetItem(keyword_names_, static_cast<Py_ssize_t>(i));
-      const int target = known != nullptr ? known->targets[i] : FindParameter(name);
-      if (known == nullptr && i < KeywordMap::kMost) {
-        made.targets[i] = static_cast<int16_t>(target);
-      }
+      const int target = state_.FindParameter(name);
       PyObject* value = args_[count_ + i];
       if (target < 0) {
         bound_.options.emplace_back(name, value);
@@ -128,27 +120,7 @@ class OneCall {
         bound_[static_cast<size_t>(target)] = value;
       }
     }
-#ifndef Py_GIL_DISABLED
-    if (known == nullptr && size <= KeywordMap::kMost) {
-      KeywordMap& slot = state_.maps[state_.next_map];
-      state_.next_map = (state_.next_map + 1) % TritonState::kMaps;
-      std::copy(made.targets, made.targets + KeywordMap::kMost, slot.targets);
-      slot.names = Ref::Borrow(keyword_names_);
-    }
-#endif
     return true;
-  }
-
-  int FindParameter(PyObject* name) const {
-    for (size_t i = 0; i < state_.count; ++i) {
-      if (state_.parameters[i].name.get() == name) return static_cast<int>(i);
-    }
-    for (size_t i = 0; i < state_.count; ++i) {
-      if (PyUnicode_Compare(state_.parameters[i].name.get(), name) == 0) {
-        return static_cast<int>(i);
-      }
-    }
-    return -1;
   }
 
   bool FillDefaults() {
@@ -234,7 +206,7 @@ class OneCall {
 
   // ---- the tuned configuration
 
-  TunedChoice* FindChoice() {
+  std::shared_ptr<const TunedChoice> FindChoice() {
     Words& key = tuning_key_;
     for (const size_t index : state_.tuning_key) {
       Specializer words(call_, state_.interner);
@@ -258,7 +230,7 @@ class OneCall {
       }
     }
     const TritonLock lock(state_.mutex);
-    TunedChoice** choice = state_.choices.Find(key, key.Hash());
+    const std::shared_ptr<const TunedChoice>* choice = state_.choices.Find(key, key.Hash());
     return choice != nullptr ? *choice : nullptr;
   }
 
@@ -267,61 +239,42 @@ class OneCall {
     const Ref positional = PositionalTuple();
     const Ref keywords = KeywordDict();
     if (!positional || !keywords) return nullptr;
-    const Ref pair(
+    const Ref tuned(
         PyObject_CallMethod(Object(), "_tune", "OOO", grid_, positional.get(), keywords.get()));
-    if (!pair) return nullptr;
-    PyObject* constants = nullptr;
-    PyObject* options = nullptr;
-    PyObject* config = nullptr;
+    if (!tuned) return nullptr;
     PyObject* result = nullptr;
-    int has_hook = 0;
-    if (!PyArg_ParseTuple(pair.get(), "O!O!OpO", &PyDict_Type, &constants, &PyDict_Type, &options,
-                          &config, &has_hook, &result)) {
-      return nullptr;
-    }
-    auto choice = std::make_unique<TunedChoice>();
-    PyObject* name = nullptr;
-    PyObject* value = nullptr;
-    Py_ssize_t position = 0;
-    while (PyDict_Next(constants, &position, &name, &value) != 0) {
-      const int index = FindParameter(name);
-      if (index < 0) continue;
-      choice->constants.emplace_back(static_cast<size_t>(index), Ref::Borrow(value).release());
-    }
-    position = 0;
-    while (PyDict_Next(options, &position, &name, &value) != 0) {
-      choice->options.emplace_back(Ref::Borrow(name).release(), Ref::Borrow(value).release());
-    }
-    choice->config = Ref::Borrow(config).release();
-    choice->has_hook = has_hook != 0;
-    state_.last_config = config;
+    std::shared_ptr<const TunedChoice> choice = TunedChoice::Read(state_, tuned.get(), &result);
+    if (choice == nullptr) return nullptr;
     {
       const TritonLock lock(state_.mutex);
       const uint64_t hash = tuning_key_.Hash();
       if (state_.choices.Find(tuning_key_, hash) == nullptr) {
-        state_.choices.Add(tuning_key_, hash, choice.release());
+        state_.choices.Add(tuning_key_, hash, std::move(choice));
       }
+      state_.last_choice = *state_.choices.Find(tuning_key_, hash);
     }
     return Ref::Borrow(result).release();
   }
 
   bool ApplyChoice(const TunedChoice& choice) {
-    state_.last_config = choice.config;
     for (const auto& [index, value] : choice.constants) {
       if (bound_[index] != nullptr) {
         return RaiseBinding("tuned", state_.parameters[index].name.get());
       }
-      bound_[index] = value;
+      bound_[index] = value.get();
     }
-    for (const auto& [name, value] : choice.options) bound_.options.emplace_back(name, value);
+    for (const auto& [name, value] : choice.options) {
+      bound_.options.emplace_back(name.get(), value.get());
+    }
     if (!choice.has_hook) return true;
     // It may change what the arguments are (a descriptor's block): they are read again.
     const Ref values = ArgumentDict(false);
     if (!values) return false;
     for (const auto& [name, value] : choice.options) {
-      if (PyDict_SetItem(values.get(), name, value) < 0) return false;
+      if (PyDict_SetItem(values.get(), name.get(), value.get()) < 0) return false;
     }
-    const Ref none(PyObject_CallMethod(Object(), "_run_hook", "OO", choice.config, values.get()));
+    const Ref none(
+        PyObject_CallMethod(Object(), "_run_hook", "OO", choice.config.get(), values.get()));
     if (!none) return false;
     specializer_.Clear();
     return Specialize();
@@ -446,7 +399,7 @@ PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_
   TritonState& state = *self->state;
   PyObject* result;
   if (!CULAUNCH_UNLIKELY(mode != TritonMode::kGuarded || state.forms[0] == nullptr ||
-                         !state.GuardsHold()) &&
+                         !state.guards.Hold()) &&
       !CULAUNCH_UNLIKELY(
           !TritonForm::Call(state, grid, dims, args, count, keyword_names, &result))) {
     return result;

@@ -11,21 +11,14 @@
 #include "triton_launcher.h"
 #include "triton_quick.h"
 
-TritonState::TritonState() {
-  for (PyObject*& list : empties) list = PyList_New(0);
-}
-
-bool TritonState::LookAtGuards() {
-  const uint64_t changes = g_dict_changes;
-  for (const TritonGuard& guard : guards) {
-    PyObject* found = PyDict_GetItemWithError(guard.dict.get(), guard.name.get());
-    if (found != guard.expected.get()) {
-      PyErr_Clear();
-      return false;
-    }
+int TritonState::FindParameter(PyObject* name) const {
+  for (size_t i = 0; i < count; ++i) {
+    if (parameters[i].name.get() == name) return static_cast<int>(i);
   }
-  guarded_at = changes;
-  return true;
+  for (size_t i = 0; i < count; ++i) {
+    if (PyUnicode_Compare(parameters[i].name.get(), name) == 0) return static_cast<int>(i);
+  }
+  return -1;
 }
 
 namespace {
@@ -139,20 +132,11 @@ void ClearLaunchers(TritonDispatcherObject* self) {
 void ClearVariants(TritonState& state) {
   TritonForm::ForgetAll(state);
   WordTable<PyObject*> variants;
-  WordTable<TunedChoice*> choices;
+  WordTable<std::shared_ptr<const TunedChoice>> choices;
   std::swap(variants, state.variants);
   std::swap(choices, state.choices);
-  state.last_config = nullptr;
+  state.last_choice.reset();
   variants.ForEach([](PyObject*& variant) { Py_CLEAR(variant); });
-  choices.ForEach([](TunedChoice* choice) {
-    for (auto& [index, value] : choice->constants) Py_DECREF(value);
-    for (auto& [name, value] : choice->options) {
-      Py_DECREF(name);
-      Py_DECREF(value);
-    }
-    Py_XDECREF(choice->config);
-    delete choice;
-  });
 }
 
 int Clear(PyObject* self) {
@@ -167,7 +151,6 @@ void Dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (Self(self)->state != nullptr) {
     Clear(self);
-    for (PyObject* list : StateOf(self).empties) Py_XDECREF(list);
     for (TritonForm* form : StateOf(self).retired) delete form;
     delete Self(self)->state;
   }
@@ -244,46 +227,7 @@ PyObject* SetGuards(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!O!:_set_guards", &PyTuple_Type, &guards, &PyTuple_Type, &lists)) {
     return nullptr;
   }
-  std::vector<TritonGuard> made;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(guards); ++i) {
-    PyObject* dict = nullptr;
-    PyObject* name = nullptr;
-    PyObject* expected = nullptr;
-    int is_present = 0;
-    if (!PyArg_ParseTuple(PyTuple_GetItem(guards, i), "O!OpO", &PyDict_Type, &dict, &name,
-                          &is_present, &expected)) {
-      return nullptr;
-    }
-    TritonGuard guard;
-    guard.dict = Ref::Borrow(dict);
-    guard.name = Ref::Borrow(name);
-    if (is_present != 0) guard.expected = Ref::Borrow(expected);
-    made.push_back(std::move(guard));
-  }
-  const Py_ssize_t size = PyTuple_Size(lists);
-  bool are_lists = size <= static_cast<Py_ssize_t>(TritonState::kEmpties);
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    are_lists = are_lists && PyList_Check(PyTuple_GetItem(lists, i)) != 0;
-  }
-  if (!are_lists) {
-    PyErr_SetString(PyExc_TypeError, "the guards must be at most 4 lists");
-    return nullptr;
-  }
-  TritonState& state = StateOf(self);
-  std::swap(state.guards, made);
-  PyObject* old[TritonState::kEmpties];
-  for (size_t i = 0; i < TritonState::kEmpties; ++i) {
-    const auto index = static_cast<Py_ssize_t>(i);
-    PyObject* list =
-        index < size ? Ref::Borrow(PyTuple_GetItem(lists, index)).release() : PyList_New(0);
-    old[i] = std::exchange(state.empties[i], list);
-  }
-  state.guarded_at = g_dict_changes - 1;  // not looked at yet
-  state.is_watched = true;
-  for (const TritonGuard& guard : state.guards) {
-    state.is_watched = state.is_watched && WatchDict(guard.dict.get());
-  }
-  for (PyObject* list : old) Py_XDECREF(list);
+  if (!StateOf(self).guards.Set(guards, lists)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -365,11 +309,11 @@ PyObject* GetVariantCount(PyObject* self, void*) {
 }
 PyObject* GetMisses(PyObject* self, void*) { return PyLong_FromUnsignedLong(StateOf(self).misses); }
 PyObject* GetWatched(PyObject* self, void*) {
-  return PyBool_FromLong(StateOf(self).is_watched ? 1 : 0);
+  return PyBool_FromLong(StateOf(self).guards.is_watched() ? 1 : 0);
 }
 PyObject* GetLastConfig(PyObject* self, void*) {
-  PyObject* config = StateOf(self).last_config;
-  return Ref::Borrow(config != nullptr ? config : Py_None).release();
+  const TunedChoice* choice = StateOf(self).last_choice.get();
+  return Ref::Borrow(choice != nullptr ? choice->config.get() : Py_None).release();
 }
 PyObject* GetParameterNames(PyObject* self, void*) {
   TritonState& state = StateOf(self);

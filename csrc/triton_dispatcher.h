@@ -6,31 +6,10 @@
 #include <mutex>
 #include <vector>
 
-#include "dict_watch.h"
+#include "triton_guards.h"
 #include "triton_specialize.h"
+#include "triton_tuning.h"
 #include "triton_variant.h"
-
-// An entry of a dict that must be an object (null: absent) for the quick path to be right.
-struct TritonGuard {
-  Ref dict;
-  Ref name;
-  Ref expected;
-};
-
-// What an autotuner chose for a key.
-struct TunedChoice {
-  std::vector<std::pair<size_t, PyObject*>> constants;   // parameter, owned value
-  std::vector<std::pair<PyObject*, PyObject*>> options;  // owned interned name, owned value
-  PyObject* config = nullptr;                            // owned
-  bool has_hook = false;                                 // to be called before each launch
-};
-
-// Which parameters a call's keyword names are; -1: an option.
-struct KeywordMap {
-  static constexpr size_t kMost = 48;
-  Ref names;
-  int16_t targets[kMost];
-};
 
 // In free-threaded builds the caches need a lock; with the GIL nothing else runs meanwhile.
 class TritonLock {
@@ -54,14 +33,9 @@ struct alignas(64) TritonState {
   TritonForm* forms[kForms] = {};  // owned; the one that was used last comes first
   culaunch::Driver* table = nullptr;
   const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
-  uint64_t guarded_at = 0;                      // g_dict_changes when the guards held last
   int device_type = 0;                          // of the driver's own memory
-  bool is_watched = false;                      // the guards' dicts are
   int users = 0;                                // how many calls use a form now
-  static constexpr size_t kEmpties = 4;
-  PyObject* empties[kEmpties];  // owned lists that must be empty
-
-  TritonState();
+  TritonGuards guards;
 
   std::mutex mutex;
   Ref driver;                // the _core.Driver; null before the first call
@@ -72,27 +46,15 @@ struct alignas(64) TritonState {
   std::vector<size_t> constants;  // and which are constants
   Interner interner;
   WordTable<PyObject*> variants;  // owned
-  std::vector<TritonGuard> guards;
   bool is_tuned = false;
   std::vector<size_t> tuning_key;
-  WordTable<TunedChoice*> choices;  // owned
-  PyObject* last_config = nullptr;  // borrowed of a choice
-  static constexpr int kMaps = 4;
-  KeywordMap maps[kMaps];
-  int next_map = 0;
+  WordTable<std::shared_ptr<const TunedChoice>> choices;
+  std::shared_ptr<const TunedChoice> last_choice;
   unsigned misses = 0;               // of the quick path
   std::vector<TritonForm*> retired;  // owned: forms that were dropped while calls used them
 
-  // Whether no hook is installed and no global changed.
-  bool GuardsHold() {
-    Py_ssize_t size = 0;
-    for (PyObject* list : empties) size |= Py_SIZE(list);
-    if (CULAUNCH_UNLIKELY(size != 0)) return false;
-    return (is_watched && guarded_at == g_dict_changes) || LookAtGuards();
-  }
-
- private:
-  CULAUNCH_APART bool LookAtGuards();
+  // The parameter of a name; -1 where there is none.
+  int FindParameter(PyObject* name) const;
 };
 
 // A launcher made by dispatcher[grid], kept for the next time.

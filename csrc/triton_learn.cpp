@@ -16,7 +16,8 @@ int TritonArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keywo
   return -1;
 }
 
-bool TritonFound::Set(TritonVariantObject* object, const TunedChoice* tuned, size_t leaf_count) {
+bool TritonFound::Set(TritonVariantObject* object, std::shared_ptr<const TunedChoice> tuned,
+                      size_t leaf_count) {
   const TritonVariantState& found = *object->state;
   if (found.has_parts || found.global_scratch != 0 || found.profile_scratch != 0) return false;
   if (found.sources.size() > kMost) return false;
@@ -36,7 +37,7 @@ bool TritonFound::Set(TritonVariantObject* object, const TunedChoice* tuned, siz
   Py_INCREF(reinterpret_cast<PyObject*>(object));
   variant = object;
   state = object->state;
-  choice = tuned;
+  choice = std::move(tuned);
   return true;
 }
 
@@ -138,7 +139,8 @@ std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const
 
 // The arguments are read once more, for their words.
 bool TritonForm::AddVariant(const TritonState& state, PyObject* const* args,
-                            TritonVariantObject* variant, const TunedChoice* choice) {
+                            TritonVariantObject* variant,
+                            const std::shared_ptr<const TunedChoice>& choice) {
   auto made = std::make_unique<TritonFound>();
   std::unique_ptr<TritonFound>& place = found_[next_];
   if (!made->Set(variant, choice, leaf_count_) || (place != nullptr && state.users != 0))
@@ -155,7 +157,7 @@ bool TritonForm::AddVariant(const TritonState& state, PyObject* const* args,
 
 void TritonForm::Learn(TritonState& state, PyObject* const* args, size_t count,
                        PyObject* keyword_names, TritonVariantObject* variant,
-                       const TunedChoice* choice) {
+                       const std::shared_ptr<const TunedChoice>& choice) {
 #ifndef Py_GIL_DISABLED
   // Where the calls keep changing, learning costs more than it gives.
   constexpr unsigned kFreely = 64;

@@ -41,7 +41,7 @@ CULAUNCH_APART bool Ask(PyObject* grid, const TritonState& state, PyObject* cons
     PyObject* value = argument >= 0 ? args[argument] : parameter.default_value.get();
     if (found.choice != nullptr) {
       for (const auto& [index, chosen] : found.choice->constants) {
-        if (index == i) value = chosen;
+        if (index == i) value = chosen.get();
       }
     }
     if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
@@ -93,7 +93,7 @@ bool TritonForm::Call(TritonState& state, PyObject* grid, const uint32_t* dims,
     *result = nullptr;
     return true;
   }
-  if (CULAUNCH_UNLIKELY(found.choice != nullptr)) state.last_config = found.choice->config;
+  if (CULAUNCH_UNLIKELY(state.last_choice != found.choice)) state.last_choice = found.choice;
   uint32_t asked[3];
   if (CULAUNCH_UNLIKELY(dims == nullptr)) {
     *result = nullptr;

@@ -45,13 +45,14 @@ struct TritonFound {
 
   // Take a variant over, and find the parameter of each leaf. False where it has others than those
   // of `leaf_count` leaves and null pointers for scratch memory that it does not need.
-  bool Set(TritonVariantObject* variant, const TunedChoice* choice, size_t leaf_count);
+  bool Set(TritonVariantObject* variant, std::shared_ptr<const TunedChoice> choice,
+           size_t leaf_count);
 
   TritonVariantState* state = nullptr;
-  TritonVariantObject* variant = nullptr;  // owned
-  const TunedChoice* choice = nullptr;     // of the state, which forgets forms before choices
-  uint8_t nulls[2] = {kMost, kMost};       // the parameters that get null pointers, and
-  uint8_t slots[kMost];                    // of each leaf; kMost: none
+  TritonVariantObject* variant = nullptr;     // owned
+  std::shared_ptr<const TunedChoice> choice;  // of an autotuner; null: there is none
+  uint8_t nulls[2] = {kMost, kMost};          // the parameters that get null pointers, and
+  uint8_t slots[kMost];                       // of each leaf; kMost: none
   uint64_t words[kMostWords];
 };
 
@@ -70,7 +71,7 @@ class alignas(64) TritonForm {
   // left alone.
   static void Learn(TritonState& state, PyObject* const* args, size_t count,
                     PyObject* keyword_names, TritonVariantObject* variant,
-                    const TunedChoice* choice);
+                    const std::shared_ptr<const TunedChoice>& choice);
 
   // Forget every form of a dispatcher.
   static void ForgetAll(TritonState& state);
@@ -119,7 +120,7 @@ class alignas(64) TritonForm {
   bool AddConstant(TritonState& state, PyObject* object, int argument);
   bool AddStep(TritonStep::Kind kind, PyObject* object, int argument);
   bool AddVariant(const TritonState& state, PyObject* const* args, TritonVariantObject* variant,
-                  const TunedChoice* choice);
+                  const std::shared_ptr<const TunedChoice>& choice);
   bool IsLike(const TritonForm& other) const;
   static void FreeRetired(TritonState& state);
 

@@ -277,3 +277,24 @@ def test_an_autotuned_call_is_quick(recorder):
         kernel._call_plain(grid, arguments, {"ACTIVATION": ""})
         assert told(recorder) == quick
         assert list(metas[0].items()) == list(metas[1].items())
+
+
+def test_a_grid_function_may_clear_what_was_tuned(recorder):
+    import torch
+    import tutorials
+
+    from culaunch.triton import native
+
+    a = torch.zeros(64 * 64, dtype=torch.half)
+    kernel = native(tutorials.autotuned())
+
+    def grid(meta):
+        kernel._clear()
+        kernel._loaded.clear()
+        gc.collect()
+        return (meta["M"],)
+
+    for _ in range(2):  # found in the table, then quickly
+        for first in (lambda meta: (1,), lambda meta: (2,), grid):
+            kernel[first](a, a, a, 3, 16, 16, 16, 1, 16, 1, 16, 1, ACTIVATION="")
+        assert recorder.last.grid == (3, 1, 1)

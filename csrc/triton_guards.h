@@ -1,0 +1,47 @@
+// What must be as it was for a call of a Triton kernel to need no look from Python: no launch hook
+// is installed, and no global that the kernel uses has changed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dict_watch.h"
+#include "python.h"
+
+class TritonGuards {
+ public:
+  TritonGuards();
+  TritonGuards(const TritonGuards&) = delete;
+  TritonGuards& operator=(const TritonGuards&) = delete;
+  ~TritonGuards();
+
+  bool Hold() {
+    Py_ssize_t size = 0;
+    for (PyObject* list : empties_) size |= Py_SIZE(list);
+    if (CULAUNCH_UNLIKELY(size != 0)) return false;
+    return (is_watched_ && held_at_ == g_dict_changes) || Look();
+  }
+
+  // guards: ((dict, name, is present, object), ...), entries of dicts that must be as given; lists:
+  // (list, ...), lists that must be empty. False with a Python error set.
+  bool Set(PyObject* guards, PyObject* lists);
+
+  // Whether a dict that changed is noticed without looking into it.
+  bool is_watched() const { return is_watched_; }
+
+ private:
+  // An entry of a dict that must be an object (null: absent).
+  struct Entry {
+    Ref dict;
+    Ref name;
+    Ref expected;
+  };
+
+  CULAUNCH_APART bool Look();
+
+  static constexpr Py_ssize_t kLists = 4;
+  PyObject* empties_[kLists];  // owned
+  uint64_t held_at_ = 0;       // g_dict_changes when the entries were looked at last
+  bool is_watched_ = false;    // all their dicts are
+  std::vector<Entry> entries_;
+};

@@ -1,0 +1,23 @@
+// What an autotuner chose for a key.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "python.h"
+
+struct TritonState;
+
+// Kept by whoever uses it: a dispatcher may forget it meanwhile.
+struct TunedChoice {
+  std::vector<std::pair<size_t, Ref>> constants;  // parameter, value
+  std::vector<std::pair<Ref, Ref>> options;       // interned name, value
+  Ref config;
+  bool has_hook = false;  // to be called before each launch
+
+  // Read what the dispatcher's _tune gave; *result, borrowed, is what the call gives. Null with a
+  // Python error set.
+  static std::shared_ptr<const TunedChoice> Read(const TritonState& state, PyObject* tuned,
+                                                 PyObject** result);
+};
