@@ -1,4 +1,4 @@
-// float16 and bfloat16 bits of a double, rounded once, to nearest, ties to even.
+// float16 and bfloat16 bits of a double, rounded once, to nearest, ties to even; float32 bits.
 #pragma once
 
 #include <cstdint>
@@ -38,3 +38,11 @@ inline uint16_t NarrowBits(double value, int fraction, int least, int most) {
 
 inline uint16_t Float16Bits(double value) { return detail::NarrowBits(value, 10, -14, 15); }
 inline uint16_t Bfloat16Bits(double value) { return detail::NarrowBits(value, 7, -126, 127); }
+
+// The bits of the nearest float32.
+inline uint32_t SingleBits(double value) {
+  const auto narrow = static_cast<float>(value);
+  uint32_t bits;
+  std::memcpy(&bits, &narrow, sizeof bits);
+  return bits;
+}

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "half.h"
 #include "numbers.h"
 #include "triton_launch.h"
 #include "triton_launcher.h"
@@ -16,13 +17,6 @@ CULAUNCH_APART bool ReadLargeInt(PyObject* object, int64_t* value) {
   int overflow = 0;
   *value = PyLong_AsLongLongAndOverflow(object, &overflow);
   return overflow == 0;
-}
-
-uint64_t SingleBits(double value) {
-  const auto narrow = static_cast<float>(value);
-  uint32_t bits;
-  std::memcpy(&bits, &narrow, sizeof bits);
-  return bits;
 }
 
 CULAUNCH_APART void Note(const culaunch::Driver& driver, const DLTensor& tensor) {
@@ -141,10 +135,11 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
         return Outcome::kFailed;
       }
       if (CULAUNCH_UNLIKELY(is_noted)) Note(driver, tensor);
-      // Elsewhere there is a rule for it, or an error.
+      // For an element type without a name, and elsewhere, there is a rule or an error.
       const int device = ordinal < 0 ? tensor.device.device_id : ordinal;
       const int differs = (tensor.device.device_id ^ device) |
-                          (tensor.device.device_type ^ state.device_type) | (device & INT32_MIN);
+                          (tensor.device.device_type ^ state.device_type) | (device & INT32_MIN) |
+                          static_cast<int>(tensor.dtype.bits == 0);
       if (CULAUNCH_UNLIKELY(differs != 0)) return Outcome::kDifferent;
       ordinal = device;
       const auto address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;

@@ -14,13 +14,6 @@ uint64_t BitsOf(double value) {
   return bits;
 }
 
-uint64_t SingleBits(double value) {
-  const auto narrow = static_cast<float>(value);
-  uint32_t bits;
-  std::memcpy(&bits, &narrow, sizeof bits);
-  return bits;
-}
-
 // As Triton's launcher packs them: bfloat16 is cut off, not rounded.
 uint64_t FloatBits(const ForcedType& type, double value) {
   if (type.bits == 64) return BitsOf(value);
