@@ -504,11 +504,12 @@ def test_command(tmp_path):
         ),
     ],
 )
-def test_command_refuses(words, message):
+def test_command_refuses(words, message, tmp_path, monkeypatch):
     from click.testing import CliRunner
 
     from culaunch.cli.triton import command
 
+    monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(command, words)
     assert done.exit_code == 2
     assert message in done.output
