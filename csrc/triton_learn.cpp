@@ -42,7 +42,10 @@ bool TritonFound::Set(TritonVariantObject* object, std::shared_ptr<const TunedCh
 }
 
 TritonForm::~TritonForm() {
-  for (size_t i = 0; i < step_count_; ++i) Py_XDECREF(steps_[i].object);
+  for (size_t i = 0; i < step_count_; ++i) {
+    Py_XDECREF(steps_[i].object);
+    Py_DECREF(reinterpret_cast<PyObject*>(steps_[i].type));
+  }
   Py_XDECREF(names_);
 }
 
@@ -55,6 +58,7 @@ bool TritonForm::AddStep(TritonStep::Kind kind, PyObject* object, int argument) 
                            kind,
                            true,
                            true};
+  Py_INCREF(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   const bool is_constant = kind == TritonStep::kConstant || kind == TritonStep::kConstantInt;
   leaf_count_ = static_cast<uint8_t>(leaf_count_ + (is_constant ? 0 : 1));
   const bool is_word =
@@ -67,18 +71,10 @@ bool TritonForm::AddStep(TritonStep::Kind kind, PyObject* object, int argument) 
 // A run-time parameter's argument, of the kinds that most are.
 bool TritonForm::AddArgument(const TritonParameter& parameter, PyObject* object, int argument,
                              bool is_key) {
-  TypeEntry scratch;
-  const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
-  if (entry == nullptr) PyErr_Clear();
-  if (entry == nullptr || entry == &scratch) return false;
   if (parameter.forced.type_class != ForcedType::kNotForced) return false;
   if (is_key && !PyLong_CheckExact(object)) return false;
   TritonStep::Kind kind;
-  if (entry->kind == ArgumentKind::kExchange) {
-    if (api_ != nullptr && api_ != entry->api) return false;
-    api_ = entry->api;
-    kind = TritonStep::kTensor;
-  } else if (PyLong_CheckExact(object)) {
+  if (PyLong_CheckExact(object)) {
     kind = is_key ? TritonStep::kKeyInt : TritonStep::kInt;
   } else if (PyFloat_CheckExact(object)) {
     kind = TritonStep::kFloat;
@@ -87,7 +83,13 @@ bool TritonForm::AddArgument(const TritonParameter& parameter, PyObject* object,
   } else if (object == Py_None) {
     kind = TritonStep::kNone;
   } else {
-    return false;
+    TypeEntry scratch;
+    const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
+    if (entry == nullptr) PyErr_Clear();
+    if (entry == nullptr || entry->kind != ArgumentKind::kExchange) return false;
+    if (api_ != nullptr && api_ != entry->api) return false;
+    api_ = entry->api;
+    kind = TritonStep::kTensor;
   }
   if (!AddStep(kind, object, argument)) return false;
   steps_[step_count_ - 1].specialize = parameter.specialize;
@@ -199,7 +201,10 @@ void TritonForm::FreeRetired(TritonState& state) {
 }
 
 int TritonForm::Traverse(visitproc visit, void* arg) const {
-  for (size_t i = 0; i < step_count_; ++i) Py_VISIT(steps_[i].object);
+  for (size_t i = 0; i < step_count_; ++i) {
+    Py_VISIT(steps_[i].object);
+    Py_VISIT(reinterpret_cast<PyObject*>(steps_[i].type));
+  }
   for (const std::unique_ptr<TritonFound>& one : found_) {
     if (one != nullptr) Py_VISIT(reinterpret_cast<PyObject*>(one->variant));
   }

@@ -25,7 +25,7 @@ struct TritonStep {
     kConstantInt,  // its value is part of the key
     kConstant,     // the same object
   };
-  PyTypeObject* type;  // of the argument; lives as long as the process (type_table.h)
+  PyTypeObject* type;  // owned: the argument's
   PyObject* object;    // owned: kConstant's, or a default; else null
   int16_t argument;    // which one of the call's; -1: the default
   Kind kind;

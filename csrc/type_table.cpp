@@ -196,8 +196,12 @@ const TypeEntry* LookUpType(PyTypeObject* type, TypeEntry* scratch) {
   }
   *scratch = TypeEntry{};
   if (!Classify(scratch, type)) return nullptr;  // runs Python: not under the mutex
+  // The types of arrays and numbers find room whatever else was made before.
+  const bool is_common =
+      scratch->kind >= ArgumentKind::kInt && scratch->kind <= ArgumentKind::kArray;
+  const size_t room = is_common ? 8 : 4;
   const std::lock_guard<std::mutex> lock(mutex);
-  for (size_t i = 0; i < 8; ++i) {
+  for (size_t i = 0; i < room; ++i) {
     TypeEntry*& slot = table[(start + i) % kTypesKept];
     if (slot != nullptr) continue;
     slot = new TypeEntry(*scratch);

@@ -1,9 +1,13 @@
 """The quick path of a call gives the driver just what the general path gives it."""
 
 import gc
+import os
 import random
+import subprocess
 import sys
+import textwrap
 import weakref
+from pathlib import Path
 
 import pytest
 
@@ -173,6 +177,40 @@ def test_another_arrays_error_is_the_general_one(kernel, x):
         kernel._call_plain((1,), (x, torch.zeros(8, device="meta"), 7), {"BLOCK": 32})
     with pytest.raises(TypeError, match="misses argument 'n'"):
         kernel[(1,)](x, x, BLOCK=32)
+
+
+def test_calls_are_quick_where_the_table_of_types_is_full():
+    # In a process of its own: the table is the process's, and this fills it.
+    here = Path(__file__).parent
+    code = f"""
+        import ctypes, sys
+        sys.path[:0] = [{str(here)!r}, {str(here.parent / "launch")!r}]
+        from recording import RecordingDriver
+        from culaunch._launch import _driver
+        driver = RecordingDriver(device_types=(1,), devices=1)
+        _driver._drivers["/recorder"] = driver.core
+        fill = driver.kernel(4)
+        for i in range(3000):
+            fill[1, 1](type("S", (ctypes.Structure,), {{"_fields_": [("x", ctypes.c_int)]}})(i))
+        import torch
+        from quick_kernels import mixed
+        from culaunch.triton import native
+        x, kernel = torch.zeros(4096), native(mixed)
+        for _ in range(3):
+            kernel[(1,)](x, torch.nn.Parameter(x), 7, 1.5, True, None, BLOCK=32)
+        assert kernel._misses == 1, kernel._misses
+        assert not driver.defects
+        print("done")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CULAUNCH_DRIVER": "/recorder"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "done\n"
 
 
 def test_a_hook_is_seen_by_the_next_call(kernel, x, monkeypatch):
