@@ -259,10 +259,14 @@ def bars(found: dict[tuple[str, str], float], loading: float | None, host_only: 
         pairs = zip(values, bases, strict=True)
         return slope(list(COUNTS), [(a or 0) - (b or 0) for a, b in pairs])
 
-    # Between launches, as here, the exchange function takes longer than in a loop of its own.
+    exchange = found.get((parts.EXCHANGE, FIVE.key))
+    tensor = slope_of(TENSORS, C_LOOP)
+    over = None if exchange is None or tensor is None else tensor - exchange
+    # Between launches, as here, the exchange function takes longer than in a loop of its own: both.
     both = [
         Bar("one more int", 12, "ns", slope_of(INTS, C_LOOP)),
         Bar("one more tensor, over the exchange function", 15, "ns", slope_of(TENSORS, LEAST)),
+        Bar("the same, over that function in a loop of its own", 15, "ns", over),
         Bar("loading 1,000 variants", 20, "ms", loading),
     ]
     if host_only:

@@ -1,5 +1,7 @@
 #include "numbers.h"
 
+#include <cstring>
+
 bool g_numbers_are_known = false;
 
 namespace {

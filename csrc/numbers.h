@@ -4,7 +4,6 @@
 #include <culaunch/version.h>
 
 #include <cstdint>
-#include <cstring>
 
 #include "python.h"
 

@@ -1,9 +1,6 @@
 // One call of a Triton kernel: bind, specialise, look up, launch.
 #include <culaunch/guard.h>
 
-#include <algorithm>
-#include <string>
-
 #include "driver.h"
 #include "errors.h"
 #include "triton_bound.h"

@@ -1,8 +1,6 @@
 #include "triton_dispatcher.h"
 
 #include <algorithm>
-#include <new>
-#include <string>
 #include <utility>
 
 #include "driver.h"
@@ -69,6 +67,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     return nullptr;
   }
   auto state = std::make_unique<TritonState>();
+  if (PyErr_Occurred() != nullptr) return nullptr;  // no memory for its guards
   state->count = static_cast<size_t>(PyTuple_Size(parameters));
   state->parameters = std::make_unique<TritonParameter[]>(state->count);
   for (size_t i = 0; i < state->count; ++i) {

@@ -50,11 +50,10 @@ bool TritonGuards::Set(PyObject* guards, PyObject* lists) {
   for (const Entry& entry : entries) is_watched_ = is_watched_ && WatchDict(entry.dict.get());
   held_at_ = g_dict_changes - 1;  // they have not been looked at
   std::swap(entries_, entries);
-  PyObject* old[kLists];
   for (Py_ssize_t i = 0; i < kLists; ++i) {
-    old[i] = i < size ? std::exchange(empties_[i], Ref::Borrow(PyTuple_GetItem(lists, i)).release())
-                      : std::exchange(empties_[i], PyList_New(0));
+    Ref list(i < size ? Ref::Borrow(PyTuple_GetItem(lists, i)).release() : PyList_New(0));
+    if (!list) return false;
+    Py_DECREF(std::exchange(empties_[i], list.release()));
   }
-  for (PyObject* list : old) Py_XDECREF(list);
   return true;
 }

@@ -1,7 +1,6 @@
 #include "triton_launch.h"
 
 #include <memory>
-#include <string>
 
 #include "errors.h"
 #include "triton_scratch.h"

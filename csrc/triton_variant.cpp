@@ -3,7 +3,6 @@
 #include <culaunch/launch_config.h>
 
 #include <algorithm>
-#include <new>
 
 PyTypeObject* g_triton_variant_type = nullptr;
 

@@ -92,14 +92,19 @@ int twin_kernel(void* library, const char* name, void** kernel) {
   return (int)driver.cuLibraryGetKernel_((CUkernel*)kernel, (CUlibrary)library, name);
 }
 
-/* Launch count times; returns nanoseconds, or minus the driver's code. */
-int64_t twin_launch(void* function, void** params, unsigned grid, unsigned block, void* stream,
-                    int64_t count) {
+static CUlaunchConfig configure(unsigned grid, unsigned block, void* stream) {
   CUlaunchConfig config;
   memset(&config, 0, sizeof config);
   config.gridDimX = grid, config.gridDimY = 1, config.gridDimZ = 1;
   config.blockDimX = block, config.blockDimY = 1, config.blockDimZ = 1;
   config.hStream = (CUstream)stream;
+  return config;
+}
+
+/* Launch count times; returns nanoseconds, or minus the driver's code. */
+int64_t twin_launch(void* function, void** params, unsigned grid, unsigned block, void* stream,
+                    int64_t count) {
+  CUlaunchConfig config = configure(grid, block, stream);
   int64_t start = now();
   for (int64_t i = 0; i < count; ++i) {
     CUresult code = driver.cuLaunchKernelEx_(&config, (CUfunction)function, params, NULL);
@@ -149,11 +154,7 @@ int64_t twin_least(void* function, void** params, unsigned grid, unsigned block,
                    void (*restore)(void*), int64_t count) {
   enum { kDLCUDA = 2 };
   uint64_t tensor[32];
-  CUlaunchConfig config;
-  memset(&config, 0, sizeof config);
-  config.gridDimX = grid, config.gridDimY = 1, config.gridDimZ = 1;
-  config.blockDimX = block, config.blockDimY = 1, config.blockDimZ = 1;
-  config.hStream = (CUstream)stream;
+  CUlaunchConfig config = configure(grid, block, stream);
   int64_t start = now();
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t j = 0; j < tensors; ++j) {

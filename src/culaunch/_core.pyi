@@ -231,6 +231,9 @@ class Elementwise:
     @staticmethod
     def _set_busy_threads(threads: int, /) -> None: ...
 
+reads_numbers_in_place: int
+"""Whether ints and floats are read without the C API: 1, where their layout is known."""
+
 def array_info(
     driver: Driver, array: object, /
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], int, int, tuple[int, int]]: ...
