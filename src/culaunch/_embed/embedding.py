@@ -6,10 +6,10 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from culaunch._base.outputs import open_output
 from culaunch._embed.machine import find_machine
 from culaunch._embed.merging import merge_image
 from culaunch._embed.object_writer import write_object
-from culaunch._embed.publish import published
 from culaunch._embed.source import open_source
 from culaunch._embed.symbols import symbol_names
 
@@ -42,7 +42,8 @@ def embed(
     image : str, os.PathLike, bytes or Image
         A cubin, a fatbin or PTX.
     output_object : str or os.PathLike
-        The object file (ELF, relocatable) to write. It is replaced as a whole or not at all.
+        The object file (ELF, relocatable) to write. It is replaced as a whole or not at all; a
+        link, a device or a FIFO is written through.
     name : str
         The name that the C++ code gives to ``CULAUNCH_EMBED_CUBIN``: a C identifier.
     merge_with : str or os.PathLike, optional
@@ -78,7 +79,7 @@ def embed(
     with open_source(image) as source:
         if source.is_file(output):
             raise ValueError(f"output_object is the image itself ({output!r}): name another file")
-        with published(output) as file:
+        with open_output(output) as file:
             if merge_with is None:
                 assert target is not None
                 write_object(file, source, symbols, target)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from culaunch._errors import ImageError
 from culaunch._image.metadata import append_metadata, split_metadata
 from culaunch._image.sniff import image_format, wrapper_size
-from culaunch._image.source import check_path, describe, write_atomically
+from culaunch._image.source import check_path, describe
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,10 +131,18 @@ class Image:
         Parameters
         ----------
         path : str or os.PathLike
-            A file of that name is replaced.
+            A file of that name is replaced as a whole and keeps its mode; a link, a device or a
+            FIFO is written through.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; what was there is as it was then.
         """
+        from culaunch._base.outputs import write_output
+
         data = append_metadata(self.data, self.format, self.names, self.signatures)
-        write_atomically(os.fspath(path), data)
+        write_output(os.fsdecode(path), data)
 
     def __repr__(self) -> str:
         try:

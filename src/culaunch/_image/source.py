@@ -1,8 +1,7 @@
-"""Where image bytes come from and go to: paths, mapped files, messages."""
+"""Where image bytes come from: paths, mapped files, messages."""
 
 from __future__ import annotations
 
-import contextlib
 import mmap
 import os
 import stat
@@ -43,22 +42,3 @@ def check_path(source: object) -> str:
 def describe(data: bytes | mmap.mmap | memoryview, path: str | None) -> str:
     """Name a source in messages: its path, or its size when it came as bytes."""
     return path or f"<{len(data)} bytes>"
-
-
-def write_atomically(path: str, data: bytes) -> None:
-    """Write a file under a temporary name beside it, then rename: readers never see a part."""
-    import tempfile
-
-    handle, temporary = tempfile.mkstemp(prefix=".culaunch-", dir=os.path.dirname(path) or ".")
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-        # mkstemp makes the file private; an image gets the rights any new file would.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise

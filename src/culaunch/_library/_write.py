@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.outputs import write_output
 from culaunch._library._rules import FORMAT, MANIFEST, VERSION, check_manifest
 
 if TYPE_CHECKING:
@@ -63,16 +62,4 @@ def write_library(
 ) -> None:
     """Write a library to a file; whoever reads it sees the old one or the whole new one."""
     data = library_bytes(functions, members, producer)
-    target = os.path.abspath(os.fspath(path))
-    descriptor, scratch = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".culib-")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(scratch)
-        raise
+    write_output(os.fsdecode(path), data, durable=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.outputs import write_output
 from culaunch._triton._c_runtime import RUNTIME
 from culaunch._triton._layout import GLOBAL, PROFILE, VALUE, leaves_of
 
@@ -49,8 +50,8 @@ def write_c(kernels: KernelSet, path: str | os.PathLike[str]) -> tuple[Path, Pat
         _Function(kernels, _function_name(kernels, types, groups), variants, constants)
         for types, variants in groups.items()
     ]
-    header.write_text(_header(kernels, functions, constants, header.name))
-    source.write_text(_source(kernels, functions, constants, header.name))
+    write_output(str(header), _header(kernels, functions, constants, header.name).encode())
+    write_output(str(source), _source(kernels, functions, constants, header.name).encode())
     return source, header
 
 

@@ -9,14 +9,19 @@ from typing import Any
 import click
 
 import culaunch as cl
+from culaunch.cli._output import STANDARD, output_path
 
 _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
-_STANDARD = "-"
 
 
 @click.command("compile")
 @click.argument("source")
-@click.option("-o", "--output", required=True, help="The file to write: .cubin, .fatbin or .ptx.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    help="The file to write: .cubin, .fatbin or .ptx; - for standard output.",
+)
 @click.option("--arch", help="Architectures, separated by commas: sm_80,sm_90a,compute_90.")
 @click.option("--name", "names", multiple=True, help="A name expression, such as 'scale<float>'.")
 @click.option("-I", "--include", "include_dirs", multiple=True, help="A directory with headers.")
@@ -44,16 +49,16 @@ def command(source: str, output: str, arch: str | None, **keywords: Any) -> None
     """Compile SOURCE, a file or - for standard input.
 
     The suffix of the output says what to make: a cubin for one architecture, a fatbin for any
-    number, PTX for one virtual architecture.
+    number, PTX for one virtual architecture. Standard output and devices take what comes.
     """
     kind = _SUFFIXES.get(os.path.splitext(output)[1])
-    if kind is None:
+    if kind is None and not _takes_anything(output):
         raise click.BadParameter(
             f"the suffix says what to make: .cubin, .fatbin or .ptx (got {output!r})",
             param_hint="--output",
         )
     keywords["defines"] = dict(_define(text) for text in keywords["defines"])
-    if source == _STANDARD:
+    if source == STANDARD:
         text: Any = _read_standard_input()
         keywords["name"] = "<stdin>"
     else:
@@ -63,15 +68,21 @@ def command(source: str, output: str, arch: str | None, **keywords: Any) -> None
     image = cl.compile(text, arch=archs, **keywords)
     if kind == "fatbin" and image.format != "fatbin":
         image = cl.fatbin([image])
-    if image.format != kind:
+    if kind is not None and image.format != kind:
         wanted = {"cubin": "one architecture sm_...", "ptx": "one architecture compute_..."}[kind]
         raise click.UsageError(
             f"--arch {','.join(image.arch)} gives a {image.format}, and a .{kind} file is for "
             f"{wanted}: name that, or the output {os.path.splitext(output)[0]}.{image.format}"
         )
-    image.save(output)
+    with output_path(output) as path:
+        image.save(path)
     if image.log:
         click.echo(image.log, err=True)
+
+
+def _takes_anything(output: str) -> bool:
+    """Tell whether an output has no suffix to speak of: standard output, a device, a FIFO."""
+    return output == STANDARD or (os.path.exists(output) and not os.path.isfile(output))
 
 
 class _Path(os.PathLike[str]):

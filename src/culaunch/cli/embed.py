@@ -7,6 +7,7 @@ import os
 import click
 
 import culaunch as cl
+from culaunch.cli._output import output_path
 
 
 @click.command("embed")
@@ -78,14 +79,15 @@ def command(
     if output_obj is not None:
         jobs.append((output_obj, input_obj))
     for path, merge_with in jobs:
-        cl.embed(
-            image,
-            path,
-            name,
-            merge_with=merge_with,
-            symbol_style=symbol_style,
-            machine=machine,
-        )
+        with output_path(path) as target:
+            cl.embed(
+                image,
+                target,
+                name,
+                merge_with=merge_with,
+                symbol_style=symbol_style,
+                machine=machine,
+            )
         if verbose:
             click.echo(_report(image, path, name, merge_with), err=True)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from culaunch.cli._output import output_path
+
 
 @click.command("triton")
 @click.argument("kernel", metavar="FILE.py:KERNEL")
@@ -86,7 +88,8 @@ def command(
         **dict(map(_setting, options)),
     )
     if output is not None:
-        kernels.save(output)
+        with output_path(output, ".culib") as path:
+            kernels.save(path)
     written = [output] if output is not None else []
     if c_output is not None:
         written += [str(path) for path in kernels.write_c(c_output)]

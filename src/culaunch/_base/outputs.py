@@ -1,0 +1,182 @@
+"""Outputs, written as compilers write them.
+
+What is there and is no regular file (a device, a FIFO, a terminal) is written through. A symbolic
+link is followed. A regular file appears whole or not at all, keeps the mode and the owner that it
+has, and is refused when it is read-only. A new one gets the mode that the umask leaves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_COUNTER = itertools.count()
+_MOST_LINKS = 40  # as the kernel has it
+# A file that can be written while nothing can be put beside it or in its place: the directory is
+# read-only, or the file is a mount of its own, as in a container.
+_NO_REPLACING = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV}
+# What write() reports without the name of the file.
+_NAMELESS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE}
+
+
+@contextlib.contextmanager
+def open_output(path: str, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """Open an output for writing and reading back; it is in place when the block ends well.
+
+    Until then, and after an exception, what had that name stays as it was.
+
+    Parameters
+    ----------
+    path : str
+        The output, as the user named it: an error names it so, and no temporary file.
+    durable : bool, default False
+        Whether the bytes are on the disk before the name is. A compiler's output can be made
+        again, and a build system would pay for it every time.
+
+    Raises
+    ------
+    OSError
+        If the output is a directory, is read-only, has no directory to be in, or cannot be
+        written.
+    """
+    try:
+        found = _existing(path)
+        if found is None or stat.S_ISREG(found.st_mode):
+            target = _follow(path)
+            if target is not None:
+                with _replaced(path, target, found, durable) as file:
+                    yield file
+                return
+        with _scratch() as file:
+            yield file
+            _write_through(path, file)
+    except OSError as error:
+        if error.filename is None and error.errno in _NAMELESS:
+            raise OSError(error.errno, error.strerror, path) from error
+        raise
+
+
+def write_output(path: str, data: bytes, *, durable: bool = False) -> None:
+    """Write an output whole, under the rules of :func:`open_output`."""
+    with open_output(path, durable=durable) as file:
+        file.write(data)
+
+
+def _existing(path: str) -> os.stat_result | None:
+    """Return the facts of what is there, once it is known that it may be written."""
+    directory = os.path.dirname(path) or "."
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        # A link to nothing may still be written through, as any compiler does.
+        if not os.path.isdir(directory):
+            raise FileNotFoundError(
+                errno.ENOENT, "the directory of the output does not exist; make it first", directory
+            ) from None
+        return None
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "the output is a directory; name a file", path)
+    if stat.S_ISREG(found.st_mode):
+        # Renaming would not ask whether the file itself may be written.
+        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+    return found
+
+
+def _follow(path: str) -> str | None:
+    """Return what links lead to, or None for a place that only a descriptor knows."""
+    shown = path
+    for _ in range(_MOST_LINKS):
+        directory = os.path.realpath(os.path.dirname(path) or ".")
+        path = os.path.join(directory, os.path.basename(path))
+        if directory.startswith("/proc/"):  # /dev/stdout leads there
+            return None
+        if not os.path.islink(path):
+            return path
+        path = os.path.join(directory, os.readlink(path))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), shown)
+
+
+@contextlib.contextmanager
+def _replaced(
+    path: str, target: str, found: os.stat_result | None, durable: bool
+) -> Iterator[BinaryIO]:
+    """Write beside a regular file, then rename."""
+    # Not tempfile: its files are private, and the umask can only be asked by changing it.
+    name = f".culaunch-{os.getpid()}-{next(_COUNTER)}.tmp"
+    temporary = os.path.join(os.path.dirname(target), name)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        handle = os.open(temporary, flags, 0o666)
+    except OSError as error:
+        if found is None or error.errno not in _NO_REPLACING:
+            raise OSError(error.errno, error.strerror, path) from None
+        with _scratch() as file:
+            yield file
+            _write_through(target, file)
+        return
+    try:
+        with open(handle, "w+b") as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(handle)
+            if not _take_place(path, handle, temporary, target, found):
+                _write_through(target, file)
+        if durable:
+            sync_directory(os.path.dirname(target))
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def _take_place(
+    path: str, handle: int, temporary: str, target: str, found: os.stat_result | None
+) -> bool:
+    """Rename the new file to the old one's name; return False where that would change its owner."""
+    if found is not None:
+        ours = os.fstat(handle)
+        if (ours.st_uid, ours.st_gid) != (found.st_uid, found.st_gid):
+            try:
+                os.fchown(handle, found.st_uid, found.st_gid)
+            except OSError:
+                return False
+        os.fchmod(handle, stat.S_IMODE(found.st_mode) & 0o777)
+    try:
+        os.rename(temporary, target)
+    except OSError as error:
+        if found is not None and error.errno in _NO_REPLACING:
+            return False
+        raise OSError(error.errno, error.strerror, path) from None
+    return True
+
+
+def _scratch() -> BinaryIO:
+    import tempfile  # which few outputs need
+
+    return cast("BinaryIO", tempfile.TemporaryFile(prefix="culaunch-"))
+
+
+def _write_through(path: str, file: BinaryIO) -> None:
+    file.seek(0)
+    with open(path, "wb") as output:
+        shutil.copyfileobj(file, output, 1 << 20)
+
+
+def sync_directory(directory: str | int) -> None:
+    """Bring a rename to the disk; a power failure could otherwise take it back."""
+    with contextlib.suppress(OSError):
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        descriptor = directory if isinstance(directory, int) else os.open(directory, flags)
+        try:
+            os.fsync(descriptor)
+        finally:
+            if descriptor != directory:
+                os.close(descriptor)
