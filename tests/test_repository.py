@@ -22,9 +22,10 @@ def test_every_version_is_the_same():
     assert ".".join(numbers[:3]) == cl.__version__
 
 
-def test_the_changelog_has_this_version_first():
+def test_the_changelog_has_this_version_first_after_what_is_not_released():
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert headings[0] == cl.__version__
+    assert next(heading for heading in headings if heading != "Unreleased") == cl.__version__
+    assert "Unreleased" not in headings[1:]
 
 
 @pytest.mark.needs("git")
