@@ -252,11 +252,15 @@ def _divide(w: _Writer) -> str:
 
 
 def _carry(w: _Writer) -> str:
-    name = w.pick(("add", "sub"))
-    middle = f"{name}c.cc.u32 {w.r()}, {w.r()}, {w.r()}; " if w.rng.random() < 0.5 else ""
-    return (
-        f"{name}.cc.u32 {w.r()}, {w.r()}, {w.ri()}; {middle}{name}c.u32 {w.r()}, {w.r()}, {w.ri()};"
-    )
+    def step(name: str) -> str:
+        third = f", {w.r()}" if name.startswith("mad") else ""
+        return f"{name}.u32 {w.r()}, {w.r()}, {w.ri()}{third};"
+
+    middle = ("addc.cc", "subc.cc", "madc.lo.cc", "madc.hi.cc")
+    chain = [w.pick(("add.cc", "sub.cc", "mad.lo.cc", "mad.hi.cc"))]
+    chain += [w.pick(middle) for _ in range(w.pick((0, 0, 1, 2)))]
+    chain += [w.pick(middle).removesuffix(".cc")]
+    return " ".join(map(step, chain))
 
 
 def _wide(w: _Writer) -> str:

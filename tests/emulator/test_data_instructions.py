@@ -306,3 +306,12 @@ def test_special_registers() -> None:
     columns = [x, y, z, cx, cy, cz, lane, thread // 32, lt, ~lt, full * 3, full * 3]
     columns += [~le, one << lane, le, full * 48]
     np.testing.assert_array_equal(out, np.stack(columns, -1).astype(np.uint32))
+
+
+def test_a_guarded_pending_count_keeps_its_result() -> None:
+    state = np.full(32, 64, np.uint64)
+    got = evaluate(
+        "mov.u32 %out, 777; setp.lt.u32 %p0, %i, 16; @%p0 mbarrier.pending_count.b64 %out, %a;",
+        state,
+    )
+    assert got.tolist() == [64] * 16 + [777] * 16

@@ -120,6 +120,21 @@ def test_halves():
         nm.ex2("f64", np.zeros(1, np.uint64))
 
 
+def test_rsqrt_of_doubles_is_within_half_a_unit():
+    rng = np.random.default_rng(5)
+    values = np.abs(rng.standard_normal(3000)) * 10.0 ** rng.integers(-307, 307, 3000)
+    corners = [5e-324, 2.0**-1022, 1.5e-310, np.finfo(float).max, 1, 2, 0.5]
+    values = np.concatenate([values, corners])
+    got = nm.rsqrt_approx("f64", values.view(np.uint64)).view(float)
+    with mpmath.workprec(200):
+        for x, y in zip(values.tolist(), got.tolist(), strict=True):
+            error = abs(mpmath.mpf(y) - 1 / mpmath.sqrt(mpmath.mpf(x)))
+            assert error <= mpmath.mpf(np.spacing(y)) * 0.51, x
+    special = np.array([0.0, -0.0, INF, -1.0, -INF, NAN, 4.0])
+    got = nm.rsqrt_approx("f64", special.view(np.uint64)).view(float)
+    assert np.array_equal(got, [INF, -INF, 0, NAN, NAN, NAN, 0.5], equal_nan=True)
+
+
 def test_doubles_use_the_upper_word():
     values = np.array([4.0, -INF, -0.0, 5e-324, NAN, 3.0, np.nextafter(4, 5)])
     got = nm.rcp_approx("f64", values.view(np.uint64), ftz=True)
@@ -129,6 +144,9 @@ def test_doubles_use_the_upper_word():
     assert got[4] == 0x7FFFFFFF00000000
     assert abs(got.view(float)[5] * 3 - 1) < 2.0**-20
     assert got.view(float)[6] == 0.25
+    # Cut off after the bits that are kept, not rounded: as an H200 has it.
+    cut = np.array([1.1875])
+    assert nm.rcp_approx("f64", cut.view(np.uint64), ftz=True)[0] == 0x3FEAF28600000000
     got = nm.rsqrt_approx("f64", values.view(np.uint64), ftz=True).view(float)
     assert got[0] == 0.5
     assert np.isnan(got[1])

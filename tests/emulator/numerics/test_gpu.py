@@ -153,6 +153,11 @@ def approximations() -> list[Case]:
         for name, function in (("approx", nm.div_approx), ("full", nm.div_full)):
             made = partial(function, ftz=bool(suffix))
             found.append(named(f"div.{name}{suffix}.f32", made, "f32", "f32", "f32", error=4))
+    found.append(named("rsqrt.approx.f64", partial(nm.rsqrt_approx, "f64"), "f64", "f64", error=1))
+    for name, function in (("rcp", nm.rcp_approx), ("rsqrt", nm.rsqrt_approx)):
+        made = partial(function, "f64", ftz=True)
+        # One unit in the last of the 20 bits that are kept.
+        found.append(named(f"{name}.approx.ftz.f64", made, "f64", "f64", error=2**32))
     found.append(named("tanh.approx.f32", partial(nm.tanh, "f32"), "f32", "f32", error=2**13))
     found.append(named("ex2.approx.f16", partial(nm.ex2, "f16"), "f16", "f16", error=2))
     found.append(named("tanh.approx.f16", partial(nm.tanh, "f16"), "f16", "f16", error=2))

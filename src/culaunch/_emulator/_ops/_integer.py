@@ -249,20 +249,15 @@ def _with_carry(decoder: Decoder, instruction: Instruction) -> Op:
         incoming = group.regs[carry].astype(dtype)
         values = [read(group) for read in readers]
         if instruction.name == "subc":
-            partial = values[0] - values[1]
-            total = partial - incoming
-            outgoing = (values[0] < values[1]) | (partial < incoming)
-        else:
-            if instruction.name == "madc":
-                low = (
-                    high_product(values[0], values[1], kind)
-                    if "hi" in mods
-                    else values[0] * values[1]
-                )
-                values = [low, values[2]]
-            partial = values[0] + values[1]
-            total = partial + incoming
-            outgoing = (partial < values[0]) | (total < partial)
+            values[1] = ~values[1]
+        elif instruction.name == "madc":
+            product = (
+                high_product(values[0], values[1], kind) if "hi" in mods else values[0] * values[1]
+            )
+            values = [product, values[2]]
+        partial = values[0] + values[1]
+        total = partial + incoming
+        outgoing = (partial < values[0]) | (total < partial)
         put(group, total)
         if sets:
             group.regs[carry] = outgoing
@@ -271,7 +266,13 @@ def _with_carry(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def carry_out(decoder: Decoder, instruction: Instruction) -> Op:
-    """Decode add.cc and sub.cc."""
+    """Decode add.cc and sub.cc.
+
+    CC.CF is the carry out of an adder, and a subtraction adds the complement: after it the flag
+    says that nothing was borrowed, and subc borrows where it is 0. The ISA speaks of a borrow,
+    which is the same as long as sub.cc and subc are used together. Compilers also mix sub.cc with
+    addc and madc (every 128-bit division does), and there a GPU has the adder's carry.
+    """
     kind = decoder.type(instruction)
     operands = instruction.operands
     put = decoder.write(operands[0], kind)
@@ -284,9 +285,8 @@ def carry_out(decoder: Decoder, instruction: Instruction) -> Op:
             total = a + b
             group.regs[carry] = total < a
         else:
-            # The condition code holds the borrow.
             total = a - b
-            group.regs[carry] = a < b
+            group.regs[carry] = a >= b
         put(group, total)
 
     return run

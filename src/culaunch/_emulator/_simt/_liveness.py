@@ -120,7 +120,7 @@ def _results(instruction: Instruction) -> int:
     if name == "wmma" and mods[0] == "store":
         return 0
     if name == "mbarrier":
-        return 1 if mods[0] in ("arrive", "arrive_drop", "test_wait", "try_wait") else 0
+        return 0 if mods[0] in ("init", "inval") else 1
     if name == "call":
         operands = instruction.operands
         return 1 if len(operands) > 1 and isinstance(operands[0], Vector) else 0

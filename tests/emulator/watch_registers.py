@@ -1,0 +1,80 @@
+"""Hold what an instruction's operation does to registers against what liveness says of it.
+
+The emulator drops registers that nothing needs, and keeps the old value where a guard is false, by
+what `reads_and_writes` says. An instruction that it is wrong about loses results without a word.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from culaunch._emulator._decoder import Decoder
+from culaunch._emulator._ptx._syntax import Instruction
+from culaunch._emulator._simt._liveness import reads_and_writes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._simt._group import Group
+
+
+class Registers(list[Any]):
+    """A group's registers, which remember the slots that were read and written."""
+
+    def __init__(self, values: list[Any]) -> None:
+        super().__init__(values)
+        self.read: set[int] = set()
+        self.written: set[int] = set()
+
+    def __getitem__(self, slot: Any) -> Any:
+        self.read.add(slot)
+        return super().__getitem__(slot)
+
+    def __setitem__(self, slot: Any, value: Any) -> None:
+        self.written.add(slot)
+        super().__setitem__(slot, value)
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[set[str]]:
+    """Check every operation that is decoded meanwhile; give the opcodes that were executed."""
+    decode, guarded = Decoder.decode, Decoder._guarded
+    seen: set[str] = set()
+
+    def watch(self: Decoder, instruction: Instruction, op: Op) -> Op:
+        bare = Instruction(
+            instruction.name, instruction.mods, instruction.operands, instruction.line
+        )
+        reads, writes = reads_and_writes(bare, self.code.carry)
+
+        def run(group: Group) -> None:
+            registers = group.regs
+            watching = Registers(registers)
+            group.regs = watching
+            op(group)
+            assert group.regs is watching, instruction.opcode
+            registers[:] = list(watching)
+            group.regs = registers
+            seen.add(instruction.opcode)
+            # A store to a parameter changes it in place, whether it reads it or not.
+            assert watching.read <= {*reads, *writes}, f"{instruction.opcode} reads more"
+            assert watching.written == set(writes), f"{instruction.opcode} writes others"
+
+        return run
+
+    def watch_decode(self: Decoder, instruction: Instruction) -> Op:
+        op = decode(self, instruction)
+        return op if instruction.guard is not None else watch(self, instruction, op)
+
+    def watch_guarded(self: Decoder, instruction: Instruction, op: Op) -> Op:
+        return guarded(self, instruction, watch(self, instruction, op))
+
+    Decoder.decode = watch_decode  # type: ignore[method-assign]
+    Decoder._guarded = watch_guarded  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        Decoder.decode = decode  # type: ignore[method-assign]
+        Decoder._guarded = guarded  # type: ignore[method-assign]
