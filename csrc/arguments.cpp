@@ -5,6 +5,7 @@
 
 #include "half.h"
 #include "numbers.h"
+#include "torch_tensor.h"
 
 namespace {
 
@@ -67,11 +68,14 @@ Fault StorePointer(Call& call, const ParameterSlot& slot, void* data, DLDataType
   return Fault::kNone;
 }
 
+Fault FaultOf(TensorRead read) {
+  return read == TensorRead::kFailed ? Fault::kPython : Fault::kTensor;
+}
+
 Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
   DLTensor tensor;
-  if (CULAUNCH_UNLIKELY(entry.api->dltensor_from_py_object_no_sync(object, &tensor) != 0)) {
-    return Fault::kPython;
-  }
+  const TensorRead read = ReadTensor(entry.api, object, &tensor);
+  if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return FaultOf(read);
   const Fault fault = SeeDevice(call, tensor.device, [&] {
     void* stream = nullptr;
     if (tensor.device.device_type == culaunch::kDLCPU) return true;  // an emulator's memory
@@ -102,6 +106,10 @@ Fault ReadCupyArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayD
 }
 
 Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+  if (entry.is_torch) {  // a torch without the exchange API
+    const TensorRead read = AskTensor(object);
+    if (read != TensorRead::kDone) return FaultOf(read);
+  }
   DLDevice device;
   if (!ReadArrayDevice(object, entry, call.driver, &device)) return Fault::kPython;
   const Fault fault = SeeDevice(call, device, [&] { return ArrayStream(entry, &call.stream); });
@@ -300,6 +308,13 @@ CULAUNCH_RARE Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* ob
 }
 
 }  // namespace
+
+const char* FaultName(Fault fault) {
+  static const char* const names[] = {"",       "",         "unsupported", "mismatch",
+                                      "size",   "overflow", "ambiguous",   "element",
+                                      "memory", "device",   "tensor"};
+  return names[static_cast<int>(fault)];
+}
 
 Fault ReadArgumentArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
   if (entry.kind == ArgumentKind::kExchange) return ReadExchange(call, entry, object, array);

@@ -35,7 +35,11 @@ enum class Fault {
   kElement,      // the array's element type is not the pointer's; detail: its DLPack type
   kMemory,       // the array is not in this driver's memory; detail: its DLPack device type
   kDevice,       // another device than the arrays before; detail: its ordinal
+  kTensor,       // a tensor of torch whose memory is not what it shows
 };
+
+// The word by which culaunch._launch._messages and culaunch._triton._messages know a fault.
+const char* FaultName(Fault fault);
 
 // The state of one call while its arguments are converted, in order.
 struct Call {

@@ -7,6 +7,7 @@
 
 #include "driver.h"
 #include "errors.h"
+#include "torch_tensor.h"
 
 namespace {
 
@@ -320,7 +321,9 @@ PyObject* ArrayInfo(PyObject*, PyObject* args) {
   DLTensor tensor = {};
   ArrayView view;
   if (entry->kind == ArgumentKind::kExchange) {
-    if (entry->api->dltensor_from_py_object_no_sync(array, &tensor) != 0) return nullptr;
+    const TensorRead read = ReadTensor(entry->api, array, &tensor);
+    if (read == TensorRead::kRefused) RaiseRefused("the array", array);
+    if (read != TensorRead::kDone) return nullptr;
   } else if (entry->has_dlpack) {
     DLDevice device;
     if (!ReadArrayDevice(array, *entry, *driver, &device) ||

@@ -6,6 +6,7 @@
 #include "device_array.h"
 #include "driver.h"
 #include "errors.h"
+#include "torch_tensor.h"
 
 namespace elementwise {
 
@@ -154,11 +155,15 @@ bool SeePlace(const std::string& what, Place* place, const Operand& operand, DLD
   return true;
 }
 
+bool Refuse(TensorRead read, const std::string& what, const Operand& operand) {
+  if (read == TensorRead::kRefused) RaiseRefused(what.c_str(), operand.object);
+  return false;
+}
+
 bool ReadExchange(const std::string& what, Place* place, Operand* operand) {
   DLTensor tensor;
-  if (operand->entry->api->dltensor_from_py_object_no_sync(operand->object, &tensor) != 0) {
-    return false;
-  }
+  const TensorRead read = ReadTensor(operand->entry->api, operand->object, &tensor);
+  if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return Refuse(read, what, *operand);
   const bool is_first = place->first == nullptr;
   if (!TakeTensor(tensor, what, operand) || !SeePlace(what, place, *operand, tensor.device)) {
     return false;
@@ -208,6 +213,10 @@ bool ReadSlowArray(const std::string& what, Place* place, Operand* operand) {
   const TypeEntry& entry = *operand->entry;
   culaunch::Driver* driver = place->driver != nullptr ? place->driver : CurrentDriver();
   if (driver == nullptr) return false;
+  if (entry.is_torch) {  // a torch without the exchange API
+    const TensorRead read = AskTensor(operand->object);
+    if (read != TensorRead::kDone) return Refuse(read, what, *operand);
+  }
   if (!ReadArrayDevice(operand->object, entry, *driver, &operand->device)) return false;
   const bool is_first = place->first == nullptr;
   if (!SeePlace(what, place, *operand, operand->device)) return false;

@@ -35,13 +35,11 @@ CULAUNCH_RARE PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* 
     }
     return nullptr;
   }
-  static const char* const names[] = {"",         "",          "unsupported", "mismatch", "size",
-                                      "overflow", "ambiguous", "element",     "memory",   "device"};
   const Ref messages(PyImport_ImportModule("culaunch._launch._messages"));
   if (!messages) return nullptr;
-  const Ref none(PyObject_CallMethod(
-      messages.get(), "raise_argument", "OnOsLi", self, static_cast<Py_ssize_t>(index), args[index],
-      names[static_cast<int>(fault)], call.detail, call.has_array ? call.ordinal : -1));
+  const Ref none(PyObject_CallMethod(messages.get(), "raise_argument", "OnOsLi", self,
+                                     static_cast<Py_ssize_t>(index), args[index], FaultName(fault),
+                                     call.detail, call.has_array ? call.ordinal : -1));
   return nullptr;
 }
 

@@ -10,12 +10,6 @@
 
 namespace {
 
-const char* FaultName(Fault fault) {
-  static const char* const names[] = {"",         "",          "unsupported", "mismatch", "size",
-                                      "overflow", "ambiguous", "element",     "memory",   "device"};
-  return names[static_cast<int>(fault)];
-}
-
 class OneCall {
  public:
   OneCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims, PyObject* const* args,

@@ -7,6 +7,7 @@
 
 #include "half.h"
 #include "numbers.h"
+#include "torch_tensor.h"
 #include "triton_launch.h"
 #include "triton_launcher.h"
 
@@ -131,8 +132,10 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
       *leaf++ = static_cast<uint64_t>(value);
     } else if (step->kind == TritonStep::kTensor) {
       DLTensor tensor;
-      if (CULAUNCH_UNLIKELY(api_->dltensor_from_py_object_no_sync(object, &tensor) != 0)) {
-        return Outcome::kFailed;
+      const TensorRead read = ReadTensor(api_, object, &tensor);
+      if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) {
+        // A refused one comes to the general way, which names the argument.
+        return read == TensorRead::kFailed ? Outcome::kFailed : Outcome::kDifferent;
       }
       if (CULAUNCH_UNLIKELY(is_noted)) Note(driver, tensor);
       // For an element type without a name, and elsewhere, there is a rule or an error.

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <string>
 
+#include "torch_tensor.h"
+
 namespace {
 
 // A type's own attribute; null without an error where it has none.
@@ -174,6 +176,9 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
       entry->kind = ArgumentKind::kFloat;
     }
   }
+  const bool is_array = entry->kind == ArgumentKind::kExchange || entry->has_dlpack;
+  entry->is_torch = is_array && HasBase(type, "torch", "Tensor");
+  if (entry->is_torch) FindTorchBits(entry->api);
   return true;
 }
 

@@ -39,6 +39,7 @@ struct TypeEntry {
   bool versioned_dlpack = false;                 // __dlpack__ takes max_version
   bool has_cuda_interface = false;
   bool has_interface = false;  // __array_interface__
+  bool is_torch = false;       // a torch.Tensor
 };
 
 // The entry of a type, classified at its first use and kept for the life of the process.

@@ -53,6 +53,10 @@ def raise_argument(
             f"{_MEMORY.get(detail, f'memory of DLPack device type {detail}')}): "
             + _how_to_move(kernel)
         )
+    if fault == "tensor":
+        from culaunch._launch._torch import refusal
+
+        raise TypeError(refusal(f"{start},", value))
     if fault == "device":
         _raise_device(launcher, start, value, detail, device)
     raise TypeError(f"{start}, takes {_accepted(parameter)} {got}")

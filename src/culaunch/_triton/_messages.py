@@ -43,6 +43,10 @@ def raise_argument(
             f"{start} must be in the memory of the driver in use, "
             f"{dispatcher._driver.name!r} (got {_show(value)} in {where}): move it to the device"  # noqa: SLF001
         )
+    if fault == "tensor":
+        from culaunch._launch._torch import refusal
+
+        raise TypeError(refusal(start, value))
     if fault == "device":
         raise ValueError(
             f"{start} is on device {detail} (got {_show(value)}), but earlier arguments are on "

@@ -1,0 +1,147 @@
+"""Tensors of torch are refused where their memory is not what they show (csrc/torch_tensor.cpp)."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from torch_tensors import REFUSED, call_with
+
+import culaunch as cl
+from culaunch._launch import _torch
+
+pytestmark = [
+    pytest.mark.needs("torch"),
+    pytest.mark.filterwarnings("ignore:Sparse"),
+    pytest.mark.filterwarnings("ignore:.*quant"),
+    pytest.mark.filterwarnings("ignore:The PyTorch API of nested"),
+]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_tensor_whose_memory_is_not_what_it_shows_is_refused(host_driver, name):
+    with pytest.raises(TypeError, match=rf"argument 0 of k, .*{REFUSED[name]}") as caught:
+        call_with(name, lambda tensor: host_driver.bytes_of(tensor, 8))
+    assert "frame #" not in str(caught.value)
+    assert not host_driver.launches
+
+
+@pytest.mark.parametrize("name", ["conjugate", "negative", "meta", "sparse", "fake"])
+def test_a_tensor_map_is_not_made_of_such_a_tensor(host_driver, name):
+    with pytest.raises(TypeError, match=REFUSED[name]):
+        call_with(name, lambda tensor: cl.TensorMap.tiled(tensor, box=(4,)))
+
+
+@pytest.mark.parametrize("name", ["conjugate", "negative", "meta", "sparse", "fake"])
+def test_it_is_not_copied_to_the_device(host_driver, name):
+    with pytest.raises((TypeError, ValueError, RuntimeError)):
+        call_with(name, cl.to_device)
+
+
+def test_what_is_resolved_empty_or_conjugated_twice_is_taken(host_driver):
+    import torch
+
+    z = torch.ones(3, 4, dtype=torch.complex64)
+    for tensor in (
+        z,
+        z.conj().resolve_conj(),
+        z.conj().conj(),
+        z.conj().real,
+        z.imag,
+        torch._neg_view(torch.ones(4)).resolve_neg(),
+        torch.ones(4).conj(),  # a real tensor is its own conjugate
+        torch.zeros(0, 3),
+        torch.zeros(0).as_subclass(torch.nn.Parameter),
+    ):
+        data = host_driver.bytes_of(tensor, 8)
+        assert int.from_bytes(data, "little") == tensor.data_ptr()
+
+
+def test_the_place_of_the_bits_is_found_in_this_torch():
+    """Else each tensor is asked, which is right and slow: then find_bits needs an update."""
+    assert _torch.find_bits() is not None
+
+
+def test_bits_that_move_are_not_believed(monkeypatch):
+    """Where one tensor of all kinds does not fit, the tensors are asked."""
+    import torch
+
+    samples = _torch._samples()
+    odd = torch.ones(2, dtype=torch.complex64)
+    odd.is_conj = lambda: True
+    monkeypatch.setattr(_torch, "_samples", lambda: (*samples[:3], [*samples[3], odd]))
+    assert _torch.find_bits() is None
+    monkeypatch.setattr(_torch, "_samples", lambda: (samples[0], samples[0], *samples[2:]))
+    assert _torch.find_bits() is None
+
+
+def test_a_mode_leads_to_no_other_place():
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    place = _torch.find_bits()
+    found = []
+    with FakeTensorMode():
+        found.append(_torch.find_bits())
+    torch.vmap(lambda x: found.append(_torch.find_bits()) or x)(torch.ones(2, 2))
+    torch.func.grad(lambda x: found.append(_torch.find_bits()) or x.sum())(torch.ones(2))
+    assert set(found) <= {place, None}
+
+
+def test_where_the_bits_are_not_known_the_tensor_is_asked():
+    """In a process of its own: the place is kept for a process's life."""
+    program = """
+        import os, torch
+        from recording import RecordingDriver
+        from culaunch._launch import _driver, _torch
+
+        driver = RecordingDriver(device_types=(1,), devices=1)
+        _driver._drivers["/recorder"] = driver.core
+        os.environ["CULAUNCH_DRIVER"] = "/recorder"
+        z = torch.ones(4, dtype=torch.complex64)
+
+        def refused(tensor):
+            try:
+                driver.bytes_of(tensor, 8)
+            except TypeError as error:
+                return "resolve_" in str(error)
+            return False
+
+        def show():
+            print(refused(z), refused(z.conj()), refused(z.conj().imag), refused(z.real))
+
+        found = _torch.find_bits
+        _torch.find_bits = lambda: None
+        show()
+        _torch.find_bits = found  # as if a mode had ended: now they are found
+        show()
+        _torch.is_lazy = None  # and nothing is asked any more
+        show()
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        check=False, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "False True True False\n" * 3
+
+
+def test_an_interrupt_while_a_tensor_is_read_arrives_as_itself(host_driver):
+    import torch
+
+    class Sizes(torch.Tensor):
+        @staticmethod
+        def __new__(cls):
+            return torch.Tensor._make_wrapper_subclass(
+                cls, (2,), dispatch_sizes_strides_policy="sizes"
+            )
+
+        @classmethod
+        def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        host_driver.bytes_of(Sizes(), 8)
