@@ -12,6 +12,7 @@ from culaunch._emulator._fault import (
     Fault,
 )
 from culaunch._emulator._launch import Launch
+from culaunch._emulator._memory._heap import Heap
 from culaunch._emulator._module import ModuleInstance, PtxModule
 from culaunch._emulator._options import Options
 
@@ -46,7 +47,7 @@ class Device:
         self.options = options or Options()
         self.fault: Fault | None = None
         self._allocations: dict[int, tuple[int, Lanes]] = {}
-        self._heap: set[int] = set()
+        self.heap = Heap()
         self._launches = 0
 
     @property
@@ -78,20 +79,8 @@ class Device:
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
-        """Address and size of every allocation."""
+        """Address and size of every allocation of the host's."""
         return [(address, size) for address, (size, _) in self._allocations.items()]
-
-    def heap_alloc(self, size: int) -> tuple[int, int]:
-        """Allocate for malloc in a kernel."""
-        address = self.alloc(size, 16)
-        self._heap.add(address)
-        return address, size
-
-    def heap_free(self, address: int) -> None:
-        """Free what `heap_alloc` returned; null is allowed."""
-        if address:
-            self._heap.remove(address)
-            self.free(address)
 
     def launch(
         self,
@@ -158,7 +147,7 @@ class Device:
             )
         if tuple(cluster) not in ((1, 1, 1), (1, 1), (1,), ()):
             _refuse(NOT_SUPPORTED, kernel, f"clusters are not emulated (got {tuple(cluster)})")
-        everything = [*self.ranges, *instance.ranges, *ranges]
+        everything = [*self.ranges, *self.heap.ranges, *instance.ranges, *ranges]
         self._launches += 1
         launch = Launch(
             self,

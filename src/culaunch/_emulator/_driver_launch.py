@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import re
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ from culaunch._emulator._driver_attributes import MULTIPROCESSORS, occupancy
 from culaunch._emulator._driver_state import Refusal
 from culaunch._emulator._fault import (
     COOPERATIVE_LAUNCH_TOO_LARGE,
-    ILLEGAL_ADDRESS,
     INVALID_VALUE,
     Fault,
 )
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 # kernels run one after the other.
 _COOPERATIVE = 2
 _CLUSTER = 4
-_OUTSIDE = "outside every allocation"
 _NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknown
 
 
@@ -81,10 +78,7 @@ def parameter_bytes(kernel: Kernel, params: Any) -> bytes:
 
 def explain(fault: Fault) -> None:
     """Add to a fault what only a user of the driver can get wrong."""
-    if fault.code != ILLEGAL_ADDRESS or _OUTSIDE not in fault.reason or fault.notes:
-        return
-    distance = re.search(r"(\d+) bytes (?:after|before)", fault.reason)
-    if distance is None or int(distance[1]) >= _NEAR:
+    if fault.distance is not None and fault.distance >= _NEAR and not fault.notes:
         fault.notes.append(
             "if this is memory of the host: known is only what the launch was given as an array, "
             "not by its address in an int, a structure or another array; memory of cl.empty and "

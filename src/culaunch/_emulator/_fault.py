@@ -46,6 +46,10 @@ class Position:
     text: str = ""
     source: str | None = None
 
+    def __str__(self) -> str:
+        where = f"PTX line {self.line}"
+        return f"{where} (source {self.source})" if self.source else where
+
 
 @dataclass(eq=False)
 class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver returns
@@ -62,6 +66,8 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver
         What was wrong, such as ``"4-byte read of global address 0x10: outside every allocation"``.
     lane : int, optional
         The lane of the chunk that did it.
+    distance : int, optional
+        For an address outside every allocation: the bytes between it and the nearest one.
     """
 
     code: int
@@ -72,6 +78,7 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver
     thread: tuple[int, int, int] | None = None
     position: Position | None = None
     notes: list[str] = field(default_factory=list)
+    distance: int | None = None
 
     @property
     def line(self) -> int | None:

@@ -11,11 +11,20 @@ from culaunch._emulator._ops import _builtins
 from culaunch._emulator._ops._barrier import decode_barrier, is_barrier
 from culaunch._emulator._ops._registry import Unsupported
 from culaunch._emulator._ops._warp import warp_mask
-from culaunch._emulator._ptx._syntax import Function, Instruction, Label, Register, Symbol, Vector
+from culaunch._emulator._ptx._syntax import (
+    Function,
+    Immediate,
+    Instruction,
+    Label,
+    Register,
+    Symbol,
+    Vector,
+)
 from culaunch._emulator._simt._calls import Call, IndirectCall
 from culaunch._emulator._simt._code import Block, Code, End
 from culaunch._emulator._simt._ends import Conditional, Exit, Jump, Refusal, Return, Switch
 from culaunch._emulator._simt._liveness import find_live
+from culaunch._emulator._simt._warp_sync import lane_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build_code"]
 
+_ALL = 0xFFFFFFFF
 _ENDS = {"bra", "brx", "ret", "exit", "call"}
 _WAITING_LOADS = {"volatile", "acquire", "relaxed", "mmio"}
 
@@ -72,6 +82,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
     mask = warp_mask(first)
     if mask is not None:
         block.sync = _sync_mask(decoder, first, mask)
+        block.names_lanes = not (isinstance(mask, Immediate) and mask.bits & _ALL == _ALL)
     following = block.index + 1
     body = block.instructions
     end: End | None
@@ -96,9 +107,9 @@ def _sync_mask(
     named = decoder.read(mask, "b32")
     if instruction.guard is None:
         return named
-    # A lane whose guard is false does not wait.
+    # A lane whose guard is false waits for none but itself.
     guard = decoder.read(instruction.guard, "pred")
-    return lambda group: np.where(guard(group), named(group), np.uint32(0))
+    return lambda group: np.where(guard(group), named(group), lane_bits(group))
 
 
 def _decode_end(

@@ -51,7 +51,7 @@ class Launch:
         self.dynamic_shared: int = dynamic_shared
         self.shared_bytes: int = program.layout.dynamic_offset + dynamic_shared
         self.number: int = number
-        self.memory = GlobalMemory(ranges)
+        self.memory = GlobalMemory(ranges, device.heap.describe_freed)
         # Null unless the launch is cooperative: what a grid barrier counts in.
         self.grid_workspace = 0
         self.params = Scratch("param", 1, max(len(params), 1))
@@ -79,12 +79,13 @@ class Launch:
                     kernel=self.program.kernel.name,
                 )
             step = total
-            self.grid_workspace = self.heap_alloc(_WORKSPACE_BYTES)
+            self.grid_workspace = self.device.alloc(_WORKSPACE_BYTES)
+            self.memory.add([(self.grid_workspace, _WORKSPACE_BYTES)])
         try:
             self._run_chunks(total, step)
         finally:
             if self.grid_workspace:
-                self.heap_free(self.grid_workspace)
+                self.device.free(self.grid_workspace)
 
     def _run_chunks(self, total: int, step: int) -> None:
         for first in range(0, total, step):
@@ -99,15 +100,18 @@ class Launch:
             source = f"{module.syntax.files.get(file, f'file {file}')}:{line}"
         return Position(instruction.line, module.tokens.line_text(instruction.line), source)
 
-    def heap_alloc(self, size: int) -> int:
-        """Allocate device memory for malloc in a kernel; the launch may touch it at once."""
-        address, size = self.device.heap_alloc(size)
-        self.memory.add(address, size)
-        return address
+    def heap_alloc(self, sizes: list[int]) -> list[int]:
+        """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
+        addresses = [self.device.heap.alloc(size) for size in sizes]
+        self.memory.add(
+            [(at, size) for at, size in zip(addresses, sizes, strict=True) if at and size]
+        )
+        return addresses
 
-    def heap_free(self, address: int) -> None:
-        """Free what `heap_alloc` returned."""
-        self.device.heap_free(address)
+    def heap_free(self, address: int, place: str) -> None:
+        """Free a block of `heap_alloc`, which the launch may not touch any more."""
+        self.device.heap.free(address, place)
+        self.memory.remove(address)
 
     def _run_chunk(self, first: int, blocks: int) -> None:
         chunk = Chunk(self, first, blocks)

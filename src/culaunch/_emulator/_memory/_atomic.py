@@ -26,15 +26,20 @@ class Update:
         Takes old values and operands, gives new values; all are arrays of unsigned words.
     accumulate : tuple, optional
         A ufunc and the dtype in which applying it from left to right does the same.
+    in_order : callable, optional
+        Takes the word and the operands of lanes that meet at it; gives the old value of each
+        lane and the last word, as `function` would one lane after the other.
     """
 
     def __init__(
         self,
         function: Callable[..., Lanes],
         accumulate: tuple[np.ufunc, np.dtype[Any]] | None = None,
+        in_order: Callable[..., tuple[Lanes, Any]] | None = None,
     ) -> None:
         self.function = function
         self.accumulate = accumulate
+        self.in_order = in_order
 
 
 def update(words: Lanes, at: Lanes, operands: list[Lanes], operation: Update) -> Lanes:
@@ -81,6 +86,9 @@ def _run_one_word(words: Lanes, at: int, operands: list[Lanes], operation: Updat
         steps = ufunc.accumulate(chain, dtype=dtype).view(words.dtype)
         words[at] = steps[-1]
         return steps[:-1]
+    if operation.in_order is not None:
+        all_old, words[at] = operation.in_order(words[at], *operands)
+        return all_old
     old = np.empty(operands[0].shape, words.dtype)
     current = words[at : at + 1]
     for i in range(operands[0].shape[0]):

@@ -11,12 +11,15 @@ from culaunch._emulator._fault import ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, Fault
 from culaunch._emulator._memory._bytes import Bytes, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from culaunch._emulator._simt._group import Group
     from culaunch._emulator._types import Lanes
 
 __all__ = ["GlobalMemory", "check_aligned"]
+
+# No allocation is here, and an access to a member or an element of what null points to may be.
+_NULL_PAGE = 4096
 
 
 class GlobalMemory:
@@ -26,15 +29,29 @@ class GlobalMemory:
     ----------
     ranges : iterable of (int, int)
         Address and size in bytes of each. Overlapping ones are joined.
+    explain : callable, optional
+        Says what an address was before, None if it knows nothing.
     """
 
-    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+    def __init__(
+        self,
+        ranges: Iterable[tuple[int, int]],
+        explain: Callable[[int], str | None] = lambda _: None,
+    ) -> None:
+        self._explain = explain
         self._lay_out([(int(base), int(size)) for base, size in ranges])
 
-    def add(self, base: int, size: int) -> None:
-        """Add a range."""
+    def add(self, ranges: list[tuple[int, int]]) -> None:
+        """Add ranges."""
         kept = [(b, e - b) for b, e in zip(self.bases, self.ends, strict=True)]
-        self._lay_out([*kept, (base, size)])
+        self._lay_out([*kept, *ranges])
+
+    def remove(self, base: int) -> None:
+        """Take the range away that begins at `base`, if there is one."""
+        index = bisect_right(self.bases, base) - 1
+        if index >= 0 and self.bases[index] == base:
+            del self.bases[index], self.ends[index]
+            self._index()
 
     def _lay_out(self, ranges: list[tuple[int, int]]) -> None:
         joined: list[list[int]] = []
@@ -45,6 +62,9 @@ class GlobalMemory:
                 joined.append([base, base + size])
         self.bases = [base for base, _ in joined]
         self.ends = [end for _, end in joined]
+        self._index()
+
+    def _index(self) -> None:
         self._base_array = np.array(self.bases, np.uint64)
         self._end_array = np.array(self.ends, np.uint64)
         self._views: dict[int, tuple[int, Bytes]] = {}
@@ -59,10 +79,23 @@ class GlobalMemory:
             return [Piece(None, view, (address - np.uint64(base)).view(np.int64))]
         return self._locate_each(group, address, size, verb)
 
-    def describe(self, address: int) -> str:
-        """Say where `address` is relative to the nearest range, for a message."""
+    def _outside(self, group: Group, index: int, address: int, what: str) -> Fault:
+        """Return the fault of an access outside every range; `what` begins its message."""
+        lane = group.lane_at(index)
+        freed = self._explain(address)
+        if freed is not None:
+            return Fault(ILLEGAL_ADDRESS, f"{what}: {freed}", lane=lane)
+        if address < _NULL_PAGE:
+            far = f", {address} bytes from it" if address else ""
+            return Fault(ILLEGAL_ADDRESS, f"{what}: a null pointer{far}", lane=lane)
+        where, distance = self._describe(address)
+        reason = f"{what}: outside every allocation, {where}"
+        return Fault(ILLEGAL_ADDRESS, reason, lane=lane, distance=distance)
+
+    def _describe(self, address: int) -> tuple[str, int]:
+        """Say where `address` is relative to the nearest range, and give the bytes between."""
         if not self.bases:
-            return "the launch has no memory"
+            return "the launch has no memory", 1 << 64
         index = bisect_right(self.bases, address) - 1
         candidates = [i for i in (index, index + 1) if 0 <= i < len(self.bases)]
 
@@ -71,13 +104,16 @@ class GlobalMemory:
 
         nearest = min(candidates, key=distance)
         base, end = self.bases[nearest], self.ends[nearest]
+        away = 0
         if address >= end:
-            where = f"{address - end} bytes after the end of"
+            away = address - end
+            where = f"{away} bytes after the end of"
         elif address < base:
-            where = f"{base - address} bytes before"
+            away = base - address
+            where = f"{away} bytes before"
         else:
             where = "crossing the end of"
-        return f"{where} an allocation of {end - base} bytes at {base:#x}"
+        return f"{where} an allocation of {end - base} bytes at {base:#x}", away
 
     def _locate_each(self, group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
         index = np.searchsorted(self._base_array, address, side="right") - 1
@@ -90,12 +126,7 @@ class GlobalMemory:
         if not known.all():
             lane = int(np.flatnonzero(~known)[0])
             bad = int(address[lane])
-            raise Fault(
-                ILLEGAL_ADDRESS,
-                f"{size}-byte {verb} of global address {bad:#x}: outside every allocation, "
-                f"{self.describe(bad)}",
-                lane=group.lane_at(lane),
-            )
+            raise self._outside(group, lane, bad, f"{size}-byte {verb} of global address {bad:#x}")
         pieces = []
         for i in np.unique(index):
             lanes = np.flatnonzero(index == i)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -103,9 +103,9 @@ def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
             return Update(extremum, (ufunc, dtype))
         return Update(ufunc, (ufunc, out))
     if name == "exch":
-        return Update(lambda old, b: b + np.zeros_like(old))
+        return Update(lambda old, b: b + np.zeros_like(old), in_order=_exchange_in_order)
     if name == "cas":
-        return Update(_compare_and_swap)
+        return Update(_compare_and_swap, in_order=_swap_in_order)
     one, zero = out.type(1), out.type(0)
     if name == "inc":
         return Update(lambda old, b: np.where(old >= b, zero, old + one))
@@ -114,6 +114,26 @@ def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
 
 def _compare_and_swap(old: Lanes, compare: Lanes, value: Lanes) -> Lanes:
     return np.where(np.equal(old, compare), value, old)
+
+
+def _exchange_in_order(word: Any, value: Lanes) -> tuple[Lanes, Any]:
+    return np.concatenate([np.array([word], value.dtype), value[:-1]]), value[-1]
+
+
+def _swap_in_order(word: Any, compare: Lanes, value: Lanes) -> tuple[Lanes, Any]:
+    """Go from one lane that changes the word to the next: of many that meet, few do."""
+    old = np.empty_like(value)
+    start, count = 0, value.shape[0]
+    while start < count:
+        changes = (compare[start:] == word) & (value[start:] != word)
+        first = int(changes.argmax())
+        if not changes[first]:
+            break
+        old[start : start + first + 1] = word
+        word = value[start + first]
+        start += first + 1
+    old[start:] = word
+    return old, word
 
 
 _UFUNCS: dict[str, np.ufunc] = {

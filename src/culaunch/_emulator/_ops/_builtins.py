@@ -12,6 +12,7 @@ import numpy as np
 
 from culaunch._emulator._fault import ASSERT, LAUNCH_FAILED, Fault
 from culaunch._emulator._memory._bytes import load
+from culaunch._emulator._memory._heap import HeapError
 from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._printf import format_message
 from culaunch._emulator._ops._registry import decodes
@@ -94,13 +95,20 @@ def _assertfail(group: Group, arguments: list[Lanes]) -> None:
 
 
 def _malloc(group: Group, arguments: list[Lanes]) -> Lanes:
-    sizes = np.broadcast_to(arguments[0], (group.n,))
-    return np.array([group.chunk.launch.heap_alloc(int(size)) for size in sizes], np.uint64)
+    sizes = np.broadcast_to(arguments[0], (group.n,)).tolist()
+    return np.array(group.chunk.launch.heap_alloc(sizes), np.uint64)
 
 
 def _free(group: Group, arguments: list[Lanes]) -> None:
-    for address in np.broadcast_to(arguments[0], (group.n,)):
-        group.chunk.launch.heap_free(int(address))
+    launch = group.chunk.launch
+    call = launch.position(group.code.blocks[group.block].instructions[-1])
+    for index, address in enumerate(np.broadcast_to(arguments[0], (group.n,)).tolist()):
+        block, thread = group.chunk.place(group.lane_at(index))
+        place = f"block {block}, thread {thread} at {call}"
+        try:
+            launch.heap_free(address, place)
+        except HeapError as error:
+            raise Fault(LAUNCH_FAILED, str(error), lane=group.lane_at(index)) from None
 
 
 BUILTINS: dict[str, Builtin] = {

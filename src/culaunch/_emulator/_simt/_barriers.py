@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
+from culaunch._emulator._simt._whereabouts import whereabouts
 
 if TYPE_CHECKING:
     from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator._simt._code import Code
     from culaunch._emulator._simt._group import Group
     from culaunch._emulator._simt._scheduler import Scheduler
     from culaunch._emulator._types import Lanes
@@ -54,6 +56,15 @@ class _Barrier:
         self.waiters: list[_Waiter] = []
 
 
+class _Exit:
+    """A place at which threads exited, with one of them for each block of the chunk."""
+
+    def __init__(self, code: Code, block: int, blocks: int) -> None:
+        self.code = code
+        self.block = block
+        self.lane: Lanes = np.full(blocks, -1, np.int64)
+
+
 class Barriers:
     """All barriers of a chunk."""
 
@@ -61,10 +72,14 @@ class Barriers:
         self.scheduler = scheduler
         self.chunk = scheduler.chunk
         self.barriers: dict[int, _Barrier] = {}
+        self.exits: dict[tuple[int, int], _Exit] = {}
 
     def arrive(self, group: Group, arrival: Arrival) -> int | None:
         """Bring `group` to a barrier; return the block to go on at if it need not wait."""
         chunk = self.chunk
+        if self.exits and arrival.count is None:
+            for known in self.exits.values():
+                self._check_exit(known, group, arrival)
         barrier = self.barriers.get(arrival.number)
         if barrier is None:
             barrier = self.barriers[arrival.number] = _Barrier(chunk.blocks)
@@ -96,14 +111,24 @@ class Barriers:
                 self._release(barrier)
 
     def check_exit(self, group: Group) -> None:
-        """Report threads that went round a barrier at which others of their block wait.
+        """Report threads that exit without coming to a barrier where others of their block wait.
 
         A thread that returned early is excused, as it is by the hardware; one that exits in code
-        that lies behind the barrier should have come to it.
+        that lies behind the barrier should have come to it. What a bare ``ret`` is behind cannot
+        be told, since compilers make one of all: it is an early return. Whether the others come
+        to the barrier before the exit or after it makes no difference.
         """
+        bare = len(group.code.blocks[group.block].instructions) < 2
+        if bare or group.n == self.chunk.alive_total:
+            return
+        key = (id(group.code), group.block)
+        known = self.exits.get(key)
+        if known is None:
+            known = self.exits[key] = _Exit(group.code, group.block, self.chunk.blocks)
+        known.lane[np.broadcast_to(group.block_index, (group.n,))] = group.lanes
         for barrier in self.barriers.values():
             for waiter in barrier.waiters:
-                self._check_exit(group, waiter)
+                self._check_exit(known, waiter.group, waiter.arrival)
 
     def report_stuck(self) -> None:
         """Raise the fault for a barrier that waits for ever."""
@@ -119,6 +144,7 @@ class Barriers:
                     f"barrier {number} is never complete: {int(barrier.arrived[block])} of "
                     f"{need} threads of the block arrived{missing}",
                     lane=group.lane_at(0),
+                    notes=whereabouts(self.scheduler),
                 )
                 self.scheduler.locate(fault, waiter.arrival.instruction)
                 raise fault
@@ -162,23 +188,23 @@ class Barriers:
         if self.chunk.shared.shadow is not None:
             self.chunk.shared.shadow.on_barrier(done)
 
-    def _check_exit(self, group: Group, waiter: _Waiter) -> None:
-        other = waiter.group
-        if waiter.arrival.count is not None or group.code is not other.code:
+    def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
+        if arrival.count is not None or group.code is not known.code:
             return
-        if len(group.code.blocks[group.block].instructions) < 2:
+        if not known.code.reaches(arrival.following, known.block):
             return
-        if not group.code.reaches(other.block, group.block):
-            return
-        index = np.flatnonzero(np.isin(group.block_index, other.block_index))
+        lanes = known.lane[group.block_index]
+        index = np.flatnonzero(lanes >= 0)
         if index.shape[0]:
-            instruction = waiter.arrival.instruction
-            raise Fault(
+            instruction = arrival.instruction
+            fault = Fault(
                 LAUNCH_FAILED,
                 f"a thread exits without coming to the {instruction.opcode} of PTX line "
                 f"{instruction.line}, where other threads of its block wait",
-                lane=group.lane_at(int(index[0])),
+                lane=int(lanes[index[0]]),
             )
+            self.scheduler.locate(fault, known.code.blocks[known.block].instructions[-1])
+            raise fault
 
     def _check_same_place(self, waiters: list[_Waiter], done: Lanes) -> None:
         """Report a barrier for the whole block whose threads came to different instructions."""

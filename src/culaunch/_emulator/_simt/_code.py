@@ -38,7 +38,8 @@ class Block:
     """Instructions that run one after the other.
 
     `sync` returns, for a block that starts with an instruction for which the lanes of a warp wait
-    for each other, the mask of lanes that each lane waits for.
+    for each other, the mask of lanes that each lane waits for. `names_lanes` is set if that mask
+    may lack some.
     """
 
     index: int
@@ -49,6 +50,7 @@ class Block:
     dead: tuple[int, ...] = ()
     waits: bool = False
     sync: Callable[[Group], Lanes] | None = None
+    names_lanes: bool = False
 
 
 class Code:

@@ -6,10 +6,11 @@ import heapq
 import time
 from typing import TYPE_CHECKING
 
-from culaunch._emulator._fault import LAUNCH_FAILED, LAUNCH_TIMEOUT, Fault
+from culaunch._emulator._fault import LAUNCH_FAILED, Fault
 from culaunch._emulator._simt._barriers import Barriers
 from culaunch._emulator._simt._group import Group, merge
 from culaunch._emulator._simt._warp_sync import WarpSync
+from culaunch._emulator._simt._whereabouts import timeout, whereabouts
 from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
@@ -92,8 +93,7 @@ class Scheduler:
         group = arriving
         while True:
             if self.deadline is not None and time.monotonic() > self.deadline:
-                limit = self.chunk.options.time_limit
-                raise Fault(LAUNCH_TIMEOUT, f"the launch took longer than {limit:g} seconds")
+                raise timeout(self, group)
             block = group.code.blocks[group.block]
             if block.sync is not None:
                 admitted = self.warp_sync.admit(group, block)
@@ -147,4 +147,4 @@ class Scheduler:
     def _report_stuck(self) -> None:
         self.barriers.report_stuck()
         self.warp_sync.report_stuck()
-        raise Fault(LAUNCH_FAILED, "threads are left that cannot run")
+        raise Fault(LAUNCH_FAILED, "threads are left that cannot run", notes=whereabouts(self))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from culaunch._emulator._simt._scheduler import Scheduler
     from culaunch._emulator._types import Lanes
 
-__all__ = ["WarpSync", "warp_bits"]
+__all__ = ["WarpSync", "lane_bits", "warp_bits"]
 
 
 class WarpSync:
@@ -30,6 +30,8 @@ class WarpSync:
 
     def admit(self, group: Group, block: Block) -> Group | None:
         """Return the lanes that can go on, which may be more than came, and park the rest."""
+        if block.names_lanes:
+            self._check_named(group, block)
         if group.n == self.chunk.alive_total:
             return group
         if self.parked:
@@ -77,6 +79,24 @@ class WarpSync:
         complete: Lanes = self._missing(group, block) == 0
         return complete
 
+    def _check_named(self, group: Group, block: Block) -> None:
+        """Report a lane that executes an instruction whose mask does not name it."""
+        assert block.sync is not None
+        own = lane_bits(group)
+        named = np.broadcast_to(block.sync(group), own.shape)
+        lacking = named & own == 0
+        if lacking.any():
+            index = int(np.flatnonzero(lacking)[0])
+            instruction = block.instructions[0]
+            fault = Fault(
+                LAUNCH_FAILED,
+                f"{instruction.opcode} is executed by lane {group.lane_at(index) % 32} of the "
+                f"warp, which its mask {int(named[index]):#010x} does not name",
+                lane=group.lane_at(index),
+            )
+            self.scheduler.locate(fault, instruction)
+            raise fault
+
     def _missing(self, group: Group, block: Block) -> Lanes:
         assert block.sync is not None
         warp = group.lanes // 32
@@ -103,6 +123,11 @@ class WarpSync:
                 # The barrier itself is all there is in its block.
                 group.block += 1
                 self.scheduler.ready(group)
+
+
+def lane_bits(group: Group) -> Lanes:
+    """Return, for each lane, the mask that names it alone."""
+    return np.uint32(1) << (group.lanes & 31).astype(np.uint32)
 
 
 def warp_bits(flags: Lanes) -> Lanes:
