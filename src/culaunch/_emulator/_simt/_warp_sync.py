@@ -127,7 +127,8 @@ class WarpSync:
 
 def lane_bits(group: Group) -> Lanes:
     """Return, for each lane, the mask that names it alone."""
-    return np.uint32(1) << (group.lanes & 31).astype(np.uint32)
+    bits: Lanes = np.uint32(1) << (group.lanes & 31).astype(np.uint32)
+    return bits
 
 
 def warp_bits(flags: Lanes) -> Lanes:
