@@ -1,5 +1,6 @@
 """Demangling agrees with c++filt and a compiler, and never costs more than it should."""
 
+import itertools
 import re
 import subprocess
 import time
@@ -111,6 +112,24 @@ def test_agrees_with_cppfilt_on_a_large_library(libcurand):
     names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})
     assert len(names) > 20
     assert [demangle(name) for name in names] == filtered("c++filt", names)
+
+
+@pytest.mark.needs("c++filt")
+def test_qualifiers_are_said_once():
+    """A const template argument for a const parameter, and the other ways to say a word twice."""
+    words = ("", "K", "V", "VK", "r", "rVK")
+    names = [
+        name
+        for outer, inner in itertools.product(words, repeat=2)
+        for symbol in ("", "P", "R")
+        for base in ("f", "Pf", "1A", "PFviE", "M1AFvvE")
+        for name in (
+            f"_Z1kI{inner}{base}Ev{symbol}{outer}T_",
+            f"_Z1kIJ{inner}{base}iEEvDp{symbol}{outer}T_",
+        )
+    ]
+    assert [demangle(name) for name in names] == filtered("c++filt", names)
+    assert mangled_param_types("_Z1kIKfEvPKT_") == ("const float*",)
 
 
 @pytest.mark.needs("gcc")

@@ -147,3 +147,26 @@ def test_the_device_of_the_launch_is_asked(driver):
     assert "on device 1 (Recorder, sm_121)" in text
     assert "a block on this device has at most 101376" in text
     kernel[1, 1, 102_000](ExchangeArray(device=0))
+
+
+@pytest.mark.parametrize("name", ["f", "v", "Pf", "St", "Dh", "PKc", "_Z", "Z1kv", "__Z1kv"])
+def test_a_kernel_whose_name_looks_mangled_keeps_it(driver, name):
+    """The C++ library reads such names as types: "float", "void", "float*"."""
+    kernel = driver.kernel(name=name)
+    assert repr(kernel[1, 1]).startswith(f"<culaunch.Launcher of {name}, grid")
+    driver.fail("cuLaunchKernelEx", 1)
+    with pytest.raises(cl.DriverError, match=f"cannot launch {name} with grid"):
+        kernel[1, 1]()
+
+
+def test_a_very_long_name_stays_as_it_is(driver):
+    """What demangles it in an error message recurses, and has the stack of any thread."""
+    for name in ("_Z1k" + "P" * 200_000 + "f", "_Z1k" + "I1A" * 50_000 + "E" * 50_000 + "vv"):
+        kernel = driver.kernel(8, name=name)
+        assert name in repr(kernel[1, 1])
+
+
+@pytest.mark.parametrize("name", ["_Z1kIKfEvPKT_", "_Z1kIJKfVdEEvDpPKT_", "_ZN1a1kILb1EEEvPA3_Kf"])
+def test_both_halves_demangle_alike(driver, name):
+    kernel = driver.kernel(8, name=name)
+    assert repr(kernel[1, 1]).startswith(f"<culaunch.Launcher of {kernel.demangled}, grid")

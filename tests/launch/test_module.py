@@ -203,6 +203,19 @@ def test_the_spelling_of_the_source_is_found_too(module):
     assert module["scale<float>(float*, const float*, float, int)"].name == SCALE
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void k<float const>(float const*, float const*)",
+        "k<const float>(const float*, const float*)",
+        "k<const float>",
+    ],
+)
+def test_a_const_template_argument_is_found_however_it_is_spelled(driver, name):
+    module = cl.load(driver.image({"_Z1kIKfEvPKT_PT_": ((0, 8), (8, 8))}))
+    assert str(module[name].signature) == "(const float*, const float*)"
+
+
 def test_names_that_an_image_was_compiled_with(driver):
     text = driver.image({SCALE: SCALE_LAYOUT})
     module = cl.load(cl.Image(text, names={"scale<T>": SCALE, "gone": "not_there"}))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from culaunch._image import Image
 
 _MOST_LISTED = 30
-# "const float", where demangling gives "float const".
-_CONST_FIRST = re.compile(r"\bconst ((?:(?:unsigned|signed|long|short) )*[\w:]+)(?![\w<])")
+_CONST_FIRST = re.compile(r"(?:(?<=[<,(])|^)const (?=[\w:])")
+_BUILT_IN = re.compile(r"(?:(?:unsigned|signed|long|short|volatile) )*[\w:]+")
 
 
 def find_kernel(module: _core.Module, image: Image, name: str) -> str:
@@ -67,5 +67,27 @@ def without_parameters(demangled: str) -> str:
 def _normal(name: str) -> str:
     """Spell a name as demangling does, without the spaces that mean nothing."""
     name = re.sub(r"\s+", " ", name.strip()).removeprefix("void ")
-    name = _CONST_FIRST.sub(r"\1 const", name)
+    name = re.sub(r"\s*([<>,()*&:])\s*", r"\1", name)
+    while match := _CONST_FIRST.search(name):
+        # "const float", where demangling gives "float const".
+        end = _end_of_type(name, match.end())
+        name = f"{name[: match.start()]}{name[match.end() : end]} \0{name[end:]}"
+    name = name.replace("\0", "const")
     return re.sub(r"\s*([<>,()*&:])\s*", r"\1", name)
+
+
+def _end_of_type(name: str, start: int) -> int:
+    """Give where a type without pointers ends: after its words and its template arguments."""
+    match = _BUILT_IN.match(name, start)
+    end = match.end() if match else start
+    while name[end : end + 1] == "<":
+        depth = 0
+        for index in range(end, len(name)):
+            depth += {"<": 1, ">": -1}.get(name[index], 0)
+            if depth == 0:
+                break
+        else:
+            return end
+        rest = re.compile(r"[\w:]*").match(name, index + 1)
+        end = rest.end() if rest else index + 1
+    return end

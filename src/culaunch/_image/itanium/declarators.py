@@ -26,12 +26,17 @@ class Qualified(Node):
         self._east = vendor or isinstance(_argument(inner), (Pointer, Function, Array))
 
     def left(self, out: Printer) -> None:
-        if out.west and not self._east:
-            out.add(f"{self.value} ")
-            self.inner.left(out)
-        else:
-            self.inner.left(out)
-            out.add(f" {self.value}")
+        # Const of what is const already is said once.
+        said, out.said = out.said, ()
+        words = tuple(word for word in self.value.split() if word not in said)
+        text = " ".join(words)
+        if text and out.west and not self._east:
+            out.add(f"{text} ")
+        if isinstance(_resolved(self.inner, out), Qualified):
+            out.said = said + words
+        self.inner.left(out)
+        if text and not (out.west and not self._east):
+            out.add(f" {text}")
 
     def right(self, out: Printer) -> None:
         self.inner.right(out)
@@ -53,9 +58,10 @@ class Pointer(Node):
 
     def left(self, out: Printer) -> None:
         self.inner.left(out)
-        if self.inner.shape == "array":
+        shape = _shape(self.inner, out)
+        if shape == "array":
             out.add(" (")
-        elif self.inner.shape:
+        elif shape:
             out.add("(" if out.ends_with((" ", "(", "*", "&")) else " (")
         elif self._owner:
             out.add(" ")
@@ -65,7 +71,7 @@ class Pointer(Node):
         out.add(self.value)
 
     def right(self, out: Printer) -> None:
-        if self.inner.shape:
+        if _shape(self.inner, out):
             out.add(")")
         self.inner.right(out)
 
@@ -129,6 +135,20 @@ class Function(Node):
         if self._result:
             self._result.right(out)
         out.add(self._qualifiers)
+
+
+def _resolved(node: Node | None, out: Printer) -> Node | None:
+    """Return what a template parameter stands for where it is printed."""
+    while isinstance(node, TemplateParam):
+        node = node.element(out)
+    return node
+
+
+def _shape(node: Node | None, out: Printer) -> str:
+    """Return the shape of what is printed: an element of a pack has its own."""
+    while isinstance(node, (TemplateParam, Qualified)):
+        node = node.inner if isinstance(node, Qualified) else node.element(out)
+    return node.shape if node else ""
 
 
 def _argument(node: Node) -> Node:

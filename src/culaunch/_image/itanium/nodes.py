@@ -33,6 +33,8 @@ class Printer:
     def __init__(self, west: bool = False) -> None:
         self.west = west
         self.pack_index: int | None = None
+        # The qualifiers that were just said of the type that is printed next.
+        self.said: tuple[str, ...] = ()
         self._parts: list[str] = []
         self._size = 0
         self._steps = 0
@@ -180,20 +182,21 @@ class TemplateParam(Node):
         self.pack_size = len(argument.items) if isinstance(argument, Pack) else -1
 
     def left(self, out: Printer) -> None:
-        if node := self._element(out):
+        if node := self.element(out):
             with out.expanding(None):
                 node.left(out)
 
     def right(self, out: Printer) -> None:
-        if node := self._element(out):
+        if node := self.element(out):
             with out.expanding(None):
                 node.right(out)
 
     def is_empty(self, out: Printer) -> bool:
-        node = self._element(out)
+        node = self.element(out)
         return node is None or node.is_empty(out)
 
-    def _element(self, out: Printer) -> Node | None:
+    def element(self, out: Printer) -> Node | None:
+        """Return the argument; in an expansion, one element of it."""
         if out.pack_index is None or not isinstance(self.argument, Pack):
             return self.argument
         items = self.argument.items
