@@ -10,18 +10,19 @@ import culaunch
 PACKAGE = Path(culaunch.__file__).parent
 # The scripts that the CMake functions run are no modules.
 MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cmake/*")))
-LAUNCH_STACK = {"_base", "_compile", "_core", "_errors", "_image", "_launch"}
+LAUNCH_STACK = {"_base", "_cache", "_compile", "_core", "_errors", "_image", "_launch"}
 # What each part may import of the rest of culaunch, besides itself.
 ALLOWED = {
     "__init__": {"*"},  # names only: test_names.py checks that it is lazy
     "__main__": {"cli"},
     "_errors": set(),
     "_base": {"_errors"},
+    "_cache": {"_base", "_errors"},
     "_image": {"_base", "_errors"},
-    "_compile": {"_base", "_errors", "_image"},
+    "_compile": {"_base", "_cache", "_errors", "_image"},
     "_launch": {"_core", "_errors", "_image", "_emulator"},  # the last by name, when chosen
     "_emulator": {"_core", "_errors", "_image"},
-    "_embed": {"_base", "_errors", "_image"},
+    "_embed": {"_base", "_cache", "_errors", "_image"},
     "_library": {"_base", "_errors", "_image"},
     "_triton": LAUNCH_STACK | {"_embed", "_library"},
     "_elementwise": LAUNCH_STACK,

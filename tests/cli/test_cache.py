@@ -1,5 +1,8 @@
 """``culaunch cache``."""
 
+import dataclasses
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -49,8 +52,43 @@ def test_info(culaunch, cache):
 
 
 def test_info_says_why_a_cache_is_not_used(culaunch, cache):
-    Path(cache.path).chmod(0o777)
-    assert "usable     no: others may write to it" in culaunch("info")
+    Path(cache.path).chmod(0o770)
+    assert "usable     no: others may write to it" in culaunch("info", code=1)
+
+
+def test_info_as_json(culaunch, cache):
+    found = json.loads(culaunch("info", "--json"))
+    assert found == {**dataclasses.asdict(cache.info()), "max_bytes": 64 << 20} | {
+        "shipped": ["/shipped"]
+    }
+    Path(cache.path).chmod(0o770)
+    assert json.loads(culaunch("info", "--json", code=1))["usable"] is False
+
+
+@pytest.mark.parametrize("verb", ["verify", "clear"])
+def test_a_directory_that_cannot_be_used_is_an_error(culaunch, cache, verb):
+    Path(cache.path).chmod(0o770)
+    assert culaunch(verb, code=1) == ""
+
+
+def test_libraries_of_load_inline_are_entries(culaunch, cache):
+    folder = Path(cache.path, "inline", "m-0123")
+    folder.mkdir(parents=True)
+    (folder / "m-1.so").write_bytes(b"library")
+    digest = hashlib.sha256(b"library").hexdigest()
+    (folder / "m-1.json").write_text(json.dumps({"schema": 1, "sha256": digest, "headers": []}))
+    (folder / ".tmp-1-dead").write_bytes(b"half")
+    lines = dict(line.split(None, 1) for line in culaunch("info").splitlines())
+    assert lines["entries"] == "4 (1 of load_inline)"
+    assert lines["size"].endswith("MiB, 1 unfinished file")
+    assert culaunch("verify") == "4 entries, 0 bad\n"
+    (folder / "m-1.so").write_bytes(b"librarx")
+    said = culaunch("verify", "--drop", code=1)
+    assert said == f"bad: {folder}/m-1.so (removed)\n3 entries, 1 bad\n"
+    (folder.parent / "n").mkdir()
+    (folder.parent / "n" / "n-1.so").write_bytes(b"without a record")
+    assert culaunch("clear") == f"removed 4 entries from {cache.path}\n"
+    assert list(Path(cache.path).rglob("*.so")) == list(Path(cache.path).rglob(".tmp-*")) == []
 
 
 def test_verify(culaunch, cache):

@@ -4,6 +4,7 @@ import os
 import stat
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -212,8 +213,112 @@ def test_environment_sets_the_cap_and_the_shipped_directories(monkeypatch, tmp_p
     cache = cl.Cache(tmp_path / "cache")
     assert cache.max_bytes == 512 << 20
     assert cache.shipped == (f"{tmp_path}/a", f"{tmp_path}/b")
-    monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", "lots")
-    with pytest.raises(ValueError, match="such as 512M"):
-        cl.Cache(tmp_path / "cache")
-    with pytest.raises(ValueError, match="max_bytes must be positive"):
-        cl.Cache(tmp_path / "cache", max_bytes=-1)
+
+
+@pytest.mark.parametrize("size", ["lots", "1.5G", "²G", "0", "9" * 5000, "-1M"])
+def test_a_size_that_is_none_fails_no_compile_and_is_told_once(monkeypatch, tmp_path, size):
+    monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", size + " ")
+    with pytest.warns(cl.CacheWarning, match="CULAUNCH_CACHE_MAX_SIZE must be a size such as 512M"):
+        assert cl.Cache(tmp_path / "cache").max_bytes == 2 << 30
+    assert cl.Cache(tmp_path / "cache").max_bytes == 2 << 30
+
+
+@pytest.mark.parametrize(
+    ("error", "argument", "value"),
+    [
+        (TypeError, "path", 3),
+        (TypeError, "path", b"x"),
+        (ValueError, "path", ""),
+        (ValueError, "path", "a\0b"),
+        (ValueError, "max_bytes", -1),
+        (TypeError, "max_bytes", "512M"),
+        (TypeError, "max_bytes", True),
+        (TypeError, "max_bytes", 1e9),
+        (TypeError, "shipped", 3),
+        (TypeError, "shipped", b"abc"),
+        (TypeError, "shipped", [3]),
+        (TypeError, "lock_timeout", "a"),
+        (TypeError, "lock_timeout", None),
+        (ValueError, "lock_timeout", -1),
+        (ValueError, "lock_timeout", float("nan")),
+    ],
+)
+def test_an_argument_that_is_no_such_thing_is_named(tmp_path, error, argument, value):
+    with pytest.raises(error, match=f"^{argument} must"):
+        cl.Cache(**{"path": tmp_path, argument: value})
+
+
+@pytest.mark.parametrize("form", [str, Path])
+def test_one_shipped_directory_is_one_directory(tmp_path, form):
+    assert cl.Cache(tmp_path, shipped=form("/dir")).shipped == ("/dir",)
+
+
+@pytest.mark.parametrize(
+    ("error", "bad"),
+    [
+        (ValueError, "../evil"),
+        (ValueError, "zz"),
+        (ValueError, "A" * 64),
+        (ValueError, "0" * 64 + "\n"),
+        (TypeError, 3),
+        (TypeError, b"0" * 64),
+    ],
+)
+def test_a_key_that_is_none_never_becomes_a_path(tmp_path, fake, error, bad):
+    cache = cl.Cache(tmp_path / "cache")
+    outside = tmp_path / "evil.entry"
+    outside.write_bytes(b"")
+    for call in (
+        lambda: cache.store(bad, fake()),
+        lambda: cache.lookup(bad),
+        lambda: cache.get_or_make(bad, fake),
+    ):
+        with pytest.raises(error, match=r"^key must be"):
+            call()
+    assert outside.read_bytes() == b""
+
+
+def test_what_is_no_image_is_not_kept(cache, key):
+    with pytest.raises(TypeError, match=r"image must be a culaunch\.Image \(got bytes\)"):
+        cache.store(key(1), b"x")
+    with pytest.raises(TypeError, match=r"make\(\) must return a culaunch\.Image \(got NoneType\)"):
+        cache.get_or_make(key(1), lambda: None)
+    assert cache.info().entries == 0
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "{}",
+        "[]",
+        "3",
+        "null",
+        "not JSON",
+        "[" * 100_000,
+        '{"names": [], "signatures": {}, "log": ""}',
+        '{"names": {"k": 3}, "signatures": {}, "log": ""}',
+        '{"names": {}, "signatures": {"k": "int"}, "log": ""}',
+        '{"names": {}, "signatures": {"k": [3]}, "log": ""}',
+        '{"names": {}, "signatures": {}, "log": null}',
+    ],
+)
+def test_a_right_digest_over_wrong_metadata_is_a_bad_entry(cache, fake, key, monkeypatch, metadata):
+    with monkeypatch.context() as patch:
+        patch.setattr("json.dumps", lambda *_, **__: metadata)
+        cache.store(key(1), fake())
+    assert cache.verify() == [f"{cache.path}/{key(1)}.entry"]
+    with pytest.warns(cl.CacheWarning, match="metadata that mean nothing"):
+        assert cache.lookup(key(1)) is None
+    assert cache.info().entries == 0
+
+
+def test_use_decides_what_is_removed_even_within_a_minute(tmp_path, fake, key):
+    cache = cl.Cache(tmp_path / "cache", max_bytes=3000)
+    now = time.time()
+    for number in range(3):
+        cache.store(key(number), fake(number, 600))
+        used = now - 30 + number
+        os.utime(f"{cache.path}/{key(number)}.entry", (used, used))
+    assert cache.lookup(key(0)) is not None
+    cache.store(key(3), fake(3, 600))
+    assert [cache.lookup(key(n)) is not None for n in range(4)] == [True, False, True, True]

@@ -123,11 +123,12 @@ def test_a_directory_of_another_user(tmp_path, fake, key, root):
     assert cache.info().usable is False
 
 
-def test_a_directory_that_others_may_write_to(tmp_path, fake, key):
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_directory_that_others_may_write_to(tmp_path, fake, key, mode):
     directory = tmp_path / "cache"
     directory.mkdir()
-    directory.chmod(0o777)
-    with pytest.warns(cl.CacheWarning, match=r"mode 0777; chmod go-w"):
+    directory.chmod(mode)
+    with pytest.warns(cl.CacheWarning, match=f"mode {mode:04o}; chmod go-w"):
         assert cl.Cache(directory).get_or_make(key(1), lambda: fake(1)) == fake(1)
     assert os.listdir(directory) == []
 
@@ -155,6 +156,108 @@ def test_something_else_in_place_of_the_directory(tmp_path, fake, key, make):
     make(tmp_path / "cache")
     with pytest.warns(cl.CacheWarning, match="not used"):
         assert cl.Cache(tmp_path / "cache").get_or_make(key(1), lambda: fake(1)) == fake(1)
+
+
+def test_a_directory_that_another_user_puts_in_its_place_is_noticed(tmp_path, fake, key, root):
+    # Where a directory above is writable by others, one can be moved away while a program runs.
+    cache = cl.Cache(tmp_path / "cache")
+    cache.store(key(1), fake(1))
+    os.rename(cache.path, tmp_path / "away")
+    theirs = cl.Cache(tmp_path / "theirs")
+    theirs.store(key(1), fake(666))
+    os.chown(theirs.path, 12345, 12345)
+    os.rename(theirs.path, cache.path)
+    with pytest.warns(cl.CacheWarning, match="belongs to user 12345"):
+        assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_shipped_directory_that_others_may_write_to_is_not_read(tmp_path, fake, key, mode):
+    shipped = cl.Cache(tmp_path / "shipped")
+    shipped.store(key(1), fake(666))
+    Path(shipped.path).chmod(mode)
+    cache = cl.Cache(tmp_path / "cache", shipped=[shipped.path])
+    with pytest.warns(cl.CacheWarning, match="the shipped directory .* others may write to it"):
+        assert cache.lookup(key(1)) is None
+    Path(shipped.path).chmod(0o555)
+    assert cache.lookup(key(1)) == fake(666)
+
+
+def test_a_shipped_directory_of_another_user_is_not_read(tmp_path, fake, key, root):
+    shipped = cl.Cache(tmp_path / "shipped")
+    shipped.store(key(1), fake(666))
+    cache = cl.Cache(tmp_path / "cache", shipped=[shipped.path])
+    os.chown(shipped.path, 12345, 12345)
+    with pytest.warns(cl.CacheWarning, match="shipped directory .* belongs to user 12345"):
+        assert cache.get_or_make(key(1), lambda: fake(1)) == fake(1)
+
+
+def test_the_directories_above_the_cache_are_private_whatever_the_umask(tmp_path, fake, key):
+    before = os.umask(0)
+    try:
+        cl.Cache(tmp_path / "home" / ".cache" / "culaunch").store(key(1), fake())
+    finally:
+        os.umask(before)
+    for path in ("home", "home/.cache", "home/.cache/culaunch"):
+        assert (tmp_path / path).stat().st_mode & 0o777 == 0o700
+
+
+def test_an_entry_that_was_replaced_since_it_was_read_is_not_dropped(cache, fake, key):
+    from culaunch._base.trusted import TrustedDirectory
+    from culaunch._cache.store import drop_entry, entry_name
+
+    cache.store(key(1), fake(1))
+    with TrustedDirectory.open(cache.path) as directory:
+        _, status = directory.read(entry_name(key(1)))
+        cache.store(key(1), fake(1))  # another process, between the read and the removal
+        drop_entry(directory, entry_name(key(1)), status)
+        assert cache.lookup(key(1)) == fake(1)
+        _, status = directory.read(entry_name(key(1)))
+        drop_entry(directory, entry_name(key(1)), status)
+    assert cache.lookup(key(1)) is None
+
+
+def test_a_child_that_was_forked_meanwhile_does_not_hold_the_lock(tmp_path, key):
+    # It has the descriptor: the lock is released by name, not by closing.
+    program = f"""
+        import os, time
+        from culaunch._cache.lock import lock_key
+        path, key = {str(tmp_path / "lock")!r}, {key(1)!r}
+        with lock_key(path, key, 1.0) as held:
+            assert held
+            child = os.fork()
+            if child == 0:
+                time.sleep(60)
+                os._exit(0)
+        try:
+            with lock_key(path, key, 0.0) as held:
+                print(held)
+        finally:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=50)
+    assert done.stdout == "True\n"
+
+
+def test_the_cap_covers_libraries_of_load_inline_and_leftovers(tmp_path, fake, key):
+    cache = cl.Cache(tmp_path / "cache", max_bytes=3000)
+    folder = Path(cache.path, "inline", "m-1")
+    cache.store(key(0), fake())
+    folder.mkdir(parents=True, mode=0o700)
+    folder.parent.chmod(0o700)
+    (folder / "m-1.so").write_bytes(b"x" * 5000)
+    (folder / "m-1.json").write_text("{}")
+    os.utime(folder / "m-1.so", (1, 1))
+    cache = cl.Cache(cache.path, max_bytes=3000)
+    cache.store(key(1), fake(1))
+    assert not folder.exists()
+    assert cache.lookup(key(0)) is not None
+    (Path(cache.path) / ".tmp-1-alive").write_bytes(b"x" * 2900)
+    cl.Cache(cache.path, max_bytes=3000).store(key(2), fake(2))
+    assert cache.info().leftovers == 1
+    assert cache.info().entries < 3, "what is being written counts"
 
 
 def test_an_entry_that_is_a_link_is_not_followed(cache, fake, key, tmp_path):

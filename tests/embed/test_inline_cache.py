@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -200,7 +203,7 @@ def test_a_damaged_library_or_record_is_built_anew(fake, tmp_path):
 def test_a_cache_that_cannot_be_written_costs_a_warning_only(load, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.warns(cl.CacheWarning, match="CULAUNCH_CACHE_DIR names another directory"):
+    with pytest.warns(cl.CacheWarning, match="CULAUNCH_CACHE_DIR or build_directory="):
         assert load() == 2
     assert load() == 0  # this process has it loaded
 
@@ -218,18 +221,144 @@ def test_the_cache_is_the_users_alone_whatever_the_umask(load, tmp_path):
 def test_a_cache_that_others_can_write_to_is_not_used(load, tmp_path):
     assert load() == 2
     (tmp_path / "cache").chmod(0o777)
-    with pytest.warns(cl.CacheWarning, match=r"others may write to .*cache: chmod go-w"):
+    with pytest.warns(cl.CacheWarning, match=r"cache: others may write to it \(mode 0777"):
         assert load(flags=["-O3"]) == 2
     assert len(list((tmp_path / "cache" / "inline").glob("*/*.so"))) == 1
 
 
 def test_a_library_that_cannot_be_published_is_used_all_the_same(load, tmp_path, monkeypatch):
-    def full(source, target):
+    def full(source, target, **directories):
         raise OSError(errno.ENOSPC, "No space left on device", source)
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", full)
+        patch.setattr(os, "rename", full)
         # Merging the image publishes a file too, but there an error is an error.
         with pytest.warns(cl.CacheWarning, match="No space left on device"):
             assert load(embed_cubin=None, cpp_sources="int y;") == 2
     assert list((tmp_path / "cache" / "inline").glob("*/*.so")) == []
+
+
+@pytest.fixture
+def root():
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to give files to other users")
+
+
+def plant(directory):
+    """Put something else where every library of a directory is; return what was there."""
+    planted = 0
+    for path in directory.rglob("*.so"):
+        evil = b"evil: never loaded"
+        path.unlink()  # this process may have it mapped
+        path.write_bytes(evil)
+        record = json.loads(path.with_suffix(".json").read_text())
+        record["sha256"] = hashlib.sha256(evil).hexdigest()
+        path.with_suffix(".json").write_text(json.dumps(record))
+        planted += 1
+    return planted
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o777, 0o770])
+def test_a_build_directory_that_others_can_write_to_is_not_used(load, tmp_path, mode):
+    place = tmp_path / "x"
+    assert load(build_directory=place) == 2
+    assert plant(place) == 1
+    place.chmod(mode)
+    with pytest.warns(cl.CacheWarning, match=f"x: others may write to it .mode {mode:04o}"):
+        assert load(build_directory=place, flags=["-O3"]) == 2
+    assert len(list(place.rglob("*.so"))) == 1
+
+
+def test_an_entry_that_another_user_has_made_is_not_loaded(load, tmp_path, root, monkeypatch):
+    # Its name is known from the sources: in a directory such as /tmp/x anybody can make it first.
+    place = tmp_path / "x"
+    load(build_directory=place)
+    plant(place)
+    (entry,) = place.glob("m-*")
+    os.chown(entry, 12345, 12345)
+    monkeypatch.setattr("culaunch._embed.inline._loaded", {})
+    with pytest.warns(cl.CacheWarning, match="belongs to user 12345, not 0"):
+        assert load(build_directory=place) == 2
+
+
+@pytest.mark.parametrize("file", ["*.so", "*.json"])
+def test_a_file_that_others_can_change_is_built_anew(load, tmp_path, monkeypatch, file):
+    load(build_directory=tmp_path / "x")
+    (path,) = (tmp_path / "x").rglob(file)
+    path.chmod(0o666)
+    monkeypatch.setattr("culaunch._embed.inline._loaded", {})
+    assert load(build_directory=tmp_path / "x") == 2
+
+
+def test_a_library_is_loaded_from_the_directory_that_was_checked(load, tmp_path, monkeypatch):
+    # A directory above can be changed by others: the path may lead elsewhere by the next moment.
+    place = tmp_path / "open" / "x"
+    place.mkdir(parents=True, mode=0o700)
+    (tmp_path / "open").chmod(0o777)
+    assert load(build_directory=place) == 2
+    monkeypatch.setattr("culaunch._embed.inline._loaded", {})
+    assert load(build_directory=place) == 0
+
+
+def test_a_disk_that_is_full_costs_a_warning_only(fake, tmp_path):
+    # In a mount namespace of its own, so that nothing is left behind and root is not needed.
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(
+            ["unshare", "--map-root-user", "--mount", "true"], check=False, capture_output=True
+        ).returncode
+    ):
+        pytest.skip("needs unshare")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    program = f"""
+        import os, subprocess, sys, warnings
+        sys.modules["torch"] = None
+        import culaunch as cl
+        disk = {str(disk)!r}
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", disk], check=True)
+        os.environ["CULAUNCH_CACHE_DIR"] = disk + "/cache"
+        with open(disk + "/ballast", "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"x" * 4096)
+            except OSError:
+                pass
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            print(cl.load_inline("m", "int x;").seven())
+        print([str(one.message) for one in caught])
+    """
+    command = ["unshare", "--map-root-user", "--mount", sys.executable, "-c"]
+    done = subprocess.run(
+        [*command, textwrap.dedent(program)], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("7\n")
+    assert "No space left on device" in done.stdout
+
+
+def test_the_cap_of_the_cache_covers_what_is_built(load, tmp_path, monkeypatch):
+    monkeypatch.setenv("CULAUNCH_CACHE_MAX_SIZE", "1K")
+    for flag in ("-O1", "-O2", "-O3"):
+        assert load(flags=[flag]) == 2
+    info = cl.Cache().info()
+    assert (info.entries, info.libraries) == (1, 1), "only what was just made"
+    assert cl.Cache().clear() == 1
+    assert list((tmp_path / "cache").rglob("*.so")) == []
+
+
+def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_path, monkeypatch):
+    from culaunch._embed.inline_cache import InlineCache
+
+    load()
+    monkeypatch.setattr("culaunch._embed.inline._loaded", {})
+    find = InlineCache.find
+
+    def found_and_gone(self):
+        entry = find(self)
+        cl.Cache().clear()
+        return entry
+
+    monkeypatch.setattr(InlineCache, "find", found_and_gone)
+    assert load() == 2

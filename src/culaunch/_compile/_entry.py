@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from typing import Any
 
 from culaunch._image import Image
 
@@ -33,7 +34,7 @@ class BadEntryError(Exception):
 
 
 def pack_entry(key: str, image: Image) -> bytes:
-    """Give the bytes of an entry."""
+    """Return the bytes of an entry."""
     metadata = json.dumps(
         {
             "names": dict(image.names),
@@ -48,7 +49,7 @@ def pack_entry(key: str, image: Image) -> bytes:
 
 
 def unpack_entry(key: str, entry: bytes) -> Image:
-    """Give the image of an entry, after checking all of it."""
+    """Return the image of an entry, after checking all of it."""
     if len(entry) < _BODY:
         raise BadEntryError(f"is truncated to {len(entry)} bytes")
     magic, version, metadata_size, data_size = _HEAD.unpack_from(entry)
@@ -59,13 +60,26 @@ def unpack_entry(key: str, entry: bytes) -> Image:
     view = memoryview(entry)
     if _digest(key, view[: _HEAD.size], view[_BODY:]) != view[_HEAD.size : _BODY]:
         raise BadEntryError("does not match its SHA-256")
-    metadata = json.loads(entry[_BODY : _BODY + metadata_size])
-    return Image(
-        entry[_BODY + metadata_size :],
-        names=metadata["names"],
-        signatures={name: tuple(types) for name, types in metadata["signatures"].items()},
-        log=metadata["log"],
-    )
+    try:
+        return _image(
+            json.loads(entry[_BODY : _BODY + metadata_size]), entry[_BODY + metadata_size :]
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        # The digest is right: whoever wrote it had another idea of what an entry is.
+        raise BadEntryError(f"has metadata that mean nothing ({error})") from error
+
+
+def _image(metadata: dict[str, Any], data: bytes) -> Image:
+    names, signatures, log = metadata["names"], metadata["signatures"], metadata["log"]
+    texts = [*names, *names.values(), *signatures, log]
+    for types in signatures.values():
+        if not isinstance(types, list):
+            raise TypeError("a signature is no list")
+        texts += [one for one in types if one is not None]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a name, a type or the log is no text")
+    signatures = {name: tuple(types) for name, types in signatures.items()}
+    return Image(data, names=names, signatures=signatures, log=log)
 
 
 def _digest(key: str, head: bytes | memoryview, body: bytes | memoryview) -> bytes:

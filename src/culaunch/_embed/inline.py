@@ -78,7 +78,9 @@ def load_inline(
         What `cuda_sources` are compiled for, such as ``"sm_90a"``. By default the GPU here.
     build_directory : str or os.PathLike, optional
         Where to keep what is built, by default the cache of this user
-        (``CULAUNCH_CACHE_DIR``).
+        (``CULAUNCH_CACHE_DIR``). It is used only if it belongs to the user or to root and nobody
+        else may write to it; otherwise a :class:`CacheWarning` says so, and what is built serves
+        this process alone.
 
     Returns
     -------
@@ -119,10 +121,17 @@ def load_inline(
         known = _loaded.get((cache.directory, key))
     if known is not None and known[0].is_current():
         return known[1]
-    entry = cache.find() or cache.build(lambda place: build(place, source, images, toolchain))
+
+    def find_or_build() -> Entry:
+        return cache.find() or cache.build(lambda place: build(place, source, images, toolchain))
+
+    entry = find_or_build()
     if os.environ.get("CULAUNCH_DRIVER") == "emulator":
         # C++ finds the emulator where Python started it, and only there.
         importlib.import_module("culaunch").driver_name()
+    if not os.path.exists(entry.library):
+        # Another process emptied the cache since.
+        entry = find_or_build()
     module: Module = tvm_ffi.load_module(entry.library)
     entry.loaded()
     with _lock:

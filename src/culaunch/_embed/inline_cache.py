@@ -19,14 +19,20 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from culaunch._base.trusted import TrustedDirectory
+from culaunch._cache.lock import lock_key
+from culaunch._cache.place import default_max_bytes, default_path
+from culaunch._cache.store import INLINE, evict, touch_entry
 from culaunch._errors import CacheWarning, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _SCHEMA = 1
 # A file that was changed so shortly before it was hashed may change again within its times.
 _SETTLED_NS = 2_000_000_000
+# Seconds that a build of the same by another process is waited for.
+_LONGEST_BUILD = 3600.0
 
 Signature = list[int]
 
@@ -57,114 +63,124 @@ class Entry:
 class InlineCache:
     """The entries of one key."""
 
-    directory: str
+    root: str
+    """The user's cache, or the directory that the caller named."""
+    folders: tuple[str, ...]
+    """Where the entries are in it."""
     name: str
-    is_private: bool
+    key: str
 
     @classmethod
     def at(cls, build_directory: str | os.PathLike[str] | None, name: str, key: str) -> InlineCache:
         """Return the cache in a directory, by default in this user's."""
+        folder = f"{name[:64]}-{key[:32]}"
         if build_directory is None:
-            root = os.path.join(_user_directory(), "inline")
-        else:
-            root = os.path.abspath(os.fsdecode(build_directory))
-        directory = os.path.join(root, f"{name[:64]}-{key[:32]}")
-        return cls(directory, name, build_directory is None)
+            return cls(os.path.abspath(default_path()), (INLINE, folder), name, key)
+        return cls(os.path.abspath(os.fsdecode(build_directory)), (folder,), name, key)
+
+    @property
+    def directory(self) -> str:
+        """The directory of the entries."""
+        return os.path.join(self.root, *self.folders)
 
     def find(self) -> Entry | None:
         """Return an entry whose headers are as they are now."""
         try:
-            if self._why_not():
-                return None
-            names = sorted(name for name in os.listdir(self.directory) if name.endswith(".json"))
+            with self._open() as directory:
+                for name, _ in sorted(directory.files()):
+                    entry = self._read(directory, name) if name.endswith(".json") else None
+                    if entry is not None and entry.is_current():
+                        return entry
         except OSError:
-            return None
-        for name in names:
-            entry = self._read(os.path.join(self.directory, name))
-            if entry is not None and entry.is_current():
-                return entry
+            pass
         return None
 
     def build(self, builder: Callable[[str], tuple[str, list[str]]]) -> Entry:
-        """Build an entry, while other processes that want the same wait for it."""
-        try:
-            # One by one: only the last gets the mode.
-            for path in (*((_user_directory(),) if self.is_private else ()), self.directory):
-                os.makedirs(path, mode=0o700, exist_ok=True)
-            why_not = self._why_not()
-            place = tempfile.mkdtemp(prefix=".build-", dir=None if why_not else self.directory)
-        except OSError as error:
-            why_not = error.strerror or str(error)
-            place = tempfile.mkdtemp(prefix="culaunch-")
-        place = os.path.realpath(place)
+        """Build an entry, while other processes that want the same wait for it.
+
+        It is built in a temporary directory and then brought here: nobody else can put something
+        among the compiler's files, and what is built can be loaded from there if it does not fit.
+        """
+        place = os.path.realpath(tempfile.mkdtemp(prefix="culaunch-"))
         entry = None
         try:
-            if why_not:
-                entry = _entry(*builder(place), temporary=place)
-                self._warn(why_not)
-                return entry
-            with _locked(os.path.join(self.directory, "lock")):
+            with self._locked():
                 if (found := self.find()) is not None:
                     return found
-                built = _entry(*builder(place), temporary=place)
+                entry = _entry(*builder(place), temporary=place)
                 try:
-                    return self._publish(built)
+                    kept = self._publish(entry)
                 except OSError as error:
-                    # A full disk, a quota: what was built is there, and is loaded from there.
-                    entry = built
-                    self._warn(error.strerror or str(error))
+                    # Others may write there, a full disk, a quota.
+                    self._warn(error)
                     return entry
+                entry = None
+                return kept
         finally:
             if entry is None:
                 shutil.rmtree(place, ignore_errors=True)
 
+    def _open(self, *, make: bool = False) -> TrustedDirectory:
+        directory = TrustedDirectory.open(self.root, make=make)
+        for folder in self.folders:
+            with directory as above:
+                directory = above.sub(folder, make=make)
+        return directory
+
+    def _locked(self) -> contextlib.AbstractContextManager[object]:
+        try:
+            self._open(make=True).close()
+        except OSError:
+            # Nothing will be found there, and whoever can write there could hold a lock for ever.
+            return contextlib.nullcontext()
+        return lock_key(os.path.join(self.root, ".lock"), self.key, _LONGEST_BUILD)
+
     def _publish(self, built: Entry) -> Entry:
         variant = hashlib.sha256(json.dumps([h[:2] for h in built.headers]).encode()).hexdigest()
-        stem = os.path.join(self.directory, f"{self.name[:64]}-{variant[:16]}")
+        stem = f"{self.name[:64]}-{variant[:16]}"
         record = {"schema": _SCHEMA, "sha256": built.sha256, "headers": built.headers}
-        temporary = f"{built.library}.json"
-        with open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(record, file, ensure_ascii=False)
-        _sync(temporary)
-        _sync(built.library)
-        os.replace(built.library, f"{stem}.so")
-        # Without its record a library is not found again, and does no harm.
-        with contextlib.suppress(OSError):
-            os.replace(temporary, f"{stem}.json")
-        return Entry(f"{stem}.so", built.sha256, built.headers)
+        text = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
+        with open(built.library, "rb") as file:
+            library = file.read()
+        with self._open(make=True) as directory:
+            directory.publish(f"{stem}.so", library)
+            # Without its record a library is not found again.
+            directory.publish(f"{stem}.json", text)
+            path = directory.lasting_path(f"{stem}.so")
+        if self.folders[0] == INLINE:
+            with TrustedDirectory.open(self.root) as cache:
+                evict(cache, default_max_bytes(), keep="/".join([*self.folders, f"{stem}.so"]))
+        return Entry(path, built.sha256, built.headers)
 
-    def _why_not(self) -> str | None:
-        """Return why this user's cache must not be used: others could put code into it."""
-        if not self.is_private:
-            return None
-        for path in (_user_directory(), self.directory):
-            facts = os.stat(path)
-            if facts.st_uid != os.geteuid():
-                return f"{path} belongs to user {facts.st_uid}"
-            if facts.st_mode & 0o022:
-                return f"others may write to {path}: chmod go-w"
-        return None
-
-    def _warn(self, why: str) -> None:
+    def _warn(self, error: OSError) -> None:
+        why = error.strerror or str(error)
+        if isinstance(error.filename, str):
+            why = f"{error.filename}: {why}"
         warnings.warn(
             f"what is compiled cannot be kept in {self.directory} ({why}): it is compiled again "
-            "by the next process; CULAUNCH_CACHE_DIR names another directory",
+            "by the next process; CULAUNCH_CACHE_DIR or build_directory= names another directory",
             CacheWarning,
             stacklevel=4,
         )
 
-    def _read(self, path: str) -> Entry | None:
-        library = path.removesuffix(".json") + ".so"
+    def _read(self, directory: TrustedDirectory, name: str) -> Entry | None:
+        found = directory.read(name)
+        library_name = name.removesuffix(".json") + ".so"
+        library = directory.read(library_name)
+        if found is None or library is None:
+            return None
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                record = json.load(file)
+            record = json.loads(found[0].decode("utf-8", "surrogateescape"))
             if record["schema"] != _SCHEMA:
                 return None
-            entry = Entry(library, record["sha256"], [(a, b, c) for a, b, c in record["headers"]])
-        except (OSError, ValueError, KeyError, TypeError):
+            headers = [(path, digest, facts) for path, digest, facts in record["headers"]]
+            # A library that is not what was written is not loaded: it is built again.
+            if hashlib.sha256(library[0]).hexdigest() != record["sha256"]:
+                return None
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
-        # A library that is not what was written is not loaded: it is built again.
-        return entry if _hash(library) == entry.sha256 else None
+        touch_entry(directory, library_name, library[1])
+        return Entry(directory.lasting_path(library_name), record["sha256"], headers)
 
 
 def _entry(library: str, headers: list[str], temporary: str) -> Entry:
@@ -182,27 +198,6 @@ def _entry(library: str, headers: list[str], temporary: str) -> Entry:
     return Entry(library, digest, facts, temporary)
 
 
-def _user_directory() -> str:
-    chosen = os.environ.get("CULAUNCH_CACHE_DIR")
-    if chosen:
-        return os.path.abspath(chosen)
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):
-        base = os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "culaunch")
-
-
-@contextlib.contextmanager
-def _locked(path: str) -> Iterator[None]:
-    """Hold a lock that dies with its process. Without locks the result is the same, only later."""
-    with open(path, "ab") as file:
-        with contextlib.suppress(ImportError, OSError):
-            import fcntl  # not on every system
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 def _signature(path: str) -> Signature | None:
     try:
         facts = os.stat(path)
@@ -217,8 +212,3 @@ def _hash(path: str) -> str | None:
             return hashlib.sha256(file.read()).hexdigest()
     except OSError:
         return None
-
-
-def _sync(path: str) -> None:
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())

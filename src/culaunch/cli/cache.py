@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+
 import click
 
 import culaunch as cl
@@ -9,7 +12,7 @@ import culaunch as cl
 
 @click.group("cache")
 def command() -> None:
-    """Look at, check and empty the cache of compiled images."""
+    """Look at, check and empty the cache of compiled images and inline libraries."""
 
 
 @command.command("path")
@@ -19,21 +22,30 @@ def path() -> None:
 
 
 @command.command("info")
-def info() -> None:
-    """Print where the cache is, whether it can be used and what it holds."""
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def info(as_json: bool) -> int:
+    """Print where the cache is and what it holds; end with code 1 if it cannot be used."""
     found = cl.Cache().info()
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(found), indent=2))
+        return 0 if found.usable else 1
+    libraries = f" ({found.libraries} of load_inline)" if found.libraries else ""
+    leftovers = f", {found.leftovers} unfinished file{'s' * (found.leftovers > 1)}" * bool(
+        found.leftovers
+    )
     click.echo(f"path       {found.path}")
     click.echo(f"usable     {'yes' if found.usable else f'no: {found.reason}'}")
-    click.echo(f"entries    {found.entries}")
-    click.echo(f"size       {_human(found.size)} of at most {_human(found.max_bytes)}")
+    click.echo(f"entries    {found.entries}{libraries}")
+    click.echo(f"size       {_human(found.size)} of at most {_human(found.max_bytes)}{leftovers}")
     for directory in found.shipped:
         click.echo(f"shipped    {directory}")
+    return 0 if found.usable else 1
 
 
 @command.command("verify")
 @click.option("--drop", is_flag=True, help="Remove the entries that are bad.")
 def verify(drop: bool) -> int:
-    """Read every entry and check it; end with code 1 if one is bad."""
+    """Read every entry and check it; end with code 1 if one is bad or the cache is not used."""
     cache = cl.Cache()
     bad = cache.verify(drop=drop)
     for entry in bad:

@@ -1,0 +1,259 @@
+"""Directories that code and images are taken from: only where nobody else can put something.
+
+What is in them runs, on a GPU or in this process. So a directory and every file in it must belong
+to the user or to root, and nobody else may write to it. What is checked is what was opened, by its
+descriptor, each time: a directory that somebody moves away and replaces is noticed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from culaunch._base.outputs import sync_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+
+TEMPORARY = ".tmp-"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class UntrustedError(OSError):
+    """A directory or a file that others could have put there; ``strerror`` says why."""
+
+
+class TrustedDirectory:
+    """An open directory that the user and root alone can change.
+
+    Parameters
+    ----------
+    path : str
+        What to call it.
+    descriptor : int
+        The directory, which was checked; it is closed with this object.
+    """
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._lasts = False
+
+    @classmethod
+    def open(cls, path: str, *, make: bool = False) -> TrustedDirectory:
+        """Open a directory.
+
+        Parameters
+        ----------
+        path : str
+            Where it is. A symbolic link there must belong to the user or to root as well.
+        make : bool, default False
+            Make it, and the directories above that are missing, for the user alone.
+
+        Raises
+        ------
+        OSError
+            If it is not there, is no directory, or is not the user's alone (UntrustedError).
+        """
+        if make:
+            make_private(path)
+        try:
+            return cls._checked(path, os.open(path, _DIRECTORY | os.O_NOFOLLOW))
+        except OSError as error:
+            if isinstance(error, UntrustedError):
+                raise
+            link = os.lstat(path)
+            if not stat.S_ISLNK(link.st_mode):
+                raise
+        if not _is_believed(link.st_uid):
+            why = f"it is a symbolic link that belongs to user {link.st_uid}, not {os.geteuid()}"
+            raise UntrustedError(errno.EPERM, why, path)
+        return cls._checked(path, os.open(path, _DIRECTORY))
+
+    def sub(self, name: str, *, make: bool = False) -> TrustedDirectory:
+        """Open a directory in this one, under the same rule; a link is not followed."""
+        if make:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=self._descriptor)
+        descriptor = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self._descriptor)
+        return self._checked(os.path.join(self.path, name), descriptor)
+
+    @classmethod
+    def _checked(cls, path: str, descriptor: int) -> TrustedDirectory:
+        why_not = why_not_trusted(os.fstat(descriptor))
+        if why_not is not None:
+            os.close(descriptor)
+            raise UntrustedError(errno.EPERM, why_not, path)
+        return cls(path, descriptor)
+
+    def read(self, name: str) -> tuple[bytes, os.stat_result] | None:
+        """Read a file whole; return None where there is none, or one that others can change."""
+        try:
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(name, flags, dir_fd=self._descriptor)
+        except OSError:
+            return None
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or why_not_trusted(status) is not None:
+                return None
+            parts = []
+            # Until the end: a signal or a network mount may give less than was asked for.
+            while part := os.read(descriptor, max(status.st_size, 1)):
+                parts.append(part)
+            return b"".join(parts), status
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def publish(self, name: str, data: bytes) -> None:
+        """Put a file in place, whole or not at all, for the user alone.
+
+        Raises
+        ------
+        OSError
+            If it could not be written; nothing is left behind then.
+        """
+        temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(temporary, flags, 0o600, dir_fd=self._descriptor)
+        try:
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            os.rename(temporary, name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+        except BaseException:
+            self.remove(temporary)
+            raise
+        # Without it a power failure may take the rename back; the entry is then merely not there.
+        sync_directory(self._descriptor)
+
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the names and facts of the regular files."""
+        yield from self._items(stat.S_ISREG)
+
+    def directories(self) -> list[str]:
+        """Return the names of the directories."""
+        return [name for name, _ in self._items(stat.S_ISDIR)]
+
+    def _items(self, kind: Callable[[int], bool]) -> Iterator[tuple[str, os.stat_result]]:
+        for name in os.listdir(self._open_descriptor()):
+            with contextlib.suppress(OSError):
+                status = self.status(name)
+                if kind(status.st_mode):
+                    yield name, status
+
+    def _open_descriptor(self) -> int:
+        # To listdir(), -1 is the current directory.
+        assert self._descriptor >= 0, "it is closed"
+        return self._descriptor
+
+    def status(self, name: str) -> os.stat_result:
+        """Return the facts of what has a name here."""
+        return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+
+    def touch(self, name: str) -> None:
+        """Note that a file was used, where that can be noted."""
+        with contextlib.suppress(OSError):
+            os.utime(name, dir_fd=self._descriptor, follow_symlinks=False)
+
+    def remove(self, name: str) -> bool:
+        """Remove a file; return whether it was there and could be removed."""
+        try:
+            os.unlink(name, dir_fd=self._descriptor)
+        except OSError:
+            return False
+        return True
+
+    def remove_directory(self, name: str) -> None:
+        """Remove a directory if it is empty."""
+        with contextlib.suppress(OSError):
+            os.rmdir(name, dir_fd=self._descriptor)
+
+    def lasting_path(self, name: str) -> str:
+        """Return a path that leads to a file here whatever others do to the directories above.
+
+        It is the usual path where nobody else may change any of those. Elsewhere it goes through
+        the descriptor, which then stays open as long as the process.
+        """
+        path = os.path.realpath(self.path)
+        above = path
+        settled = True
+        while settled and above != os.path.dirname(above):
+            above = os.path.dirname(above)
+            settled = _is_settled(os.stat(above))
+        here = os.fstat(self._descriptor)
+        if (settled and os.path.samestat(os.stat(path), here)) or not os.path.isdir(
+            "/proc/self/fd"
+        ):
+            return os.path.join(path, name)
+        self._lasts = True
+        return f"/proc/self/fd/{self._descriptor}/{name}"
+
+    def close(self) -> None:
+        """Close the descriptor, unless a path needs it."""
+        if not self._lasts and self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> TrustedDirectory:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def why_not_trusted(found: os.stat_result) -> str | None:
+    """Return why what has these facts is not the user's alone, or None."""
+    if not _is_believed(found.st_uid):
+        return f"it belongs to user {found.st_uid}, not {os.geteuid()}"
+    if found.st_mode & _OTHERS_WRITE:
+        return f"others may write to it (mode {stat.S_IMODE(found.st_mode):04o}; chmod go-w)"
+    return None
+
+
+def make_private(path: str) -> None:
+    """Make a directory and those above that are missing, all for the user alone.
+
+    Like ``mkdir -p``, but whatever the umask is: what is made here holds code.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except FileNotFoundError:
+        above = os.path.dirname(path)
+        if above in ("", path):
+            raise
+        make_private(above)
+        make_private(path)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise NotADirectoryError(errno.ENOTDIR, "it is not a directory", path) from None
+    except OSError:
+        if not os.path.isdir(path):  # a read-only disk says so of what is there, too
+            raise
+
+
+def _is_believed(user: int) -> bool:
+    return user == 0 or user == os.geteuid()
+
+
+def _is_settled(above: os.stat_result) -> bool:
+    """Tell whether others can neither rename nor replace what is in a directory and ours."""
+    if not _is_believed(above.st_uid):
+        return False
+    return not above.st_mode & _OTHERS_WRITE or bool(above.st_mode & stat.S_ISVTX)
