@@ -238,7 +238,7 @@ PyObject* EncodeTiled(PyObject* self, PyObject* args) {
       if (i + 1 < rank) stride[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(strides, i));
     }
     if (PyErr_Occurred() == nullptr) {
-      alignas(64) CUtensorMap map;
+      CUtensorMap map;  // cuda.h says how it is aligned
       code = driver.cuTensorMapEncodeTiled(
           &map, static_cast<CUtensorMapDataType>(type), static_cast<cuuint32_t>(rank),
           reinterpret_cast<void*>(static_cast<uintptr_t>(address)), global, stride, boxes, step,

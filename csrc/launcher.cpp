@@ -108,7 +108,7 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   Call call(state.driver());
   if (self->stream_owner != nullptr) {
     call.stream_known = true;
-    call.stream = self->config.stream;
+    call.stream = self->config.stream.handle;
     call.ordinal = self->stream_ordinal;
   }
   for (size_t i = 0; i < count; ++i) {
@@ -136,9 +136,9 @@ PyObject* Make(KernelObject* kernel, const culaunch::LaunchConfig& config, PyObj
   int ordinal = -1;
   const bool is_valid = Guarded<bool>(nullptr, false, [&] {
     config.Validate();
-    if (stream != nullptr && !culaunch::IsDefaultStream(config.stream)) {
+    if (stream != nullptr && !culaunch::IsDefaultStream(config.stream.handle)) {
       culaunch::Driver& driver = kernel->state->driver();
-      driver.Check(culaunch::StreamDevice(driver, config.stream, &ordinal),
+      driver.Check(culaunch::StreamDevice(driver, config.stream.handle, &ordinal),
                    "finding the device of the stream");
     }
     return true;
@@ -264,7 +264,7 @@ PyObject* LauncherFromKey(KernelObject* kernel, PyObject* key) {
   if (!ReadDims("grid", PyTuple_GetItem(key, 0), &config.grid) ||
       !ReadDims("block", PyTuple_GetItem(key, 1), &config.block) ||
       (size > 2 && !ReadBytes("shared_memory", PyTuple_GetItem(key, 2), &config.shared_memory)) ||
-      (IsGiven(stream) && !ReadStream(stream, &config.stream))) {
+      (IsGiven(stream) && !ReadStream(stream, &config.stream.handle))) {
     return nullptr;
   }
   return Make(kernel, config, IsGiven(stream) ? stream : nullptr);
@@ -294,7 +294,7 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
       (IsGiven(preferred) &&
        !ReadDims("preferred_cluster", preferred, &config.preferred_cluster)) ||
       (IsGiven(shared) && !ReadBytes("shared_memory", shared, &config.shared_memory)) ||
-      (IsGiven(stream) && !ReadStream(stream, &config.stream))) {
+      (IsGiven(stream) && !ReadStream(stream, &config.stream.handle))) {
     return nullptr;
   }
   config.cooperative = cooperative != 0;

@@ -28,10 +28,9 @@ void ScaleInto(TensorView y, TensorView x, double factor) {
 
   const std::int64_t n = x.numel();
   if (n == 0) return;
-  // Whatever device is current, the launch goes to the tensors'.
-  const culaunch::ffi::TensorGuard guard(x);
   const unsigned block = 256;
   const auto grid = static_cast<unsigned>(std::min<std::int64_t>((n + block - 1) / block, 1 << 16));
+  // The stream carries its device: the launch goes to the tensors', whatever device is current.
   kernel({grid, block, 0, culaunch::ffi::CurrentStream(x)}, culaunch::ffi::Data(y),
          culaunch::ffi::Data(x), static_cast<float>(factor), n);
 }

@@ -25,21 +25,18 @@ y = cl.empty(1000, np.float32)
 cl.load(image)["apply<float>"][4, 256](y, x, 1000)
 assert np.allclose(y.numpy(), np.sqrt(np.arange(1000)))
 
-# From C++, by the name in the image, which the image knows.
+# From C++ by the same name, which the image carries.
 CODE = """
 CULAUNCH_EMBED_CUBIN(made);
 
 void apply(tvm::ffi::TensorView y, tvm::ffi::TensorView x) {
   const int n = static_cast<int>(x.numel());
-  CULAUNCH_GET_KERNEL(made, KERNEL)
+  CULAUNCH_GET_KERNEL(made, "apply<float>")
   ({(n + 255u) / 256, 256, 0, culaunch::ffi::CurrentStream(x)}, culaunch::ffi::Data(y),
    culaunch::ffi::Data(x), n);
 }
 """
-lowered = image.names["apply<float>"]
-library = cl.load_inline(
-    "nvrtc", CODE, functions="apply", embed_cubin={"made": image}, flags=[f'-DKERNEL="{lowered}"']
-)
+library = cl.load_inline("nvrtc", CODE, functions="apply", embed_cubin={"made": image})
 y = cl.empty(1000, np.float32)
 library.apply(y, x)
 assert np.allclose(y.numpy(), np.sqrt(np.arange(1000)))

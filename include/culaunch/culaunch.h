@@ -2,6 +2,7 @@
 // link: the driver is found at first use.
 #pragma once
 
+#include "argument.h"
 #include "driver.h"
 #include "embed.h"
 #include "error.h"

@@ -66,10 +66,13 @@ class Driver : public DriverTable {
     void* library = detail::OpenLibrary(file, &reason);
     if (library == nullptr) {
       throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-                  "no CUDA driver on this machine (" + reason +
-                      "). Install NVIDIA's driver, or "
-                      "choose the emulator: CULAUNCH_DRIVER=emulator, or "
-                      "culaunch.set_driver(\"emulator\") in Python");
+                  is_cuda ? "no CUDA driver on this machine (" + reason +
+                                "). Install NVIDIA's driver, or, in a Python process, choose the "
+                                "emulator: CULAUNCH_DRIVER=emulator, or "
+                                "culaunch.set_driver(\"emulator\")"
+                          : "the chosen driver \"" + choice + "\" cannot be loaded (" + reason +
+                                "): CULAUNCH_DRIVER (set_driver in Python) must name a library "
+                                "that exports the CUDA driver API; leave it out for NVIDIA's");
     }
     return std::make_unique<Driver>(detail::ResolveTable(library, file), is_cuda ? "cuda" : file,
                                     is_cuda ? std::vector<int>{kDLCUDA, kDLCUDAManaged, kDLCUDAHost}

@@ -6,16 +6,18 @@
 
 #include <atomic>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "argument.h"
 #include "driver.h"
 #include "explain.h"
 #include "guard.h"
 #include "launch_config.h"
+#include "parameter_type.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -29,12 +31,17 @@ struct Parameter {
 // What culaunch knows of one kernel of a module. The module owns it; its address is stable.
 class KernelState {
  public:
-  KernelState(Driver& driver, CUkernel handle, std::string name)
-      : driver_(driver),
-        handle_(handle),
-        devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(driver.device_count()))),
-        device_count_(driver.device_count()),
-        name_(std::move(name)) {}
+  // signature: the parameters' types where the image says them (see ImageMetadata).
+  KernelState(Driver& own_driver, CUkernel own_handle, std::string own_name,
+              const std::vector<std::string>* signature = nullptr)
+      : driver_(own_driver),
+        handle_(own_handle),
+        devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(own_driver.device_count()))),
+        device_count_(own_driver.device_count()),
+        name_(std::move(own_name)) {
+    if (signature == nullptr) return;
+    for (const std::string& type : *signature) types_.emplace_back(type);
+  }
 
   // Read the parameter layout: the driver takes it from the code of the current device.
   CUresult ReadParameters() {
@@ -70,6 +77,18 @@ class KernelState {
 
   size_t ParameterBytes() const noexcept {
     return parameters_.empty() ? 0 : parameters_.back().offset + parameters_.back().size;
+  }
+
+  // The type of each parameter: recorded beside the image, else spelled by the mangled name. None,
+  // where neither says it. Read by the first call that is checked, for most kernels have none.
+  const std::vector<ParameterType>& Types() {
+    const std::lock_guard<std::mutex> lock(types_mutex_);
+    if (!has_types_) {
+      if (types_.empty()) types_ = ParameterType::OfMangled(name_);
+      if (types_.size() != parameters_.size()) types_.clear();
+      has_types_ = true;
+    }
+    return types_;
   }
 
   // The list of C++ types that was last found to fit the parameters.
@@ -125,7 +144,6 @@ class KernelState {
       if (static_cast<int64_t>(config.sharedMemBytes) > largest) return CUDA_ERROR_INVALID_VALUE;
       code = AllowDynamicSharedMemory(ordinal, largest);
       if (code != CUDA_SUCCESS) return code;
-      device.allowed_shared.store(largest, std::memory_order_release);
     }
     if (ClusterBlocks(config) > kPortableCluster &&
         !device.allows_large_cluster.load(std::memory_order_acquire)) {
@@ -142,9 +160,17 @@ class KernelState {
     const CUresult code = MaxDynamicSharedMemory(ordinal, &largest);
     if (code != CUDA_SUCCESS) return code;
     if (bytes > largest || bytes < -1) return CUDA_ERROR_INVALID_VALUE;
-    return driver_.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                        bytes < 0 ? largest : static_cast<int>(bytes), handle(),
-                                        driver_.Handle(ordinal));
+    const int allowed = bytes < 0 ? largest : static_cast<int>(bytes);
+    const CUresult set =
+        driver_.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, allowed,
+                                     handle(), driver_.Handle(ordinal));
+    // A launch that needs more than this must opt in again. Before the first launch there the
+    // driver is asked.
+    std::atomic<int64_t>& known = devices_[static_cast<size_t>(ordinal)].allowed_shared;
+    if (set == CUDA_SUCCESS && known.load(std::memory_order_acquire) >= 0) {
+      known.store(allowed, std::memory_order_release);
+    }
+    return set;
   }
 
   // The most dynamic shared memory that a block of this kernel can have on a device, opted in.
@@ -241,6 +267,9 @@ class KernelState {
   std::atomic<const void*> checked_{nullptr};
   std::string name_;
   std::vector<Parameter> parameters_;
+  std::mutex types_mutex_;
+  bool has_types_ = false;
+  std::vector<ParameterType> types_;
 };
 
 // A kernel of a module. Cheap to copy; valid as long as its module.
@@ -253,34 +282,37 @@ class Kernel {
   CUkernel handle() const noexcept { return state_->handle(); }
   KernelState& state() const noexcept { return *state_; }
 
-  // Launch with a pointer to each argument, on the stream's device (the current device for a
-  // default stream). Nothing is checked; the driver's code comes back.
-  CUresult Launch(void** arguments, Dim3 grid, Dim3 block, CUstream stream,
+  // Launch with a pointer to each argument, on the stream's device (see Stream). Nothing is
+  // checked; the driver's code comes back.
+  CUresult Launch(void** arguments, Dim3 grid, Dim3 block, Stream stream,
                   uint32_t shared_memory = 0) const noexcept {
     return Launch(arguments, LaunchConfig(grid, block, shared_memory, stream));
   }
 
   CUresult Launch(void** arguments, const LaunchConfig& config) const noexcept {
     const DriverLaunchConfig driver_config(config);
-    int ordinal = -1;
-    if (!IsDefaultStream(config.stream)) {
-      const CUresult code = StreamDevice(state_->driver(), config.stream, &ordinal);
+    int ordinal = config.stream.device;
+    if (ordinal < 0 && !IsDefaultStream(config.stream.handle)) {
+      const CUresult code = StreamDevice(state_->driver(), config.stream.handle, &ordinal);
       if (code != CUDA_SUCCESS) return code;
     }
     return state_->Launch(driver_config.get(), ordinal, arguments);
   }
 
-  // Launch with the arguments themselves. Their number and sizes must be the kernel's (compared
-  // once for each list of types); an error says what is wrong with the call.
+  // Launch with the arguments themselves. Their number and sizes must be the kernel's, and their
+  // types of the parameters' kinds where the image says them (compared once for each list of
+  // types); an error says what is wrong with the call.
   template <class... Arguments>
   void operator()(const LaunchConfig& config, const Arguments&... arguments) const {
-    static const char types = 0;  // its address stands for this list of types
-    if (!state_->HasChecked(&types)) {
-      CheckSizes({sizeof(Arguments)...});
-      state_->SetChecked(&types);
+    (detail::RequireArgument<Arguments>(), ...);
+    // Its address stands for this list of types.
+    static constexpr ArgumentType types[] = {detail::TypeOfArgument<Arguments>()...,
+                                             ArgumentType{}};
+    if (CULAUNCH_UNLIKELY(!state_->HasChecked(types))) {
+      CheckArguments(types, sizeof...(Arguments));
+      state_->SetChecked(types);
     }
-    void* pointers[sizeof...(Arguments) + 1] = {
-        const_cast<void*>(static_cast<const void*>(&arguments))...};
+    void* pointers[sizeof...(Arguments) + 1] = {detail::AddressOfArgument(arguments)...};
     const CUresult code = Launch(pointers, config);
     if (code != CUDA_SUCCESS) Throw(code, config);
   }
@@ -288,28 +320,37 @@ class Kernel {
   // Throw what a failed launch means.
   [[noreturn]] void Throw(CUresult code, const LaunchConfig& config) const {
     config.Validate();
-    int ordinal = 0;
-    StreamDevice(state_->driver(), config.stream, &ordinal);
+    int ordinal = config.stream.device;
+    if (ordinal < 0) StreamDevice(state_->driver(), config.stream.handle, &ordinal);
     throw ExplainLaunch(state_->driver(), handle(), name(), DriverLaunchConfig(config).get(),
                         ordinal, code);
   }
 
  private:
-  void CheckSizes(std::initializer_list<size_t> sizes) const {
+  void CheckArguments(const ArgumentType* given, size_t count) const {
     const std::vector<Parameter>& expected = parameters();
-    if (sizes.size() != expected.size()) {
+    if (count != expected.size()) {
       throw Error(Demangle(name()) + " takes " + std::to_string(expected.size()) +
-                  " arguments (got " + std::to_string(sizes.size()) + ")");
+                  " arguments (got " + std::to_string(count) + ")");
     }
-    size_t i = 0;
-    for (const size_t size : sizes) {
-      if (size != expected[i].size) {
-        throw Error("argument " + std::to_string(i) + " of " + Demangle(name()) + " must be " +
-                    std::to_string(expected[i].size) + " bytes long (got " + std::to_string(size) +
+    const std::vector<ParameterType>& types = state_->Types();
+    for (size_t i = 0; i < count; ++i) {
+      const std::string type = types.empty() ? "" : types[i].text();
+      if (given[i].size != expected[i].size) {
+        throw Error(Prefix(i) + " must be " + std::to_string(expected[i].size) + " bytes long" +
+                    (type.empty() ? "" : ", for it is " + type) + " (got " +
+                    std::to_string(given[i].size) + ", " + ArgumentName(given[i]) +
                     "): pass a value of the parameter's own type");
       }
-      ++i;
+      if (!types.empty() && !types[i].Takes(given[i].kind)) {
+        throw Error(Prefix(i) + " must be " + type + " (got " + ArgumentName(given[i]) +
+                    "): pass a value of that type; a struct of that size is passed as it is");
+      }
     }
+  }
+
+  std::string Prefix(size_t argument) const {
+    return "argument " + std::to_string(argument) + " of " + Demangle(name());
   }
 
   KernelState* state_;

@@ -13,7 +13,8 @@ CULAUNCH_NAMESPACE_BEGIN
 
 // A size in up to three dimensions, x fastest.
 struct Dim3 {
-  constexpr Dim3(uint32_t x = 1, uint32_t y = 1, uint32_t z = 1) noexcept : x(x), y(y), z(z) {}
+  constexpr Dim3(uint32_t x_size = 1, uint32_t y_size = 1, uint32_t z_size = 1) noexcept
+      : x(x_size), y(y_size), z(z_size) {}
 
   constexpr uint64_t Volume() const noexcept { return uint64_t{x} * y * z; }
   constexpr bool operator==(const Dim3& other) const noexcept {
@@ -26,19 +27,31 @@ struct Dim3 {
   uint32_t x, y, z;
 };
 
+// Where a launch goes. A stream made by cuStreamCreate has a device; a default stream (null,
+// CU_STREAM_LEGACY, CU_STREAM_PER_THREAD) is one of every device, and the handle alone means the
+// device that is current. Who knows the device says it.
+struct Stream {
+  constexpr Stream(CUstream stream = nullptr, int ordinal = -1) noexcept
+      : handle(stream), device(ordinal) {}
+
+  CUstream handle;
+  int device;  // -1: the stream's own; of a default stream, the current one
+};
+
 struct LaunchConfig {
   LaunchConfig() = default;
-  LaunchConfig(Dim3 grid, Dim3 block, uint32_t shared_memory = 0, CUstream stream = nullptr)
-      : grid(grid), block(block), shared_memory(shared_memory), stream(stream) {}
+  LaunchConfig(Dim3 grid_size, Dim3 block_size, uint32_t shared_bytes = 0,
+               Stream launch_stream = {})
+      : grid(grid_size), block(block_size), shared_memory(shared_bytes), stream(launch_stream) {}
 
   Dim3 grid;                        // in blocks, with clusters too
   Dim3 block;                       // in threads
   Dim3 cluster{0, 0, 0};            // in blocks; zero: the kernel's own, or none
   Dim3 preferred_cluster{0, 0, 0};  // in blocks; `cluster` is the smallest that will do then
   uint32_t shared_memory = 0;       // dynamic shared memory of a block in bytes
-  CUstream stream = nullptr;
-  bool cooperative = false;   // all blocks resident at once: grid-wide synchronisation
-  bool programmatic = false;  // may start before the previous kernel in the stream ends
+  Stream stream;                    // a CUstream does as well
+  bool cooperative = false;         // all blocks resident at once: grid-wide synchronisation
+  bool programmatic = false;        // may start before the previous kernel in the stream ends
   bool has_priority = false;
   int priority = 0;  // smaller is more urgent (driver API, cuCtxGetStreamPriorityRange)
 
@@ -86,7 +99,7 @@ class DriverLaunchConfig {
     config_.blockDimY = config.block.y;
     config_.blockDimZ = config.block.z;
     config_.sharedMemBytes = config.shared_memory;
-    config_.hStream = config.stream;
+    config_.hStream = config.stream.handle;
     config_.attrs = attributes_;
     config_.numAttrs = 0;
     if (config.HasCluster()) AddCluster(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, config.cluster);

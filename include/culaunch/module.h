@@ -15,6 +15,7 @@
 #include "driver.h"
 #include "guard.h"
 #include "image_check.h"
+#include "image_metadata.h"
 #include "kernel.h"
 #include "version.h"
 
@@ -34,6 +35,7 @@ class Module {
   Module(const void* bytes, size_t size, Driver& driver = Driver::Get())
       : state_(std::make_unique<State>(driver)) {
     const ImageFormat format = CheckImage(bytes, size);
+    state_->metadata = ReadMetadata(bytes, size, format);
     std::string text;
     if (format == ImageFormat::kPtx) {  // the driver finds its end by a null
       text.assign(static_cast<const char*>(bytes), size);
@@ -69,11 +71,13 @@ class Module {
     if (state_ != nullptr && !state_->released) Unload();
   }
 
-  // Find a kernel by its name in the image (mangled, unless it is extern "C"). Thread-safe; the
-  // driver is asked once.
-  Kernel GetKernel(const std::string& name) const {
+  // Find a kernel by its name in the image (mangled, unless it is extern "C"), or by a name
+  // expression that it was compiled for ("scale<float>"). Thread-safe; the driver is asked once.
+  Kernel GetKernel(const std::string& asked) const {
+    RequireLoaded();
     const std::lock_guard<std::mutex> lock(state_->mutex);
     RequireLoaded();
+    const std::string& name = state_->NameInImage(asked);
     const auto found = state_->kernels.find(name);
     if (found != state_->kernels.end()) return Kernel(found->second.get());
     CUkernel handle = nullptr;
@@ -82,14 +86,19 @@ class Module {
       throw Error(ErrorKind::kCall, code, driver().ErrorName(code), NotFound(name));
     }
     Check(code, "finding kernel " + name);
-    auto kernel = std::make_unique<KernelState>(driver(), handle, name);
+    const auto signature = state_->metadata.signatures.find(name);
+    auto kernel = std::make_unique<KernelState>(
+        driver(), handle, name,
+        signature != state_->metadata.signatures.end() ? &signature->second : nullptr);
     Check(kernel->ReadParameters(), "reading the parameters of kernel " + name);
     return Kernel(state_->kernels.emplace(name, std::move(kernel)).first->second.get());
   }
 
-  bool HasKernel(const std::string& name) const {
+  bool HasKernel(const std::string& asked) const {
+    RequireLoaded();
     const std::lock_guard<std::mutex> lock(state_->mutex);
     RequireLoaded();
+    const std::string& name = state_->NameInImage(asked);
     CUkernel handle = nullptr;
     const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
     if (code != CUDA_ERROR_NOT_FOUND) Check(code, "finding kernel " + name);
@@ -150,6 +159,7 @@ class Module {
   // Unload now. Kernels of it that are called later report that; kernels that still run on the
   // GPU must have ended.
   void Unload() noexcept {
+    if (state_ == nullptr) return;  // moved from
     const std::lock_guard<std::mutex> lock(state_->mutex);
     if (state_->library == nullptr) return;
     for (auto& entry : state_->kernels) entry.second->MarkUnloaded();
@@ -158,22 +168,31 @@ class Module {
   }
 
   // Never unload: for modules that live as long as the process.
-  void Release() noexcept { state_->released = true; }
+  void Release() noexcept {
+    if (state_ != nullptr) state_->released = true;
+  }
 
-  bool IsLoaded() const noexcept { return state_->library != nullptr; }
-  CUlibrary handle() const noexcept { return state_->library; }
+  // Whether its image is in the driver: not after Unload(), nor once it was moved from.
+  bool IsLoaded() const noexcept { return state_ != nullptr && state_->library != nullptr; }
+  CUlibrary handle() const noexcept { return state_ != nullptr ? state_->library : nullptr; }
   Driver& driver() const noexcept { return state_->driver; }
 
  private:
   struct State {
-    explicit State(Driver& driver) noexcept : driver(driver) {}
+    explicit State(Driver& own_driver) noexcept : driver(own_driver) {}
 
     Driver& driver;
     CUlibrary library = nullptr;
     bool released = false;
     std::mutex mutex;
     std::unordered_map<std::string, std::unique_ptr<KernelState>> kernels;
+    ImageMetadata metadata;
     char log[8192] = "";  // of the compiler in the driver
+
+    const std::string& NameInImage(const std::string& asked) const {
+      const auto found = metadata.names.find(asked);
+      return found != metadata.names.end() ? found->second : asked;
+    }
   };
 
   // Throw when a call failed, with what the compiler in the driver says.
@@ -185,6 +204,7 @@ class Module {
   }
 
   void RequireLoaded() const {
+    if (state_ == nullptr) throw Error("the module was moved from: use the one it was moved to");
     if (state_->library == nullptr) throw Error("the module was unloaded: load it again");
   }
 
@@ -192,6 +212,9 @@ class Module {
     std::string text = "the module has no kernel \"" + name + "\"; it has";
     const std::vector<std::string> names = KernelNames();
     for (const std::string& other : names) text.append(" ").append(other);
+    for (const auto& [expression, lowered] : state_->metadata.names) {
+      text.append(" ").append(expression);
+    }
     return names.empty() ? text + " none" : text;
   }
 

@@ -53,6 +53,16 @@ inline void* FindSymbol(void* library, const char* name) { return dlsym(library,
 inline long ProcessId() { return static_cast<long>(getpid()); }
 #endif
 
+// Which of a function's forms cuda.h declares here: with CUDA_API_PER_THREAD_DEFAULT_STREAM, as in
+// code that calls the driver by hand, the null stream is each thread's own.
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
+constexpr cuuint64_t kProcAddressFlags = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+constexpr const char* kSuffixes[] = {"_ptsz", "_ptds", ""};
+#else
+constexpr cuuint64_t kProcAddressFlags = CU_GET_PROC_ADDRESS_DEFAULT;
+constexpr const char* kSuffixes[] = {""};
+#endif
+
 // Fill a table through cuGetProcAddress, which knows the versioned names; a library without it
 // (a small stand-in) is asked for each symbol.
 inline DriverTable ResolveTable(void* library, const std::string& file) {
@@ -60,16 +70,26 @@ inline DriverTable ResolveTable(void* library, const std::string& file) {
   auto get =
       reinterpret_cast<decltype(&::cuGetProcAddress)>(FindSymbol(library, "cuGetProcAddress_v2"));
   std::string missing;
+  int missing_count = 0;
   ForEachFunction(table, [&](const char* name, int version, bool required, void** function) {
     CUdriverProcAddressQueryResult found;
-    if (get == nullptr ||
-        get(name, function, version, CU_GET_PROC_ADDRESS_DEFAULT, &found) != CUDA_SUCCESS) {
+    if (get == nullptr || get(name, function, version, kProcAddressFlags, &found) != CUDA_SUCCESS) {
       *function = nullptr;
     }
-    if (*function == nullptr) *function = FindSymbol(library, name);
-    if (*function == nullptr && required) missing.append(missing.empty() ? "" : ", ").append(name);
+    for (const char* suffix : kSuffixes) {
+      if (*function == nullptr)
+        *function = FindSymbol(library, (name + std::string(suffix)).c_str());
+    }
+    if (*function != nullptr || !required) return;
+    if (++missing_count <= 3) missing.append(missing.empty() ? "" : ", ").append(name);
   });
-  if (!missing.empty()) {
+  if (table.cuInit == nullptr) {
+    throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+                file + " is no CUDA driver: it has no function cuInit. CULAUNCH_DRIVER must be " +
+                    "\"cuda\" or the path of a library that exports the driver API");
+  }
+  if (missing_count != 0) {
+    if (missing_count > 3) missing += " and " + std::to_string(missing_count - 3) + " more";
     throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
                 "the CUDA driver in " + file + " lacks " + missing +
                     ": culaunch needs a driver for CUDA 12.4 or newer");

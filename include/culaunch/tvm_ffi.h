@@ -195,14 +195,17 @@ inline void* Data(const TensorView& x) {
   return static_cast<char*>(x.data_ptr()) + x.byte_offset();
 }
 
-// The stream that the caller's framework works on for the tensor's device.
-inline CUstream CurrentStream(const TensorView& x) {
+// The stream that the caller's framework works on for the tensor's device, and that device: a
+// launch on it goes there, whatever device is current. (`.handle` alone, of a default stream, means
+// the current device's.) Pinned memory is of no device.
+inline Stream CurrentStream(const TensorView& x) {
   const DLDevice device = x.device();
-  return static_cast<CUstream>(
-      TVMFFIEnvGetStream(static_cast<int32_t>(device.device_type), device.device_id));
+  return {static_cast<CUstream>(
+              TVMFFIEnvGetStream(static_cast<int32_t>(device.device_type), device.device_id)),
+          device.device_type == ::kDLCUDAHost ? -1 : device.device_id};
 }
 
-// Makes the tensor's device current for a scope.
+// Makes the tensor's device current for a scope: for calls of the driver other than launches.
 class TensorGuard {
  public:
   explicit TensorGuard(const TensorView& x) : guard_(Driver::Get(), x.device().device_id) {

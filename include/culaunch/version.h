@@ -15,14 +15,22 @@
 
 // A launch leaves the branch predictor to the driver's code: the usual way should take no branch.
 #if defined(__GNUC__)
-#define CULAUNCH_UNLIKELY(condition) __builtin_expect(static_cast<bool>(condition), false)
+#define CULAUNCH_UNLIKELY(condition) __builtin_expect(!!(condition), false)
 #else
 #define CULAUNCH_UNLIKELY(condition) (condition)
 #endif
 
+// A file whose default stream is each thread's own has another table of driver functions, and so
+// names of its own: the two kinds may be linked together.
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
+#define CULAUNCH_INLINE_NAMESPACE v0_1_0_per_thread
+#else
+#define CULAUNCH_INLINE_NAMESPACE v0_1_0
+#endif
+
 #define CULAUNCH_NAMESPACE_BEGIN       \
   namespace culaunch CULAUNCH_HIDDEN { \
-  inline namespace v0_1_0 {
+  inline namespace CULAUNCH_INLINE_NAMESPACE {
 #define CULAUNCH_NAMESPACE_END \
   }                            \
   }

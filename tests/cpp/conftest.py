@@ -27,6 +27,11 @@ def cuda_include() -> str:
 
 
 @pytest.fixture(scope="session")
+def cuda_headers() -> str:
+    return cuda_include()
+
+
+@pytest.fixture(scope="session")
 def gxx() -> str:
     return shutil.which("g++") or pytest.skip("needs g++")
 

@@ -14,7 +14,7 @@ import pytest
 import culaunch as cl
 
 HERE = Path(__file__).parent
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 SANITIZERS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 PTX = """.version 8.0
 .target sm_80
@@ -30,6 +30,64 @@ def test_under_sanitizers(build, gxx, run_cpp, name):
     assert run_cpp(program) == ""
 
 
+def test_each_file_has_the_default_stream_that_its_own_driver_calls_have(build, gxx, run_cpp):
+    source = HERE / "test_default_stream.cpp"
+    programs = [build(gxx, "legacy", source)]
+    programs.append(build(gxx, "per_thread", "-DCUDA_API_PER_THREAD_DEFAULT_STREAM", source))
+    for program in programs:
+        assert run_cpp(program) == ""
+
+
+NO_ARGUMENTS = """
+#include <culaunch/culaunch.h>
+#include <memory>
+#include <string>
+#include <vector>
+struct Framework { struct Tensor { std::shared_ptr<int> p; void* data_ptr() const; }; };
+struct View { void* p; void* data_ptr() const; };
+struct Plain { float x[3]; };
+void Refused(culaunch::Kernel k, Framework::Tensor tensor, View view) {
+  std::vector<float> vector;
+  std::string text;
+  std::unique_ptr<float> owner;
+  float array[2] = {};
+  k({1, 1}, tensor);
+  k({1, 1}, view);
+  k({1, 1}, vector);
+  k({1, 1}, text);
+  k({1, 1}, owner);
+  k({1, 1}, array);
+}
+void Allowed(culaunch::Kernel k) {
+  enum { kEnumerator };
+  k({1, 1}, Plain{}, nullptr, true, kEnumerator, 1.0f, static_cast<float*>(nullptr), CUdeviceptr{});
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gxx", "clang"])
+def test_what_is_no_argument_does_not_compile_and_says_what_is(
+    request, tmp_path, cuda_headers, compiler
+):
+    source = tmp_path / "arguments.cpp"
+    command = [request.getfixturevalue(compiler), "-std=c++17", "-fsyntax-only"]
+    command += [f"-I{cl.include_dir()}", "-isystem", cuda_headers, str(source)]
+    source.write_text(NO_ARGUMENTS)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    said = done.stderr
+    errors = re.findall(r"error: .*(?:an? (tensor|array|argument)) (.*)", said)
+    assert len(errors) == 6, said
+    assert (
+        sum("culaunch::ffi::Data(tensor) or tensor.data_ptr()" in text for _, text in errors) >= 5
+    )
+    for refused in ("Framework::Tensor", "View", "vector", "string", "unique_ptr", r"float ?\[2\]"):
+        assert re.search(rf"(?:Type = |RequireArgument<).*{refused}", said), refused
+    assert "Allowed" not in said
+    source.write_text(re.sub(r"  k\(\{1, 1\}, \w+\);\n", "", NO_ARGUMENTS))
+    subprocess.run(command, check=True)
+
+
 def test_embedded_images(build, gxx, run_cpp, tmp_path):
     objects = []
     for name, kernels in (
@@ -42,7 +100,8 @@ def test_embedded_images(build, gxx, run_cpp, tmp_path):
         image = first + "".join(text.split("64\n", 1)[1] for text in others)
         cl.embed(image.encode(), tmp_path / f"{name}.o", "kernels", merge_with=compiled)
         objects.append(tmp_path / f"{name}.o")
-    program = build(gxx, "embed", *SANITIZERS, *objects)
+    cl.embed(PTX.format(name="of_both").encode(), tmp_path / "shared.o", "shared")
+    program = build(gxx, "embed", *SANITIZERS, *objects, tmp_path / "shared.o")
     assert run_cpp(program) == ""
 
 
@@ -56,7 +115,8 @@ def test_there_are_no_warnings(request, build, tmp_path, compiler, standard):
         'void Use() { CULAUNCH_GET_KERNEL(used, "k")({1, 1}, 1, 2.0f); }\n'
     )
     program = request.getfixturevalue(compiler)
-    build(program, "all.o", f"-std={standard}", "-c", *WARNINGS, tmp_path / "all.cpp")
+    flags = (*WARNINGS, "-Wuseless-cast") if compiler == "gxx" else WARNINGS
+    build(program, "all.o", f"-std={standard}", "-c", *flags, tmp_path / "all.cpp")
 
 
 @pytest.mark.needs("tvm_ffi")

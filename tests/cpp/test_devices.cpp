@@ -53,6 +53,21 @@ int main() {
     kernel({1, 1});
     CHECK(Recorded("launch empty device=1"));
   }
+  // With its device said, a default stream takes the launch there as well, checked or not.
+  for (CUstream handle : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, second}) {
+    const DeviceGuard guard(driver, 0);
+    CUcontext before = Current();
+    const culaunch::Stream stream(handle, 1);
+    ClearRecord();
+    kernel({1, 1, 0, stream});
+    culaunch::LaunchConfig config(1, 1);
+    config.stream = stream;
+    CHECK(kernel.Launch(nullptr, config) == CUDA_SUCCESS);
+    CHECK(kernel.Launch(nullptr, 1, 1, stream) == CUDA_SUCCESS);
+    CHECK(CountRecorded("launch empty device=1") == 3);
+    CHECK(Current() == before);
+  }
+  CHECK_THROWS(kernel({1, 1, 0, {nullptr, 2}}), kCall, "There is no such device");
   CHECK(Current() == nullptr);
 
   // A primary context is retained once for the life of the process.

@@ -6,6 +6,8 @@
 #include "check.h"
 
 CULAUNCH_EMBED_CUBIN(kernels);
+CULAUNCH_EMBED_CUBIN(shared);
+CULAUNCH_EMBED_CUBIN(shared);  // as in a unity build of two files
 static const unsigned char kBroken[] = {1, 2, 3, 4, 5};
 CULAUNCH_EMBED_CUBIN_FROM_BYTES(broken, kBroken);
 static const char kText[] =
@@ -13,6 +15,7 @@ static const char kText[] =
 CULAUNCH_EMBED_CUBIN_FROM_BYTES(text, kText);
 
 std::vector<std::string> KernelsOfSecond();
+const culaunch::Module& SharedOfSecond();
 
 static void UsedByManyThreadsAtOnce() {
   FailNext("cuLibraryLoadData", CUDA_ERROR_OUT_OF_MEMORY);
@@ -36,11 +39,19 @@ static void UsedByManyThreadsAtOnce() {
   CHECK(CountRecorded("launch empty") == 8);
 }
 
+static void OneImageIsLoadedOnceForAllFiles() {
+  ClearRecord();
+  const culaunch::Module& here = CULAUNCH_GET_MODULE(shared);
+  CHECK((&CULAUNCH_GET_MODULE(shared) == &here && &SharedOfSecond() == &here));
+  CHECK(CountRecorded("load ") == 1);
+}
+
 int main() {
   CHECK(Record().empty());  // nothing is loaded before it is used
   UsedByManyThreadsAtOnce();
   CHECK((CULAUNCH_GET_MODULE(kernels).KernelNames().size() == 3));
   CHECK((KernelsOfSecond() == std::vector<std::string>{"of_second"}));
+  OneImageIsLoadedOnceForAllFiles();
   CULAUNCH_GET_KERNEL(text, "from_bytes")({1, 1});
   CHECK(Recorded("launch from_bytes"));
   CHECK_THROWS(CULAUNCH_GET_KERNEL(broken, "k"), kCall,

@@ -7,9 +7,14 @@ static CUresult Fails() { return CUDA_ERROR_INVALID_VALUE; }
 
 int main() {
   const std::string path = std::getenv("CULAUNCH_DRIVER");
-  CHECK_THROWS(Driver::Open("/nowhere/libcuda.so"), kNoDriver, "no CUDA driver on this machine");
+  CHECK_THROWS(Driver::Open("/nowhere/libcuda.so"), kNoDriver,
+               "the chosen driver \"/nowhere/libcuda.so\" cannot be loaded (");
   CHECK_THROWS(Driver::Open("nonsense"), kNoDriver, "CULAUNCH_DRIVER must be \"cuda\" or the path");
   CHECK_THROWS(Driver::Open("emulator"), kNoDriver, "started by Python");
+  Dl_info libc;
+  CHECK(dladdr(reinterpret_cast<void*>(&std::abort), &libc) != 0);
+  CHECK_THROWS(Driver::Open(libc.dli_fname), kNoDriver,
+               " is no CUDA driver: it has no function cuInit");
   setenv("RECORDING_DRIVER_VERSION", "12030", 1);
   CHECK_THROWS(Driver::Open(path), kNoDriver, "for CUDA 12.4 or newer (got one for CUDA 12.3)");
   unsetenv("RECORDING_DRIVER_VERSION");

@@ -42,11 +42,55 @@ static void CheckedCall(const Module& module) {
   ClearRecord();
   CHECK_THROWS(scale({1, 1}, x, x, 1.5f), kCall, "scale takes 4 arguments (got 3)");
   CHECK_THROWS(scale({1, 1}, x, x, 1.5, 7), kCall,
-               "argument 2 of scale must be 4 bytes long (got 8)");
+               "argument 2 of scale must be 4 bytes long (got 8, double)");
   CHECK(!Recorded("launch"));
   // Types that fit, after types that do not, after types that do.
   scale({1, 1}, x, x, 1.5f, 7u);
   CHECK_THROWS(scale({1, 1}, x, x, 1.5, 7), kCall, "argument 2");
+}
+
+// The types are those of the mangled name, or those that the image carries.
+static void TypesOfArguments() {
+  static const char kText[] =
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry _Z5scaleIfEvPT_S0_i7__half21E(.param .u64 p0, .param .f32 p1,\n"
+      "  .param .u32 p2, .param .b32 p3, .param .b32 p4)\n{ ret; }\n"
+      ".visible .entry plain(.param .u64 p0, .param .f64 p1, .param .u32 p2)\n{ ret; }\n"
+      "\n// culaunch: {\"future\":[1,{\"a\":null}],\"names\":{\"scale<float>\":"
+      "\"_Z5scaleIfEvPT_S0_i7__half21E\"},"
+      "\"signatures\":{\"plain\":[\"const float*\",\"double\",null]}}\n";
+  const Module module(kText, sizeof kText - 1);
+  CHECK(module.HasKernel("scale<float>"));
+  const Kernel scale = module["scale<float>"];
+  CHECK(scale.name() == "_Z5scaleIfEvPT_S0_i7__half21E");
+  CHECK_THROWS(module["scale<int>"], kCall, "plain scale<float>");
+  struct Half2 {
+    uint32_t bits;
+  } pair{1};
+  enum Mode : int { kMode = 5 };
+  float* x = nullptr;
+  ClearRecord();
+  scale({1, 1}, x, 1.5f, 7, pair, kMode);
+  scale({1, 1}, CUdeviceptr{1}, 1.5f, 7u, pair, 5);
+  scale({1, 1}, nullptr, 1.5f, 7u, pair, 5);
+  CHECK(Recorded("args 0000000000000000 0000c03f 07000000 01000000 05000000\n"));
+  CHECK(CountRecorded("launch") == 3);
+  CHECK_THROWS(scale({1, 1}, x, 2, 7, pair, 5), kCall,
+               "argument 1 of void scale<float>(float*, float, int, __half2, E) must be float "
+               "(got int): pass a value of that type");
+  CHECK_THROWS(scale({1, 1}, x, 7, 1.5f, pair, 5), kCall, "argument 1 of");
+  CHECK_THROWS(scale({1, 1}, x, 1.5f, 7.0f, pair, 5), kCall, "must be int (got float)");
+  CHECK_THROWS(scale({1, 1}, x, 1.5f, 7, 2, 5), kCall, "must be __half2 (got int)");
+  CHECK_THROWS(scale({1, 1}, int64_t{1}, 1.5f, 7, pair, 5), kCall, "must be float* (got long");
+  CHECK_THROWS(scale({1, 1}, 1.0, 1.5f, 7, pair, 5), kCall, "must be float* (got double)");
+  CHECK_THROWS(scale({1, 1}, x, 1.5, 7, pair, 5), kCall,
+               "must be 4 bytes long, for it is float (got 8, double)");
+
+  const Kernel plain = module["plain"];
+  plain({1, 1}, x, 1.5, 7);
+  plain({1, 1}, x, 1.5, 7.5f);  // unknown: its size is all that is compared
+  CHECK_THROWS(plain({1, 1}, x, x, 7), kCall, "argument 1 of plain must be double (got float*)");
+  CHECK_THROWS(plain({1, 1}, 1.5, 1.5, 7), kCall, "must be const float* (got double)");
 }
 
 static void Attributes(const Module& module) {
@@ -85,6 +129,10 @@ static void SharedMemory(const Module& module) {
   other.GetKernelWithMaxDynamicSharedMemory("scale");
   CHECK(Recorded("set scale attribute=8 value=231424 device=0"));
   CHECK(Recorded("set scale attribute=8 value=100352 device=1"));
+  CHECK(kernel.Launch(nullptr, 1, 1, nullptr, 200000) == CUDA_SUCCESS);
+  module.GetKernelWithMaxDynamicSharedMemory("empty", 60000);
+  CHECK(kernel.Launch(nullptr, 1, 1, nullptr, 50000) == CUDA_SUCCESS);
+  CHECK(kernel.Launch(nullptr, 1, 1, nullptr, 200000) == CUDA_SUCCESS);  // opts in again
   other.GetKernelWithMaxDynamicSharedMemory("scale", 1000);
   CHECK(Recorded("set scale attribute=8 value=1000 device=1"));
   CHECK_THROWS(other.GetKernelWithMaxDynamicSharedMemory("scale", -2), kDriver, "dynamic shared");
@@ -107,6 +155,7 @@ int main() {
   const Module module = Load();
   RawLaunch(module);
   CheckedCall(module);
+  TypesOfArguments();
   Attributes(module);
   SharedMemory(module);
   Explanations(module);

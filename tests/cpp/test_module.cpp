@@ -29,6 +29,29 @@ static void FromFile() {
   CHECK_THROWS(Module::FromFile("none.ptx"), kCall, "cannot open the image none.ptx");
 }
 
+static void AModuleThatWasMovedFromSaysSo() {
+  Module first = Load(Ptx());
+  const Module second = std::move(first);
+  first.Unload();
+  first.Release();
+  CHECK(!first.IsLoaded() && first.handle() == nullptr && second.IsLoaded());
+  CHECK_THROWS(first["scale"], kCall, "the module was moved from");
+  CHECK_THROWS(first.HasKernel("scale"), kCall, "the module was moved from");
+  CHECK_THROWS(first.KernelNames(), kCall, "the module was moved from");
+  CHECK_THROWS(first.GetGlobal("x", 0), kCall, "the module was moved from");
+}
+
+static void DamagedMetadata() {
+  const std::string mark = "\n// culaunch: ";
+  for (const char* text : {"{\"names\":{\"a\":1}}", "{\"names\":}", "{\"names\":{\"a\":\"b}", "{}}",
+                           "{\"signatures\":{\"a\":{}}}", "{\"x\":[[[[}"}) {
+    CHECK_THROWS(Load(Ptx() + mark + text + "\n"), kCall, "metadata is damaged");
+  }
+  const Module named =
+      Load(Ptx() + mark + "{\"names\":{\"s\\u00e9\\ud83d\\ude00\\n\":\"scale\"}}\n");
+  CHECK(named["s\xc3\xa9\xf0\x9f\x98\x80\n"].name() == "scale");
+}
+
 static void MovesAndReleases() {
   ClearRecord();
   {
@@ -97,6 +120,8 @@ int main() {
   LoadsFindsAndUnloads();
   FromFile();
   MovesAndReleases();
+  AModuleThatWasMovedFromSaysSo();
+  DamagedMetadata();
   KernelsOfAnUnloadedModuleSaySo();
   MalformedImages();
   TheDriverRefuses();

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from culaunch._embed.inline_build import build
 from culaunch._embed.inline_cache import InlineCache
 from culaunch._embed.inline_source import InlineSource
+from culaunch._embed.source import image_bytes
 from culaunch._embed.toolchain import Toolchain
 from culaunch._errors import MissingDependencyError
 from culaunch._image import Image
@@ -142,7 +143,9 @@ def load_inline(
 def _key(source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain) -> str:
     """Return the hash of all that is known before the headers are."""
     parts = [*source.identity(), *toolchain.identity()]
-    parts += [f"{key}={hashlib.sha256(images[key].data).hexdigest()}" for key in sorted(images)]
+    parts += [
+        f"{key}={hashlib.sha256(image_bytes(images[key])).hexdigest()}" for key in sorted(images)
+    ]
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogateescape")

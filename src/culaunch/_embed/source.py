@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from culaunch._errors import ImageError
 from culaunch._image import Image
+from culaunch._image.metadata import append_metadata
 from culaunch._image.sniff import image_format
 from culaunch._image.source import check_path
 
@@ -47,11 +48,16 @@ class Source:
         return self.path is not None and os.path.exists(path) and os.path.samefile(self.path, path)
 
 
+def image_bytes(image: Image) -> bytes:
+    """Return an image with its names and signatures, as C++ reads them: what its file has."""
+    return append_metadata(image.data, image.format, image.names, image.signatures)
+
+
 @contextlib.contextmanager
 def open_source(image: str | os.PathLike[str] | bytes | Image) -> Iterator[Source]:
     """Open an image after a look at its first bytes."""
     if isinstance(image, (bytes, bytearray, memoryview, Image)):
-        data = Image.open(bytes(image) if not isinstance(image, Image) else image).data
+        data = image_bytes(Image.open(bytes(image) if not isinstance(image, Image) else image))
         yield Source(io.BytesIO(data), len(data), f"<{len(data)} bytes>", None)
         return
     if not isinstance(image, (str, os.PathLike)):

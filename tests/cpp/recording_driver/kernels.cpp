@@ -155,10 +155,14 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
                           void**) {
   FAIL_IF_ASKED();
   if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (config->hStream != nullptr && config->hStream->context != Current()) {
-    return CUDA_ERROR_INVALID_HANDLE;
-  }
-  const CUkern_st& kernel = *Kernel(function);
+  const bool is_own = config->hStream != nullptr && config->hStream != CU_STREAM_LEGACY &&
+                      config->hStream != CU_STREAM_PER_THREAD;
+  if (is_own && config->hStream->context != Current()) return CUDA_ERROR_INVALID_HANDLE;
+  CUkern_st& kernel = *Kernel(function);
+  int allowed = 0;
+  cuKernelGetAttribute(&allowed, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, &kernel,
+                       100 + Current()->device);
+  if (config->sharedMemBytes > static_cast<unsigned>(allowed)) return CUDA_ERROR_INVALID_VALUE;
   if (config->gridDimX * config->gridDimY * config->gridDimZ == 0 ||
       config->blockDimX * config->blockDimY * config->blockDimZ > 512) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -170,8 +174,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
   Write("launch %s device=%d grid=%u,%u,%u block=%u,%u,%u shared=%u stream=%s%s args%s",
         kernel.info.name.c_str(), Current()->device, config->gridDimX, config->gridDimY,
         config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ,
-        config->sharedMemBytes, config->hStream != nullptr ? "own" : "default",
-        Attributes(*config).c_str(), text.c_str());
+        config->sharedMemBytes, is_own ? "own" : "default", Attributes(*config).c_str(),
+        text.c_str());
   return CUDA_SUCCESS;
 }
 

@@ -14,6 +14,7 @@ namespace recording {
 std::recursive_mutex mutex;
 static std::string record;
 static std::map<std::string, int> failures;
+static cuuint64_t address_flags;
 
 void Write(const char* format, ...) {
   char line[4096];
@@ -41,6 +42,7 @@ CUresult Failure(const char* function) {
 }
 }  // namespace recording
 
+using recording::address_flags;
 using recording::failures;
 using recording::mutex;
 using recording::record;
@@ -66,8 +68,11 @@ void recording_fail(const char* function, int code) {
   failures[function] = code;
 }
 
-CUresult cuGetProcAddress(const char* name, void** function, int, cuuint64_t,
+unsigned long long recording_address_flags() { return address_flags; }
+
+CUresult cuGetProcAddress(const char* name, void** function, int, cuuint64_t flags,
                           CUdriverProcAddressQueryResult*) {
+  address_flags = flags;
 #define FIND(candidate, version, required)           \
   if (std::strcmp(name, #candidate) == 0) {          \
     *function = reinterpret_cast<void*>(&candidate); \

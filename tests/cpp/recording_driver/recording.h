@@ -31,4 +31,6 @@ const char* recording_log();
 void recording_clear();
 // Let the next call of a driver function fail.
 void recording_fail(const char* function, int code);
+// The flags that cuGetProcAddress was last asked with.
+unsigned long long recording_address_flags();
 }

@@ -1,0 +1,106 @@
+// What C++ values may be arguments of a kernel, and what is known of one's type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+enum class ArgumentKind : uint8_t {
+  kPointer,
+  kAddress,  // an unsigned integer as large as a pointer: CUdeviceptr
+  kInteger,  // bool, characters and enumerations too
+  kFloat,
+  kStructure,
+};
+
+// What a launch compares with a parameter.
+struct ArgumentType {
+  size_t size;
+  ArgumentKind kind;
+  const char* (*name)();  // see ArgumentName
+};
+
+namespace detail {
+
+template <class Type, class = void>
+struct IsTensorLike : std::false_type {};
+template <class Type>
+struct IsTensorLike<Type, std::void_t<decltype(std::declval<const Type&>().data_ptr())>>
+    : std::true_type {};
+
+// A kernel gets the bytes of an argument and nothing else of it.
+template <class Type>
+constexpr void RequireArgument() {
+  static_assert(!IsTensorLike<Type>::value,
+                "a tensor cannot be an argument of a kernel: pass the address of its elements, "
+                "culaunch::ffi::Data(tensor) or tensor.data_ptr()");
+  static_assert(
+      !std::is_array_v<Type>,
+      "an array of the host cannot be an argument of a kernel: pass the address of device "
+      "memory, or a struct that holds the array, by value");
+  static_assert(
+      IsTensorLike<Type>::value || std::is_trivially_copyable_v<Type>,
+      "an argument of a kernel must be trivially copyable, for the kernel gets its bytes: "
+      "of a tensor pass culaunch::ffi::Data(tensor) or tensor.data_ptr(), of a smart "
+      "pointer .get(), of a container of device memory .data()");
+}
+
+template <class Type>
+constexpr ArgumentKind KindOfArgument() {
+  if constexpr (std::is_pointer_v<Type> || std::is_null_pointer_v<Type>) {
+    return ArgumentKind::kPointer;
+  } else if constexpr (std::is_floating_point_v<Type>) {
+    return ArgumentKind::kFloat;
+  } else if constexpr (std::is_integral_v<Type>) {
+    return std::is_unsigned_v<Type> && sizeof(Type) == sizeof(void*) ? ArgumentKind::kAddress
+                                                                     : ArgumentKind::kInteger;
+  } else {
+    return std::is_enum_v<Type> ? ArgumentKind::kInteger : ArgumentKind::kStructure;
+  }
+}
+
+// The compiler's own words, with the type in them.
+template <class Type>
+const char* ArgumentWords() {
+#if defined(__GNUC__)
+  return __PRETTY_FUNCTION__;  // "... [with Type = float]", "... [Type = float]"
+#else
+  return "";
+#endif
+}
+
+template <class Type>
+constexpr ArgumentType TypeOfArgument() {
+  return {sizeof(Type), KindOfArgument<Type>(), &ArgumentWords<Type>};
+}
+
+// Where an argument's bytes are. Those of nullptr are nowhere said to be zero.
+template <class Type>
+void* AddressOfArgument(const Type& argument) noexcept {
+  if constexpr (std::is_null_pointer_v<Type>) {
+    static const void* const null = nullptr;
+    return const_cast<void*>(static_cast<const void*>(&null));
+  } else {
+    return const_cast<void*>(static_cast<const void*>(std::addressof(argument)));
+  }
+}
+
+}  // namespace detail
+
+// An argument's type as its source spells it, for messages.
+inline std::string ArgumentName(const ArgumentType& type) {
+  const std::string words = type.name();
+  const size_t start = words.find("Type = ");
+  const size_t end = words.find_last_of(']');
+  if (start == std::string::npos || end == std::string::npos) return "another type";
+  return words.substr(start + 7, end - start - 7);
+}
+
+CULAUNCH_NAMESPACE_END
