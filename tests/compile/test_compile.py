@@ -1,5 +1,7 @@
 """``compile``: what comes back, and what each mistake says."""
 
+import os
+import re
 import subprocess
 import sys
 import time
@@ -8,6 +10,7 @@ import pytest
 
 import culaunch as cl
 from culaunch._compile import set_current_device_arch
+from culaunch._compile._compile import _backend
 
 PLAIN = 'extern "C" __global__ void plain(float* y, double a, unsigned char c) { *y = a + c; }'
 
@@ -184,6 +187,13 @@ def test_an_error_in_a_header_shows_its_line(compiled):
     [
         ("cstdlib.h", "headers=, or its directory in include_dirs="),
         ("cub/nothing.cuh", "pip install nvidia-cuda-cccl"),
+        ("stdio.h", "remove it (printf is built in), or compile with backend='nvcc'"),
+        ("cstdio", "remove it (printf is built in), or compile with backend='nvcc'"),
+        ("assert.h", "remove it (assert is built in), or include <cuda/std/cassert>"),
+        ("math.h", "or include <cuda/std/cmath>"),
+        ("iostream", "device code has nothing like it"),
+        ("cuda/std/cstdio", "CCCL, which is installed, has no <cuda/std/cstdio>: remove it"),
+        ("cuda/std/vector", "CCCL, which is installed, has no <cuda/std/vector>: device code has"),
         ("cuda_nothing.h", "pip install 'nvidia-cuda-runtime=="),
         ("curand_nothing.h", "pip install nvidia-curand"),
         ("vector", "header of the host compiler"),
@@ -195,6 +205,123 @@ def test_a_missing_header_has_advice(compiled, header, advice):
         compiled(f"#include <{header}>\n__global__ void k() {{}}")
     assert header in str(info.value)
     assert advice in str(info.value)
+
+
+def test_a_header_that_a_hint_names_is_there(compiled):
+    for header in ("assert.h", "cmath", "stdint.h", "cstdlib", "string.h", "limits.h", "array"):
+        with pytest.raises(cl.CompileError) as info:
+            compiled(f"#include <{header}>\n__global__ void k() {{}}")
+        (ours,) = re.findall(r"include <(cuda/std/\w+)>", str(info.value))
+        assert _backend("nvrtc").toolkit.find(ours) is not None
+
+
+def test_a_function_without_annotation_has_advice_in_the_words_of_compile(compiled):
+    source = "inline int f() { return 1; }\n__global__ void k(int* x) { *x = f(); }"
+    with pytest.raises(cl.CompileError, match="device_as_default_execution_space=True"):
+        compiled(source)
+    compiled(source, device_as_default_execution_space=True)
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--help", "-h", "--version", "--dryrun", "--output-file=x", "-o", "--keep", "--keep-dir=x"],
+)
+@pytest.mark.parametrize("backend", ["nvrtc", "nvcc"])
+def test_an_option_that_does_something_else_is_refused_with_the_reason(option, backend):
+    with pytest.raises(ValueError, match=r"^extra_options has .*: (it|the image|compile\(\)) "):
+        cl.compile(PLAIN, arch="sm_80", extra_options=[option], backend=backend, cache=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "keywords"),
+    [
+        (ValueError, {"extra_options": ["\0"]}),
+        (ValueError, {"extra_options": [""]}),
+        (ValueError, {"extra_options": ["-D\ud800"]}),
+        (TypeError, {"extra_options": None}),
+        (TypeError, {"extra_options": [3]}),
+        (TypeError, {"names": None}),
+        (ValueError, {"names": ["k\ud800"]}),
+        (TypeError, {"include_dirs": None}),
+        (TypeError, {"include_dirs": [3]}),
+        (ValueError, {"include_dirs": ["a\0b"]}),
+        (TypeError, {"defines": None}),
+        (TypeError, {"defines": 3}),
+        (ValueError, {"headers": {"\ud800.h": ""}}),
+        (ValueError, {"headers": {"a.h": "\ud800"}}),
+        (TypeError, {"headers": {"a.h": None}}),
+        (ValueError, {"name": "k\ud800.cu"}),
+        (ValueError, {"name": "k\n.cu"}),
+        (TypeError, {"name": 3}),
+        (TypeError, {"pch": "no"}),
+        (TypeError, {"warnings_as_errors": "no"}),
+        (TypeError, {"fast_math": "no"}),
+        (TypeError, {"lto": 1}),
+        (TypeError, {"cache": "no"}),
+        (ValueError, {"pch": True, "backend": "nvcc"}),
+        (ValueError, {"device_as_default_execution_space": True, "backend": "nvcc"}),
+        (ValueError, {"source": "__global__ void k() {} // \ud800"}),
+        (ValueError, {"source": "a\0b"}),
+    ],
+)
+def test_a_mistake_in_an_argument_is_named(error, keywords):
+    argument = next(iter(keywords))
+    call = {"source": PLAIN, "arch": "sm_80", "cache": False, **keywords}
+    with pytest.raises(error, match=f"^{argument}"):
+        cl.compile(**call)
+
+
+@pytest.mark.parametrize(
+    "option", ["-time=x", "--fdevice-time-trace=x", "--save-temps", "-E", "-c"]
+)
+def test_an_option_that_writes_or_makes_something_else_is_refused(option):
+    with pytest.raises(ValueError, match=r"^extra_options has .*: (it|compile\(\)) "):
+        cl.compile(PLAIN, arch="sm_80", extra_options=[option], cache=False)
+
+
+def test_a_header_whose_name_is_no_file_name_is_told_to_whom_it_matters(compiled):
+    long = "x" * 300 + ".h"
+    source = f'#include "{long}"\n__global__ void k(int* x) {{ *x = V; }}'
+    compiled(source, headers={long: "#define V 1\n"})
+    both = '#include "a"\n#include "a/b"\n'
+    for text, headers in ((source, {long: ""}), (both, {"a": "", "a/b": ""})):
+        with pytest.raises(ValueError, match="cannot be a file, which nvcc needs"):
+            cl.compile(text, arch="sm_80", cache=False, backend="nvcc", headers=headers)
+
+
+def test_a_file_whose_name_is_no_text_compiles(tmp_path):
+    path = os.path.join(os.fsencode(tmp_path), b"k\xff.cu")
+    with open(path, "wb") as file:
+        file.write(PLAIN.encode() + b"\n#include <cuda_fp16.h>\n")
+    assert cl.compile(os.fsdecode(path), arch="sm_80", cache=False).format == "cubin"
+    include = os.path.join(os.fsencode(tmp_path), b"i\xff")
+    os.mkdir(include)
+    with open(os.path.join(include, b"v.h"), "wb") as file:
+        file.write(b"#define V 1\n")
+    source = "#include <v.h>\n__global__ void k(int* x) { *x = V; }"
+    cl.compile(source, arch="sm_80", cache=False, include_dirs=[os.fsdecode(include)])
+
+
+def test_relocatable_and_lto_go_together(cache):
+    caller = "__device__ int f(); __global__ void k(int* x) { *x = f(); }"
+    parts = [
+        cl.compile(text, arch="sm_80", cache=cache, lto=True, relocatable=True)
+        for text in (caller, "__device__ int f() { return 3; }")
+    ]
+    assert cl.link(parts, arch="sm_80", cache=cache).format == "cubin"
+
+
+@pytest.mark.parametrize(("value", "arch"), [("", "compute_80"), ("sm_90", "compute_90")])
+def test_an_empty_variable_for_the_emulated_architecture_is_none(monkeypatch, value, arch):
+    from culaunch._compile import _arch
+
+    monkeypatch.setattr(_arch, "_current", None)
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", value)
+    assert cl.compile(PLAIN, cache=False).arch == (arch,)
+    monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", "hello")
+    with pytest.raises(ValueError, match="CULAUNCH_EMULATOR_ARCH must be as 'sm_80'"):
+        cl.compile(PLAIN, cache=False)
 
 
 def test_a_name_that_names_nothing(compiled, scale):

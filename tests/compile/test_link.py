@@ -86,3 +86,114 @@ def test_what_goes_wrong(cache, scale, tmp_path):
     ptx = cl.Image(b".version 99.0\n.target sm_80\n")
     with pytest.raises(cl.CompileError, match=r"Unsupported .version 99\.0"):
         cl.link(ptx, arch="sm_90", cache=cache)
+
+
+DEFINE_TWICE = [
+    ('extern "C" __global__ void same(int* x) {{ *x = {0}; x[{0}] = 7; }}', "same"),
+    (
+        """__device__ __noinline__ int same(int x) {{ return x % {0}3; }}
+        __global__ void k{0}(int* x) {{ *x = same(*x); }}""",
+        "_Z4samei",
+    ),
+    ("__device__ int same = {0}; __global__ void k{0}(int* x) {{ *x = same; }}", "same"),
+    ("__constant__ int same = {0}; __global__ void k{0}(int* x) {{ *x = same; }}", "same"),
+]
+
+
+@pytest.mark.parametrize(("source", "symbol"), DEFINE_TWICE)
+def test_what_two_images_define_is_an_error_and_is_not_kept(cache, source, symbol):
+    parts = [
+        cl.compile(source.format(n), relocatable=True, arch="sm_80", cache=cache) for n in (1, 2)
+    ]
+    before = cache.info().entries
+    with pytest.raises(cl.CompileError, match=f"'{symbol}' is defined in input 0 and in input 1"):
+        cl.link(parts, arch="sm_80", cache=cache)
+    assert cache.info().entries == before
+
+
+def test_a_kernel_that_two_ptx_images_define_is_an_error(cache, tmp_path):
+    source = 'extern "C" __global__ void same(int* x) { *x = 1; }'
+    part = cl.compile(source, relocatable=True, arch="compute_80", cache=cache)
+    part.save(tmp_path / "first.ptx")
+    with pytest.raises(
+        cl.CompileError, match=r"'same' is defined in .*first.ptx and in input 1"
+    ) as e:
+        cl.link([tmp_path / "first.ptx", part], arch="sm_80", cache=False)
+    assert e.value.log == f"'same' is defined in {tmp_path}/first.ptx and in input 1"
+
+
+def test_what_may_be_there_twice_links(cache):
+    # Instances of templates, inline and static functions, constants, dynamic shared memory.
+    source = """
+        extern __shared__ int s[];
+        template <class T> __global__ void instance(T* x) { *x = 1; }
+        template __global__ void instance<int>(int*);
+        inline __device__ __noinline__ int inlined(int x) { return x * 3; }
+        static __device__ __noinline__ int mine(int x) { return x * 5; }
+        static __device__ int variable = 3;
+        static __constant__ int constant = 4;
+        struct Base { __device__ virtual int f() { return 1; } };
+        __device__ int shared_by_all(int);
+        extern "C" __global__ void k%d(int* x) {
+          Base b; Base* p = &b; asm volatile("" : "+l"(p));
+          s[threadIdx.x] = inlined(*x) + mine(*x) + variable + constant + p->f();
+          __syncthreads();
+          printf("%%d %%s", s[0], __func__);
+          *x = shared_by_all(s[1]);
+        }
+        %s
+    """
+    define = "__device__ int shared_by_all(int x) { return x; }"
+    parts = [
+        cl.compile(source % (n, "" if n else define), relocatable=True, arch="sm_80", cache=cache)
+        for n in (0, 1)
+    ]
+    image = cl.link(parts, arch="sm_80", cache=cache)
+    assert {kernel.name for kernel in image.kernels} == {"k0", "k1", "_Z8instanceIiEvPT_"}
+
+
+def test_an_image_that_cannot_be_read_is_not_kept(cache, monkeypatch):
+    from culaunch._compile import _link
+
+    class Corrupt:
+        def __getattr__(self, name):
+            return getattr(_link_api, name)
+
+        def get_linked_cubin(self, handle, buffer):
+            _link_api.get_linked_cubin(handle, buffer)
+            del buffer[-200:]
+
+    _link_api = _link._nvjitlink()
+    monkeypatch.setattr(_link, "_nvjitlink", Corrupt)
+    ptx = cl.compile("__global__ void k() {}", arch="compute_80", cache=cache)
+    before = cache.info().entries
+    with pytest.raises(cl.CompileError, match="reported success and made an image that cannot"):
+        cl.link(ptx, arch="sm_80", cache=cache)
+    assert cache.info().entries == before
+
+
+@pytest.mark.parametrize(
+    ("error", "keywords"),
+    [
+        (TypeError, {"images": None}),
+        (TypeError, {"images": 3}),
+        (ValueError, {"images": []}),
+        (TypeError, {"debug": "no"}),
+        (TypeError, {"line_info": "no"}),
+        (TypeError, {"maxrregcount": "32"}),
+        (ValueError, {"maxrregcount": 0}),
+        (TypeError, {"extra_options": "-lto"}),
+        (TypeError, {"extra_options": None}),
+        (ValueError, {"extra_options": ["-arch=sm_90"]}),
+    ],
+)
+def test_a_mistake_in_an_argument_of_link_is_named(error, keywords):
+    call = {"images": b".version 8.0\n.target sm_80\n.address_size 64\n", **keywords}
+    with pytest.raises(error, match=f"^{next(iter(keywords))}"):
+        cl.link(**call, arch="sm_80", cache=False)
+
+
+@pytest.mark.parametrize("images", [None, 3, b".version 8.0", "k.cubin"])
+def test_a_fatbin_is_made_of_a_list(images):
+    with pytest.raises(TypeError, match="images must be a list of images"):
+        cl.fatbin(images)

@@ -66,12 +66,33 @@ def test_progress_bar_without_rich(cache, monkeypatch):
 
 def test_the_first_failure_is_raised(cache):
     requests = [*sources(2), "__global__ void k() { oops }"]
-    with pytest.raises(cl.CompileError, match="oops") as info:
+    with pytest.raises(cl.CompileError, match=r"request 2 of compile_many .a text.: .*oops"):
         cl.compile_many(requests, jobs=2, arch="sm_80", cache=cache)
-    if hasattr(info.value, "__notes__"):
-        assert info.value.__notes__ == [
-            "in request 2 of compile_many (__global__ void k() { oops })"
-        ]
+
+
+def test_a_failure_says_which_request_it_was(cache, tmp_path):
+    (tmp_path / "bad.cu").write_text("oops;")
+    requests = ["oops;", tmp_path / "bad.cu", {"source": "oops;", "name": "mine.cu"}]
+    for index, shown in enumerate(["a text", tmp_path / "bad.cu", "mine.cu"]):
+        chosen = [requests[index] if n == index else sources(3)[n] for n in range(3)]
+        with pytest.raises(cl.CompileError) as info:
+            cl.compile_many(chosen, arch="sm_80", cache=cache)
+        assert str(info.value).startswith(f"request {index} of compile_many ({shown}): ")
+        assert "oops" in info.value.log
+    with pytest.raises(ValueError, match=r"request 1 of compile_many \(a text\): std must|arch"):
+        cl.compile_many([sources(1)[0], {"source": "x;", "arch": "sm_1"}], arch="sm_80")
+    if sys.version_info >= (3, 11):  # which has notes
+        with pytest.raises(FileNotFoundError) as missing:
+            cl.compile_many(["nowhere.cu"], arch="sm_80", cache=cache)
+        assert missing.value.__notes__ == ["in request 0 of compile_many (nowhere.cu)"]
+
+
+def test_the_others_are_not_lost_to_a_failure(cache):
+    requests = [*sources(2), "oops;", *sources(4)[3:], "oops again;"]
+    found = cl.compile_many(requests, arch="sm_80", cache=cache, return_exceptions=True)
+    assert [isinstance(one, cl.Image) for one in found] == [True, True, False, True, False]
+    assert str(found[2]).startswith("request 2 of compile_many (a text), and 1 more failed: ")
+    assert cache.info().entries == 3, "and another call finds them"
 
 
 def test_a_process_pool(cache):
@@ -86,6 +107,12 @@ def test_a_process_pool(cache):
 def test_mistakes(cache):
     with pytest.raises(ValueError, match="jobs must be a positive int"):
         cl.compile_many(sources(1), jobs=0)
+    for requests in (None, "text;", {"source": "text;"}, 3, [3], [None]):
+        with pytest.raises(TypeError, match=r"requests must (be a list of|hold) sources"):
+            cl.compile_many(requests)
+    for keyword in ("progress", "return_exceptions"):
+        with pytest.raises(TypeError, match=f"{keyword} must be True or False"):
+            cl.compile_many([], **{keyword: "no"})
     with pytest.raises(ValueError, match="must have 'source'"):
         cl.compile_many([{"arch": "sm_80"}])
     with (

@@ -83,7 +83,9 @@ def _current_device_arch() -> tuple[str, ...]:
         found = tuple(_current())
     elif (driver := os.environ.get("CULAUNCH_DRIVER", "")) == "emulator":
         # The emulated driver executes PTX, so PTX is what it needs in the image.
-        emulated = os.environ.get("CULAUNCH_EMULATOR_ARCH", "sm_80")
+        emulated = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
+        if _ARCH.fullmatch(emulated) is None:
+            raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {emulated!r})")
         found = (f"compute_{arch_number(emulated)}",)
     else:
         found = _ask_driver(driver if os.sep in driver else "libcuda.so.1")

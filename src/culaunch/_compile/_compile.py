@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from culaunch._compile._arch import resolve_arch
 from culaunch._compile._backend import Backend, Job
 from culaunch._compile._cache import Cache, checked_cache
+from culaunch._compile._checks import checked_flag, checked_list, is_text
 from culaunch._compile._diagnostics import warnings_error
 from culaunch._compile._headers import as_headers
 from culaunch._compile._includes import collect_includes, text_digest
@@ -85,7 +86,8 @@ def compile(  # noqa: A001
     lto : bool, optional
         Make LTO-IR (in a fatbin), to be finished by :func:`culaunch.link`.
     extra_options : iterable of str, optional
-        Options passed to the compiler as they are.
+        Options passed to the compiler as they are. One that makes it print, write files or make
+        something else is refused.
     warnings_as_errors : bool, optional
         Raise when the compiler warns. What it said is in ``Image.log`` either way.
     pch : bool, optional
@@ -124,7 +126,10 @@ def compile(  # noqa: A001
         relocatable=relocatable,
         lto=lto,
     )
+    checked_flag("warnings_as_errors", warnings_as_errors)
     compiler = _backend(backend)
+    if checked_flag("pch", pch) and backend != "nvrtc":
+        raise ValueError("pch=True keeps precompiled headers of NVRTC; nvcc has none")
     archs = resolve_arch(arch)
     make_job = functools.partial(
         _make_job,
@@ -238,21 +243,23 @@ def _make_job(
 
 
 def _checked_names(names: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(names, (str, bytes)):
-        raise TypeError(f"names must be a list of name expressions (got {names!r})")
-    checked = tuple(dict.fromkeys(names))
-    for name in checked:
+    given = checked_list("names", names, "name expressions")
+    for name in given:
         if not isinstance(name, str):
             raise TypeError(f"names must hold str (got {name!r})")
-        if not name.strip() or "\n" in name or "\0" in name:
+        if not name.strip() or "\n" in name or not is_text(name):
             raise ValueError(f"names has {name!r}, which is not a name expression")
-    return checked
+    return tuple(dict.fromkeys(given))
 
 
 def _checked_dirs(dirs: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
-    if isinstance(dirs, (str, bytes, os.PathLike)):
-        raise TypeError(f"include_dirs must be a list of directories (got {dirs!r})")
-    checked = tuple(os.path.abspath(os.fspath(directory)) for directory in dirs)
+    given = checked_list("include_dirs", dirs, "directories")
+    for directory in given:
+        if not isinstance(directory, (str, os.PathLike)):
+            raise TypeError(f"include_dirs must hold paths (got {directory!r})")
+        if not os.fspath(directory) or "\0" in os.fsdecode(directory):
+            raise ValueError(f"include_dirs has {directory!r}, which is no path")
+    checked = tuple(os.path.abspath(os.fsdecode(directory)) for directory in given)
     for directory in checked:
         if not os.path.isdir(directory):
             raise NotADirectoryError(f"include_dirs has {directory!r}, which is not a directory")

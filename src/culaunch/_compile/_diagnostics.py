@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from culaunch._errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 # "kernel.cu(3): error: ..." from NVRTC and nvcc, "kernel.cu:3:5: error: ..." from host compilers.
 _FRONT_END = re.compile(
@@ -38,6 +38,14 @@ _PACKAGES = (
 _PINNED = ("nvidia-cuda-crt", "nvidia-cuda-runtime")
 _C_HEADER = re.compile(r"(assert|float|limits|math|stddef|stdint|stdio|stdlib|string)\.h")
 _CXX_HEADER = re.compile(r"[a-z_]+")
+# Headers of C that declare what NVRTC knows by itself.
+_BUILT_IN = {
+    "cassert": "assert is",
+    "cmath": "the mathematical functions are",
+    "cstdio": "printf is",
+    "cstdlib": "malloc, free and abs are",
+    "cstring": "memcpy, memset and strlen are",
+}
 
 
 def compile_error(
@@ -47,6 +55,7 @@ def compile_error(
     flags: Iterable[str],
     sources: Mapping[str, str],
     notes: Iterable[str] = (),
+    find: Callable[[str], str | None] = lambda _: None,
 ) -> CompileError:
     """Make the exception for a failed compile.
 
@@ -62,10 +71,12 @@ def compile_error(
         Text by the name that the log uses, to show the source line.
     notes : iterable of str
         What else is known, such as which header directories were rejected.
+    find : callable, optional
+        Gives the path of one of CUDA's headers, or None: a hint names only what is there.
     """
     log = log.strip("\0\n ")
     parts = [_headline(log, compiler, sources)]
-    hint = _missing_header_hint(log, compiler) or _name_hint(log)
+    hint = _missing_header_hint(log, compiler, find) or _name_hint(log) or _keyword_hint(log)
     if hint:
         parts.append(hint)
     parts += notes
@@ -97,7 +108,7 @@ def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> str:
     return headline
 
 
-def _missing_header_hint(log: str, compiler: str) -> str | None:
+def _missing_header_hint(log: str, compiler: str, find: Callable[[str], str | None]) -> str | None:
     match = _MISSING.search(log)
     if match is None:
         return None
@@ -107,7 +118,12 @@ def _missing_header_hint(log: str, compiler: str) -> str | None:
         ours = f"c{c_header[1]}" if c_header else header
         return (
             f"<{header}> is a header of the host compiler, which NVRTC does not have: "
-            f"include <cuda/std/{ours}> if CCCL has it, or compile with backend='nvcc'"
+            f"{_instead(ours, find)}"
+        )
+    if header.startswith("cuda/std/") and find("nv/target") is not None:
+        return (
+            f"CCCL, which is installed, has no <{header}>: "
+            f"{_instead(header.removeprefix('cuda/std/'), find)}"
         )
     version = compiler.removeprefix("NVRTC ")
     for pattern, package in _PACKAGES:
@@ -119,6 +135,31 @@ def _missing_header_hint(log: str, compiler: str) -> str | None:
                 "include_dirs="
             )
     return f"{header!r} was not found: pass its text in headers=, or its directory in include_dirs="
+
+
+def _instead(header: str, find: Callable[[str], str | None]) -> str:
+    """Return what to do without a header of the host's C++ library."""
+    built_in = _BUILT_IN.get(header)
+    remove = "" if built_in is None else f"remove it ({built_in} built in), or "
+    if find("nv/target") is None:
+        return f"{remove}include <cuda/std/{header}> if CCCL has it, or compile with backend='nvcc'"
+    if find(f"cuda/std/{header}") is not None:
+        return f"{remove}include <cuda/std/{header}>, or compile with backend='nvcc'"
+    if remove:
+        return f"{remove}compile with backend='nvcc'"
+    return (
+        "device code has nothing like it; leave it out (#ifndef __CUDACC_RTC__), or compile "
+        "with backend='nvcc'"
+    )
+
+
+def _keyword_hint(log: str) -> str | None:
+    if "Consider using -default-device" not in log:
+        return None
+    return (
+        "mark the function __device__; or pass device_as_default_execution_space=True, which is "
+        "what the compiler calls -default-device"
+    )
 
 
 def _name_hint(log: str) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from culaunch._compile._arch import arch_number
@@ -11,8 +13,7 @@ from culaunch._errors import InternalError, MissingDependencyError
 from culaunch._image import Image
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
@@ -27,7 +28,20 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
     -------
     Image
         With the names and signatures of all of them.
+
+    Raises
+    ------
+    ImageError
+        If one is not an image.
+    OSError
+        If a file cannot be read.
+    ValueError, TypeError
+        If there are none, two for one architecture, or a fatbin among them.
+    MissingDependencyError
+        If nvFatbin is not installed; the message has the pip command.
     """
+    if isinstance(images, (str, bytes, os.PathLike, Image)) or not isinstance(images, Iterable):
+        raise TypeError(f"images must be a list of images (got {images!r})")
     opened = [Image.open(image) for image in images]
     if not opened:
         raise ValueError("images is empty; give at least one image")

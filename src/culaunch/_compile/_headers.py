@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from culaunch._compile._checks import is_text
+
 if TYPE_CHECKING:
     from importlib.abc import Traversable
 
@@ -127,7 +129,7 @@ def _checked_name(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"headers: a name must be a str (got {name!r})")
     parts = name.split("/")
-    if not name or "\\" in name or "\0" in name or {"", ".", ".."} & set(parts):
+    if not name or "\\" in name or not is_text(name) or {"", ".", ".."} & set(parts):
         raise ValueError(
             f"headers: {name!r} must be the relative name that #include uses, such as 'my/math.h'"
         )
@@ -139,6 +141,8 @@ def _checked_text(name: str, text: object) -> str:
         raise TypeError(f"headers[{name!r}] must be its text, a str (got {type(text).__name__})")
     if "\0" in text:
         raise ValueError(f"headers[{name!r}] is not text: it has a null byte")
+    if not is_text(text):
+        raise ValueError(f"headers[{name!r}] is not text: it has a lone surrogate")
     return text
 
 

@@ -6,18 +6,21 @@ import functools
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from culaunch._compile._arch import resolve_arch
 from culaunch._compile._backend import Compiled
 from culaunch._compile._cache import Cache, checked_cache
+from culaunch._compile._duplicates import check_duplicates
 from culaunch._compile._key import SCHEMA_VERSION
 from culaunch._compile._library import PIP, library_identity
-from culaunch._errors import CompileError, MissingDependencyError
-from culaunch._image import Image
+from culaunch._compile._options import make_options
+from culaunch._errors import CompileError, ImageError, MissingDependencyError
+from culaunch._image import Image, inspect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     Input = str | os.PathLike[str] | bytes | Image
 
@@ -62,19 +65,35 @@ def link(
     Raises
     ------
     CompileError
-        If nvJitLink refuses; the message has its log.
+        If nvJitLink refuses, or two images define the same; the message has the log.
+    ImageError
+        If an input is not an image.
+    OSError
+        If a file cannot be read.
+    ValueError, TypeError
+        If an argument is not what it should be: no images, an architecture compute_...
+    MissingDependencyError
+        If nvJitLink is not installed; the message has the pip command.
     """
     inputs = _read_inputs(images)
     archs = resolve_arch(arch)
     for one in archs:
         if not one.startswith("sm_"):
             raise ValueError(f"arch has {one!r}: linking makes cubins, name an architecture sm_...")
+    checked = make_options(
+        std=None,
+        defines=(),
+        maxrregcount=maxrregcount,
+        extra_options=extra_options,
+        debug=debug,
+        line_info=line_info,
+    )
     options = ["-g"] * debug + ["-lineinfo"] * line_info
     if maxrregcount is not None:
-        options.append(f"-maxrregcount={int(maxrregcount)}")
+        options.append(f"-maxrregcount={maxrregcount}")
     if any(is_lto for *_, is_lto in inputs):
         options.append("-lto")
-    options += extra_options
+    options += checked.extra_options
     merged = [data for _, data, _ in inputs if isinstance(data, Image)]
     names = {name: lowered for image in merged for name, lowered in image.names.items()}
     signatures = {kernel: types for image in merged for kernel, types in image.signatures.items()}
@@ -88,7 +107,15 @@ def link(
 
             data = combine(parts, "linked")
         log = "\n".join(dict.fromkeys(part.log for part in parts if part.log))
-        return Image(data, names=names, signatures=signatures, log=log)
+        linked = Image(data, names=names, signatures=signatures, log=log)
+        try:
+            inspect(linked)
+        except ImageError as error:
+            raise CompileError(
+                f"nvJitLink reported success and made an image that cannot be read: {error}",
+                log=log,
+            ) from error
+        return linked
 
     store = checked_cache(cache)
     if store is None:
@@ -117,9 +144,13 @@ def _link_one(
             "is the architecture one that it knows, and the options too?"
         ) from error
     try:
+        check_duplicates(
+            (_where(index, data), kind, _bytes(data))
+            for index, (kind, data, _) in enumerate(inputs)
+        )
         for index, (kind, data, _) in enumerate(inputs):
             content = _bytes(data)
-            where = data.path if isinstance(data, Image) and data.path else f"input {index}"
+            where = _where(index, data)
             api.add_data(handle, getattr(api.InputType, kind), content, len(content), where)
         api.complete(handle)
         buffer = bytearray(api.get_linked_cubin_size(handle))
@@ -140,6 +171,8 @@ def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Ima
     """Give (kind, content, whether it is LTO-IR) of each input."""
     if isinstance(images, (str, bytes, os.PathLike, Image)):
         images = [images]
+    if not isinstance(images, Iterable):
+        raise TypeError(f"images must be an image or a list of images (got {images!r})")
     inputs: list[tuple[str, bytes | Image, bool]] = []
     for item in images:
         if isinstance(item, (str, os.PathLike)):
@@ -158,6 +191,10 @@ def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Ima
     if not inputs:
         raise ValueError("images is empty; give at least one image")
     return inputs
+
+
+def _where(index: int, data: bytes | Image) -> str:
+    return data.path if isinstance(data, Image) and data.path else f"input {index}"
 
 
 def _bytes(data: bytes | Image) -> bytes:

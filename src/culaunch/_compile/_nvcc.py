@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import re
@@ -32,6 +33,8 @@ _ENVIRONMENT = (
     "C_INCLUDE_PATH",
     "CPLUS_INCLUDE_PATH",
 )
+# A name that is too long, or one header where another's directory has to be.
+_NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
 _MARKER = re.compile(
     rb"\.(?:visible[ \t]+\.)?global[ \t].*?(culaunch_mark_\d+) = (?:generic\()?([\w$]+)"
 )
@@ -88,8 +91,16 @@ class _Run:
         self.headers = os.path.join(directory, "headers")
         for name, text in job.memory.items():
             path = os.path.join(self.headers, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            _write(path, text)
+            try:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                _write(path, text)
+            except OSError as error:
+                if error.errno not in _NO_SUCH_NAME:
+                    raise
+                raise ValueError(
+                    f"headers: {name!r} cannot be a file, which nvcc needs ({error.strerror}); "
+                    "give it another name, or use backend='nvrtc'"
+                ) from None
         dirs = [self.headers] if job.memory else []
         dirs += [job.directory] if job.directory is not None else []
         self.includes = [f"--include-path={path}" for path in (*dirs, *job.include_dirs)]
@@ -169,6 +180,7 @@ class _Run:
                 flags=command,
                 sources={**self.job.memory, self.job.shown_name: self.job.text},
                 notes=[f"nvcc ended with code {result.returncode}"],
+                find=self.backend.toolkit.find,
             )
         return _read(output), log
 

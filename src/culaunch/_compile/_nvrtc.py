@@ -22,7 +22,7 @@ from culaunch._compile._toolkit import Toolkit, find_nvrtc_headers
 from culaunch._errors import CompileError, InternalError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from culaunch._compile._options import Options
 
@@ -86,7 +86,7 @@ class Nvrtc(Backend):
     ) -> Compiled:
         program = _Program(job, job.text, job.names)
         try:
-            log = program.compile(flags, self._notes(job))
+            log = program.compile(flags, self._notes(job), self.toolkit.find)
             if job.pch:
                 raise_heap(nvrtc(), program.handle)
             lowered = {name: program.lowered(name) for name in job.names}
@@ -109,7 +109,7 @@ class Nvrtc(Backend):
         names = probe_names(kernels)
         program = _Program(job, job.text + probe_text(), tuple(names.values()))
         try:
-            program.compile([*flags, "--fdevice-syntax-only"], ())
+            program.compile([*flags, "--fdevice-syntax-only"])
             return {kernel: program.lowered(name) for kernel, name in names.items()}
         except CompileError:
             # A kernel that cannot be named from the outside: the PTX then has to do.
@@ -158,10 +158,15 @@ class _Program:
             )
         )
 
-    def compile(self, flags: Sequence[str], notes: Sequence[str]) -> str:
+    def compile(
+        self,
+        flags: Sequence[str],
+        notes: Sequence[str] = (),
+        find: Callable[[str], str | None] = lambda _: None,
+    ) -> str:
         for name in self._names:
             _check(self._api.nvrtcAddNameExpression(self.handle, name.encode()))
-        encoded = [flag.encode() for flag in flags]
+        encoded = [os.fsencode(flag) for flag in flags]
         (status,) = self._api.nvrtcCompileProgram(self.handle, len(encoded), encoded)
         log = self.get("ProgramLog").rstrip(b"\0\n ").decode(errors="replace")
         log = log.replace(self._place, self._name)
@@ -172,6 +177,7 @@ class _Program:
                 flags=flags,
                 sources=self._sources,
                 notes=notes,
+                find=find,
             )
         return log
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from culaunch._compile._checks import checked_flag, checked_list, is_text
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\([^)]*\))?")
 
 # What compile() must know itself, to find files for the cache key or to pick what comes back.
@@ -31,6 +33,30 @@ _OWN_KEYWORD = {
     "--relocatable-device-code": "relocatable=",
     "-dc": "relocatable=",
     "--device-c": "relocatable=",
+}
+# What makes a compiler do another thing than compile, or write files beside the image: on a hit in
+# the cache it would not be done.
+_PRINTS = "it makes the compiler print instead of compiling"
+_WRITES = "it writes a file, which a hit in the cache would not; run the compiler by itself"
+_PHASE = "compile() decides what is made: arch=, relocatable=, lto="
+_REFUSED = {
+    **dict.fromkeys(("-h", "--help", "-V", "--version", "--dryrun", "-dryrun"), _PRINTS),
+    **dict.fromkeys(("--list-gpu-code", "-code-ls", "--list-gpu-arch", "-arch-ls"), _PRINTS),
+    **dict.fromkeys(("-E", "--preprocess", "-M", "-MM", "--generate-dependencies"), _PRINTS),
+    **dict.fromkeys(("-MD", "-MMD", "-MF", "--dependency-output"), _WRITES),
+    **dict.fromkeys(("--generate-dependencies-with-compile", "-time", "--time"), _WRITES),
+    **dict.fromkeys(("-fdevice-time-trace", "--fdevice-time-trace"), _WRITES),
+    **dict.fromkeys(("-keep", "--keep", "-keep-dir", "--keep-dir"), _WRITES),
+    **dict.fromkeys(("-save-temps", "--save-temps", "-clean", "--clean-targets"), _WRITES),
+    **dict.fromkeys(
+        ("-o", "--output-file", "-odir", "--output-directory"),
+        "the image is what compile() returns; Image.save writes it",
+    ),
+    **dict.fromkeys(("-c", "--compile", "-cubin", "--cubin", "-ptx", "--ptx"), _PHASE),
+    **dict.fromkeys(("-fatbin", "--fatbin", "-lib", "--lib", "-link", "--link"), _PHASE),
+    **dict.fromkeys(("-run", "--run", "-dlink", "--device-link", "-dw", "--device-w"), _PHASE),
+    **dict.fromkeys(("-ltoir", "--ltoir", "-optix-ir", "--optix-ir"), _PHASE),
+    **dict.fromkeys(("-cuda", "--cuda"), _PHASE),
 }
 
 
@@ -100,7 +126,7 @@ class Options:
             flags.append("--use_fast_math")
         if self.maxrregcount is not None:
             flags.append(f"--maxrregcount={self.maxrregcount}")
-        if self.relocatable and not self.lto:
+        if self.relocatable:
             flags.append("--relocatable-device-code=true")
         return flags
 
@@ -123,8 +149,7 @@ def make_options(
     if maxrregcount is not None and not 0 < maxrregcount <= 255:
         raise ValueError(f"maxrregcount must be in 1 to 255 (got {maxrregcount})")
     for name, value in switches.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"{name} must be True or False (got {value!r})")
+        checked_flag(name, value)
     return Options(
         std=std,
         defines=_normal_defines(defines),
@@ -136,8 +161,9 @@ def make_options(
 
 def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Bring macros to (name, text) pairs; a macro without a value is 1, as for every compiler."""
-    if isinstance(defines, (str, bytes)):
-        raise TypeError(f"defines must be a mapping or an iterable of names (got {defines!r})")
+    if not isinstance(defines, Mapping):
+        if isinstance(defines, (str, bytes)) or not isinstance(defines, Iterable):
+            raise TypeError(f"defines must be a mapping or an iterable of names (got {defines!r})")
     items = defines.items() if isinstance(defines, Mapping) else [(name, None) for name in defines]
     normal = []
     for name, value in items:
@@ -160,14 +186,16 @@ def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> tuple[tupl
 
 
 def _checked_extra(extra: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(extra, (str, bytes)):
-        raise TypeError(f"extra_options must be a list of options (got {extra!r})")
-    checked = tuple(extra)
+    checked = checked_list("extra_options", extra, "options")
     for option in checked:
         if not isinstance(option, str):
             raise TypeError(f"extra_options must hold str (got {option!r})")
+        if not option.strip() or not is_text(option):
+            raise ValueError(f"extra_options has {option!r}, which is no option")
         flag = option.partition("=")[0]
         keyword = _OWN_KEYWORD.get("-I" if option.startswith("-I") else flag)
         if keyword is not None:
             raise ValueError(f"extra_options has {option!r}: use {keyword} for it")
-    return checked
+        if flag in _REFUSED:
+            raise ValueError(f"extra_options has {option!r}: {_REFUSED[flag]}")
+    return tuple(checked)

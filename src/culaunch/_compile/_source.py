@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from culaunch._compile._checks import is_text
+
 # A kernel cannot be written without one of these, and a sane path has none of them. The string
 # alone decides, never what happens to be on the disk.
 _ONLY_IN_TEXT = ("\n", ";", "{", "#")
@@ -35,12 +37,16 @@ def read_source(source: str | os.PathLike[str], name: str | None) -> Source:
             "source must be text (a str) or a path "
             f"(got {type(source).__name__}); decode bytes first"
         )
-    if name is not None and (not isinstance(name, str) or not name or "\0" in name):
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"name must be a str, a file name for messages (got {name!r})")
+    if name is not None and (not name or "\n" in name or not is_text(name)):
         raise ValueError(f"name must be a file name for messages (got {name!r})")
     if isinstance(source, str) and (not source or any(mark in source for mark in _ONLY_IN_TEXT)):
         text, directory = source, None
     else:
-        path = os.fspath(source)
+        path = os.fsdecode(source)
+        if "\0" in path:
+            raise ValueError(f"source is neither text nor a path: {path!r} has a null byte")
         try:
             with open(path, "rb") as file:
                 data = file.read()
@@ -55,11 +61,14 @@ def read_source(source: str | os.PathLike[str], name: str | None) -> Source:
                 f"source {path!r} is not text: {error.reason} at byte {error.start}"
             ) from None
         directory = os.path.dirname(os.path.abspath(path))
-        name = name or os.path.basename(path)
+        # A file's name may be any bytes, what messages call it is text.
+        name = name or os.fsencode(os.path.basename(path)).decode(errors="replace")
     if "\0" in text:
         raise ValueError(
             f"source {name or 'text'!r} is not text: it has a null byte at {text.index(chr(0))}"
         )
+    if not is_text(text):
+        raise ValueError(f"source {name or 'text'!r} is not text: it has a lone surrogate")
     if not text.strip():
         raise ValueError("source is empty; give the text of a kernel, or the path of one")
     return Source(text, name or "kernel.cu", directory)

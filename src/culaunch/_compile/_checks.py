@@ -1,0 +1,39 @@
+"""What several verbs check of their arguments, in one way."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def checked_list(argument: str, value: object, holds: str) -> Sequence[Any]:
+    """Return an argument that takes several values as a tuple.
+
+    Raises
+    ------
+    TypeError
+        If it is no iterable, or a single text.
+    """
+    if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable):
+        raise TypeError(f"{argument} must be a list of {holds} (got {value!r})")
+    return tuple(value)
+
+
+def checked_flag(argument: str, value: object) -> bool:
+    """Return a switch; text such as ``"no"``, which Python takes as true, is a TypeError."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{argument} must be True or False (got {value!r})")
+    return value
+
+
+def is_text(value: str) -> bool:
+    """Tell whether a str is text: one with lone surrogates has no bytes to give a compiler."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in value

@@ -1,0 +1,76 @@
+"""Symbols that two inputs of a link define.
+
+nvJitLink prints "Multiple definition" to the terminal and then reports success, with an image that
+mixes both definitions, or crashes. So they are looked for before it is asked.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING
+
+from culaunch._errors import CompileError
+from culaunch._image.elf import SHT_SYMTAB, Elf
+from culaunch._image.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SYMBOL = struct.Struct("<IBBHQQ")
+_STB_GLOBAL = 1
+_STT_NOTYPE, _STT_SECTION, _STT_FILE = 0, 3, 4  # CUDA has kinds of its own for variables
+# Undefined, and the reserved numbers (common, absolute): no section of this file defines it.
+_SHN_UNDEF, _SHN_LORESERVE = 0, 0xFF00
+_ENTRY = re.compile(rb"^[ \t]*\.visible[ \t]+\.entry[ \t]+([\w$]+)", re.MULTILINE)
+
+
+def check_duplicates(inputs: Iterable[tuple[str, str, bytes]]) -> None:
+    """Raise when two inputs define the same kernel, function or variable.
+
+    What the compiler marks as weak (instances of templates, inline functions) may be there twice.
+
+    Parameters
+    ----------
+    inputs : iterable of (str, str, bytes)
+        How to call each, what it is (``"CUBIN"``, ``"PTX"``), its bytes. Others are left to
+        nvJitLink, which refuses duplicates in LTO-IR.
+
+    Raises
+    ------
+    CompileError
+        Naming the symbol and both inputs.
+    """
+    first: dict[str, str] = {}
+    log = []
+    for where, kind, data in inputs:
+        defined = {"CUBIN": _strong_symbols, "PTX": _entries}.get(kind)
+        for name in sorted(set(defined(data))) if defined is not None else ():
+            if name in first:
+                log.append(f"{name!r} is defined in {first[name]} and in {where}")
+            first.setdefault(name, where)
+    if log:
+        raise CompileError(
+            "linking failed: " + "\n".join(log) + "\nRename one, make it static, or put it in a "
+            "namespace of its own",
+            log="\n".join(log),
+        )
+
+
+def _strong_symbols(data: bytes) -> Iterator[str]:
+    elf = Elf(Reader(memoryview(data), f"<{len(data)} bytes>"))
+    for section in elf.sections():
+        if section.type != SHT_SYMTAB:
+            continue
+        names = elf.contents(elf.section(section.link))
+        view = elf.contents(section).view
+        whole = len(view) - len(view) % _SYMBOL.size
+        for offset, info, _, index, _, _ in _SYMBOL.iter_unpack(view[:whole]):
+            defined = _SHN_UNDEF < index < _SHN_LORESERVE
+            is_thing = info & 15 not in (_STT_NOTYPE, _STT_SECTION, _STT_FILE)
+            if info >> 4 == _STB_GLOBAL and is_thing and defined:
+                yield names.name(offset, "the name of a symbol")
+
+
+def _entries(data: bytes) -> Iterator[str]:
+    yield from (name.decode() for name in _ENTRY.findall(data))
