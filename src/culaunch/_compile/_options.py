@@ -161,9 +161,8 @@ def make_options(
 
 def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Bring macros to (name, text) pairs; a macro without a value is 1, as for every compiler."""
-    if not isinstance(defines, Mapping):
-        if isinstance(defines, (str, bytes)) or not isinstance(defines, Iterable):
-            raise TypeError(f"defines must be a mapping or an iterable of names (got {defines!r})")
+    if isinstance(defines, (str, bytes)) or not isinstance(defines, (Mapping, Iterable)):
+        raise TypeError(f"defines must be a mapping or an iterable of names (got {defines!r})")
     items = defines.items() if isinstance(defines, Mapping) else [(name, None) for name in defines]
     normal = []
     for name, value in items:
