@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from culaunch._embed import elf
 from culaunch._embed.object_file import ObjectFile
-from culaunch._embed.object_writer import image_symbols, section_name, write_aligned, write_image
+from culaunch._embed.object_writer import image_symbols, write_aligned, write_image
 from culaunch._errors import ImageError
+from culaunch._image.embedded import SECTION
 
 if TYPE_CHECKING:
     from culaunch._embed.machine import Machine
@@ -38,7 +39,7 @@ def merge_image(
         original.seek(0)
         shutil.copyfileobj(original, file, _PIECE)
         names = elf.Strings(obj.section_bytes(obj.header.shstrndx))
-        image = write_image(file, source, names.add(section_name(symbols)))
+        image = write_image(file, source, symbols, names.add(SECTION))
         names_at = write_aligned(file, bytes(names.data))
 
         sections = [_changed(obj, section, order, len(wanted)) for section in obj.sections]

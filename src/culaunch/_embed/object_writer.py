@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from culaunch._embed import elf
 from culaunch._embed.machine import ALL_PROTECTIONS
+from culaunch._image.embedded import ALIGN, SECTION, image_record, size_offset
 
 if TYPE_CHECKING:
     from culaunch._embed.machine import Machine
     from culaunch._embed.source import Source
     from culaunch._embed.symbols import Symbols
 
-# What the driver and the kernels' authors expect of an image in memory, and a cache line.
-IMAGE_ALIGN = 64
 _IDENT = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
 _PROPERTY_HEADER = struct.Struct("<III4s")
 _PROPERTY = struct.Struct("<IIII")
@@ -24,7 +23,7 @@ def write_object(file: BinaryIO, source: Source, symbols: Symbols, machine: Mach
     """Write an object that defines `symbols`, hidden, over the bytes of `source`."""
     file.write(bytes(elf.EHDR_SIZE))
     names, strings = elf.Strings(), elf.Strings()
-    image = write_image(file, source, names.add(section_name(symbols)))
+    image = write_image(file, source, symbols, names.add(SECTION))
     sections = [
         elf.Section(),
         image,
@@ -70,42 +69,34 @@ def write_object(file: BinaryIO, source: Source, symbols: Symbols, machine: Mach
     file.write(header.pack())
 
 
-def write_image(file: BinaryIO, source: Source, name: int) -> elf.Section:
-    """Append the image, a zero byte and its size as an integer; return the section's header."""
+def write_image(file: BinaryIO, source: Source, symbols: Symbols, name: int) -> elf.Section:
+    """Append the image's record, it and its size as an integer; return the section's header."""
     offset = file.tell()
-    gap = elf.padding(offset, IMAGE_ALIGN)
-    file.write(bytes(gap))
+    gap = elf.padding(offset, ALIGN)
+    record = image_record(symbols.name, source.size)
+    file.write(bytes(gap) + record)
     source.copy_to(file)
-    size_at = _size_offset(source.size)
+    size_at = size_offset(source.size)
     file.write(bytes(size_at - source.size) + source.size.to_bytes(8, "little"))
     return elf.Section(
         name,
         elf.SHT_PROGBITS,
         elf.SHF_ALLOC,
         offset=offset + gap,
-        size=size_at + 8,
-        align=IMAGE_ALIGN,
+        size=len(record) + size_at + 8,
+        align=ALIGN,
     )
 
 
 def image_symbols(symbols: Symbols, size: int) -> dict[str, tuple[int, int, int]]:
     """Return the value, size and type of every symbol over a section of `write_image`."""
-    result = {symbols.data: (0, size, elf.STT_OBJECT)}
+    start = len(image_record(symbols.name, size))
+    result = {symbols.data: (start, size, elf.STT_OBJECT)}
     if symbols.size is not None:
-        result[symbols.size] = (_size_offset(size), 8, elf.STT_OBJECT)
+        result[symbols.size] = (start + size_offset(size), 8, elf.STT_OBJECT)
     if symbols.end is not None:
-        result[symbols.end] = (size, 0, elf.STT_NOTYPE)
+        result[symbols.end] = (start + size, 0, elf.STT_NOTYPE)
     return result
-
-
-def section_name(symbols: Symbols) -> str:
-    """Return the section's name: one per image, so that ``--gc-sections`` drops unused ones."""
-    return f".rodata.{symbols.data}"
-
-
-def _size_offset(size: int) -> int:
-    # At least one zero byte after the image: PTX is passed to the driver as a C string.
-    return size + 1 + elf.padding(size + 1, 8)
 
 
 def _write_property(file: BinaryIO, name: int, machine: Machine) -> elf.Section:

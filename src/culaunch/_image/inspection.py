@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from culaunch._image import fatbin
 from culaunch._image.cubin import Cubin
 from culaunch._image.elf import SHT_NOBITS, Elf
+from culaunch._image.embedded import SECTION, embedded_images
 from culaunch._image.image import Image
 from culaunch._image.info import ImageInfo, Inspection, KernelInfo
-from culaunch._image.metadata import may_have_metadata
+from culaunch._image.metadata import may_have_metadata, split_metadata
 from culaunch._image.ptx import Ptx
 from culaunch._image.reader import Reader
 from culaunch._image.session import Session
-from culaunch._image.sniff import file_format, wrapper_size
+from culaunch._image.sniff import file_format, image_format, wrapper_size
 from culaunch._image.source import check_path, describe, open_bytes
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def inspect(
     Parameters
     ----------
     source : str, os.PathLike, bytes, bytearray, memoryview or Image
-        A cubin, a fatbin or PTX, or an ELF object or shared library that holds fatbins.
+        A cubin, a fatbin or PTX, or an ELF object, program or shared library that holds fatbins,
+        or images that culaunch embedded.
     kernels : bool, optional
         False to list the images only. No payload is opened then: it is faster, and needs no
         decompressor.
@@ -143,20 +145,23 @@ def _inspect(
 ) -> Inspection:
     source = describe(data, path)
     form = file_format(data, source)
+    return Inspection(path, form, _images(data, form, source, signatures, kernels))
+
+
+def _images(
+    data: bytes | mmap.mmap, form: str, source: str, signatures: Signatures, kernels: bool
+) -> tuple[ImageInfo, ...]:
     reader = Reader(memoryview(data), source)
     session = Session(len(data), signatures, kernels)
-    images: tuple[ImageInfo, ...]
     if form == "cubin":
-        images = (_cubin(reader, session),)
-    elif form == "ptx":
-        images = (_ptx(data, reader, session),)
-    elif form == "fatbin":
+        return (_cubin(reader, session),)
+    if form == "ptx":
+        return (_ptx(data, reader, session),)
+    if form == "fatbin":
         start = wrapper_size(data)
         container = reader.window(start, len(reader) - start, "a fatbin")
-        images = tuple(_entries(container, session))
-    else:
-        images = tuple(_host(reader, session))
-    return Inspection(path, form, images)
+        return tuple(_entries(container, session))
+    return tuple(_host(reader, session))
 
 
 def _cubin(reader: Reader, session: Session) -> ImageInfo:
@@ -215,11 +220,22 @@ def _host(reader: Reader, session: Session) -> Iterator[ImageInfo]:
         if section.type != SHT_NOBITS and elf.name(section) in _FATBIN_SECTIONS:
             found = True
             yield from _entries(elf.contents(section), session)
+        elif section.type != SHT_NOBITS and elf.name(section) == SECTION:
+            for name, image in embedded_images(elf.contents(section)):
+                found = True
+                yield from _embedded(name, image, session.kernels)
     if not found:
         raise reader.error(
             "is a host object or library without CUDA code: it has no section "
-            + " or ".join(_FATBIN_SECTIONS)
+            + " or ".join((*_FATBIN_SECTIONS, SECTION))
         )
+
+
+def _embedded(name: str, image: Reader, kernels: bool) -> tuple[ImageInfo, ...]:
+    """Return what is in an image that culaunch embedded, by its name in the code."""
+    source = f"{image.source}, image {name!r}"
+    data, _, signatures = split_metadata(bytes(image.view), source)
+    return _images(data, image_format(data, source), source, signatures, kernels)
 
 
 def _text(data: bytes) -> str:
