@@ -78,6 +78,7 @@ def test_libraries_of_load_inline_are_entries(culaunch, cache):
     digest = hashlib.sha256(b"library").hexdigest()
     (folder / "m-1.json").write_text(json.dumps({"schema": 1, "sha256": digest, "headers": []}))
     (folder / ".tmp-1-dead").write_bytes(b"half")
+    (folder / "m.cpp").write_text("its source")
     lines = dict(line.split(None, 1) for line in culaunch("info").splitlines())
     assert lines["entries"] == "4 (1 of load_inline)"
     assert lines["size"].endswith("MiB, 1 unfinished file")
@@ -85,6 +86,7 @@ def test_libraries_of_load_inline_are_entries(culaunch, cache):
     (folder / "m-1.so").write_bytes(b"librarx")
     said = culaunch("verify", "--drop", code=1)
     assert said == f"bad: {folder}/m-1.so (removed)\n3 entries, 1 bad\n"
+    assert not (folder / "m.cpp").exists()
     (folder.parent / "n").mkdir()
     (folder.parent / "n" / "n-1.so").write_bytes(b"without a record")
     assert culaunch("clear") == f"removed 4 entries from {cache.path}\n"

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -36,10 +37,13 @@ void check(TensorView y, TensorView x) {
   CULAUNCH_CHECK_DIMENSIONS(x, 2);
 }
 void launch() { CULAUNCH_GET_KERNEL(first, "k")({1, 1}); }
+tvm::ffi::String file() { return __FILE__; }
 """
 FUNCTIONS = {
     "count": 'Count the "elements".\nTwice.',
-    **dict.fromkeys(("byte_of_first", "size_of_first", "byte_of_second", "check", "launch"), ""),
+    **dict.fromkeys(
+        ("byte_of_first", "size_of_first", "byte_of_second", "check", "launch", "file"), ""
+    ),
 }
 
 
@@ -106,6 +110,12 @@ def test_a_failure_of_culaunch_is_an_error_of_python(module, monkeypatch):
         module.launch()
 
 
+def test_the_source_stays_where_messages_say_it_is(module):
+    path = Path(str(module.file()))
+    assert path.name == "demo.cpp"
+    assert path.read_text() == CODE
+
+
 def test_a_warm_call_takes_milliseconds_and_starts_no_process(module, load, monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("a process was started")
@@ -148,9 +158,32 @@ def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):
         )
 
 
+USES_AN_IMAGE = """
+CULAUNCH_EMBED_CUBIN ( kernels ) ;
+void f() { CULAUNCH_GET_KERNEL(kernels, "k")({1, 1}); }
+"""
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
+        (
+            {"cpp_sources": USES_AN_IMAGE, "embed_cubin": {}},
+            ValueError,
+            "the code embeds 'kernels', .* give embed_cubin={'kernels': image}",
+        ),
+        (
+            {"cpp_sources": "void f() {}  // there", "functions": "nothere"},
+            ValueError,
+            "functions names 'nothere', and the code has no such function",
+        ),
+        (
+            {"extra_cflags": ["-O0"]},
+            TypeError,
+            "load_inline has no argument extra_cflags: it is flags= here",
+        ),
+        ({"with_cuda": True}, TypeError, "no argument with_cuda; leave it out"),
+        ({"flag": ["-O0"]}, TypeError, "no argument flag$"),
         ({"name": "a-b"}, ValueError, "name must be letters, digits and underscores"),
         ({"cpp_sources": None}, ValueError, "give cpp_sources, cuda_sources or both"),
         ({"cpp_sources": [b"x"]}, TypeError, "cpp_sources must be C.. text"),
@@ -165,6 +198,28 @@ def test_wrong_arguments(tmp_path, arguments, error, message):
     with pytest.raises(error, match=message):
         cl.load_inline(call.pop("name"), **call)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_code_that_may_be_right_is_compiled(tmp_path):
+    """What is under a condition, in a comment or made by a macro is left to the compiler."""
+    code = """
+    #define MAKE(name) int64_t add_##name(int64_t x) { return x + 1; }
+    MAKE(one)
+    // CULAUNCH_EMBED_CUBIN(a); CULAUNCH_GET_KERNEL(a, "k");
+    const char* text = "CULAUNCH_EMBED_CUBIN(b); CULAUNCH_GET_KERNEL(b, )";
+    #define EMBED(c) CULAUNCH_EMBED_CUBIN(c); CULAUNCH_GET_KERNEL(c, )
+    #if 0
+    CULAUNCH_EMBED_CUBIN(d);
+    #ifdef X
+    #endif
+    void f() { CULAUNCH_GET_KERNEL(d, "k")({1, 1}); }
+    #endif
+    """
+    arguments = {"flags": ["-O0"], "build_directory": tmp_path}
+    module = cl.load_inline("demo", code, functions="add_one", **arguments)
+    assert module.add_one(1) == 2
+    with pytest.raises(cl.CompileError, match="\nfunctions names 'add_two', and the code has no"):
+        cl.load_inline("demo", code, functions="add_two", **arguments)
 
 
 def test_without_a_compiler(tmp_path, monkeypatch):

@@ -97,9 +97,16 @@ def calls(fake):
 
 def in_a_new_process(count=1, **environment):
     program = textwrap.dedent("""
-        import sys, warnings
+        import os, sys, warnings
         sys.modules["torch"] = None  # TVM-FFI imports it where it is, which takes seconds
-        import culaunch as cl
+        import culaunch as cl, tvm_ffi
+
+        def forbid(event, arguments):
+            if event in ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.system"):
+                raise AssertionError(f"{event} {arguments}")
+
+        if "FORBID_PROCESSES" in os.environ:
+            sys.addaudithook(forbid)
         # Not by -W, which is read before there are site-packages to find the category in.
         warnings.simplefilter("error", cl.CacheWarning)
         header = bytearray(200)
@@ -129,6 +136,11 @@ def test_the_same_is_built_once(load, fake):
     assert load(embed_cubin={"k": stand_in()}) == 2
 
 
+def test_what_is_built_is_found_by_another_process_which_starts_none(fake):
+    in_a_new_process()
+    in_a_new_process(FORBID_PROCESSES="1")
+
+
 def stand_in():
     header = bytearray(100)
     header[:7] = b"\x7fELF\x02\x01\x01"
@@ -141,7 +153,7 @@ def stand_in():
     [
         {"cpp_sources": "int y;"},
         {"cpp_sources": ["int x;", ""]},
-        {"functions": "seven"},
+        {"functions": "seven", "cpp_sources": "int seven();"},
         {"headers": {"a.h": ""}},
         {"flags": ["-O3"]},
         {"link_flags": ["-s"]},

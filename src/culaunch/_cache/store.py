@@ -5,6 +5,7 @@
     <key>.entry                      a compiled image
     inline/<name>-<key>/<stem>.so    a library of load_inline,
     inline/<name>-<key>/<stem>.json  and what it was built from
+    inline/<name>-<key>/<name>.cpp   its source (or .cu), for messages and debuggers
     .tmp-*                           files of writers, in any of these directories
 """
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INLINE = "inline"
+_SOURCES = (".cpp", ".cu")
 _ENTRY = re.compile(r"(?P<key>[0-9a-f]{64})\.entry")
 # No publishing takes this long: what is older was left by a writer that died.
 _STALE_SECONDS = 3600.0
@@ -111,6 +113,11 @@ def remove_entry(directory: TrustedDirectory, entry: Stored) -> bool:
         with inline.sub(entry.folder.partition("/")[2]) as folder:
             # The record first: a library without one is not found, and does no harm.
             removed = [folder.remove(name) for name in reversed(entry.names)]
+            left = [name for name, _ in folder.files()]
+            if not any(name.endswith((".so", ".json")) for name in left):
+                for name in left:
+                    if name.endswith(_SOURCES):
+                        folder.remove(name)
         inline.remove_directory(entry.folder.partition("/")[2])
         return removed[-1]
     return False

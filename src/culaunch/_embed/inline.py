@@ -7,11 +7,12 @@ import importlib
 import os
 import re
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._embed.inline_build import build
 from culaunch._embed.inline_cache import InlineCache
-from culaunch._embed.inline_source import InlineSource
+from culaunch._embed.inline_checks import check_functions, check_images, refuse_unknown
+from culaunch._embed.inline_source import InlineSource, names_of
 from culaunch._embed.source import image_bytes
 from culaunch._embed.toolchain import Toolchain
 from culaunch._errors import MissingDependencyError
@@ -45,6 +46,7 @@ def load_inline(
     link_flags: Sequence[str] = (),
     arch: str | None = None,
     build_directory: str | os.PathLike[str] | None = None,
+    **unknown: NoReturn,
 ) -> Module:
     """Compile C++ with the images it embeds, and load it as a module of Apache TVM-FFI.
 
@@ -94,6 +96,9 @@ def load_inline(
         If there is no compiler, or one fails: with its command and all it said.
     ImageError
         If an image is none, or no source embeds its name.
+    TypeError, ValueError
+        If an argument is wrong, the code embeds a name that `embed_cubin` has no image for, or
+        `functions` names one that the code has not.
     MissingDependencyError
         Without apache-tvm-ffi, or without ``cuda.h``.
     """
@@ -103,6 +108,7 @@ def load_inline(
         raise MissingDependencyError(
             "load_inline needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
         ) from error
+    refuse_unknown(unknown)
     if not isinstance(name, str) or not _NAME.match(name):
         raise ValueError(f"name must be letters, digits and underscores (got {name!r})")
     source = InlineSource.of(name, cpp_sources, cuda_sources, functions, headers)
@@ -124,7 +130,11 @@ def load_inline(
         return known[1]
 
     def find_or_build() -> Entry:
-        return cache.find() or cache.build(lambda place: build(place, source, images, toolchain))
+        if (found := cache.find()) is not None:
+            return found
+        check_images(source, images, link_flags)
+        check_functions(source, names_of(functions), (*include_dirs, *flags, *cuda_flags))
+        return cache.build(lambda place: build(place, source, images, toolchain, cache.directory))
 
     entry = find_or_build()
     if os.environ.get("CULAUNCH_DRIVER") == "emulator":

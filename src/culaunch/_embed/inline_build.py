@@ -8,6 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from culaunch._embed.embedding import embed
+from culaunch._embed.inline_checks import hint_of_failure
 from culaunch._embed.merging import asks_for
 from culaunch._embed.symbols import PREFIXES, symbol_names
 from culaunch._errors import CompileError, ImageError
@@ -21,9 +22,16 @@ if TYPE_CHECKING:
 
 
 def build(
-    directory: str, source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain
+    directory: str,
+    source: InlineSource,
+    images: Mapping[str, Image],
+    toolchain: Toolchain,
+    kept: str,
 ) -> tuple[str, list[str]]:
-    """Build in an empty directory; return the library's path and the headers it was built from."""
+    """Build in an empty directory; return the library's path and the headers it was built from.
+
+    In messages at run time and for debuggers the sources are where they are kept afterwards.
+    """
     cpp, cuda = source.write(directory)
     objects: list[str] = []
     headers: set[str] = set()
@@ -31,8 +39,10 @@ def build(
         if unit is None or command is None:
             continue
         object_file, depfile = unit + ".o", unit + ".d"
-        own = f"-I{os.path.join(directory, 'include')}"
-        _run([*command, own, "-MD", "-MF", depfile, "-c", unit, "-o", object_file], directory)
+        own = [f"-I{os.path.join(directory, 'include')}", "-MD", "-MF", depfile]
+        if unit is cpp:
+            own.append(f"-ffile-prefix-map={directory}={kept}")
+        _run([*command, *own, "-c", unit, "-o", object_file], directory, images)
         objects.append(object_file)
         headers.update(_dependencies(depfile, directory))
     for name, image in images.items():
@@ -40,7 +50,7 @@ def build(
     library = os.path.join(directory, f"{source.name}.so")
     # Objects before libraries: a linker takes from a library what it misses by then.
     compiler, *rest = toolchain.link
-    _run([compiler, *objects, *rest, "-o", library], directory)
+    _run([compiler, *objects, *rest, "-o", library], directory, images)
     return library, sorted(headers)
 
 
@@ -59,7 +69,7 @@ def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None
         )
 
 
-def _run(command: Sequence[str], directory: str) -> None:
+def _run(command: Sequence[str], directory: str, images: Mapping[str, Image]) -> None:
     done = subprocess.run(  # noqa: S603  (a list of words, no shell)
         command, cwd=directory, capture_output=True, text=True, errors="replace", check=False
     )
@@ -67,15 +77,9 @@ def _run(command: Sequence[str], directory: str) -> None:
         return
     # The compiler names the file by its temporary place, which is gone when this is read.
     said = (done.stderr + done.stdout).replace(directory + os.sep, "")
-    asked = re.search(r"undefined reference to .*(?:culaunch_image_|__tvm_ffi__cubin_)(\w+)", said)
-    hint = (
-        f"\nThe code embeds {asked[1]!r}, and embed_cubin has no image of that name."
-        if asked
-        else ""
-    )
     raise CompileError(
         f"{os.path.basename(command[0])} failed with code {done.returncode}\n"
-        f"command: {' '.join(command)}\n{said.rstrip()}{hint}",
+        f"command: {' '.join(command)}\n{said.rstrip()}{hint_of_failure(said, images)}",
         log=said,
     )
 

@@ -143,6 +143,12 @@ class InlineCache:
         with open(built.library, "rb") as file:
             library = file.read()
         with self._open(make=True) as directory:
+            for suffix in (".cpp", ".cu"):
+                # For messages and debuggers; all libraries of a key have the same.
+                source = os.path.join(os.path.dirname(built.library), self.name + suffix)
+                if os.path.exists(source):
+                    with open(source, "rb") as file:
+                        directory.publish(self.name + suffix, file.read())
             directory.publish(f"{stem}.so", library)
             # Without its record a library is not found again.
             directory.publish(f"{stem}.json", text)

@@ -87,12 +87,19 @@ def _joined(argument: str, sources: str | Sequence[str] | None) -> str | None:
     return "\n".join(texts) if texts else None
 
 
-def _exports(functions: str | Sequence[str] | Mapping[str, str] | None) -> str:
+def names_of(functions: str | Sequence[str] | Mapping[str, str] | None) -> list[str]:
+    """Return the names in ``functions``, in whatever form it is given."""
     if functions is None:
+        return []
+    return [functions] if isinstance(functions, str) else list(functions)
+
+
+def _exports(functions: str | Sequence[str] | Mapping[str, str] | None) -> str:
+    documented = (
+        functions if isinstance(functions, Mapping) else dict.fromkeys(names_of(functions), "")
+    )
+    if not documented:
         return ""
-    if isinstance(functions, str):
-        functions = [functions]
-    documented = functions if isinstance(functions, Mapping) else dict.fromkeys(functions, "")
     lines = []
     for function, text in documented.items():
         if not isinstance(function, str) or not _FUNCTION.match(function):

@@ -48,7 +48,7 @@ from culaunch.cli._output import output_path
 )
 @click.option(
     "--machine",
-    type=click.Choice(["x86_64", "aarch64"]),
+    type=click.Choice(["x86_64", "aarch64", "amd64", "arm64"], case_sensitive=False),
     help="The processor of the object; by default that of --input-obj, or of this machine.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Say what was written.")

@@ -1,0 +1,107 @@
+"""What can be seen of inline code before it is compiled, which takes seconds."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from culaunch._embed.inline_source import InlineSource
+
+# What tvm_ffi.cpp.load_inline, and PyTorch's, call them.
+_RENAMED = {
+    "extra_cflags": "flags",
+    "extra_cuda_cflags": "cuda_flags",
+    "extra_ldflags": "link_flags",
+    "extra_include_paths": "include_dirs",
+    "build_dir": "build_directory",
+    "verbose": None,
+    "with_cuda": None,
+    "keep_module_alive": None,
+}
+_COMMENT_OR_TEXT = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"([^\s()\\]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"', re.DOTALL
+)
+_EMBEDS = re.compile(r"\b(?:CULAUNCH|TVM_FFI)_EMBED_CUBIN\s*\(\s*(\w+)\s*\)")
+_USES = re.compile(
+    r"\b(?:CULAUNCH_GET_KERNEL|CULAUNCH_GET_MODULE|CULAUNCH_DISPATCH_DTYPE|"
+    r"TVM_FFI_EMBED_CUBIN_GET_KERNEL)\s*\(\s*(\w+)\s*[,)]"
+)
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)(?:\\\n|[^\n])*", re.MULTILINE)
+
+
+def refuse_unknown(arguments: Iterable[str]) -> None:
+    """Raise TypeError for arguments that ``load_inline`` does not have."""
+    for name in arguments:
+        known = _RENAMED.get(name, "")
+        hint = f": it is {known}= here" if known else "; leave it out" if known is None else ""
+        raise TypeError(f"load_inline has no argument {name}{hint}")
+
+
+def check_images(
+    source: InlineSource, images: Iterable[str], link_flags: Sequence[str] = ()
+) -> None:
+    """Raise ValueError where the code uses an image that ``embed_cubin`` has not.
+
+    Only what is certain: code under a condition may be left out, and an object among the linker's
+    flags may bring the image.
+    """
+    if any(not flag.startswith("-") for flag in link_flags):
+        return
+    text = "\n".join(_plain(text) for text in (source.cpp, source.cuda) if text is not None)
+    used = set(_EMBEDS.findall(text)) & set(_USES.findall(text))
+    missing = sorted(used - set(images))
+    if missing:
+        raise ValueError(
+            f"the code embeds {missing[0]!r}, and embed_cubin has no image of that name: give "
+            f"embed_cubin={{{missing[0]!r}: image}}"
+        )
+
+
+def check_functions(
+    source: InlineSource, functions: Iterable[str], includes: Sequence[object]
+) -> None:
+    """Raise ValueError for a function that is nowhere in the code, where all of it is known."""
+    texts = [text for text in (source.cpp, source.cuda, *source.headers.values()) if text]
+    # A macro can make a name, and a file of the user's have it.
+    if includes or any("##" in text or re.search(r'#\s*include\s*"', text) for text in texts):
+        return
+    for name in functions:
+        if not any(re.search(rf"\b{name}\b", text) for text in texts):
+            raise ValueError(f"functions names {name!r}, and the code has no such function")
+
+
+def hint_of_failure(said: str, images: Mapping[str, object]) -> str:
+    """Return what a compiler's or linker's message means here; empty where it says it itself."""
+    asked = re.search(
+        r"undefined (?:reference to|hidden symbol|symbol).*?"
+        r"(?:culaunch_image_|culaunch_size_|__tvm_ffi__cubin_)(\w+)",
+        said,
+    )
+    if asked is not None and asked[1] not in images:
+        return f"\nThe code embeds {asked[1]!r}, and embed_cubin has no image of that name."
+    # The unit is the file with the exports alone; quotes depend on the language.
+    missing = re.search(
+        r"_unit\.\w+:\d+:\d+: error: (?:use of undeclared identifier )?\W(\w+)\W"
+        r"(?= was not declared|$)",
+        said,
+        re.MULTILINE,
+    )
+    if missing is not None:
+        return f"\nfunctions names {missing[1]!r}, and the code has no such function."
+    return ""
+
+
+def _plain(text: str) -> str:
+    """Return the code that is compiled whatever is defined: no comments, texts or conditions."""
+    text = _COMMENT_OR_TEXT.sub('""', text)
+    kept: list[str] = []
+    depth = at = 0
+    for directive in _DIRECTIVE.finditer(text):
+        if depth == 0:
+            kept.append(text[at : directive.start()])
+        at = directive.end()
+        depth += {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}.get(directive[1], 0)
+    return "\n".join(kept) + ("\n" + text[at:] if depth == 0 else "")
