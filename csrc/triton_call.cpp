@@ -179,6 +179,14 @@ class OneCall {
       specializer_.key.Add(MakeWord(TritonKind::kOption, number));
       if (specializer_.AddConstant(nullptr, option.second) != Fault::kNone) return false;
     }
+    uint64_t target = 0;
+    if (!FindTarget(&target)) return false;
+    specializer_.key.Add(MakeWord(TritonKind::kTarget, target));
+    return true;
+  }
+
+  // The architecture of the call's device; without arrays that is the current one.
+  bool FindTarget(uint64_t* target) {
     if (call_.ordinal < 0) {
       call_.ordinal = culaunch::CurrentDevice(*state_.table);
       if (!call_.stream_known && state_.fallback != nullptr) {
@@ -190,8 +198,7 @@ class OneCall {
       }
     }
     const auto ordinal = static_cast<size_t>(call_.ordinal);
-    const int target = ordinal < state_.targets.size() ? state_.targets[ordinal] : 0;
-    specializer_.key.Add(MakeWord(TritonKind::kTarget, static_cast<uint64_t>(target)));
+    *target = static_cast<uint64_t>(ordinal < state_.targets.size() ? state_.targets[ordinal] : 0);
     return true;
   }
 
@@ -220,6 +227,10 @@ class OneCall {
         key.Add(MakeWord(TritonKind::kNone));
       }
     }
+    // What is best on one architecture need not even run on another.
+    uint64_t target = 0;
+    if (!FindTarget(&target)) return nullptr;
+    key.Add(MakeWord(TritonKind::kTarget, target));
     const TritonLock lock(state_.mutex);
     const std::shared_ptr<const TunedChoice>* choice = state_.choices.Find(key, key.Hash());
     return choice != nullptr ? *choice : nullptr;
@@ -230,8 +241,8 @@ class OneCall {
     const Ref positional = PositionalTuple();
     const Ref keywords = KeywordDict();
     if (!positional || !keywords) return nullptr;
-    const Ref tuned(
-        PyObject_CallMethod(Object(), "_tune", "OOO", grid_, positional.get(), keywords.get()));
+    const Ref tuned(PyObject_CallMethod(Object(), "_tune", "OOOi", grid_, positional.get(),
+                                        keywords.get(), call_.ordinal));
     if (!tuned) return nullptr;
     PyObject* result = nullptr;
     std::shared_ptr<const TunedChoice> choice = TunedChoice::Read(state_, tuned.get(), &result);
@@ -254,7 +265,13 @@ class OneCall {
       }
       bound_[index] = value.get();
     }
+    const size_t given = bound_.options.size();
     for (const auto& [name, value] : choice.options) {
+      for (size_t i = 0; i < given; ++i) {
+        if (PyUnicode_Compare(bound_.options[i].first, name.get()) == 0) {
+          return RaiseBinding("tuned", name.get());
+        }
+      }
       bound_.options.emplace_back(name.get(), value.get());
     }
     if (!choice.has_hook) return true;

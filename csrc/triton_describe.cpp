@@ -120,7 +120,8 @@ PyObject* DescribeWords(const Words& key, size_t* position, const TritonParamete
       PyObject* object = interner.Object(PayloadOf(word));
       if (object == nullptr) return nullptr;
       const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
-      return module ? PyObject_CallMethod(module.get(), "describe_constant", "O", object) : nullptr;
+      return module ? PyObject_CallMethod(module.get(), "describe_constant", "(O)", object)
+                    : nullptr;
     }
     default:
       PyErr_SetString(PyExc_SystemError, "a key of a Triton kernel is malformed");

@@ -46,7 +46,7 @@ bool Interner::Number(PyObject* object, uint64_t* number, bool* is_immutable) {
   *is_immutable = true;
   if (!PyUnicode_CheckExact(object)) {
     const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
-    const Ref pair(module ? PyObject_CallMethod(module.get(), "constant", "O", object) : nullptr);
+    const Ref pair(module ? PyObject_CallMethod(module.get(), "constant", "(O)", object) : nullptr);
     if (!pair) return false;
     key = Ref::Borrow(PyTuple_GetItem(pair.get(), 0));
     *is_immutable = PyTuple_GetItem(pair.get(), 1) == Py_True;

@@ -64,7 +64,19 @@ class CompileError(CulaunchError):
 
 
 class KernelNotFoundError(CulaunchError, KeyError):
-    """A kernel or variable that is not in the module; the message lists what is."""
+    """A kernel or variable that is not in the module; the message lists what is.
+
+    Parameters
+    ----------
+    message : str
+        What was asked for, and what there is.
+    log : str, optional
+        Where the message lists a part, the whole list.
+    """
+
+    def __init__(self, message: str = "", *, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
 
     def __str__(self) -> str:
         # KeyError shows the repr of its argument; this message is made for reading.

@@ -80,7 +80,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_library(path, FUNCTIONS, {}, "test 2")
+        write_library(path, FUNCTIONS, MEMBERS, "test 2")
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["k.culib"]
 
@@ -90,13 +90,17 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     [
         (lambda m: m.update(format="other"), "not one of a culaunch-library"),
         (lambda m: [m], "not one of a culaunch-library"),
-        (lambda m: m.update(version=2), "format version 2, and this culaunch reads up to 1"),
+        (lambda m: m.update(version=3), "format version 3, and this culaunch reads up to 2"),
         (lambda m: m.update(version="1"), "no version"),
         (lambda m: m.update(version=True), "no version"),
         (lambda m: m.update(version=0), "no version"),
         (lambda m: m.update(members=[]), "no members"),
         (lambda m: m.update(functions={}), "no functions"),
         (lambda m: m.update(functions=[{}]), "no functions"),
+        (lambda m: m.update(functions=[{"name": "k"}]), "no functions"),
+        (lambda m: m.update(functions=[{"name": "k", "kind": 3}]), "no functions"),
+        (lambda m: m.update(members={}), "no members"),
+        (lambda m: m.update(producer=float("nan")), "NaN is not JSON"),
         (lambda m: m["members"].pop("images/b.ptx"), "not those of the manifest"),
         (lambda m: m["members"].update(x={"size": 1, "sha256": "0" * 64}), "not those of the"),
         (lambda m: m["members"]["images/b.ptx"].update(size=3), "another length"),
@@ -204,9 +208,9 @@ def test_a_path_that_is_not_there(tmp_path):
 
 def test_only_jsons_types_are_written():
     with pytest.raises(TypeError):
-        library_bytes([{"name": "k", "value": object()}], {}, "test")
+        library_bytes([{"name": "k", "kind": "t", "value": object()}], MEMBERS, "test")
     with pytest.raises(ValueError, match="JSON"):
-        library_bytes([{"name": "k", "value": float("nan")}], {}, "test")
+        library_bytes([{"name": "k", "kind": "t", "value": float("nan")}], MEMBERS, "test")
     with pytest.raises(cl.ImageError, match="entry of member"):
         library_bytes(FUNCTIONS, {"../x": b""}, "test")
 

@@ -6,68 +6,33 @@ import json
 import hypothesis
 import pytest
 from hypothesis import strategies as st
+from sets import MEMBERS, changed, function, load, parameter, variant
 
 import culaunch as cl
 from culaunch._library import library_bytes
-from culaunch.triton import KernelSet
 
-MEMBERS = {"images/a.cubin": b"\x7fELF\x02\x01\x01"}
-VARIANT = {
-    "arch": "sm_90a",
-    "types": ["*fp32", "i32", ["i32", "*fp16"]],
-    "keys": ["D", "", [None, ""]],
-    "constants": {"BLOCK": 64, "T": {"dtype": "fp32"}},
-    "options": {"num_warps": 4},
-    "launch": {
-        "name": "k", "triton_version": "3.6.0", "num_warps": 4, "num_ctas": 1, "shared": 0,
-        "global_scratch_size": 0, "global_scratch_align": 1, "profile_scratch_size": 0,
-        "profile_scratch_align": 1, "launch_cooperative_grid": False, "launch_pdl": False,
-        "descriptors": [{"swizzle": 3, "elem_size": 2, "elem_type": 6, "block_size": [64, 64],
-                         "fp4_padded": False}],
-    },
-    "image": "images/a.cubin",
-    "ptx": None,
-}  # fmt: skip
-
-
-def parameter(name, **more):
-    plain = {
-        "annotation": "",
-        "constexpr": False,
-        "const": False,
-        "specialize": True,
-        "align": True,
-    }
-    return {"name": name, **plain, **more}
-
-
-FUNCTION = {
-    "kind": "triton", "name": "k",
-    "parameters": [parameter("x"), parameter("n"), parameter("pair"),
-                   parameter("BLOCK", constexpr=True), parameter("T", constexpr=True, default=1)],
-    "variants": [VARIANT],
-    "tuning": {"key": ["n"], "entries": [{"values": [64], "dtypes": ["fp32"],
-                                          "constants": {"BLOCK": 64}, "options": {}}]},
-}  # fmt: skip
-
-
-def load(function):
-    return KernelSet.load(library_bytes([function], MEMBERS, "test"))
+VARIANT = variant(
+    arch="sm_90a",
+    types=["*fp32", "i32", ["i32", "*fp16"]],
+    keys=["D", "", [None, ""]],
+    constants={"BLOCK": 64, "T": {"dtype": "fp32"}},
+    options={"num_warps": 4},
+)
+VARIANT["launch"]["descriptors"] = [
+    {"swizzle": 3, "elem_size": 2, "elem_type": 6, "block_size": [64, 64], "fp4_padded": False}
+]
+FUNCTION = function(
+    parameters=[parameter("x"), parameter("n"), parameter("pair"),
+                parameter("BLOCK", constexpr=True), parameter("T", constexpr=True, default=1)],
+    variants=[VARIANT],
+    tuning={"key": ["n"], "entries": [{"values": [64], "dtypes": ["fp32"], "arch": "sm_90",
+                                       "constants": {"BLOCK": 64}, "options": {}}]},
+    zeroes=["x"],
+)  # fmt: skip
 
 
 def test_the_example_is_good():
     assert len(load(FUNCTION)) == 1
-
-
-def changed(path, value):
-    function = copy.deepcopy(FUNCTION)
-    target = function
-    for step in path[:-1]:
-        target = target[step]
-    if value is None and path[-1] == "drop":
-        return function
-    target[path[-1]] = value
-    return function
 
 
 def test_inspect_shows_it(tmp_path):
@@ -116,11 +81,81 @@ def test_inspect_shows_it(tmp_path):
         (("tuning", "key"), ["missing"]),
         (("tuning", "entries"), []),
         (("tuning", "entries", 0, "values"), 3),
+        (("name",), "a b"),
+        (("name",), "k()"),
+        (("parameters", 0, "constexpr"), [3]),
+        (("parameters", 0, "const"), 1),
+        (("parameters", 0, "specialize"), None),
+        (("parameters", 0, "align"), "yes"),
+        (("parameters", 0, "heuristic"), 1),
+        (("parameters", 0, "annotation"), "*fp99"),
+        (("parameters", 4, "default"), {"float": "1.5"}),
+        (("variants", 0, "arch"), "hello"),
+        (("variants", 0, "arch"), "compute_90a"),
+        (("variants", 0, "types", 0), "foo"),
+        (("variants", 0, "types", 0), "*foo"),
+        (("variants", 0, "types", 0), "tensordesc<foo[1]>"),
+        (("variants", 0, "types", 2), {"fields": ["a"], "types": ["i32", "*fp16"]}),
+        (("variants", 0, "types", 2), {"fields": ["a", "a"], "types": ["i32", "*fp16"]}),
+        (("variants", 0, "types", 2), {"fields": ["a", "class"], "types": ["i32", "*fp16"]}),
+        (("variants", 0, "keys", 0), "X"),
+        (("variants", 0, "keys", 0), True),
+        (("variants", 0, "keys", 0), 1.0),
+        (("variants", 0, "keys", 0), 1),
+        (("variants", 0, "keys", 2), [1, ""]),
+        (("variants", 0, "types", 1), "fp32"),
+        (("variants", 0, "keys", 2), [None, "", ""]),
+        (("variants", 0, "constants"), {"T": 1}),
+        (("variants", 0, "constants"), {"BLOCK": 64, "T": 1, "OTHER": 1}),
+        (("variants", 0, "constants"), {"BLOCK": 64, "n": 1}),
+        (("variants", 0, "constants", "T"), {"dtype": "fp99"}),
+        (("variants", 0, "constants", "T"), {"float": "code"}),
+        (("variants", 0, "constants", "T"), {"fields": ["a"], "values": []}),
+        (("variants", 0, "options"), {"n": 1}),
+        (("variants", 0, "options"), {"num warps": 1}),
+        (("variants", 0, "launch", "name"), "k(); system"),
+        (("variants", 0, "launch", "name"), ""),
+        (("variants", 0, "launch", "num_warps"), 0),
+        (("variants", 0, "launch", "num_warps"), 33),
+        (("variants", 0, "launch", "num_ctas"), 0),
+        (("variants", 0, "launch", "global_scratch_align"), 3),
+        (("variants", 0, "launch", "triton_version"), "three"),
+        (("variants", 0, "launch", "triton_version"), "3.6" + "." * 1000),
+        (("variants", 0, "launch", "num_stages"), "3"),
+        (("variants", 0, "launch", "launch_pdl"), 0),
+        (("tuning",), 3),
+        (("tuning", "key"), ["n", "n"]),
+        (("tuning", "entries", 0, "values"), []),
+        (("tuning", "entries", 0, "values"), [1, 2]),
+        (("tuning", "entries", 0, "dtypes"), ["code"]),
+        (("tuning", "entries", 0, "arch"), "sm_90a"),
+        (("tuning", "entries", 0, "constants"), {"OTHER": 1}),
+        (("tuning", "entries", 0, "options"), {"n": 1}),
+        (("zeroes",), "x"),
+        (("zeroes",), ["missing"]),
+        (("zeroes",), ["BLOCK"]),
+        (("zeroes",), ["x", "x"]),
     ],
 )
 def test_refused(path, value):
     with pytest.raises(cl.ImageError, match="wrong"):
-        load(changed(path, value))
+        load(changed(FUNCTION, path, value))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [("parameters",), ("variants",), ("tuning",), *((("variants", 0, name)) for name in VARIANT),
+     *((("parameters", 0, name)) for name in parameter("x")),
+     *((("variants", 0, "launch", name)) for name in VARIANT["launch"])],
+)  # fmt: skip
+def test_a_missing_entry_is_refused(path):
+    entry = copy.deepcopy(FUNCTION)
+    target = entry
+    for step in path[:-1]:
+        target = target[step]
+    del target[path[-1]]
+    with pytest.raises(cl.ImageError, match="is missing"):
+        load(entry)
 
 
 JSON = st.recursive(
@@ -150,7 +185,8 @@ PATHS = [path for path in paths(FUNCTION) if path and path[0] not in ("kind", "n
 @hypothesis.settings(max_examples=400)
 def test_any_value_anywhere(path, value):
     try:
-        loaded = load(changed(path, value))
+        loaded = load(changed(FUNCTION, path, value))
     except cl.ImageError:
         return
     str(loaded.variants[0])
+    assert load(loaded.to_manifest()).variants == loaded.variants

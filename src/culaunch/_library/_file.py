@@ -99,7 +99,7 @@ class LibraryFile:
 
     def _directory(self) -> dict[str, zipfile.ZipInfo]:
         infos = self._zip.infolist()
-        if not 0 < len(infos) <= MAX_MEMBERS + 1:
+        if not 0 < len(infos) <= MAX_MEMBERS + 1:  # the manifest is one more
             raise ImageError(f"a library has 1 to {MAX_MEMBERS} members", source=self.source)
         found: dict[str, zipfile.ZipInfo] = {}
         for info in infos:
@@ -123,7 +123,7 @@ class LibraryFile:
         if info.file_size > MAX_MANIFEST:
             raise ImageError(f"{MANIFEST} has over {MAX_MANIFEST} bytes", source=self.source)
         try:
-            manifest = json.loads(self._read(MANIFEST).decode())
+            manifest = json.loads(self._read(MANIFEST).decode(), parse_constant=_refuse_constant)
         except RecursionError:
             raise ImageError(f"{MANIFEST} is nested too deeply", source=self.source) from None
         return check_manifest(manifest, self.source)
@@ -142,6 +142,11 @@ class LibraryFile:
                 return self._zip.read(self._infos[name])
         except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError) as error:
             raise ImageError(f"member {name} is damaged: {error}", source=self.source) from None
+
+
+def _refuse_constant(text: str) -> None:
+    """Refuse what Python's reader takes and JSON does not have."""
+    raise ValueError(f"{text} is not JSON")
 
 
 class _OpenFile:

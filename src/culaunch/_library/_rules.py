@@ -8,7 +8,7 @@ from typing import Any
 from culaunch._errors import ImageError
 
 FORMAT = "culaunch-library"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 
 MAX_FILE = 4 * 2**30 - 1  # no zip64
@@ -45,7 +45,7 @@ def check_manifest(manifest: Any, source: str) -> dict[str, Any]:
             source=source,
         )
     members = manifest.get("members")
-    if not isinstance(members, dict):
+    if not isinstance(members, dict) or not members:
         raise ImageError("the manifest has no members", source=source)
     for name, entry in members.items():
         good = (
@@ -61,7 +61,10 @@ def check_manifest(manifest: Any, source: str) -> dict[str, Any]:
             raise ImageError(f"the manifest's entry of member {name!r:.80} is wrong", source=source)
     functions = manifest.get("functions")
     if not isinstance(functions, list) or not all(
-        isinstance(one, dict) and isinstance(one.get("name"), str) for one in functions
+        isinstance(one, dict)
+        and isinstance(one.get("name"), str)
+        and isinstance(one.get("kind"), str)
+        for one in functions
     ):
         raise ImageError("the manifest has no functions", source=source)
     return manifest

@@ -10,7 +10,7 @@ import zipfile
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.outputs import write_output
-from culaunch._library._rules import FORMAT, MANIFEST, VERSION, check_manifest
+from culaunch._library._rules import FORMAT, MANIFEST, check_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,10 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day that a zip can name
 
 
 def library_bytes(
-    functions: Sequence[Mapping[str, Any]], members: Mapping[str, bytes], producer: str
+    functions: Sequence[Mapping[str, Any]],
+    members: Mapping[str, bytes],
+    producer: str,
+    version: int = 1,
 ) -> bytes:
     """Make a library.
 
@@ -31,10 +34,12 @@ def library_bytes(
         Images by name.
     producer : str
         What made it, such as ``"culaunch 0.1.0"``.
+    version : int, default 1
+        Of the format: the lowest that has what the functions say.
     """
     manifest = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": version,
         "producer": producer,
         "members": {
             name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -59,7 +64,8 @@ def write_library(
     functions: Sequence[Mapping[str, Any]],
     members: Mapping[str, bytes],
     producer: str,
+    version: int = 1,
 ) -> None:
     """Write a library to a file; whoever reads it sees the old one or the whole new one."""
-    data = library_bytes(functions, members, producer)
+    data = library_bytes(functions, members, producer, version)
     write_output(os.fsdecode(path), data, durable=True)

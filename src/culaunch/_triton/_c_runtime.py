@@ -15,25 +15,25 @@ typedef struct {
   CUlibrary library; /* null before the first launch */
   CUkernel kernel;
   uint64_t prepared; /* a bit for each device */
-} Variant;
+} culaunch_variant;
 
 /* the table */
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t culaunch_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static int device_fits(const Variant *variant, int capability) {
+static int culaunch_device_fits(const culaunch_variant *variant, int capability) {
   if (variant->rule == 'A') return variant->capability == capability;
   if (variant->rule == 'P') return variant->capability <= capability;
   return variant->capability / 10 == capability / 10 && variant->capability <= capability;
 }
 
-static int any_fits(int capability) {
-  for (int i = 0; i < VARIANTS; ++i) {
-    if (device_fits(&variants[i], capability)) return 1;
+static int culaunch_any_fits(int capability) {
+  for (int i = 0; i < CULAUNCH_VARIANTS; ++i) {
+    if (culaunch_device_fits(&culaunch_variants[i], capability)) return 1;
   }
   return 0;
 }
 
-static CUresult find_device(int *device, int *capability) {
+static CUresult culaunch_find_device(int *device, int *capability) {
   CUdevice current;
   int major = 0, minor = 0;
   CUresult code = cuCtxGetDevice(&current);
@@ -47,10 +47,10 @@ static CUresult find_device(int *device, int *capability) {
 }
 
 /* Load the image and allow what it needs on this device, once; other threads wait. */
-static CUresult prepare(Variant *variant, int device, CUkernel *kernel) {
+static CUresult culaunch_prepare(culaunch_variant *variant, int device, CUkernel *kernel) {
   CUresult code = CUDA_SUCCESS;
   const uint64_t bit = UINT64_C(1) << (device & 63);
-  pthread_mutex_lock(&mutex);
+  pthread_mutex_lock(&culaunch_mutex);
   if (variant->library == NULL) {
     CUlibrary library = NULL;
     CUkernel found = NULL;
@@ -75,14 +75,16 @@ static CUresult prepare(Variant *variant, int device, CUkernel *kernel) {
     if (code == CUDA_SUCCESS && device <= 63) variant->prepared |= bit;
   }
   *kernel = variant->kernel;
-  pthread_mutex_unlock(&mutex);
+  pthread_mutex_unlock(&culaunch_mutex);
   return code;
 }
 
-static CUresult launch(Variant *variant, int device, CUstream stream, unsigned x, unsigned y,
-                       unsigned z, void **arguments, CUdeviceptr *scratch) {
+static CUresult culaunch_launch(culaunch_variant *variant, int device, CUstream stream, unsigned x,
+                                unsigned y, unsigned z, void **arguments, CUdeviceptr *scratch) {
   CUkernel kernel = NULL;
-  CUresult code = prepare(variant, device, &kernel);
+  /* The driver counts the blocks of all clusters, up to 2^31 - 1. */
+  if (x > 2147483647u / variant->ctas) return CUDA_ERROR_INVALID_VALUE;
+  CUresult code = culaunch_prepare(variant, device, &kernel);
   if (code != CUDA_SUCCESS) return code;
   const size_t blocks = (size_t)x * y * z * variant->ctas;
   if (variant->global_scratch != 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from culaunch._errors import ImageError
-from culaunch._triton._aot import variant_of
+from culaunch._triton._compiled import variant_of
 from culaunch._triton._facts import LaunchFacts
 from culaunch._triton._parameters import TritonParameter, parameters_of
 from culaunch._triton._set import KernelSet

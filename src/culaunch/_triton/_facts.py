@@ -54,6 +54,9 @@ class LaunchFacts:
         Of the compiled kernel: warp specialisation makes it more than what was asked for.
     num_ctas : int
         Blocks of a cluster.
+    num_stages : int
+        Of the software pipelining; 0 where it is not known. No launch depends on it, but a call
+        may name it.
     shared : int
         Dynamic shared memory of a block in bytes.
     global_scratch_size, profile_scratch_size : int
@@ -74,6 +77,7 @@ class LaunchFacts:
     profile_scratch_align: int = 1
     launch_cooperative_grid: bool = False
     launch_pdl: bool = False
+    num_stages: int = 0
     descriptors: tuple[DescriptorLayout, ...] = ()
 
     @classmethod
@@ -99,6 +103,7 @@ class LaunchFacts:
             profile_scratch_align=int(given.get("profile_scratch_align") or 1),
             launch_cooperative_grid=bool(given.get("launch_cooperative_grid", False)),
             launch_pdl=bool(given.get("launch_pdl", False)),
+            num_stages=int(given.get("num_stages") or 0),
             descriptors=tuple(
                 DescriptorLayout.from_metadata(meta) for meta in given.get("tensordesc_meta") or ()
             ),

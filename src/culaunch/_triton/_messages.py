@@ -23,7 +23,21 @@ def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> N
             f"Conflicting meta-parameters: {name}. The autotuner chooses it: leave it out of the "
             f"call of {title}"
         )
+    if name in getattr(dispatcher, "heuristics", ()):
+        raise TypeError(
+            f"{title} misses argument {name!r}: @triton.heuristics gives it, which is Python and "
+            "is not saved. Work it out as the heuristic does, and give it in the call"
+        )
     raise TypeError(f"{title} misses argument {name!r}, which has no default")
+
+
+def raise_unknown(dispatcher: Any, unknown: list[str], options: list[str]) -> NoReturn:
+    """Raise for keywords that are neither parameters nor options."""
+    names = ", ".join(dispatcher._parameter_names)  # noqa: SLF001
+    raise TypeError(
+        f"{dispatcher.name}() has no parameter {', '.join(unknown)}: it takes {names}, and the "
+        f"options {', '.join(options)}"
+    )
 
 
 def raise_argument(

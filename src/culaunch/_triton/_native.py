@@ -180,7 +180,11 @@ class NativeKernel(Dispatcher):
         return result
 
     def _tune(
-        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        device: int,  # noqa: ARG002
     ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]:
         """Let the autotuner choose and launch; say what it chose."""
         tuner = native_tuner(self._tuner, self._inner)

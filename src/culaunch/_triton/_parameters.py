@@ -27,6 +27,8 @@ class TritonParameter:
         It may be left out although it has no default.
     has_default : bool
     default : object
+    is_heuristic : bool
+        Its value came from ``@triton.heuristics``: a call without Triton has to give it.
     """
 
     name: str
@@ -38,6 +40,7 @@ class TritonParameter:
     is_optional: bool = False
     has_default: bool = False
     default: object = None
+    is_heuristic: bool = False
 
     @property
     def packed(self) -> tuple[str, object, int, str]:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from culaunch._errors import ImageError
-from culaunch._triton._facts import DescriptorLayout, LaunchFacts
+from culaunch._triton._checks import check_arch, check_element, check_symbol
+from culaunch._triton._facts import DescriptorLayout, LaunchFacts, parse_version
 from culaunch._triton._objects import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# What a launch takes, with the least and the most where it is a number.
 _FACTS = (
-    ("name", str), ("triton_version", str), ("num_warps", int), ("num_ctas", int), ("shared", int),
-    ("global_scratch_size", int), ("global_scratch_align", int), ("profile_scratch_size", int),
-    ("profile_scratch_align", int), ("launch_cooperative_grid", bool), ("launch_pdl", bool),
+    ("name", str, 0, 0), ("triton_version", str, 0, 0), ("num_warps", int, 1, 32),
+    ("num_ctas", int, 1, 16), ("shared", int, 0, 2**31 - 1),
+    ("global_scratch_size", int, 0, 2**31 - 1), ("global_scratch_align", int, 1, 2**31 - 1),
+    ("profile_scratch_size", int, 0, 2**31 - 1), ("profile_scratch_align", int, 1, 2**31 - 1),
+    ("launch_cooperative_grid", bool, 0, 0), ("launch_pdl", bool, 0, 0),
 )  # fmt: skip
+_MOST_WORDS = 100  # of a version
 
 
 @dataclass(frozen=True)
@@ -49,14 +55,13 @@ class SavedVariant:
     facts: LaunchFacts
     image: str | None = None
     ptx: str | None = None
-    described: str = field(default="", compare=False)
 
     def to_manifest(self) -> dict[str, Any]:
         """Give what the manifest says of it."""
         return {
             "arch": self.arch,
-            "types": _listed(self.types),
-            "keys": _listed(self.keys),
+            "types": _list_types(self.types),
+            "keys": _list_keys(self.keys),
             "constants": {name: encode(value) for name, value in self.constants.items()},
             "options": {name: encode(value) for name, value in self.options.items()},
             "launch": self.facts.as_dict(),
@@ -65,58 +70,52 @@ class SavedVariant:
         }
 
     @classmethod
-    def from_manifest(cls, entry: Any, source: str) -> SavedVariant:
+    def from_manifest(cls, entry: Any) -> SavedVariant:
         """Read what a manifest says; nothing of it is trusted.
 
         Raises
         ------
-        ImageError
-            Where an entry is missing or of another type.
+        KeyError, TypeError, ValueError
+            Where an entry is missing, is of another type, or is nothing that a variant can have.
         """
-        try:
-            launch = entry["launch"]
-            facts = {name: _checked(launch[name], kind) for name, kind in _FACTS}
-            layouts = tuple(_layout(one) for one in launch["descriptors"])
-            return cls(
-                arch=_checked(entry["arch"], str),
-                types=_tupled(entry["types"]),
-                keys=_tupled(entry["keys"]),
-                constants={name: decode(value) for name, value in entry["constants"].items()},
-                options={name: decode(value) for name, value in entry["options"].items()},
-                facts=LaunchFacts(**facts, descriptors=layouts),
-                image=_optional(entry["image"]),
-                ptx=_optional(entry["ptx"]),
-            )
-        except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ImageError(
-                f"the manifest's entry of a variant is wrong: {type(error).__name__} {error}",
-                source=source,
-            ) from None
+        return cls(
+            arch=check_arch(entry["arch"]),
+            types=_read_types(entry["types"]),
+            keys=_read_keys(entry["keys"]),
+            constants=read_settings(entry["constants"]),
+            options=read_settings(entry["options"]),
+            facts=_read_facts(entry["launch"]),
+            image=_optional(entry["image"]),
+            ptx=_optional(entry["ptx"]),
+        )
 
     def __str__(self) -> str:
         arguments = ", ".join(
             _shown(kind, key) for kind, key in zip(self.types, self.keys, strict=True)
         )
         settings = ", ".join(
-            f"{name}={value}" for name, value in {**self.constants, **self.options}.items()
+            f"{name}={value!s:.60}" for name, value in {**self.constants, **self.options}.items()
         )
         return f"{self.arch} ({arguments}){' ' if settings else ''}{settings}"
 
 
 def encode(value: Any) -> Any:
     """Give a constant in JSON's types."""
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)  # of an enumeration the text, not the name
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
+        number = float(value)
+        return number if math.isfinite(number) else {"float": repr(number)}
     if isinstance(value, (tuple, list)):
-        return [encode(item) for item in value]
-    if isinstance(value, SavedType):
-        return {"dtype": value.name}
-    if type(value).__name__ == "dtype":
-        return {"dtype": type_name(value)}
+        items = [encode(item) for item in value]
+        fields = getattr(value, "_fields", None)
+        return items if fields is None else {"fields": list(fields), "values": items}
+    if isinstance(value, SavedType) or type(value).__name__ == "dtype":
+        return {"dtype": check_element(type_name(value))}
     if type(value).__name__ == "constexpr":
         return encode(value.value)
     raise TypeError(
@@ -125,15 +124,23 @@ def encode(value: Any) -> Any:
     )
 
 
+def normal_constant(value: Any) -> Any:
+    """Return a constant as it comes out of a file: a fresh set and a saved one are the same."""
+    return decode(encode(value))
+
+
 def decode(value: Any) -> Any:
     """Give back what :func:`encode` made; an element type becomes :class:`SavedType`."""
     if isinstance(value, list):
         return tuple(decode(item) for item in value)
     if isinstance(value, dict):
-        if value.keys() == {"float"}:
+        if value.keys() == {"float"} and value["float"] in ("inf", "-inf", "nan"):
             return float(value["float"])
         if value.keys() == {"dtype"}:
-            return SavedType(_checked(value["dtype"], str))
+            return SavedType(check_element(value["dtype"]))
+        if value.keys() == {"fields", "values"}:
+            items = [decode(item) for item in checked(value["values"], list)]
+            return _named(checked(value["fields"], list), items)
         raise ValueError(f"{value!r:.80} is no constant")
     return value
 
@@ -148,6 +155,9 @@ class SavedType:
         return self.name
 
 
+_PLAIN = (bool, int, float, str, type(None))
+
+
 def same_constant(saved: Any, given: Any) -> bool:
     """Whether a call's constant is the one that a variant was compiled with."""
     if type(given).__name__ == "constexpr":
@@ -158,59 +168,152 @@ def same_constant(saved: Any, given: Any) -> bool:
         return (
             isinstance(given, (tuple, list))
             and len(saved) == len(given)
+            and fields_fit(saved, given)
             and all(map(same_constant, saved, given))
         )
+    if not isinstance(given, _PLAIN):
+        # NumPy's numbers are taken for what they are; an array is no constant.
+        item = getattr(given, "item", None)
+        given = item() if item is not None and type(given).__module__ == "numpy" else None
+        if not isinstance(given, _PLAIN) or given is None:
+            return False
     if isinstance(saved, bool) != isinstance(given, bool):
         return False
     if isinstance(saved, float) != isinstance(given, float):
         return False
+    if isinstance(saved, float):
+        return repr(saved) == repr(float(given))  # NaN is itself, and -0.0 is not 0.0
     return bool(saved == given)
+
+
+def checked(value: Any, kind: type) -> Any:
+    """Return a value of a manifest, which must be of one of JSON's types.
+
+    Raises
+    ------
+    TypeError
+        If it is of another type; a bool is no int.
+    """
+    if type(value) is not kind:
+        raise TypeError(f"{value!r:.60} is not a {kind.__name__}")
+    return value
+
+
+@functools.lru_cache(maxsize=256)
+def named_tuple(fields: tuple[str, ...]) -> Any:
+    """Return a type of named tuples: to Triton one type is as good as another of its fields."""
+    return collections.namedtuple("named", fields)
+
+
+def like_tuple(kind: Any, items: Any) -> Any:
+    """Return items as a tuple of the fields that another one has, if it has any."""
+    fields = getattr(kind, "_fields", None)
+    return tuple(items) if fields is None else named_tuple(tuple(fields))(*items)
+
+
+def fields_fit(saved: Any, given: Any) -> bool:
+    """Whether a tuple has the fields that the saved one was compiled with, if it has any."""
+    fields = getattr(saved, "_fields", None)
+    return fields is None or fields == getattr(given, "_fields", None)
+
+
+def read_settings(entry: Any) -> dict[str, Any]:
+    """Read constants or options by name."""
+    return {name: decode(value) for name, value in checked(entry, dict).items()}
 
 
 def _shown(kind: Any, key: Any) -> str:
     if isinstance(kind, tuple):
-        return f"({', '.join(_shown(*pair) for pair in zip(kind, key, strict=True))})"
+        items = [_shown(*pair) for pair in zip(kind, key, strict=True)]
+        fields = getattr(kind, "_fields", None)
+        if fields is not None:
+            items = [f"{name}={item}" for name, item in zip(fields, items, strict=True)]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
     if kind == "constexpr":
         return repr(key)
     return f"{kind}:16" if key == "D" else str(kind)
 
 
+def _read_facts(entry: Any) -> LaunchFacts:
+    facts = {}
+    for name, kind, least, most in _FACTS:
+        facts[name] = checked(entry[name], kind)
+        if kind is int and not least <= facts[name] <= most:
+            raise ValueError(f"{name} is {facts[name]!r:.60}: it must be {least} to {most}")
+    check_symbol(facts["name"])
+    if len(facts["triton_version"]) > _MOST_WORDS:
+        raise ValueError("triton_version is too long")
+    parse_version(facts["triton_version"])
+    for name in ("global_scratch_align", "profile_scratch_align"):
+        if facts[name] & (facts[name] - 1):
+            raise ValueError(f"{name} is {facts[name]}: it must be a power of two")
+    stages = _number(entry.get("num_stages", 0))
+    layouts = tuple(_layout(one) for one in checked(entry["descriptors"], list))
+    return LaunchFacts(**facts, num_stages=stages, descriptors=layouts)
+
+
 def _layout(entry: Mapping[str, Any]) -> DescriptorLayout:
-    block = tuple(_checked(size, int) for size in entry["block_size"])
+    block = tuple(_number(size) for size in checked(entry["block_size"], list))
     if not 1 <= len(block) <= 5:
         raise ValueError("a tensor descriptor has 1 to 5 dimensions")
     return DescriptorLayout(
-        _checked(entry["swizzle"], int),
-        _checked(entry["elem_size"], int),
-        _checked(entry["elem_type"], int),
+        _number(entry["swizzle"]),
+        _number(entry["elem_size"]),
+        _number(entry["elem_type"]),
         block,
-        _checked(entry["fp4_padded"], bool),
+        checked(entry["fp4_padded"], bool),
     )
 
 
-def _checked(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise TypeError(f"{value!r:.60} is not a {kind.__name__}")
-    if type(value) is int and not 0 <= value < 2**31:
+def _number(value: Any) -> int:
+    if not 0 <= checked(value, int) < 2**31:
         raise ValueError(f"{value!r:.60} is out of range")
-    return value
+    return int(value)
 
 
 def _optional(value: Any) -> str | None:
-    return None if value is None else str(_checked(value, str))
+    return None if value is None else str(checked(value, str))
 
 
-def _listed(value: Any) -> Any:
-    return [_listed(item) for item in value] if isinstance(value, tuple) else value
-
-
-def _tupled(value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r:.60} is not a list")
-    return tuple(_tupled(item) if isinstance(item, list) else _leaf(item) for item in value)
-
-
-def _leaf(value: Any) -> Any:
-    if value is None or value == 1 or isinstance(value, str):
+def _list_types(value: Any) -> Any:
+    if not isinstance(value, tuple):
         return value
-    raise TypeError(f"{value!r:.60} is no type or key")
+    items = [_list_types(item) for item in value]
+    fields = getattr(value, "_fields", None)
+    return items if fields is None else {"fields": list(fields), "types": items}
+
+
+def _list_keys(value: Any) -> Any:
+    return [_list_keys(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _read_types(value: Any) -> tuple[Any, ...]:
+    fields = None
+    if isinstance(value, dict):
+        fields = checked(value["fields"], list)
+        value = value["types"]
+    items = [
+        _read_types(item) if isinstance(item, (list, dict)) else checked(item, str)
+        for item in checked(value, list)
+    ]
+    return tuple(items) if fields is None else _named(fields, items)
+
+
+def _named(fields: list[Any], items: list[Any]) -> tuple[Any, ...]:
+    if len(fields) != len(items):
+        raise ValueError("a named tuple has another number of fields than of items")
+    made: tuple[Any, ...] = named_tuple(tuple(checked(name, str) for name in fields))(*items)
+    return made
+
+
+def _read_keys(value: Any) -> tuple[Any, ...]:
+    return tuple(
+        _read_keys(item) if isinstance(item, list) else _read_key(item)
+        for item in checked(value, list)
+    )
+
+
+def _read_key(value: Any) -> Any:
+    if value is None or (type(value) is int and value == 1) or value in ("", "D"):
+        return value
+    raise ValueError(f"{value!r:.60} is no key")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton._saved import same_constant
+from culaunch._triton._checks import ARCH
+from culaunch._triton._saved import fields_fit, same_constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from culaunch._triton._saved import SavedVariant
 
-_ARCH = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
+# What every call may say: the options that a launch or a compiled kernel knows of itself.
+KNOWN_OPTIONS = ("num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl",
+                 "maxnreg")  # fmt: skip
 
 
 def select(
@@ -48,8 +50,8 @@ def select(
     index = None
     reasons = []
     for i, variant in enumerate(variants):
-        reason, nearness = _arch_fits(variant, capability, only_ptx=only_ptx)
-        reason = reason or _settings_fit(variant, constants, options)
+        reason, nearness = arch_fits(variant, capability, only_ptx=only_ptx)
+        reason = reason or settings_fit(variant, constants, options)
         if not reason:
             reason, score = _arguments_fit(variant, description)
             if not reason and (best is None or (score, nearness) > best):
@@ -58,11 +60,11 @@ def select(
     return index, reasons
 
 
-def _arch_fits(variant: SavedVariant, capability: int, *, only_ptx: bool) -> tuple[str, int]:
+def arch_fits(variant: SavedVariant, capability: int, *, only_ptx: bool) -> tuple[str, int]:
     """Say why an image does not run on a device; and how near its architecture is."""
     if only_ptx and variant.ptx is None:
         return "it has no PTX, and the driver in use takes nothing else", 0
-    match = _ARCH.fullmatch(variant.arch)
+    match = ARCH.fullmatch(variant.arch)
     if match is None:
         return f"its architecture {variant.arch} is not known", 0
     major, minor, suffix = int(match[2]), int(match[3]), match[4]
@@ -76,15 +78,31 @@ def _arch_fits(variant: SavedVariant, capability: int, *, only_ptx: bool) -> tup
     return ("" if capability >= own else f"it needs {variant.arch} or newer; {have}"), own - 1000
 
 
-def _settings_fit(variant: SavedVariant, constants: dict[str, Any], options: dict[str, Any]) -> str:
+def settings_fit(variant: SavedVariant, constants: dict[str, Any], options: dict[str, Any]) -> str:
+    """Say which constant or option of a variant is not what a call says."""
     for name, saved in variant.constants.items():
         if name in constants and not same_constant(saved, constants[name]):
             return f"{name} is {constants[name]!r:.60}, not {saved!r:.60}"
     for name, given in options.items():
-        saved = variant.options.get(name, getattr(variant.facts, name, None))
-        if saved is None or not same_constant(saved, given):
+        saved = setting_of(variant, name)
+        if not same_constant(saved, given):
+            if saved is None:
+                return f"{name} is {given!r:.60}, and the variant does not say its own"
             return f"{name} is {given!r:.60}, not {saved!r:.60}"
     return ""
+
+
+def setting_of(variant: SavedVariant, name: str) -> Any:
+    """Return a constant or an option of a variant by name; None where it has none."""
+    if name in variant.constants:
+        return variant.constants[name]
+    if name in variant.options:
+        return variant.options[name]
+    if name not in KNOWN_OPTIONS or name == "maxnreg":
+        return None
+    return (
+        getattr(variant.facts, name) if name != "num_stages" else variant.facts.num_stages or None
+    )
 
 
 def _arguments_fit(
@@ -121,7 +139,8 @@ def _argument_fits(kind: Any, key: Any, given: Any, given_key: Any) -> tuple[str
 
 
 def _tuple_fits(kind: Any, key: Any, given: Any, given_key: Any) -> tuple[str, int]:
-    if not (isinstance(kind, tuple) and isinstance(given, tuple) and len(kind) == len(given)):
+    is_like = isinstance(kind, tuple) and isinstance(given, tuple) and len(kind) == len(given)
+    if not is_like or not fields_fit(kind, given):
         return f"is {_text(given)}, not {_text(kind)}", 0
     score = 0
     for pair in zip(kind, key, given, given_key, strict=True):
@@ -137,4 +156,7 @@ def _plain(kind: str) -> str:
 
 
 def _text(kind: Any) -> str:
-    return f"a tuple of {len(kind)}" if isinstance(kind, tuple) else str(kind)
+    if not isinstance(kind, tuple):
+        return str(kind)
+    fields = getattr(kind, "_fields", None)
+    return f"a tuple of {len(kind)}" + (f" ({', '.join(fields)})" if fields else "")

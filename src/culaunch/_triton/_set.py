@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._library import LibraryFile, write_library
 from culaunch._triton._dispatcher import Dispatcher
-from culaunch._triton._parameters import TritonParameter
-from culaunch._triton._saved import SavedVariant, decode, encode, same_constant
-from culaunch._triton._select import select
-from culaunch._triton._tuned import TunedTable
+from culaunch._triton._manifest import KIND, read_entry, version_of, write_entry
+from culaunch._triton._messages import raise_binding, raise_unknown
+from culaunch._triton._saved import SavedVariant, same_constant
+from culaunch._triton._select import KNOWN_OPTIONS, arch_fits, select, settings_fit
+from culaunch._triton._tuned import TunedEntry, TunedTable
 from culaunch._triton._variant import load_variant, resources_missing
 
 if TYPE_CHECKING:
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from culaunch._core import TritonVariant
+    from culaunch._triton._parameters import TritonParameter
 
-KIND = "triton"
 _FORCED = ("i8", "i16", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp64")
 
 
@@ -32,19 +34,29 @@ class KernelSet(Dispatcher):
 
     ``kernels[grid](*args, **kwargs)`` as through Triton: the architecture, the element types,
     divisibility by 16, values of 1, None, and the constants select the variant. A constant that
-    the call leaves out may be any; the most specialised variant that fits is taken, the first one
-    among equals. Images are loaded when they are first needed.
+    the call leaves out may be any, but for one that ``@triton.heuristics`` gave: that is an error.
+    The most specialised variant that fits is taken, the first one among equals. Images are loaded
+    when they are first needed.
 
     Attributes
     ----------
     name : str
+    parameters : tuple of TritonParameter
     variants : tuple of SavedVariant
+    zeroes : tuple of str
+        The arguments that are set to zero before each launch, as a ``pre_hook`` did.
+    heuristics : tuple of str
+        The constants that every call has to give.
     """
 
     variants: tuple[SavedVariant, ...]
     parameters: tuple[TritonParameter, ...]
+    zeroes: tuple[str, ...]
+    heuristics: tuple[str, ...]
     _read: Callable[[str], bytes]
     _table: TunedTable | None
+    _tables: dict[int, TunedTable | None]  # by capability
+    _options: list[str]
     _inner: KernelSet | None
     _loaded: dict[int, TritonVariant]
 
@@ -55,19 +67,28 @@ class KernelSet(Dispatcher):
         variants: Sequence[SavedVariant],
         read: Callable[[str], bytes],
         table: TunedTable | None = None,
+        zeroes: Sequence[str] = (),
     ) -> Self:
         """Make one; `read` gives a member's bytes by name."""
         parameters = tuple(parameters)
         variants = tuple(variants)
         own = _for_dispatch(name, parameters, variants)
         names = [one.name for one in parameters]
-        key = None if table is None else [names.index(one) for one in table.key]
-        self = super().__new__(cls, name, own, key)
+        # What is done before a launch is done where a configuration is chosen, or might be.
+        is_chosen = table is not None or bool(zeroes)
+        key = [names.index(one) for one in table.key] if table is not None else []
+        self = super().__new__(cls, name, own, key if is_chosen else None)
         self.parameters = parameters
         self.variants = variants
+        self.zeroes = tuple(zeroes)
+        self.heuristics = tuple(one.name for one in parameters if one.is_heuristic)
         self._read = read
         self._table = table
-        self._inner = None if table is None else KernelSet(name, parameters, variants, read)
+        self._tables = {}
+        self._options = sorted(
+            {*KNOWN_OPTIONS, *(option for one in variants for option in one.options)}
+        )
+        self._inner = KernelSet(name, parameters, variants, read) if is_chosen else None
         self._loaded = {} if self._inner is None else self._inner._loaded  # noqa: SLF001
         return self
 
@@ -79,14 +100,24 @@ class KernelSet(Dispatcher):
 
         used = [name for one in self.variants for name in (one.image, one.ptx) if name]
         members = {name: self._read(name) for name in used}
-        write_library(path, [self.to_manifest()], members, f"culaunch {__version__}")
+        producer = f"culaunch {__version__}"
+        write_library(path, [self.to_manifest()], members, producer, version_of(self))
 
-    def write_c(self, path: str | os.PathLike[str]) -> tuple[Path, Path]:
-        """Write the set as C: ``path`` with ``.c``, and a header beside it.
+    def write_c(
+        self, path: str | os.PathLike[str], *, name: str | None = None
+    ) -> tuple[Path, Path]:
+        """Write the set as C: ``path``, which ends in ``.c`` or gets it, and a header beside it.
 
         The source holds the images and needs ``cuda.h``, the driver and a C99 compiler alone.
         A variant is chosen as here; where variants differ in constants or options, the caller
         passes a configuration, and a tuned table becomes a function that chooses one.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+        name : str, optional
+            What the names of all functions, types and macros begin with; the kernel's own name
+            without it. Two kernels of one program need two names.
 
         Returns
         -------
@@ -95,11 +126,13 @@ class KernelSet(Dispatcher):
         Raises
         ------
         ValueError
-            If the set has what C cannot say: a tensor descriptor among the arguments.
+            If the set has what C cannot say: a tensor descriptor among the arguments, constants
+            that are no integers to choose by, an argument that is set to zero before a launch; or
+            if `name` is no name in C.
         """
         from culaunch._triton._c_output import write_c
 
-        return write_c(self, path)
+        return write_c(self, path, name)
 
     @property
     def table(self) -> TunedTable | None:
@@ -141,54 +174,42 @@ class KernelSet(Dispatcher):
 
     def to_manifest(self) -> dict[str, Any]:
         """Give what a library's manifest says of the kernel."""
-        return {
-            "kind": KIND,
-            "name": self.name,
-            "parameters": [_parameter_entry(one) for one in self.parameters],
-            "variants": [one.to_manifest() for one in self.variants],
-            "tuning": None if self._table is None else self._table.to_manifest(),
-        }
+        return write_entry(self)
 
     @classmethod
     def _from_manifest(cls, entry: dict[str, Any], library: LibraryFile) -> KernelSet:
+        made = read_entry(entry, library.manifest["members"], library.source)
         try:
-            parameters = [_parameter(one) for one in entry["parameters"]]
-            listed = [SavedVariant.from_manifest(one, library.source) for one in entry["variants"]]
-            tuning = entry.get("tuning")
-            table = None if tuning is None else TunedTable.from_manifest(tuning)
-            names = {one.name for one in parameters}
-            runtime = sum(not one.is_constexpr for one in parameters)
-            if len(names) != len(parameters) or not listed:
-                raise ValueError("parameters of one name, or no variants")
-            if table is not None and not names.issuperset(table.key):
-                raise ValueError("the tuning key names no parameter")
-            for one in listed:
-                if len(one.types) != runtime or len(one.keys) != runtime:
-                    raise ValueError("a variant has another number of arguments")
-                _check_nesting(one.types, one.keys)
-                if not {one.image, one.ptx} - {None} <= library.manifest["members"].keys():
-                    raise ValueError("a variant's image is no member")
-                if one.image is None and one.ptx is None:
-                    raise ValueError("a variant has no image")
-            return cls(entry["name"], parameters, listed, library.read, table)
-        except ImageError:
-            raise
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            return cls(**made, read=library.read)
+        except (TypeError, ValueError) as error:
             raise ImageError(
-                f"the manifest's entry of {entry['name']!r:.60} is wrong: "
-                f"{type(error).__name__} {error}",
+                f"the manifest's entry of {made['name']!r:.60} is wrong: {error}",
                 source=library.source,
             ) from None
 
     # ---- sets
 
     def merge(self, *others: KernelSet) -> KernelSet:
-        """Make a set of the variants of several sets of one kernel, in order."""
+        """Make a set of the variants of several sets of one kernel, in order.
+
+        Their tuned tables become one; where two have an entry for one key and architecture, it is
+        the first set's.
+
+        Raises
+        ------
+        ValueError
+            If they are of different kernels, were tuned by different arguments, or set different
+            arguments to zero before a launch.
+        """
         sets = (self, *others)
         for other in others:
-            same = [one.name for one in other.parameters] == [one.name for one in self.parameters]
-            if other.name != self.name or not same:
+            if other.name != self.name or not _same_parameters(self, other):
                 raise ValueError(f"{other.name} is not the kernel {self.name}: save it by itself")
+            if set(other.zeroes) != set(self.zeroes):
+                raise ValueError(
+                    f"one set of {self.name} sets ({', '.join(self.zeroes)}) to zero before each "
+                    f"launch, and another ({', '.join(other.zeroes)}): compile both the same way"
+                )
         members: dict[str, bytes] = {}
         variants = []
         for number, one in enumerate(sets):
@@ -205,9 +226,11 @@ class KernelSet(Dispatcher):
                         ptx=renamed.get(variant.ptx or ""),
                     )
                 )
-        tables = [one._table for one in sets]  # noqa: SLF001
-        table = next((one for one in tables if one is not None), None)
-        return KernelSet(self.name, self.parameters, variants, members.__getitem__, table)
+        tables = [one._table for one in sets if one._table is not None]  # noqa: SLF001
+        table = functools.reduce(TunedTable.merge, tables) if tables else None
+        return KernelSet(
+            self.name, self.parameters, variants, members.__getitem__, table, self.zeroes
+        )
 
     def __len__(self) -> int:
         return len(self.variants)
@@ -225,6 +248,9 @@ class KernelSet(Dispatcher):
         device: int,
     ) -> TritonVariant:
         assert self._driver is not None
+        unknown = [name for name in options if name not in self._options]
+        if unknown:
+            raise_unknown(self, unknown, self._options)
         constants = {
             one.name: values[one.name]
             for one in self.parameters
@@ -241,7 +267,7 @@ class KernelSet(Dispatcher):
             self.variants, given, constants, options, capability, only_ptx=only_ptx
         )
         if index is None:
-            raise KernelNotFoundError(self._no_variant(given, {**constants, **options}, reasons))
+            raise self._no_variant(given, {**constants, **options}, reasons)
         known = self._loaded.get(index)
         if known is None:
             known = self._loaded[index] = self._load(self.variants[index], device)
@@ -267,32 +293,87 @@ class KernelSet(Dispatcher):
         return made
 
     def _tune(
-        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
     ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]:
         """Look the call up in the table that was saved, and launch what it names."""
-        assert self._table is not None
         assert self._inner is not None
         names = [one.name for one in self.parameters]
         values = {**dict(zip(names, args, strict=False)), **kwargs}
-        description = self._specialize(args, {k: v for k, v in kwargs.items() if k in names})
-        dtypes = [kind.lstrip("*k") for kind, _ in description if str(kind).startswith("*")]
-        entry = self._table.look_up([values.get(name) for name in self._table.key], dtypes)
-        chosen = {**entry.constants, **entry.options}
-        result = self._inner[grid](*args, **kwargs, **chosen)
-        return entry.constants, entry.options, entry, False, result
+        entry = TunedEntry((), (), {}, {})
+        table = self._table_of(device)
+        if table is not None:
+            description = self._specialize(args, {k: v for k, v in kwargs.items() if k in names})
+            dtypes = [kind.lstrip("*k") for kind, _ in description if str(kind).startswith("*")]
+            entry = table.look_up([self._key_value(name, values) for name in table.key], dtypes)
+        for name in entry.settings.keys() & values.keys():
+            raise_binding(self, "tuned", name, len(args))
+        if self.zeroes:
+            self._run_hook(entry, values)
+        result = self._inner[grid](*args, **kwargs, **entry.settings)
+        return entry.constants, entry.options, entry, bool(self.zeroes), result
+
+    def _table_of(self, device: int) -> TunedTable | None:
+        """Give the part of the table that is for a device, of variants that run on it."""
+        if self._table is None:
+            return None
+        assert self._driver is not None
+        capability = 10 * self._driver.attribute(75, device) + self._driver.attribute(76, device)
+        if capability not in self._tables:
+            only_ptx = self._driver.name == "emulator"
+            runnable = [
+                one for one in self.variants if not arch_fits(one, capability, only_ptx=only_ptx)[0]
+            ]
+            entries = tuple(
+                entry
+                for entry in self._table.entries
+                if any(not settings_fit(one, entry.constants, entry.options) for one in runnable)
+            )
+            table = TunedTable(self._table.key, entries) if entries else None
+            self._tables[capability] = table and table.of_device(capability)
+        return self._tables[capability]
+
+    def _key_value(self, name: str, values: dict[str, Any]) -> Any:
+        value = values.get(name)
+        if hasattr(value, "__dlpack__") or hasattr(value, "data_ptr"):
+            raise TypeError(
+                f"argument {name!r} of {self.name}() must be a number, a bool, a str or None: the "
+                f"kernel was tuned by its value (got {type(value).__module__}."
+                f"{type(value).__qualname__})"
+            )
+        return value
+
+    def _run_hook(self, _: Any, values: dict[str, Any]) -> None:
+        """Set to zero what is to be zero before a launch, in the order of the array's stream."""
+        for name in self.zeroes:
+            clear = getattr(values.get(name), "zero_", None)
+            if clear is None:
+                raise TypeError(
+                    f"argument {name!r} of {self.name}() is set to zero before each launch, by its "
+                    f"method zero_(): it must be a PyTorch tensor (got {type(values.get(name))})"
+                )
+            clear()
 
     def _no_variant(
         self, given: list[tuple[Any, Any]], settings: dict[str, Any], reasons: list[str]
-    ) -> str:
+    ) -> KernelNotFoundError:
         shown = SavedVariant("", tuple(a for a, _ in given), tuple(b for _, b in given), settings,
                              {}, self.variants[0].facts)  # fmt: skip
         most = 40
+        title = f"no variant of {self.name} fits the call{shown}; there are"
         lines = [
             f"  {variant}: {reason}" for variant, reason in zip(self.variants, reasons, strict=True)
         ]
+        log = "\n".join([title, *lines])
         if len(lines) > most:
-            lines[most:] = [f"  and {len(lines) - most} more"]
-        return f"no variant of {self.name} fits the call{shown}; there are\n" + "\n".join(lines)
+            lines[most:] = [f"  and {len(lines) - most} more: the error's log has all"]
+        return KernelNotFoundError("\n".join([title, *lines]), log=log)
+
+
+def _same_parameters(one: KernelSet, other: KernelSet) -> bool:
+    def facts(kernels: KernelSet) -> list[tuple[str, bool, bool]]:
+        return [(own.name, own.is_constexpr, own.is_heuristic) for own in kernels.parameters]
+
+    return facts(one) == facts(other)
 
 
 def _for_dispatch(
@@ -302,6 +383,9 @@ def _for_dispatch(
     own = []
     runtime = 0
     for one in parameters:
+        if one.is_heuristic and one.is_constexpr:
+            own.append(replace(one, is_optional=False, has_default=False))
+            continue
         if one.is_constexpr:
             is_kept = one.has_default and any(
                 same_constant(variant.constants[one.name], one.default)
@@ -312,6 +396,8 @@ def _for_dispatch(
             continue
         kinds = {variant.types[runtime] for variant in variants} - {"constexpr"}
         runtime += 1
+        if one.is_heuristic:
+            one = replace(one, has_default=False)  # noqa: PLW2901
         special = kinds.intersection(_FORCED)
         if special and len(kinds) > 1 and not one.annotation:
             raise TypeError(
@@ -320,54 +406,6 @@ def _for_dispatch(
             )
         own.append(replace(one, annotation=one.annotation or next(iter(special), "")))
     return own
-
-
-def _parameter_entry(one: TritonParameter) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "name": one.name,
-        "annotation": one.annotation,
-        "constexpr": one.is_constexpr,
-        "const": one.is_const,
-        "specialize": one.specialize,
-        "align": one.align,
-    }
-    if one.has_default:
-        try:
-            entry["default"] = encode(one.default)
-        except TypeError:  # it must be given then
-            return entry
-    return entry
-
-
-def _parameter(entry: dict[str, Any]) -> TritonParameter:
-    name = entry["name"]
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"{name!r:.60} is no parameter")
-    annotation = entry["annotation"]
-    if not isinstance(annotation, str) or len(annotation) > 100:
-        raise ValueError("an annotation must be a str")
-    return TritonParameter(
-        name=name,
-        annotation=annotation,
-        is_constexpr=entry["constexpr"] is True,
-        is_const=entry["const"] is True,
-        specialize=entry["specialize"] is True,
-        align=entry["align"] is True,
-        has_default="default" in entry,
-        default=decode(entry.get("default")),
-    )
-
-
-def _check_nesting(types: tuple[Any, ...], keys: tuple[Any, ...]) -> None:
-    if len(types) != len(keys):
-        raise ValueError("types and keys differ")
-    for kind, key in zip(types, keys, strict=True):
-        if isinstance(kind, tuple) != isinstance(key, tuple):
-            raise ValueError("types and keys differ")
-        if isinstance(kind, tuple):
-            _check_nesting(kind, key)
-        elif not isinstance(kind, str):
-            raise TypeError(f"{kind!r:.60} is no type")
 
 
 def _fresh(name: str, taken: dict[str, bytes]) -> str:

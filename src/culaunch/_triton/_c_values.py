@@ -1,0 +1,58 @@
+"""Constants in C, where every constant that chooses a variant is an ``int64_t``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+def c_value(value: Any) -> str:
+    """Return a constant as an expression of type ``int64_t``; None is -1.
+
+    Raises
+    ------
+    ValueError
+        If it is none that C could choose by.
+    """
+    if value is None:
+        return "INT64_C(-1)"
+    if not isinstance(value, int):
+        raise ValueError(
+            f"C cannot choose by a constant of type {type(value).__name__}: make one set for each "
+            "value"
+        )
+    if not _LEAST <= value <= _MOST:
+        raise ValueError("C cannot choose by an integer of more than 64 bits")
+    if value == _LEAST:
+        return f"(-INT64_C({_MOST}) - 1)"
+    return f"INT64_C({int(value)})"
+
+
+def check_distinct(name: str, values: Iterable[Any]) -> None:
+    """Refuse different constants that are one number in C: the wrong variant would be taken.
+
+    Raises
+    ------
+    ValueError
+        Naming two of them.
+    """
+    known: dict[str, Any] = {}
+    for value in values:
+        other = known.setdefault(c_value(value), value)
+        if repr(other) != repr(value):
+            raise ValueError(
+                f"{name} is {other!r} in one variant and {value!r} in another, and C cannot tell "
+                "these apart: make one set for each"
+            )
+
+
+def c_macro_value(value: int) -> str | None:
+    """Return a constant for a macro: as plain as it can be; None where C has no such number."""
+    number = int(value)
+    if -(2**31) < number < 2**31:
+        return str(number) if number >= 0 else f"({number})"
+    return c_value(number) if _LEAST <= number <= _MOST else None
