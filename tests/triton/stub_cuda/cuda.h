@@ -8,10 +8,10 @@ typedef enum {
 } CUresult;
 typedef unsigned long long CUdeviceptr;
 typedef int CUdevice;
-typedef struct library *CUlibrary;
-typedef struct kernel *CUkernel;
-typedef struct function *CUfunction;
-typedef struct stream_object *CUstream;
+typedef struct library* CUlibrary;
+typedef struct kernel* CUkernel;
+typedef struct function* CUfunction;
+typedef struct stream_object* CUstream;
 typedef struct {
   int id;
   struct {
@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
   unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
   CUstream hStream;
-  CUlaunchAttribute *attrs;
+  CUlaunchAttribute* attrs;
   unsigned numAttrs;
 } CUlaunchConfig;
 enum {
@@ -36,12 +36,12 @@ enum {
   CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 };
-CUresult cuCtxGetDevice(CUdevice *);
-CUresult cuDeviceGetAttribute(int *, int, CUdevice);
-CUresult cuLibraryLoadData(CUlibrary *, const void *, void *, void *, int, void *, void *, int);
-CUresult cuLibraryGetKernel(CUkernel *, CUlibrary, const char *);
+CUresult cuCtxGetDevice(CUdevice*);
+CUresult cuDeviceGetAttribute(int*, int, CUdevice);
+CUresult cuLibraryLoadData(CUlibrary*, const void*, void*, void*, int, void*, void*, int);
+CUresult cuLibraryGetKernel(CUkernel*, CUlibrary, const char*);
 CUresult cuLibraryUnload(CUlibrary);
 CUresult cuKernelSetAttribute(int, int, CUkernel, CUdevice);
-CUresult cuMemAllocAsync(CUdeviceptr *, size_t, CUstream);
+CUresult cuMemAllocAsync(CUdeviceptr*, size_t, CUstream);
 CUresult cuMemFreeAsync(CUdeviceptr, CUstream);
-CUresult cuLaunchKernelEx(const CUlaunchConfig *, CUfunction, void **, void **);
+CUresult cuLaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**);
