@@ -185,7 +185,7 @@ def test_variables_are_read_and_written(gpu):
     gpu["add"][1, 1](counter.address, 4)
     gpu["use_globals"][1, 1](out)
     assert out.numpy()[0] == 5.0
-    with pytest.raises(cl.KernelNotFoundError, match='no variable "missing"'):
+    with pytest.raises(cl.KernelNotFoundError, match="no variable 'missing'"):
         gpu.get_global("missing")
 
 

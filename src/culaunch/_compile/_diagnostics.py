@@ -157,7 +157,7 @@ def _keyword_hint(log: str) -> str | None:
     if "Consider using -default-device" not in log:
         return None
     return (
-        "mark the function __device__; or pass device_as_default_execution_space=True, which is "
+        "mark it __device__; or pass device_as_default_execution_space=True, which is "
         "what the compiler calls -default-device"
     )
 

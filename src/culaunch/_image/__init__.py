@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParamInfo
     from culaunch._image.inspection import embedded_ptx, inspect, ptx_param_types
     from culaunch._image.itanium import demangle, mangled_param_types
+    from culaunch._image.variables import image_variables
 
 _HOME = {
     "Image": "image",
@@ -22,6 +23,7 @@ _HOME = {
     "ParamInfo": "info",
     "demangle": "itanium",
     "embedded_ptx": "inspection",
+    "image_variables": "variables",
     "inspect": "inspection",
     "mangled_param_types": "itanium",
     "ptx_param_types": "inspection",
@@ -35,6 +37,7 @@ __all__ = [
     "ParamInfo",
     "demangle",
     "embedded_ptx",
+    "image_variables",
     "inspect",
     "mangled_param_types",
     "ptx_param_types",

@@ -11,7 +11,7 @@ from culaunch._image import Image, demangle
 from culaunch._launch._architecture import explained
 from culaunch._launch._driver import current_driver
 from culaunch._launch._kernel import Kernel
-from culaunch._launch._names import find_kernel
+from culaunch._launch._names import find_kernel, find_variable
 from culaunch._launch._signature import Signature, make_signature, parse_signature
 from culaunch._launch._types import recorded_types
 
@@ -85,6 +85,8 @@ class Module:
         KernelNotFoundError
             If there is no such kernel, or several have that demangled name; the message lists
             what there is.
+        ValueError
+            If the module was unloaded.
         """
         kernel = self._kernels.get(name)
         if kernel is None:
@@ -118,6 +120,7 @@ class Module:
         return tuple(self[name] for name in self._core.kernel_names())
 
     def __contains__(self, name: object) -> bool:
+        self._require_loaded()
         try:
             return isinstance(name, str) and self[name] is not None
         except KernelNotFoundError:
@@ -132,18 +135,31 @@ class Module:
         Parameters
         ----------
         name : str
-            Its name in the image: mangled, if it is in a namespace and not ``extern "C"``.
+            Its name in the image, a name expression that the image was compiled with
+            (``"&ns::table"``), or the name as the source has it: ``"ns::table"``.
         device : int, optional
             The device's ordinal; the current one by default.
 
         Raises
         ------
         KernelNotFoundError
-            If the module has no such variable.
+            If the module has no such variable, or several are called so; the message lists what
+            there is.
+        ValueError
+            If the module was unloaded, or there is no such device.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"a variable's name must be a str (got {name!r})")
         self._require_loaded()
         ordinal = self._core.driver.current_device() if device is None else device
-        address, size = self._core.get_global(name, ordinal)
+        try:
+            address, size = self._core.get_global(self.image.names.get(name, name), ordinal)
+        except KernelNotFoundError:
+            if not 0 <= ordinal < self._core.driver.device_count:
+                raise
+            # Parsing the image for its variables is left to names that are not the image's own.
+            lowered = find_variable(self.image, name)
+            address, size = self._core.get_global(lowered, ordinal)
         return GlobalVariable(address, size, ordinal)
 
     def unload(self) -> None:
@@ -152,6 +168,8 @@ class Module:
         What it launched must have ended; variables of the module are gone.
         """
         self._core.unload()
+        # Not found again, as any other name.
+        self._kernels.clear()
 
     def __enter__(self) -> Module:
         return self
@@ -207,5 +225,7 @@ def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
         If the driver refuses it: it is for another architecture, or its PTX does not compile.
     DriverNotFoundError
         If there is no CUDA driver and the emulator was not chosen.
+    OSError
+        If the file is not there or cannot be read.
     """
     return Module(Image.open(source))

@@ -6,9 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from culaunch._errors import KernelNotFoundError
-from culaunch._image import demangle
+from culaunch._image import demangle, image_variables
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from culaunch import _core
     from culaunch._image import Image
 
@@ -41,15 +43,53 @@ def find_kernel(module: _core.Module, image: Image, name: str) -> str:
             f"{len(found)} kernels are called {name!r}: give the parameters too, or the name in "
             f"the image:{listed}"
         )
+    instances = {
+        one: text
+        for one, text in demangled.items()
+        if _normal(without_parameters(text)).startswith(f"{wanted}<")
+    }
+    if instances:
+        raise KernelNotFoundError(
+            f"{name!r} is a template: name an instance of it; the image has{_listed(instances)}"
+        )
+    raise KernelNotFoundError(
+        f"the image has no kernel {name!r}; it has{_listed(demangled) or ' no kernels at all'}"
+    )
+
+
+def find_variable(image: Image, name: str) -> str:
+    """Return a variable's name in the image; raise KernelNotFoundError with what there is."""
+    wanted = _normal(name.lstrip("& "))
+    for expression, mapped in image.names.items():
+        if _normal(expression.lstrip("& ")) == wanted:
+            return mapped
+    demangled = {one: demangle(one) for one in image_variables(image)}
+    found = {
+        one: text
+        for one, text in demangled.items()
+        if wanted.removeprefix("::") in (one, _normal(text))
+    }
+    if len(found) == 1:
+        return next(iter(found))
+    if found:
+        raise KernelNotFoundError(
+            f"{len(found)} variables are called {name!r}; give the name in the image:"
+            f"{_listed(found)}"
+        )
+    raise KernelNotFoundError(
+        f"the module has no variable {name!r}; it has{_listed(demangled) or ' no variables at all'}"
+    )
+
+
+def _listed(demangled: Mapping[str, str]) -> str:
+    """Return lines with the names that people use, and those in the image."""
     listed = "".join(
         f"\n  {text}" + (f"  ({one})" if text != one else "")
         for one, text in list(demangled.items())[:_MOST_LISTED]
     )
-    if len(names) > _MOST_LISTED:
-        listed += f"\n  and {len(names) - _MOST_LISTED} more"
-    raise KernelNotFoundError(
-        f"the image has no kernel {name!r}; it has{listed or ' no kernels at all'}"
-    )
+    if len(demangled) > _MOST_LISTED:
+        listed += f"\n  and {len(demangled) - _MOST_LISTED} more"
+    return listed
 
 
 def without_parameters(demangled: str) -> str:

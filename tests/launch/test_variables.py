@@ -1,0 +1,123 @@
+"""Variables of a module, by every name that a kernel would be found by."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import culaunch as cl
+from culaunch._image import image_variables
+
+SOURCE = """
+namespace n { __constant__ float c[4]; __device__ int v = 3; namespace m { __device__ int d; } }
+template <class T> __device__ T of_type = T(1);
+__device__ int plain;
+static __device__ int own;
+extern "C" { __device__ int c_name; }
+__managed__ int managed;
+extern "C" __global__ void k(int* x, const char** text) {
+  static int inside;
+  *x = n::v + n::c[0] + plain + own + c_name + of_type<float> + managed + n::m::d + inside++;
+  *text = "a string of its own";
+}
+"""
+NAMES = {
+    "_ZN1n1cE", "_ZN1n1vE", "_ZN1n1m1dE", "_Z7of_typeIfE", "plain", "c_name", "managed",
+}  # fmt: skip
+ARCHS = ["compute_80", "sm_80", ["sm_80", "sm_90"], ["compute_80", "sm_90"]]
+EXPRESSIONS = ("&n::c", "&of_type<float>")
+
+
+@pytest.mark.parametrize("arch", ARCHS, ids=str)
+@pytest.mark.parametrize("relocatable", [False, True])
+def test_the_variables_of_an_image(arch, relocatable):
+    image = cl.compile(SOURCE, arch=arch, names=EXPRESSIONS, relocatable=relocatable)
+    # A static variable's name is made longer where another file could have the same.
+    own = {name for name in image_variables(image) if "own" in name or "inside" in name}
+    assert set(image_variables(image)) - own == NAMES
+    assert len(own) == 2
+
+
+def test_an_image_that_is_damaged_is_an_error_and_no_crash():
+    image = cl.compile(SOURCE, arch="sm_80", names=EXPRESSIONS)
+    for position in range(64, len(image.data), 97):
+        damaged = bytearray(image.data)
+        damaged[position] ^= 0x55
+        with contextlib.suppress(cl.ImageError):
+            image_variables(cl.Image(bytes(damaged)))
+
+
+def test_a_variable_has_the_names_that_a_kernel_has(culaunch_driver):
+    module = cl.load(cl.compile(SOURCE, names=EXPRESSIONS))
+    for names, size in (
+        (("_ZN1n1cE", "&n::c", "n::c", "::n::c", " n :: c ", "& n::c"), 16),
+        (("_ZN1n1vE", "n::v", "&n::v"), 4),
+        (("n::m::d", "&n::m::d"), 4),
+        (("_Z7of_typeIfE", "&of_type<float>", "of_type<float>", "of_type< float >"), 4),
+        (("plain", "&plain", "::plain"), 4),
+        (("c_name",), 4),
+    ):
+        found = {module.get_global(name) for name in names}
+        assert len(found) == 1
+        assert found.pop().size == size
+
+
+def test_what_is_written_there_is_what_the_kernel_reads(culaunch_driver):
+    source = """
+        namespace n { __device__ int v = 3; }
+        extern "C" __global__ void k(int* x) { *x = n::v; }
+        extern "C" __global__ void w(int* p) { *p = 7; }
+    """
+    module = cl.load(cl.compile(source))
+    x = cl.to_device(np.zeros(1, np.int32))
+    module["k"][1, 1](x)
+    assert x.numpy()[0] == 3
+    module["w"][1, 1](module.get_global("n::v").address)
+    module["k"][1, 1](x)
+    assert x.numpy()[0] == 7
+
+
+def test_a_name_that_is_none_lists_what_there_is(culaunch_driver):
+    module = cl.load(cl.compile(SOURCE, names=EXPRESSIONS))
+    with pytest.raises(cl.KernelNotFoundError) as info:
+        module.get_global("n::missing")
+    text = str(info.value)
+    assert text.startswith("the module has no variable 'n::missing'; it has\n  ")
+    assert "\n  n::c  (_ZN1n1cE)" in text
+    assert "\n  plain\n" in text + "\n"
+    empty = cl.load(cl.compile("__global__ void k() {}"))
+    with pytest.raises(cl.KernelNotFoundError, match="'v'; it has no variables at all"):
+        empty.get_global("v")
+    with pytest.raises(TypeError, match="a variable's name must be a str"):
+        module.get_global(3)
+
+
+def test_a_template_without_its_arguments_lists_the_instances(culaunch_driver):
+    source = "namespace ns { template <class T> __global__ void sc(T* x) {} }"
+    for names in (["ns::sc<float>"], ["ns::sc<float>", "ns::sc<int>"]):
+        module = cl.load(cl.compile(source, names=names))
+        with pytest.raises(cl.KernelNotFoundError, match="'ns::sc' is a template") as info:
+            module["ns::sc"]
+        assert all(f"void {name}(" in str(info.value) for name in names)
+        assert "ns::sc" not in module
+
+
+def test_after_unload_every_way_to_a_kernel_is_the_same_error(culaunch_driver):
+    source = 'extern "C" __global__ void v() {} extern "C" __global__ void w() {}'
+    module = cl.load(cl.compile(source))
+    module["v"]
+    module.unload()
+    for way in (
+        lambda: module["v"],
+        lambda: module["w"],
+        lambda: module["nosuch"],
+        lambda: module.kernel("v"),
+        lambda: "v" in module,
+        lambda: "w" in module,
+        lambda: 3 in module,
+        lambda: list(module),
+        lambda: module.kernels,
+        lambda: module.get_global("x"),
+    ):
+        with pytest.raises(ValueError, match="the module was unloaded: load it again"):
+            way()
