@@ -9,6 +9,7 @@
 #   CULAUNCH_CUDA_INCLUDE_DIR  the directory with cuda.h
 #   CULAUNCH_NVCC              nvcc; "OFF" to compile with NVRTC (culaunch.compile) even so
 #   CULAUNCH_PYTHON            the Python that has culaunch installed
+#   CULAUNCH_MACHINE           x86_64 or aarch64, that images are embedded for
 include_guard(GLOBAL)
 
 if(CMAKE_VERSION VERSION_LESS 3.20)

@@ -13,6 +13,7 @@ function(culaunch_add_kernels target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FATBIN;CUBIN" "NAME"
                         "SOURCES;ARCHITECTURES;INCLUDE_DIRECTORIES;OPTIONS;DEPENDS")
   _culaunch_check_call(culaunch_add_kernels "${target}" "${arg_NAME}")
+  _culaunch_check_kinds("culaunch_add_kernels(${target})")
   if(NOT arg_SOURCES)
     message(FATAL_ERROR "culaunch_add_kernels(${target}): SOURCES must name CUDA sources")
   endif()
@@ -41,8 +42,13 @@ function(culaunch_generate_cubin output)
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "culaunch_generate_cubin: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
+  _culaunch_check_kinds("culaunch_generate_cubin(${output})")
+  # A list may come as one quoted word: SOURCES "${sources}".
+  foreach(list IN ITEMS SOURCES ARCHITECTURES INCLUDE_DIRECTORIES DEPENDS)
+    string(REPLACE "\\;" ";" arg_${list} "${arg_${list}}")
+  endforeach()
   get_filename_component(output "${output}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
-  if(NOT arg_ARCHITECTURES)
+  if(NOT arg_ARCHITECTURES AND CMAKE_CUDA_ARCHITECTURES)
     set(arg_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES})
   endif()
   _culaunch_arch_names(archs "${arg_ARCHITECTURES}" "${arg_PTX}")
@@ -142,6 +148,8 @@ endfunction()
 #
 # Put an image (cubin, fatbin or PTX) into <target> for CULAUNCH_EMBED_CUBIN(<name>), and link
 # culaunch::culaunch. Its symbols are hidden: shared libraries and programs may use one name each.
+# <file> is what culaunch_generate_cubin or another command makes in the build directory by that
+# name, else a file of the source directory; it may be a generator expression that gives one file.
 function(culaunch_embed_cubin target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;CUBIN;SYMBOL_STYLE" "")
   _culaunch_check_call(culaunch_embed_cubin "${target}" "${arg_NAME}")
@@ -151,38 +159,111 @@ function(culaunch_embed_cubin target)
   if(NOT arg_SYMBOL_STYLE)
     set(arg_SYMBOL_STYLE culaunch)
   endif()
-  get_filename_component(image "${arg_CUBIN}" ABSOLUTE)
+  _culaunch_image_path(image "${arg_CUBIN}")
   set(directory "${CMAKE_CURRENT_BINARY_DIR}/culaunch/${target}")
   set(object "${directory}/${arg_NAME}.o")
   file(MAKE_DIRECTORY "${directory}")
   set(tool "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py")
+  get_target_property(type "${target}" TYPE)
+  if(type STREQUAL OBJECT_LIBRARY)
+    # It hands on what it compiles itself and nothing else: so the image is made part of a source.
+    set(object "${directory}/${arg_NAME}.image.cpp")
+    set(words embed-source "${directory}/${arg_NAME}.image")
+  else()
+    _culaunch_machine(machine)
+    set(words embed "--machine=${machine}")
+  endif()
   add_custom_command(
     OUTPUT "${object}"
-    COMMAND "${CULAUNCH_PYTHON}" "${tool}" embed "${image}" "${object}" "${arg_NAME}"
-            "--machine=${CMAKE_SYSTEM_PROCESSOR}" "--symbol-style=${arg_SYMBOL_STYLE}"
+    COMMAND "${CULAUNCH_PYTHON}" "${tool}" ${words} "${image}" "${object}" "${arg_NAME}"
+            "--symbol-style=${arg_SYMBOL_STYLE}"
     DEPENDS "${image}" "${tool}"
     COMMENT "Embedding ${arg_NAME} in ${target}"
-    VERBATIM)
+    COMMAND_EXPAND_LISTS VERBATIM)
   # The command belongs to this directory; the target may be of another.
   add_custom_target("${target}_culaunch_${arg_NAME}" DEPENDS "${object}")
   add_dependencies("${target}" "${target}_culaunch_${arg_NAME}")
-  set_source_files_properties("${object}" TARGET_DIRECTORY "${target}"
-                              PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
-  get_target_property(type "${target}" TYPE)
   if(type STREQUAL OBJECT_LIBRARY)
-    # It hands on what it compiles itself and nothing else: the object goes to who links it.
-    target_sources("${target}" INTERFACE "${object}")
+    # Link-time optimisation sees no symbols in assembler.
+    set_source_files_properties(
+      "${object}" TARGET_DIRECTORY "${target}"
+      PROPERTIES GENERATED TRUE SKIP_UNITY_BUILD_INCLUSION TRUE SKIP_PRECOMPILE_HEADERS TRUE
+                 COMPILE_OPTIONS "-fno-lto")
   else()
-    target_sources("${target}" PRIVATE "${object}")
+    set_source_files_properties("${object}" TARGET_DIRECTORY "${target}"
+                                PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   endif()
+  target_sources("${target}" PRIVATE "${object}")
   # Not target_link_libraries: it must be called with keywords always or never, as the user did.
   set_property(TARGET "${target}" APPEND PROPERTY LINK_LIBRARIES culaunch::culaunch)
+  if(type STREQUAL STATIC_LIBRARY AND CMAKE_DL_LIBS)
+    # Who links it needs dlopen, and nothing else of culaunch.
+    set_property(TARGET "${target}" APPEND PROPERTY INTERFACE_LINK_LIBRARIES
+                                                    "$<LINK_ONLY:${CMAKE_DL_LIBS}>")
+  endif()
+endfunction()
+
+# The image that CUBIN names: made by a command of this directory, or there already.
+function(_culaunch_image_path result name)
+  if(name MATCHES "\\$<")
+    set(${result} "${name}" PARENT_SCOPE)
+    return()
+  endif()
+  get_filename_component(made "${name}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+  get_filename_component(given "${name}" ABSOLUTE)
+  get_source_file_property(is_made "${made}" GENERATED)
+  if(is_made)
+    set(given "${made}")
+  endif()
+  set(${result} "${given}" PARENT_SCOPE)
+endfunction()
+
+# The processor that objects are for: the compiler knows, whatever CMAKE_SYSTEM_PROCESSOR says.
+function(_culaunch_machine result)
+  if(NOT CULAUNCH_MACHINE)
+    set(found "")
+    if(CMAKE_CXX_COMPILER)
+      set(words ${CMAKE_CXX_COMPILER_ARG1})
+      separate_arguments(words UNIX_COMMAND "${words}")
+      if(CMAKE_CXX_COMPILER_TARGET)
+        list(APPEND words "--target=${CMAKE_CXX_COMPILER_TARGET}")
+      endif()
+      execute_process(COMMAND "${CMAKE_CXX_COMPILER}" ${words} -dumpmachine
+                      OUTPUT_VARIABLE found ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+      string(REGEX REPLACE "-.*" "" found "${found}")
+    endif()
+    if(NOT found)
+      set(found "${CMAKE_SYSTEM_PROCESSOR}")
+    endif()
+    set(CULAUNCH_MACHINE "${found}" CACHE STRING "The processor that images are embedded for")
+  endif()
+  if(NOT CULAUNCH_MACHINE MATCHES "^(x86_64|x86-64|amd64|AMD64|aarch64|arm64|ARM64)$")
+    message(FATAL_ERROR "culaunch writes objects for x86_64 and aarch64, and the C++ compiler is for "
+                        "\"${CULAUNCH_MACHINE}\": set CULAUNCH_MACHINE if that is not so, or embed "
+                        "the image in an OBJECT library, whose compiler writes the object")
+  endif()
+  set(${result} "${CULAUNCH_MACHINE}" PARENT_SCOPE)
 endfunction()
 
 # "80;90a;90-virtual" -> "sm_80;sm_90a;compute_90"
 function(_culaunch_arch_names result architectures all_virtual)
   set(names "")
+  set(expanded "")
   foreach(architecture IN LISTS architectures)
+    # What CMake found out when the CUDA language was enabled.
+    if(architecture MATCHES "^(native|all|all-major)$")
+      string(TOUPPER "${architecture}" word)
+      string(REPLACE "-" "_" word "${word}")
+      if(NOT CMAKE_CUDA_ARCHITECTURES_${word})
+        message(FATAL_ERROR "culaunch: what architectures \"${architecture}\" are, CMake's CUDA "
+                            "language knows (enable_language(CUDA)), and it does not say; name them, "
+                            "for example ARCHITECTURES 80 90a 100f")
+      endif()
+      set(architecture ${CMAKE_CUDA_ARCHITECTURES_${word}})
+    endif()
+    list(APPEND expanded ${architecture})
+  endforeach()
+  foreach(architecture IN LISTS expanded)
     if(NOT architecture MATCHES "^([0-9]+[af]?)(-real|-virtual)?$")
       message(FATAL_ERROR "culaunch: an architecture is a number as in 80, 90a, 100f, or "
                           "90-virtual for PTX (got \"${architecture}\")")
@@ -195,6 +276,21 @@ function(_culaunch_arch_names result architectures all_virtual)
   endforeach()
   set(${result} "${names}" PARENT_SCOPE)
 endfunction()
+
+# One kind of image at most.
+macro(_culaunch_check_kinds call)
+  set(kinds "")
+  foreach(kind IN ITEMS FATBIN CUBIN PTX)
+    if(arg_${kind})
+      list(APPEND kinds ${kind})
+    endif()
+  endforeach()
+  list(LENGTH kinds count)
+  if(count GREATER 1)
+    list(JOIN kinds " and " kinds)
+    message(FATAL_ERROR "${call}: ${kinds} exclude each other: give one")
+  endif()
+endmacro()
 
 # What both verbs that take a target and a name check.
 macro(_culaunch_check_call function target name)

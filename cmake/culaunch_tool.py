@@ -32,6 +32,18 @@ def embed(arguments: argparse.Namespace) -> None:
     )
 
 
+def embed_source(arguments: argparse.Namespace) -> None:
+    """Write a C++ source that has a copy of an image, for what a compiler must have made."""
+    import culaunch as cl
+    from culaunch._embed.assembler import assembler_source
+
+    data = Path(arguments.image).read_bytes()
+    cl.Image.open(data)
+    Path(arguments.copy).write_bytes(data)
+    text = assembler_source(arguments.copy, len(data), arguments.name, arguments.symbol_style)
+    Path(arguments.output).write_text(text)
+
+
 def compile_image(arguments: argparse.Namespace) -> None:
     """Compile with NVRTC, and write what the image depends on as a compiler would."""
     import culaunch as cl
@@ -76,7 +88,7 @@ def cuda_include_dir(arguments: argparse.Namespace) -> None:  # noqa: ARG001
 
 
 def main() -> None:
-    """Run one of the three."""
+    """Run one of them."""
     parser = argparse.ArgumentParser(prog="culaunch_tool.py")
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("embed")
@@ -84,6 +96,11 @@ def main() -> None:
     for word in ("image", "output", "name"):
         command.add_argument(word)
     command.add_argument("--machine", default="")
+    command.add_argument("--symbol-style", default="culaunch")
+    command = commands.add_parser("embed-source")
+    command.set_defaults(run=embed_source)
+    for word in ("copy", "image", "output", "name"):
+        command.add_argument(word)
     command.add_argument("--symbol-style", default="culaunch")
     command = commands.add_parser("compile")
     command.set_defaults(run=compile_image)

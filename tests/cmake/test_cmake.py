@@ -126,6 +126,51 @@ def test_the_tree_of_a_wheel(cmake, tmp_path):
     assert re.search(r"^CULAUNCH_CUDA_INCLUDE_DIR:PATH=/", cache, re.MULTILINE)
 
 
+@pytest.mark.needs("ninja", "cuda.bindings")
+def test_whatever_way_a_project_spells_it(cmake, configure, run_recorded, tmp_path):
+    """Object libraries, unity builds, relative names, generator expressions, exports."""
+    source = Path(shutil.copytree(HERE / "spellings", tmp_path / "spell ings"))
+    build = tmp_path / "build"
+    configure(source, build, "-DCULAUNCH_NVCC=OFF", "-DCMAKE_UNITY_BUILD=ON")
+    cmake("--build", build)
+    record = run_recorded(build / "app")
+    assert sum(line.startswith("load") for line in record) == 2
+    assert [line.split(" ", 2)[1] for line in record if line.startswith("launch")] == [
+        "generated",
+        "generated",
+        "given",
+    ]
+    listed = cl.inspect(build / "libshared.so").images
+    assert [image.arch for image in listed] == ["sm_80", "compute_90"]
+    # A consumer of the static library needs dlopen, from wherever the C library has it.
+    cmake("--install", build, "--prefix", tmp_path / "installed")
+    (exported,) = (tmp_path / "installed").rglob("spellings.cmake")
+    assert "$<LINK_ONLY:dl>" in exported.read_text()
+    assert list((tmp_path / "installed").rglob("*kernels.image.cpp.o"))
+
+
+def test_a_cross_compiler_says_what_objects_are_for(cmake, configure, tmp_path):
+    compiler = tmp_path / "c++"
+    compiler.write_text(
+        '#!/bin/sh\n[ "$1" = -dumpmachine ] && echo aarch64-linux-gnu || exec g++ "$@"\n'
+    )
+    compiler.chmod(0o755)
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\n"
+        "project(user LANGUAGES CXX)\n"
+        "find_package(culaunch REQUIRED)\n"
+        "add_executable(user main.cpp)\n"
+        "culaunch_embed_cubin(user NAME k CUBIN k.ptx)\n"
+    )
+    (tmp_path / "main.cpp").touch()
+    (tmp_path / "k.ptx").write_text(".version 8.0\n.target sm_80\n.address_size 64\n")
+    options = (f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_CXX_COMPILER_WORKS=1")
+    configure(tmp_path, tmp_path / "build", *options)
+    cmake("--build", tmp_path / "build", "--target", "user_culaunch_k")
+    (written,) = (tmp_path / "build").rglob("k.o")
+    assert written.read_bytes()[18:20] == (183).to_bytes(2, "little")  # EM_AARCH64
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
@@ -148,6 +193,22 @@ def test_the_tree_of_a_wheel(cmake, tmp_path):
         (
             "culaunch_add_kernels(user NAME k SOURCE k.cu)",
             "unknown arguments SOURCE",
+        ),
+        (
+            "culaunch_add_kernels(user NAME k SOURCES k.cu ARCHITECTURES 80 CUBIN FATBIN)",
+            "FATBIN and CUBIN exclude each other",
+        ),
+        (
+            "culaunch_add_kernels(user NAME k SOURCES k.cu ARCHITECTURES native)",
+            'what architectures "native" are, CMake.s CUDA language knows',
+        ),
+        (
+            "set(CMAKE_CUDA_ARCHITECTURES OFF)\nculaunch_add_kernels(user NAME k SOURCES k.cu)",
+            "name what to compile",
+        ),
+        (
+            "set(CULAUNCH_MACHINE riscv64)\nculaunch_embed_cubin(user NAME k CUBIN k.cu)",
+            'is for "riscv64": set CULAUNCH_MACHINE',
         ),
         ("find_package(culaunch 99 REQUIRED)", r"version: 0\.1\.0"),
     ],

@@ -1,0 +1,9 @@
+void one();
+void two();
+void given();
+
+int main() {
+  one();
+  two();
+  given();
+}
