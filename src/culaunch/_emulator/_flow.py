@@ -20,10 +20,10 @@ from culaunch._emulator._ptx._syntax import (
     Symbol,
     Vector,
 )
-from culaunch._emulator._simt._calls import Call, IndirectCall
+from culaunch._emulator._simt._calls import Argument, Call, IndirectCall
 from culaunch._emulator._simt._code import Block, Code, End
 from culaunch._emulator._simt._ends import Conditional, Exit, Jump, Refusal, Return, Switch
-from culaunch._emulator._simt._liveness import find_live
+from culaunch._emulator._simt._liveness import find_live, read_slots
 from culaunch._emulator._simt._warp_sync import lane_bits
 
 if TYPE_CHECKING:
@@ -124,7 +124,8 @@ def _decode_end(
     if name == "brx":
         targets = [op.target for op in operands[1:] if isinstance(op, Label)]
         index = decoder.read(operands[0], "u32")
-        return Switch(index, tuple(index_of.get(target, past) for target in targets))
+        goes_to = tuple(index_of.get(target, past) for target in targets)
+        return Switch(index, goes_to, read_slots(operands[:1]))
     if name == "exit":
         return Exit()
     if name == "ret":
@@ -145,19 +146,26 @@ def _decode_call(decoder: Decoder, instruction: Instruction, following: int) -> 
         results = tuple(op.slot for op in first.items if isinstance(op, Register))
     target = operands[0]
     given = operands[1].items if len(operands) > 1 and isinstance(operands[1], Vector) else ()
-    arguments = [decoder.argument(operand) for operand in given]
+    arguments = [
+        Argument(decoder.argument(operand), operand.slot if isinstance(operand, Register) else -1)
+        for operand in given
+    ]
     program = decoder.program
     if isinstance(target, Symbol):
         builtin = _builtins.BUILTINS.get(target.name)
         if builtin is not None and not program.has_body(target.name):
-            return _builtins.BuiltinCall(builtin, arguments, results, following)
+            builtin_call = _builtins.BuiltinCall(builtin, arguments, results, following)
+            builtin_call.uses = read_slots(given)
+            return builtin_call
         name = target.name
         if not program.has_body(name):
             raise Unsupported(f"the function {name!r} is not defined")
         return Call(lambda: program.code(name), arguments, results, following)
-    return IndirectCall(
+    call = IndirectCall(
         decoder.read(target, "u64"), program.function_at, arguments, results, following
     )
+    call.uses = read_slots((target,))
+    return call
 
 
 def _is_warp_barrier(instruction: Instruction) -> bool:

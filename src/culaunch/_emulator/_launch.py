@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
+from culaunch._emulator._memory._races import Races
 from culaunch._emulator._memory._ranges import GlobalMemory
 from culaunch._emulator._memory._scratch import Scratch
-from culaunch._emulator._memory._shadow import SharedShadow
+from culaunch._emulator._memory._shadow import Shadow
 from culaunch._emulator._simt._chunk import Chunk
 from culaunch._emulator._simt._scheduler import Scheduler
+from culaunch._emulator._undefined._bytes import UndefinedBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,8 +117,16 @@ class Launch:
 
     def _run_chunk(self, first: int, blocks: int) -> None:
         chunk = Chunk(self, first, blocks)
-        if self.shared_bytes and (self.options.check_uninitialized or self.options.check_races):
-            chunk.shared.shadow = SharedShadow(chunk)
+        options = self.options
+        if self.shared_bytes and (options.check_uninitialized or options.check_races):
+            chunk.shared.shadow = Shadow(
+                chunk,
+                chunk.shared,
+                UndefinedBytes(chunk.shared, undefined=True)
+                if options.check_uninitialized
+                else None,
+                Races(chunk) if options.check_races else None,
+            )
         scheduler = Scheduler(chunk)
         try:
             with np.errstate(all="ignore"):

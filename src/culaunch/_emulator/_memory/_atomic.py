@@ -29,6 +29,8 @@ class Update:
     in_order : callable, optional
         Takes the word and the operands of lanes that meet at it; gives the old value of each
         lane and the last word, as `function` would one lane after the other.
+    replaces : bool
+        Whether the new value does not depend on the old one.
     """
 
     def __init__(
@@ -36,10 +38,13 @@ class Update:
         function: Callable[..., Lanes],
         accumulate: tuple[np.ufunc, np.dtype[Any]] | None = None,
         in_order: Callable[..., tuple[Lanes, Any]] | None = None,
+        *,
+        replaces: bool = False,
     ) -> None:
         self.function = function
         self.accumulate = accumulate
         self.in_order = in_order
+        self.replaces = replaces
 
 
 def update(words: Lanes, at: Lanes, operands: list[Lanes], operation: Update) -> Lanes:

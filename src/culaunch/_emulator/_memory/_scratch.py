@@ -60,6 +60,8 @@ class Scratch:
         self.array = np.zeros(self.rows * self.stride, np.uint8)
         self.array.reshape(self.rows, self.stride)[:, :kept] = old
         self.data = Bytes(self.array)
+        if self.shadow is not None:
+            self.shadow.grow(kept)
 
     def _outside(self, group: Group, offset: Lanes, size: int, verb: str) -> None:
         bad = np.flatnonzero(offset > max(self.size - size, -1))

@@ -73,7 +73,7 @@ def run_atomic(
         lanes = np.arange(group.n) if piece.lanes is None else piece.lanes
         at = np.broadcast_to(piece.at // size, lanes.shape)
         if piece.shadow is not None:
-            piece.shadow.on_atomic(group, piece, size)
+            piece.shadow.on_atomic(group, piece, size, replaces=operation.replaces)
         chosen = [take(value, piece.lanes) for value in operands]
         # The hardware flushes subnormals in f32 additions to global memory only.
         how = flushing if piece.data.is_global else operation
@@ -103,7 +103,9 @@ def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
             return Update(extremum, (ufunc, dtype))
         return Update(ufunc, (ufunc, out))
     if name == "exch":
-        return Update(lambda old, b: b + np.zeros_like(old), in_order=_exchange_in_order)
+        return Update(
+            lambda old, b: b + np.zeros_like(old), in_order=_exchange_in_order, replaces=True
+        )
     if name == "cas":
         return Update(_compare_and_swap, in_order=_swap_in_order)
     one, zero = out.type(1), out.type(0)

@@ -13,6 +13,7 @@ from culaunch._emulator._ops._registry import decodes
 from culaunch._emulator._ptx._syntax import Instruction, Operand, Register
 from culaunch._emulator._simt._barriers import Arrival
 from culaunch._emulator._simt._code import End, Op
+from culaunch._emulator._simt._liveness import read_slots
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,8 @@ class _BarrierEnd(End):
         self.predicate: Callable[[Group], Lanes] | None = None
         self.reduction = ""
         self.result = -1
+        self.uses: tuple[int, ...] = ()
+        self.results: tuple[int, ...] = ()
 
     def run(self, group: Group, scheduler: Scheduler) -> int | None:
         """Hand the group to the barrier, in parts if its lanes name different ones."""
@@ -84,11 +87,13 @@ def decode_barrier(decoder: Decoder, instruction: Instruction, following: int) -
         # A cluster has one block. arrive and wait come in pairs: the wait is the barrier.
         return _BarrierEnd(instruction, following) if "wait" in mods else _Skip(following)
     operands: list[Operand] = list(instruction.operands)
+    end.uses = read_slots(instruction.operands["red" in mods :])
     if "red" in mods:
         end.reduction = next(word for word in mods if word in ("popc", "and", "or"))
         target = operands.pop(0)
         if isinstance(target, Register):
             end.result = target.slot
+            end.results = (target.slot,)
         end.predicate = decoder.read(operands.pop(), "pred")
     if operands:
         end.number = decoder.read(operands[0], "u32")

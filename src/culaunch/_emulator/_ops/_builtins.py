@@ -19,8 +19,9 @@ from culaunch._emulator._ops._registry import decodes
 from culaunch._emulator._simt._code import End, Op
 
 if TYPE_CHECKING:
-    from culaunch._emulator._decoder import Decoder, Reader
+    from culaunch._emulator._decoder import Decoder
     from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator._simt._calls import Argument
     from culaunch._emulator._simt._group import Group
     from culaunch._emulator._simt._scheduler import Scheduler
     from culaunch._emulator._types import Lanes
@@ -36,7 +37,7 @@ class BuiltinCall(End):
     def __init__(
         self,
         function: Builtin,
-        arguments: list[Reader],
+        arguments: list[Argument],
         results: tuple[int, ...],
         following: int,
     ) -> None:
@@ -48,7 +49,7 @@ class BuiltinCall(End):
 
     def run(self, group: Group, scheduler: Scheduler) -> int | None:
         """Run the function for all lanes."""
-        arguments = [_scalar(read(group)) for read in self.arguments]
+        arguments = [_scalar(argument.read(group)) for argument in self.arguments]
         result = self.function(group, arguments)
         if result is not None and self.results:
             slot = self.results[0]

@@ -15,6 +15,7 @@ from culaunch._emulator._simt._rows import (
     pack_flags,
     to_rows,
 )
+from culaunch._emulator._undefined._bytes import Read
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder
@@ -48,6 +49,7 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(first, "b32")
     put_valid = decoder.write(target.second, "pred") if isinstance(target, Pair) else None
     value, distance, clamp = (decoder.read(op, "b32") for op in instruction.operands[1:4])
+    opcode, named = instruction.opcode, decoder.read(warp_mask(instruction) or _ALL, "b32")
 
     def run(group: Group) -> None:
         rows = to_rows(group, value(group))
@@ -69,6 +71,9 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
             source = (_LANE & segment) | (b & ~segment)
             valid = source <= bound
         source = np.where(valid, source, _LANE)
+        masks = named(group)
+        if not (group.whole_warps and masks.shape[0] == 1 and masks[0] == _ALL.bits):
+            _note_strangers(group, source, masks, opcode)
         if source.shape[0] == 1:
             moved = rows.take(source[0], axis=1)
             valid = np.broadcast_to(valid, moved.shape)
@@ -199,3 +204,21 @@ def _operand_rows(group: Group, value: Lanes) -> Lanes:
     """Lay an operand out by warps, as signed integers; a uniform one stays one value."""
     rows = value[None, :] if value.shape[0] == 1 else to_rows(group, value)
     return rows.astype(np.int64)
+
+
+def _note_strangers(group: Group, source: Lanes, named: Lanes, opcode: str) -> None:
+    """Take note of lanes whose value comes from one that is not here, or that the mask lacks."""
+    chunk = group.chunk
+    if not chunk.options.check_uninitialized:
+        return
+    known = members(group) & named
+    rows = known[:, None] if known.shape[0] == 1 else to_rows(group, known)
+    shape = ((group.n if group.whole_warps else chunk.size) // 32, 32)
+    lacking = np.broadcast_to(rows >> source.astype(np.uint32) & 1 == 0, shape)
+    index = np.flatnonzero(from_rows(group, lacking))
+    if index.shape[0]:
+        sources = from_rows(group, np.broadcast_to(source, shape))[index]
+        text = f"what {opcode} took from lane {{}} of the warp, which is gone or not in the mask"
+        each = np.full((index.shape[0], 4), 255, np.uint8)
+        origin = np.full(index.shape, -1, np.int64)
+        chunk.undefined_reads.append(Read(group.lanes[index], each, origin, text, sources))

@@ -125,7 +125,9 @@ class Barriers:
         known = self.exits.get(key)
         if known is None:
             known = self.exits[key] = _Exit(group.code, group.block, self.chunk.blocks)
-        known.lane[np.broadcast_to(group.block_index, (group.n,))] = group.lanes
+        # The first lane of each block is the one to name.
+        blocks, first = np.unique(np.broadcast_to(group.block_index, group.n), return_index=True)
+        known.lane[blocks] = group.lanes[first]
         for barrier in self.barriers.values():
             for waiter in barrier.waiters:
                 self._check_exit(known, waiter.group, waiter.arrival)

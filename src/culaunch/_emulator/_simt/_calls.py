@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,16 +14,23 @@ from culaunch._emulator._fault import HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION,
 from culaunch._emulator._simt._code import Code, End
 from culaunch._emulator._simt._group import Frame, Group
 from culaunch._emulator._types import Lanes
+from culaunch._emulator._undefined._taint import NONE
 
 if TYPE_CHECKING:
     from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._undefined._taint import Taints
 
-__all__ = ["Call", "IndirectCall"]
+__all__ = ["Argument", "Call", "IndirectCall"]
 
 Reader = Callable[[Group], Lanes]
-Prepare = Callable[[Group], list[Lanes]]
-
 _MAX_DEPTH = 4096
+
+
+class Argument(NamedTuple):
+    """What is given to a function: how to read it, and the slot that it is in, or -1."""
+
+    read: Reader
+    slot: int
 
 
 class Call(End):
@@ -33,8 +40,7 @@ class Call(End):
     ----------
     callee : callable
         Returns the code; it is decoded at the first call.
-    arguments : list of callables
-        Readers of the arguments.
+    arguments : list of Argument
     results : tuple of int
         The slots that the results go to.
     following : int
@@ -44,7 +50,7 @@ class Call(End):
     def __init__(
         self,
         callee: Callable[[], Code],
-        arguments: list[Reader],
+        arguments: list[Argument],
         results: tuple[int, ...],
         following: int,
     ) -> None:
@@ -67,7 +73,7 @@ class IndirectCall(End):
         self,
         target: Reader,
         find: Callable[[int], Callable[[], Code] | None],
-        arguments: list[Reader],
+        arguments: list[Argument],
         results: tuple[int, ...],
         following: int,
     ) -> None:
@@ -103,7 +109,7 @@ class IndirectCall(End):
 
 
 def enter(
-    group: Group, callee: Code, arguments: list[Reader], results: tuple[int, ...], following: int
+    group: Group, callee: Code, arguments: list[Argument], results: tuple[int, ...], following: int
 ) -> None:
     """Make `callee` the top frame of `group`."""
     if len(group.frames) >= _MAX_DEPTH:
@@ -113,7 +119,7 @@ def enter(
             lane=group.lane_at(0),
         )
     function = callee.function
-    values = [read(group) for read in arguments]
+    values = [argument.read(group) for argument in arguments]
     regs = list(callee.zeros)
     first = len(function.returns)
     for i, value in enumerate(values[: len(function.params)]):
@@ -121,11 +127,25 @@ def enter(
         regs[first + i] = _fit(value, callee.zeros[first + i])
     caller = group.code
     pairs = tuple(enumerate(results[:first]))
-    frame = Frame(caller, group.regs, following, group.local_base, pairs)
+    frame = Frame(caller, group.regs, following, group.local_base, pairs, group.undefined)
+    if group.undefined:
+        group.undefined = _pass_on(group.undefined, arguments, callee)
     group.frames = [*group.frames, frame]
     group.local_base += caller.local_bytes
     group.chunk.local.grow(group.local_base + callee.local_bytes)
     group.code, group.regs = callee, regs
+
+
+def _pass_on(given: Taints, arguments: list[Argument], callee: Code) -> Taints:
+    """Return the undefined bits of the callee's parameters."""
+    taints = {}
+    first = len(callee.function.returns)
+    for i, argument in enumerate(arguments[: len(callee.function.params)]):
+        taint = given.get(argument.slot)
+        if taint is not None:
+            bits = _fit(taint.bits, callee.zeros[first + i])
+            taints[first + i] = taint._replace(bits=bits)
+    return taints or NONE
 
 
 def _fit(value: Lanes, like: Lanes) -> Lanes:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from culaunch._emulator._memory._scratch import Scratch
+from culaunch._emulator._undefined._engine import Undefined
 
 if TYPE_CHECKING:
     from culaunch._emulator._launch import Launch
     from culaunch._emulator._memory._ranges import GlobalMemory
     from culaunch._emulator._types import Lanes
+    from culaunch._emulator._undefined._bytes import Read
 
 __all__ = ["Chunk"]
 
@@ -44,7 +46,9 @@ class Chunk:
         self.alive_total = blocks * self.threads
         self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
         self.special: dict[str, Lanes] = {}
-        self.state: dict[str, Any] = {}
+        # What the instruction that runs has read that is undefined, for `undefined` to take up.
+        self.undefined_reads: list[Read] = []
+        self.undefined: Undefined = Undefined(self)
 
     def lanes(self) -> Lanes:
         """Return every lane that is a thread."""

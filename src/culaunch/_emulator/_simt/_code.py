@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from culaunch._emulator._ptx._syntax import Function, Instruction
     from culaunch._emulator._simt._group import Group
     from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._undefined._plan import Plan
 
 __all__ = ["Block", "Code", "End", "Op"]
 
@@ -23,10 +24,13 @@ Op = Callable[["Group"], None]
 class End:
     """How a block ends: where its group goes next.
 
-    `successors` are the blocks of the same function that can follow.
+    `successors` are the blocks of the same function that can follow, `uses` the registers on
+    which it depends besides a guard, and `results` those that it writes.
     """
 
     successors: tuple[int, ...] = ()
+    uses: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
 
     def run(self, group: Group, scheduler: Scheduler) -> int | None:
         """Return the block at which `group` goes on, or None if it was handed to the scheduler."""
@@ -79,6 +83,8 @@ class Code:
         end = max((v.offset + v.size for v in locals_), default=0)
         # The next frame starts at a multiple of the largest alignment a vector access needs.
         self.local_bytes = -(-end // 16) * 16
+        # How undefined bits go through its instructions, by their identity.
+        self.plans: dict[int, Plan] = {}
         self._reachable: dict[int, set[int]] = {}
 
     def reaches(self, start: int, target: int) -> bool:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._simt._code import End, Op
-from culaunch._emulator._simt._group import Group
+from culaunch._emulator._simt._group import Frame, Group
 from culaunch._emulator._types import Lanes
+from culaunch._emulator._undefined._taint import NONE
 
 if TYPE_CHECKING:
     from culaunch._emulator._simt._scheduler import Scheduler
@@ -69,10 +70,11 @@ class Conditional(End):
 class Switch(End):
     """brx.idx: each lane goes to the target that its index names."""
 
-    def __init__(self, index: Reader, targets: tuple[int, ...]) -> None:
+    def __init__(self, index: Reader, targets: tuple[int, ...], uses: tuple[int, ...] = ()) -> None:
         self.index = index
         self.targets = targets
         self.successors = targets
+        self.uses = uses
 
     def run(self, group: Group, scheduler: Scheduler) -> int | None:
         """Split the group by target."""
@@ -120,9 +122,23 @@ class Return(End):
         regs = list(frame.regs)
         for there, here in frame.results:
             regs[here] = group.regs[there]
+        if group.undefined or frame.undefined:
+            _hand_back(group, frame)
         group.frames = group.frames[:-1]
         group.code, group.regs, group.local_base = frame.code, regs, frame.local_base
         group.block = frame.block
         # Lanes that returned from elsewhere in the callee join here.
         scheduler.ready(group)
         return None
+
+
+def _hand_back(group: Group, frame: Frame) -> None:
+    """Make the undefined bits of the caller's registers and the callee's results the group's."""
+    taints = dict(frame.undefined)
+    for there, here in frame.results:
+        taint = group.undefined.get(there)
+        if taint is not None:
+            taints[here] = taint
+        else:
+            taints.pop(here, None)
+    group.undefined = taints or NONE

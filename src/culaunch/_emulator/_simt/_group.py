@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from culaunch._emulator._memory._bytes import take
+from culaunch._emulator._undefined import _taint
+from culaunch._emulator._undefined._taint import NONE
 
 if TYPE_CHECKING:
     from culaunch._emulator._simt._chunk import Chunk
     from culaunch._emulator._simt._code import Code
     from culaunch._emulator._types import Lanes
+    from culaunch._emulator._undefined._taint import Taints
 
 __all__ = ["Frame", "Group", "merge"]
 
@@ -24,13 +27,15 @@ class Frame(NamedTuple):
     block: int
     local_base: int
     results: tuple[tuple[int, int], ...]
+    undefined: Taints = NONE
 
 
 class Group:
     """Lanes of a chunk that execute together, in ascending order.
 
     Every register is an array with a value for each lane, or with a single value for all of them.
-    Arrays are never written to once they are in a register: they may be shared.
+    Arrays are never written to once they are in a register: they may be shared. `undefined` has
+    the registers with undefined bits.
     """
 
     __slots__ = (
@@ -46,6 +51,7 @@ class Group:
         "regs",
         "spin",
         "spin_end",
+        "undefined",
     )
 
     def __init__(
@@ -68,6 +74,7 @@ class Group:
         self.local_base = local_base
         self.spin = 0
         self.spin_end = -1
+        self.undefined: Taints = NONE
         self._block_index: Lanes | None = None
         self._whole_warps: bool | None = None
 
@@ -108,6 +115,12 @@ class Group:
         """Return the chunk's lane that is at `index` of the group."""
         return int(self.lanes[index if index < self.n else 0])
 
+    def with_registers(self, regs: list[Lanes]) -> Group:
+        """Return a copy with other registers, of which all bits are taken as defined."""
+        return Group(
+            self.chunk, self.lanes, self.code, regs, self.block, self.frames, self.local_base
+        )
+
     def narrow(self, index: Lanes, slots: tuple[int, ...] = ()) -> Group:
         """Return some of the lanes, with only the registers `slots`, to run one instruction."""
         regs = list(self.code.zeros)
@@ -125,6 +138,9 @@ class Group:
         frames = [_narrow_frame(frame, index) for frame in self.frames]
         part = Group(self.chunk, self.lanes[index], self.code, regs, block, frames, self.local_base)
         part.spin, part.spin_end = self.spin, self.spin_end
+        if self.undefined:
+            live_in = self.code.blocks[block].live_in
+            part.undefined = _taint.narrow(self.undefined, index, live_in)
         return part
 
 
@@ -132,7 +148,10 @@ def _narrow_frame(frame: Frame, index: Lanes) -> Frame:
     regs = list(frame.code.zeros)
     for slot in frame.code.blocks[frame.block].live_in:
         regs[slot] = take(frame.regs[slot], index)
-    return frame._replace(regs=regs)
+    if not frame.undefined:
+        return frame._replace(regs=regs)
+    undefined = _taint.narrow(frame.undefined, index, frame.code.blocks[frame.block].live_in)
+    return frame._replace(regs=regs, undefined=undefined)
 
 
 def merge(parts: list[Group]) -> Group:
@@ -148,11 +167,23 @@ def merge(parts: list[Group]) -> Group:
     for depth, frame in enumerate(first.frames):
         kept = [part.frames[depth].regs for part in parts]
         merged = _merge_registers(frame.code, frame.block, kept, sizes, order)
-        frames.append(frame._replace(regs=merged))
+        taints = [part.frames[depth].undefined for part in parts]
+        undefined = _merge_taints(frame.code, frame.block, taints, sizes, order)
+        frames.append(frame._replace(regs=merged, undefined=undefined))
     out = Group(first.chunk, lanes[order], first.code, regs, first.block, frames, first.local_base)
+    taints = [part.undefined for part in parts]
+    out.undefined = _merge_taints(first.code, first.block, taints, sizes, order)
     slowest = min(parts, key=lambda part: part.spin)
     out.spin, out.spin_end = slowest.spin, slowest.spin_end
     return out
+
+
+def _merge_taints(
+    code: Code, block: int, taints: list[Taints], sizes: list[int], order: Lanes
+) -> Taints:
+    if not any(taints):
+        return NONE
+    return _taint.merge(taints, sizes, order, code.blocks[block].live_in)
 
 
 def _merge_registers(

@@ -16,9 +16,11 @@ from culaunch._emulator._ptx._syntax import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from culaunch._emulator._simt._code import Code
 
-__all__ = ["find_live", "reads_and_writes"]
+__all__ = ["find_live", "read_slots", "reads_and_writes"]
 
 _NO_RESULT = frozenset(
     (
@@ -70,6 +72,14 @@ def reads_and_writes(instruction: Instruction, carry: int) -> tuple[list[int], l
     if instruction.name in ("addc", "subc", "madc"):
         reads.append(carry)
     return reads, writes
+
+
+def read_slots(operands: Iterable[Operand]) -> tuple[int, ...]:
+    """Return the slots that reading `operands` reads."""
+    reads: list[int] = []
+    for operand in operands:
+        _collect(operand, reads)
+    return tuple(dict.fromkeys(reads))
 
 
 def find_live(code: Code) -> None:

@@ -91,6 +91,7 @@ class Scheduler:
 
     def _run_group(self, arriving: Group) -> None:
         group = arriving
+        undefined, reads = self.chunk.undefined, self.chunk.undefined_reads
         while True:
             if self.deadline is not None and time.monotonic() > self.deadline:
                 raise timeout(self, group)
@@ -104,10 +105,23 @@ class Scheduler:
             regs, zeros = group.regs, group.code.zeros
             at = -1
             try:
-                for at, op in enumerate(block.ops):  # noqa: B007
-                    op(group)
+                watched = 0
+                if not group.undefined:
+                    watched = len(block.ops)
+                    for at, op in enumerate(block.ops):
+                        op(group)
+                        if reads:
+                            undefined.arrive(group, block.instructions[at])
+                            watched = at + 1
+                            break
+                for at in range(watched, len(block.ops)):
+                    undefined.step(group, block.ops[at], block.instructions[at])
                 at = -1
+                if group.undefined:
+                    undefined.check_end(group, block)
                 following = block.end.run(group, self)
+                if reads:
+                    undefined.used_by_end(block.instructions[-1])
             except Fault as fault:
                 self.locate(fault, block.instructions[at])
                 raise
@@ -124,6 +138,8 @@ class Scheduler:
                 group.block = following
             for slot in block.dead:
                 regs[slot] = zeros[slot]
+            if group.undefined and group.regs is regs:
+                undefined.forget(group, block.dead)
             if self.pending and self._others_first(group):
                 self.ready(group)
                 return

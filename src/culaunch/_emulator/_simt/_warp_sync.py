@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["WarpSync", "lane_bits", "warp_bits"]
 
 
+_EVERY_LANE = 0xFFFFFFFF
+
+
 class WarpSync:
     """Groups that wait until every lane their instruction names has come to it.
 
@@ -82,8 +85,11 @@ class WarpSync:
     def _check_named(self, group: Group, block: Block) -> None:
         """Report a lane that executes an instruction whose mask does not name it."""
         assert block.sync is not None
+        masks = block.sync(group)
+        if masks.shape[0] == 1 and masks[0] == _EVERY_LANE:
+            return
         own = lane_bits(group)
-        named = np.broadcast_to(block.sync(group), own.shape)
+        named = np.broadcast_to(masks, own.shape)
         lacking = named & own == 0
         if lacking.any():
             index = int(np.flatnonzero(lacking)[0])

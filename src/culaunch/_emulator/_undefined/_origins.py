@@ -1,0 +1,70 @@
+"""Where undefined values come from, as numbers that travel with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator._fault import LAUNCH_FAILED, Fault
+
+if TYPE_CHECKING:
+    from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator._simt._chunk import Chunk
+    from culaunch._emulator._types import Lanes
+
+__all__ = ["Origins"]
+
+
+@dataclass
+class _Source:
+    """An instruction that gave undefined values; `detail` is an address or a lane, by lane."""
+
+    instruction: Instruction
+    text: str
+    detail: Lanes
+
+
+class Origins:
+    """The instructions of a chunk that gave undefined values.
+
+    A number stands for an instruction and a lane that executed it: the origin of a value is known
+    in whatever register of whatever lane it ends up.
+    """
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self._sources: list[_Source] = []
+        self._index: dict[tuple[int, str], int] = {}
+
+    def note(self, instruction: Instruction, text: str, lanes: Lanes, detail: Lanes) -> Lanes:
+        """Return the numbers of an instruction in some lanes.
+
+        `text` says what it did, with a place for the lane's `detail`.
+        """
+        key = (id(instruction), text)
+        index = self._index.get(key)
+        if index is None:
+            index = self._index[key] = len(self._sources)
+            source = _Source(instruction, text, np.zeros(self.chunk.size, np.int64))
+            self._sources.append(source)
+        self._sources[index].detail[lanes] = detail
+        return lanes.astype(np.int64) + index * self.chunk.size
+
+    def fault(self, use: str, origin: int, lane: int) -> Fault:
+        """Return the fault of `lane`, which uses a value of that origin."""
+        index, reader = divmod(origin, self.chunk.size)
+        source = self._sources[index]
+        what = source.text.format(int(source.detail[reader]))
+        block, thread = self.chunk.place(reader)
+        position = self.chunk.launch.position(source.instruction)
+        return Fault(
+            LAUNCH_FAILED,
+            f"{use} depends on an undefined value, {what}",
+            lane=lane,
+            notes=[
+                f"the value: block {block}, thread {thread} at {position}: {position.text.strip()}",
+                "(check_uninitialized turns this check off)",
+            ],
+        )

@@ -1,0 +1,207 @@
+"""Shared memory that nobody wrote: reading it is nothing, using what was read is an error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from corpus._case import cuda
+from emulate import evaluate, launch
+
+from culaunch._emulator import Fault
+
+LAUNCH_FAILED = 719
+UNWRITTEN = "which the block has not written"
+
+
+def run(kernel: str, *arguments: Any, **how: Any) -> None:
+    launch(cuda("undefined.cu"), kernel, *arguments, **{"block": (64,), **how})
+
+
+def fail(kernel: str, *arguments: Any, **how: Any) -> Fault:
+    with pytest.raises(Fault) as caught:
+        run(kernel, *arguments, **how)
+    fault = caught.value
+    assert fault.code == LAUNCH_FAILED
+    assert "an undefined value" in str(fault)
+    return fault
+
+
+def test_cub_block_merge_sort_is_right() -> None:
+    keys = np.random.default_rng(0).integers(-999, 999, (3, 384), np.int32)
+    wanted = np.sort(keys, axis=1)
+    run("block_merge_sort", keys, block=(128,), grid=(3,))
+    np.testing.assert_array_equal(keys, wanted)
+
+
+@pytest.mark.parametrize("n", [1, 100, 256])
+def test_cub_block_merge_sort_of_fewer_items_is_right(n: int) -> None:
+    keys, values = np.random.default_rng(n).standard_normal(256), np.arange(256, dtype=np.int32)
+    wanted = np.argsort(keys[:n], kind="stable")
+    run("block_merge_sort_part", keys, values, np.int32(n))
+    np.testing.assert_array_equal(values[:n], wanted)
+
+
+def test_cub_warp_merge_sort_is_right() -> None:
+    keys = np.random.default_rng(0).integers(-999, 999, (4, 64), np.int16)
+    wanted = np.sort(keys, axis=1)
+    run("warp_merge_sort", keys)
+    np.testing.assert_array_equal(keys, wanted)
+
+
+def test_a_load_before_its_condition_is_right() -> None:
+    out = np.zeros(64, np.int32)
+    run("hoisted", out)
+    np.testing.assert_array_equal(out[:32], np.arange(32) + 1)
+
+
+def test_padding_may_be_copied() -> None:
+    out = np.zeros(64, np.dtype({"names": ["t", "v"], "formats": ["i1", "f8"], "offsets": [0, 8]}))
+    run("padding", out)
+    np.testing.assert_array_equal(out["t"], np.arange(64)[::-1])
+    np.testing.assert_array_equal(out["v"], np.arange(64)[::-1] * 0.5)
+
+
+def test_the_defined_bytes_of_a_word_are_defined() -> None:
+    out = np.zeros(64, np.uint32)
+    run("packed", out)
+    np.testing.assert_array_equal(out, np.arange(64) * 257)
+
+
+def test_sums_of_fewer_warps_than_lanes_are_right() -> None:
+    row = np.arange(256, dtype=np.int32)
+    run("integral_row", row, block=(256,))
+    np.testing.assert_array_equal(row, np.arange(256).cumsum())
+
+
+def test_lanes_outside_the_mask_may_be_read_if_nobody_looks() -> None:
+    out = np.zeros(2, np.int32)
+    run("few_lanes", out)
+    np.testing.assert_array_equal(out, [120, 120 + 16 * 32])
+
+
+def test_a_defined_operand_of_and_decides() -> None:
+    out = np.zeros(64, np.int32)
+    run("either", out, np.int32(20))
+    np.testing.assert_array_equal(out, np.arange(64) < 7)
+
+
+def test_atomics_on_what_nobody_looks_at_are_right() -> None:
+    out = np.zeros(4, np.int32)
+    run("trash_bin", out, np.int32(40))
+    np.testing.assert_array_equal(out, 10)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "use"),
+    [
+        ("to_output", "what st"),
+        ("to_branch", "executed"),
+        ("to_address", "address of st"),
+        ("to_shared_address", "address of ld"),
+        ("to_atomic", "what atom"),
+        ("to_shuffle", "what st"),
+        ("to_vote", "what st"),
+        ("to_selection", "what st"),
+        ("to_barrier", "bar"),
+        ("to_printf", "is given"),
+        ("to_function", "what st"),
+        ("to_shared_copy", "what st"),
+    ],
+)
+def test_a_use_is_found_with_the_read(kernel: str, use: str) -> None:
+    fault = fail(kernel, np.zeros(64, np.int32))
+    assert use in fault.reason
+    assert UNWRITTEN in fault.reason
+    assert "4-byte read of shared address 0xfc" in fault.reason
+    assert "the value: block (0, 0, 0), thread (0, 0, 0) at PTX line" in str(fault)
+    assert "undefined.cu:" in str(fault)
+    assert fault.source is not None
+    run(kernel, np.zeros(64, np.int32), check_uninitialized=False, write=lambda _: None)
+
+
+def test_arithmetic_of_floats_passes_it_on() -> None:
+    assert "what st" in fail("to_arithmetic", np.zeros(64, np.float32)).reason
+
+
+def test_a_local_array_keeps_it() -> None:
+    run(
+        "to_local_array",
+        np.zeros(32, np.int32),
+        np.int32(1),
+        block=(32,),
+        check_uninitialized=False,
+    )
+    fault = fail("to_local_array", np.zeros(64, np.int32), np.int32(2))
+    assert UNWRITTEN in fault.reason
+
+
+def test_a_forgotten_zero_of_a_counter_is_found() -> None:
+    fault = fail("counter", np.zeros(1, np.int32))
+    assert "atom" in str(fault) or "ld" in str(fault)
+    assert UNWRITTEN in fault.reason
+
+
+def test_the_value_of_a_lane_outside_the_mask_is_undefined() -> None:
+    fault = fail("foreign_lane", np.zeros(20, np.int32), block=(32,))
+    assert "lane 20 of the warp" in fault.reason
+    assert fault.thread == (16, 0, 0)
+
+
+def test_the_value_of_a_lane_that_has_exited_is_undefined() -> None:
+    fault = fail("lane_that_left", np.zeros(64, np.int32))
+    assert "lane 16 of the warp" in fault.reason
+
+
+LOAD = "mov.u32 %r1, box; shl.b32 %r2, %i, 2; and.b32 %r2, %r2, 255; add.u32 %r1, %r1, %r2;"
+EVEN = "and.b32 %r3, %i, 1; setp.eq.u32 %p1, %r3, 0; @%p1 st.shared.u32 [%r1], %a;"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # A guarded load keeps the old, defined value elsewhere.
+        "mov.u32 %out, 7; @%p1 ld.shared.u32 %out, [%r1];",
+        # The address and the result are one register.
+        "@!%p1 st.shared.u32 [%r1], 7; ld.shared.u32 %r1, [%r1]; mov.u32 %out, %r1;",
+        "ld.shared.u32 %r4, [%r1]; and.b32 %out, %r4, 0;",
+        "ld.shared.u32 %r4, [%r1]; mul.lo.u32 %r4, %r4, 0; mov.u32 %out, 3;",
+        "ld.shared.u32 %r4, [%r1]; selp.u32 %out, %r4, 9, %p1;",
+        "ld.shared.u32 %r4, [%r1]; mov.u32 %out, 5; @%p1 mov.u32 %out, %r4;",
+        "ld.shared.u32 %r4, [%r1]; mov.b64 %d1, {%r4, %a}; mov.b64 {%r5, %out}, %d1;",
+        "ld.shared.u32 %r4, [%r1]; setp.lt.and.u32 %p2, %r4, 9, %p1; selp.u32 %out, 1, 0, %p2;",
+        "ld.shared.u32 %r4, [%r1]; setp.lt.u32 %p2, %r4, 9; selp.u32 %out, 4, 4, %p2;",
+        "ld.shared.u32 %r4, [%r1]; shl.b32 %r4, %r4, 31; shl.b32 %out, %r4, 1;",
+        "ld.shared.u32 %r4, [%r1]; lop3.b32 %out, %r4, %r4, %r4, 0x00;",
+    ],
+)
+def test_what_does_not_depend_on_undefined_bits_is_defined(code: str) -> None:
+    a = np.arange(64, dtype=np.uint32)
+    wanted = evaluate(LOAD + EVEN + code, a, check_uninitialized=False)
+    np.testing.assert_array_equal(evaluate(LOAD + EVEN + code, a), wanted)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "ld.shared.u32 %out, [%r1];",
+        "ld.shared.u32 %r1, [%r1]; mov.u32 %out, %r1;",
+        "ld.shared.u32 %r4, [%r1]; cvt.u64.u32 %d1, %r4; cvt.u32.u64 %out, %d1;",
+        "ld.shared.u32 %r4, [%r1]; add.cc.u32 %r4, %r4, %a; addc.u32 %r5, 0, 0; neg.s32 %out, %r5;",
+        "ld.shared.u32 %r4, [%r1]; cvt.rn.f32.u32 %out, %r4;",
+        "ld.shared.u32 %r4, [%r1]; prmt.b32 %out, %r4, 0, 0x0123;",
+        "ld.shared.u32 %r4, [%r1]; add.u32 %out, %r4, %a;",
+        "mov.u32 %out, 5; ld.shared.u32 %r4, [%r1]; @!%p1 mov.u32 %out, %r4;",
+        "ld.shared.u32 %r4, [%r1]; match.any.sync.b32 %out, %r4, -1;",
+        "ld.shared.u32 %r4, [%r1]; redux.sync.add.u32 %out, %r4, -1;",
+        "ld.shared.u32 %r4, [%r1]; setp.lt.u32 %p2, %r4, 9; @%p2 st.shared.u32 [%r1], 1;",
+        "ld.shared.u32 %r4, [%r1]; setp.lt.u32 %p2, %r4, 9; @%p2 exit;",
+    ],
+)
+def test_what_depends_on_undefined_bits_is_found(code: str) -> None:
+    a = np.arange(64, dtype=np.uint32)
+    with pytest.raises(Fault, match="an undefined value") as caught:
+        evaluate(LOAD + EVEN + code, a)
+    assert caught.value.thread is not None
+    evaluate(LOAD + EVEN + code, a, check_uninitialized=False)
