@@ -137,8 +137,8 @@ def _bits(engine: Undefined, group: Group, plan: Plan, source: Operand, kind: st
 
 def _every_byte(bits: Lanes) -> Lanes:
     """Tell, for each lane, whether every byte of its word has an undefined bit."""
-    found: Lanes = np.ascontiguousarray(bits).view(np.uint8).reshape(bits.shape[0], -1).all(axis=1)
-    return found
+    each = np.ascontiguousarray(bits).view(np.uint8).reshape(bits.shape[0], -1)
+    return np.asarray(each.all(axis=1))
 
 
 def _write(
