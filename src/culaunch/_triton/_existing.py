@@ -10,6 +10,7 @@ from culaunch._errors import ImageError
 from culaunch._triton._compiled import variant_of
 from culaunch._triton._facts import LaunchFacts
 from culaunch._triton._parameters import TritonParameter, parameters_of
+from culaunch._triton._saved import like_tuple, normal_constant
 from culaunch._triton._set import KernelSet
 from culaunch._triton._signature import Argument, make_constant, parse_signature
 
@@ -47,7 +48,7 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
     function = source.fn
     arguments = _arguments_of(source)
     constants = {
-        one.name: argument.value
+        one.name: normal_constant(argument.value)
         for one, argument in zip(function.params, arguments, strict=True)
         if one.is_constexpr
     }
@@ -174,13 +175,18 @@ def _argument(
             for i, item in enumerate(kind)
         ]
         return Argument(
-            tuple(item.type for item in items),
+            like_tuple(kind, (item.type for item in items)),
             tuple(item.key for item in items),
             tuple(item.value for item in items),
         )
     if kind == "constexpr":
         value = constants.get(path)
-        is_one = not is_constexpr and value == 1
-        return Argument("constexpr", 1, 1) if is_one else make_constant(value)
+        if is_constexpr or value is None:
+            return make_constant(value)
+        if type(value) is int and value == 1:
+            return Argument("constexpr", 1, 1)
+        raise ValueError(
+            f"argument {path[0]} is folded as {value!r:.80}: a saved kernel can fold 1 and None"
+        )
     divisible = any(name == "tt.divisibility" for name, _ in attributes.get(path, ()))
     return Argument(kind, "D" if divisible else ("" if kind[0] in "iu*" and kind != "u1" else None))

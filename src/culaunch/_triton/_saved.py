@@ -173,9 +173,11 @@ def same_constant(saved: Any, given: Any) -> bool:
         )
     if not isinstance(given, _PLAIN):
         # NumPy's numbers are taken for what they are; an array is no constant.
-        item = getattr(given, "item", None)
-        given = item() if item is not None and type(given).__module__ == "numpy" else None
-        if not isinstance(given, _PLAIN) or given is None:
+        kinds = {(one.__module__, one.__name__) for one in type(given).__mro__}
+        if ("numpy", "generic") not in kinds:
+            return False
+        given = given.item()
+        if not isinstance(given, _PLAIN):
             return False
     if isinstance(saved, bool) != isinstance(given, bool):
         return False

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton._layout import SIZES
+from culaunch._triton._saved import like_tuple, named_tuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DESCRIPTOR = re.compile(r"tensordesc<\s*([a-z0-9]+)\s*\[([\d,\s]+)\]\s*>")
+_FIELD = re.compile(r"(\w+)\s*=\s*(.*)", re.DOTALL)
 _POINTED = {*SIZES, "fp8e4nv", "fp8e5", "fp8e4b8", "fp8e5b16", "fp8e4b15"}
 
 
@@ -48,7 +51,8 @@ def parse_signature(text: str) -> tuple[Argument, ...]:
     text : str
         One entry for each argument, with commas: a type (``i32``, ``fp32``, ``*fp16``,
         ``tensordesc<fp16[64, 64]>``), ``:16`` after one that is divisible by 16, ``i32:1`` for an
-        int that is always 1, ``None``, or a constant's value; in parentheses a tuple of these.
+        int that is always 1, ``None``, or a constant's value; in parentheses a tuple of these, as
+        ``name=type`` a named one.
 
     Raises
     ------
@@ -67,9 +71,14 @@ def _parse_entry(text: str) -> Argument:
     if text.startswith("("):
         if not text.endswith(")"):
             raise ValueError(f"the tuple {text!r} in the signature is not closed")
-        items = parse_signature(text[1:-1])
+        entries = list(_split(text[1:-1]))
+        fields = _fields_of(entries, text)
+        if fields is not None:
+            entries = [entry.partition("=")[2].strip() for entry in entries]
+        items = [_parse_entry(entry) for entry in entries]
+        kind = () if fields is None else named_tuple(fields)(*fields)
         return Argument(
-            tuple(item.type for item in items),
+            like_tuple(kind, (item.type for item in items)),
             tuple(item.key for item in items),
             tuple(item.value for item in items),
         )
@@ -92,6 +101,21 @@ def _parse_entry(text: str) -> Argument:
             "tuple"
         ) from None
     return make_constant(value)
+
+
+def _fields_of(entries: list[str], text: str) -> tuple[str, ...] | None:
+    """Return the names of a tuple's items; None where they have none."""
+    found = [match[1] for match in map(_FIELD.fullmatch, entries) if match]
+    if not found:
+        return None
+    if len(found) != len(entries):
+        raise ValueError(f"some items of {text!r} in the signature have names, and some have none")
+    for name in found:
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+            raise ValueError(f"{name!r} in the signature is no name of a field")
+    if len(set(found)) != len(found):
+        raise ValueError(f"two items of {text!r} in the signature have one name")
+    return tuple(found)
 
 
 def _with_hint(kind: str, hint: str, text: str) -> Argument:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from culaunch.cli._output import output_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_COMMA = re.compile(r",(?![^(\[]*[)\]])")  # between settings, not in a tuple
 
 
 @click.command("triton")
@@ -54,6 +60,9 @@ from culaunch.cli._output import output_path
 @click.option(
     "--c-output", type=click.Path(), metavar="FILE.c", help="Write FILE.c and FILE.h for C and C++."
 )
+@click.option(
+    "--name", metavar="NAME", help="What all names in C begin with; without it the kernel's own."
+)
 def command(
     kernel: str,
     signatures: tuple[str, ...],
@@ -67,6 +76,7 @@ def command(
     keep_ptx: bool,
     output: str | None,
     c_output: str | None,
+    name: str | None,
 ) -> None:
     """Compile the Triton kernel KERNEL of FILE.py ahead of time. No GPU is needed.
 
@@ -74,25 +84,31 @@ def command(
     """
     if output is None and c_output is None:
         raise click.UsageError("name an output: -o FILE.culib, or --c-output FILE.c")
+    if name is not None and c_output is None:
+        raise click.UsageError("--name is of the names in C: it needs --c-output FILE.c")
     from culaunch.triton import compile  # noqa: A004
 
     given = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas}
-    kernels = compile(
-        _load(kernel),
-        list(signatures),
-        arch=[name.strip() for text in arches for name in text.split(",")],
-        constants=dict(map(_setting, constants)),
-        configs=[_settings(text) for text in configs] or None,
-        keep_ptx=keep_ptx,
-        **{name: value for name, value in given.items() if value is not None},
-        **dict(map(_setting, options)),
-    )
+    try:
+        kernels = compile(
+            _load(kernel),
+            list(signatures),
+            arch=[arch.strip() for text in arches for arch in text.split(",")],
+            constants=_settings(constants),
+            configs=[_settings(_COMMA.split(text)) for text in configs] or None,
+            keep_ptx=keep_ptx,
+            **_options(options, {key: value for key, value in given.items() if value is not None}),
+        )
+    except TypeError as error:
+        raise click.ClickException(str(error)) from error
+    # What C cannot say is found before anything is written.
+    written = []
+    if c_output is not None:
+        written = [str(path) for path in kernels.write_c(c_output, name=name)]
     if output is not None:
         with output_path(output, ".culib") as path:
             kernels.save(path)
-    written = [output] if output is not None else []
-    if c_output is not None:
-        written += [str(path) for path in kernels.write_c(c_output)]
+        written.insert(0, output)
     for variant in kernels.variants:
         click.echo(f"{kernels.name}  {variant}", err=True)
     click.echo(f"wrote {', '.join(written)}", err=True)
@@ -117,8 +133,23 @@ def _load(text: str) -> Any:
     return found
 
 
-def _settings(text: str) -> dict[str, Any]:
-    return dict(_setting(item) for item in text.split(","))
+def _settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Read NAME=VALUE of each text; a name that is given twice would lose a value."""
+    found: dict[str, Any] = {}
+    for name, value in map(_setting, texts):
+        if name in found:
+            raise click.UsageError(f"{name} is given twice")
+        found[name] = value
+    return found
+
+
+def _options(texts: Iterable[str], own: dict[str, Any]) -> dict[str, Any]:
+    """Join the compile options that have an option of the command with those that have none."""
+    found = _settings(texts)
+    for name in found:
+        if name in own or name in ("signature", "arch", "constants", "configs", "keep_ptx"):
+            raise click.UsageError(f"{name} is no --option: the command has one of that name")
+    return {**found, **own}
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -1,0 +1,72 @@
+"""Kernels for decorators, tuples and Gluon: what of them can be saved."""
+
+import typing
+
+import triton
+import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+
+
+@triton.jit
+def accumulate(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    total = 0.0
+    for start in range(0, n, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(x_ptr + offsets, mask=offsets < n, other=0.0))
+    tl.atomic_add(out_ptr, total)
+
+
+@triton.jit
+def guarded(x_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
+    else:
+        tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
+
+
+SEVEN = tl.constexpr(7)
+
+
+@triton.jit
+def constants(out_ptr, V: tl.constexpr, W: tl.constexpr = SEVEN):
+    if V is None:
+        value = 1000
+    elif V == tl.float16:  # noqa: SIM300
+        value = 16
+    else:
+        value = V
+    tl.store(out_ptr, value + W)
+
+
+@triton.jit
+def of_tuple(out_ptr, V: tl.constexpr):
+    if len(V) == 0:
+        tl.store(out_ptr, -1)
+    elif len(V) == 1:
+        tl.store(out_ptr, 100 + V[0])
+    else:
+        tl.store(out_ptr, V[0] * 10 + V[1])
+
+
+class Pair(typing.NamedTuple):
+    a: typing.Any
+    b: typing.Any
+
+
+class Swapped(typing.NamedTuple):
+    b: typing.Any
+    a: typing.Any
+
+
+@triton.jit
+def of_pair(out_ptr, pair):
+    tl.store(out_ptr, pair.a * 10 + pair.b)
+
+
+@gluon.jit
+def of_gluon(x_ptr, out_ptr, BLOCK: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
+    offsets = gl.arange(0, BLOCK, layout=layout)
+    gl.store(out_ptr + offsets, gl.load(x_ptr + offsets) * 2)
