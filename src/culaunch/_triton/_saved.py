@@ -183,7 +183,7 @@ def same_constant(saved: Any, given: Any) -> bool:
         return False
     if isinstance(saved, float) != isinstance(given, float):
         return False
-    if isinstance(saved, float):
+    if isinstance(saved, float) and isinstance(given, float):
         return repr(saved) == repr(float(given))  # NaN is itself, and -0.0 is not 0.0
     return bool(saved == given)
 
