@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "argument_rules.h"
 #include "half.h"
 #include "numbers.h"
 #include "torch_tensor.h"
@@ -18,11 +19,6 @@ bool SameType(DLDataType a, DLDataType b) {
 long long PackedType(DLDataType type) {
   return type.code | static_cast<long long>(type.bits) << 8 |
          static_cast<long long>(type.lanes) << 16;
-}
-
-bool TakesPointer(const ParameterSlot& slot) {
-  return slot.size == sizeof(void*) &&
-         (slot.type_class == TypeClass::kPointer || slot.type_class == TypeClass::kUnknown);
 }
 
 // Note the device of an array, and at the first one the stream of its framework.
@@ -91,7 +87,7 @@ Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayDa
     const Extent extent = ExtentOf(tensor);
     call.driver.note_array(extent.begin, extent.bytes);
   }
-  *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
+  *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype, false};
   return Fault::kNone;
 }
 
@@ -101,7 +97,7 @@ Fault ReadCupyArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayD
   const Fault fault =
       SeeDevice(call, view.device, [&] { return ArrayStream(entry, &call.stream); });
   if (fault != Fault::kNone) return fault;
-  *array = {view.data, view.dtype};
+  *array = {view.data, view.dtype, false};
   return Fault::kNone;
 }
 
@@ -123,16 +119,16 @@ Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, Array
   if (call.driver.note_array != nullptr) {
     call.driver.note_array(view.extent.begin, view.extent.bytes);
   }
-  *array = {view.data, view.dtype};
+  *array = {view.data, view.dtype, view.is_read_only};
   return Fault::kNone;
 }
 
 Fault ConvertPointer(Call& call, const ParameterSlot& slot, const TypeEntry& entry,
                      PyObject* object, unsigned char* target) {
-  if (CULAUNCH_UNLIKELY(!TakesPointer(slot))) return Fault::kMismatch;
   ArrayData array;
   const Fault fault = ReadArgumentArray(call, entry, object, &array);
   if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
+  if (CULAUNCH_UNLIKELY(array.is_read_only && slot.may_write)) return Fault::kReadOnly;
   return StorePointer(call, slot, array.data, array.dtype, target);
 }
 
@@ -148,12 +144,7 @@ bool FitsUnsigned(unsigned long long value, size_t size) {
 }
 
 Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
-  const bool is_size = slot.size == 1 || slot.size == 2 || slot.size == 4 || slot.size == 8;
   const TypeClass type = slot.type_class;
-  if (!is_size || type == TypeClass::kFloat || type == TypeClass::kStructure ||
-      type == TypeClass::kBool) {
-    return Fault::kMismatch;
-  }
   int overflow = 0;
   int64_t value = 0;
   if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value))) {
@@ -189,7 +180,6 @@ Fault StoreNarrow(double value, T narrow, bool is_finite, unsigned char* target)
 
 Fault ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
   const bool is_known = slot.type_class == TypeClass::kFloat;
-  if (!is_known && slot.type_class != TypeClass::kUnknown) return Fault::kMismatch;
   const double value = ReadFloat(object);
   if (slot.size == sizeof value) {
     std::memcpy(target, &value, sizeof value);
@@ -199,7 +189,6 @@ Fault ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char* t
     const auto narrow = static_cast<float>(value);
     return StoreNarrow(value, narrow, std::isfinite(narrow), target);
   }
-  if (slot.size != 2) return Fault::kMismatch;
   if (!is_known || slot.type.bits == 0) return Fault::kAmbiguous;
   if (slot.type.code == kDLBfloat) {
     const uint16_t bits = Bfloat16Bits(value);
@@ -209,34 +198,18 @@ Fault ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char* t
   return StoreNarrow(value, bits, (bits & 0x7c00) != 0x7c00, target);
 }
 
-// Whether a typed scalar's kind goes with the parameter's type, if both are known.
-bool KindMatches(const ParameterSlot& slot, const TypeEntry& entry) {
-  if (slot.type_class == TypeClass::kUnknown || entry.scalar_class == TypeClass::kUnknown) {
-    return true;
-  }
-  const auto is_integer = [](TypeClass type) {
-    return type == TypeClass::kSigned || type == TypeClass::kUnsigned;
-  };
-  if (is_integer(slot.type_class)) return is_integer(entry.scalar_class);
-  if (slot.type_class == TypeClass::kFloat) {
-    return entry.scalar_class == TypeClass::kFloat &&
-           (slot.type.bits == 0 || slot.type.code == entry.scalar_type.code);
-  }
-  // An address may come as an unsigned 64-bit number.
-  if (slot.type_class == TypeClass::kPointer) {
-    return entry.scalar_class == TypeClass::kPointer || is_integer(entry.scalar_class);
-  }
-  return slot.type_class == entry.scalar_class;
+// Whether a typed scalar of the right kind is of the parameter's very type: float16 is not
+// bfloat16.
+bool IsOfType(const ParameterSlot& slot, const TypeEntry& entry) {
+  const bool is_float =
+      slot.type_class == TypeClass::kFloat || slot.type_class == TypeClass::kFloat8;
+  return !is_float || slot.type.bits == 0 || slot.type.code == entry.scalar_type.code;
 }
 
 // The bytes of a NumPy or ctypes object.
 Fault ConvertBytes(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
                    unsigned char* target) {
-  if (entry.kind == ArgumentKind::kScalar) {
-    if (!KindMatches(slot, entry)) return Fault::kMismatch;
-  } else if (slot.type_class != TypeClass::kUnknown && slot.type_class != TypeClass::kStructure) {
-    return Fault::kMismatch;
-  }
+  if (!IsOfType(slot, entry)) return Fault::kMismatch;
   Ref bytes;  // some NumPy scalars (ml_dtypes) export no buffer
   Py_buffer view;
   if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) {
@@ -266,6 +239,7 @@ Fault ConvertBytes(Call& call, const ParameterSlot& slot, const TypeEntry& entry
   return fault;
 }
 
+// The rules of the table (Takes) hold already.
 Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
                unsigned char* target) {
   switch (entry.kind) {
@@ -281,14 +255,9 @@ Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, Py
     case ArgumentKind::kStructure:
       return ConvertBytes(call, slot, entry, object, target);
     case ArgumentKind::kBool:
-      if (slot.size != 1 ||
-          (slot.type_class != TypeClass::kBool && slot.type_class != TypeClass::kUnknown)) {
-        return Fault::kMismatch;
-      }
       *target = object == Py_True ? 1 : 0;
       return Fault::kNone;
     case ArgumentKind::kNone:
-      if (!TakesPointer(slot)) return Fault::kMismatch;
       std::memset(target, 0, sizeof(void*));
       return Fault::kNone;
     case ArgumentKind::kUnsupported:
@@ -301,8 +270,12 @@ Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, Py
 CULAUNCH_RARE Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* object,
                                    unsigned char* target) {
   TypeEntry scratch;
-  const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
+  const TypeEntry* entry = LookUpObject(object, &scratch);
   if (entry == nullptr) return Fault::kPython;
+  if (!Takes(slot.type_class, slot.size, *entry)) {
+    return entry->kind == ArgumentKind::kUnsupported ? Fault::kUnsupported : Fault::kMismatch;
+  }
+  // Only the entry of a type that the parameter takes: objects of it are not asked about again.
   if (entry != &scratch) slot.last.store(entry, std::memory_order_release);
   return Dispatch(call, slot, *entry, object, target);
 }
@@ -312,7 +285,7 @@ CULAUNCH_RARE Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* ob
 const char* FaultName(Fault fault) {
   static const char* const names[] = {"",       "",         "unsupported", "mismatch",
                                       "size",   "overflow", "ambiguous",   "element",
-                                      "memory", "device",   "tensor"};
+                                      "memory", "device",   "read_only",   "tensor"};
   return names[static_cast<int>(fault)];
 }
 

@@ -17,6 +17,8 @@ struct ParameterSlot {
   size_t offset = 0;
   size_t size = 0;
   TypeClass type_class = TypeClass::kUnknown;
+  // Of a pointer: to elements that the kernel may write, so that a read-only array is no argument.
+  bool may_write = false;
   // The element type of a pointer, the type of a floating-point number; bits 0: not known.
   DLDataType type = {0, 0, 0};
   // The entry of the type of object that came last: most calls bring the same one again.
@@ -35,6 +37,7 @@ enum class Fault {
   kElement,      // the array's element type is not the pointer's; detail: its DLPack type
   kMemory,       // the array is not in this driver's memory; detail: its DLPack device type
   kDevice,       // another device than the arrays before; detail: its ordinal
+  kReadOnly,     // a read-only array for a pointer to what the kernel may write
   kTensor,       // a tensor of torch whose memory is not what it shows
 };
 
@@ -62,6 +65,7 @@ struct Call {
 struct ArrayData {
   void* data = nullptr;
   DLDataType dtype = {0, 0, 0};
+  bool is_read_only = false;
 };
 
 // Read an array, whose type's entry is of kind kExchange, kCupy or kArray: the call notes its

@@ -46,6 +46,7 @@ bool ReadDlpack(PyObject* array, const TypeEntry& entry, DLDevice device, CUstre
     auto* managed =
         static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
     tensor = &managed->dl_tensor;
+    view->is_read_only = (managed->flags & 1) != 0;  // DLPACK_FLAG_BITMASK_READ_ONLY
   } else if (PyCapsule_IsValid(capsule, "dltensor") != 0) {
     tensor = &static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"))->dl_tensor;
   } else {
@@ -118,7 +119,7 @@ Extent ExtentOfInterface(PyObject* interface, void* data) {
   return {static_cast<char*>(data) + before, static_cast<size_t>(after - before + item)};
 }
 
-Ref Interface(PyObject* array, const char* name, void** data, DLDataType* dtype) {
+Ref Interface(PyObject* array, const char* name, ArrayView* view) {
   Ref interface(PyObject_GetAttrString(array, name));
   if (!interface) return Ref();
   if (!PyDict_Check(interface.get())) {
@@ -133,8 +134,11 @@ Ref Interface(PyObject* array, const char* name, void** data, DLDataType* dtype)
     return Ref();
   }
   PyObject* address = PyTuple_GetItem(pair, 0);
-  *data = address == Py_None ? nullptr : PyLong_AsVoidPtr(address);
+  view->data = address == Py_None ? nullptr : PyLong_AsVoidPtr(address);
   if (PyErr_Occurred() != nullptr) return Ref();
+  const int is_read_only = PyTuple_Size(pair) > 1 ? PyObject_IsTrue(PyTuple_GetItem(pair, 1)) : 0;
+  if (is_read_only < 0) return Ref();
+  view->is_read_only = is_read_only != 0;
   PyObject* typestr = PyDict_GetItemString(interface.get(), "typestr");
   if (typestr != nullptr && PyUnicode_Check(typestr) && PyUnicode_ReadChar(typestr, 0) == '>') {
     PyErr_Format(PyExc_ValueError,
@@ -142,13 +146,13 @@ Ref Interface(PyObject* array, const char* name, void** data, DLDataType* dtype)
     return Ref();
   }
   PyErr_Clear();  // an empty typestr has no first character
-  *dtype = TypeOfTypestr(typestr);
+  view->dtype = TypeOfTypestr(typestr);
   return interface;
 }
 
 // __cuda_array_interface__, version 3 (Numba's documentation). The device is the pointer's.
 bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, ArrayView* view) {
-  view->owner = Interface(array, "__cuda_array_interface__", &view->data, &view->dtype);
+  view->owner = Interface(array, "__cuda_array_interface__", view);
   if (!view->owner) return false;
   view->device = {culaunch::kDLCUDA, 0};
   if (view->data == nullptr) {
@@ -249,14 +253,14 @@ bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver
     if (PyErr_ExceptionMatches(PyExc_BufferError) == 0) return false;
     PyErr_Clear();
     if (is_host) {
-      view->owner = Interface(array, "__array_interface__", &view->data, &view->dtype);
+      view->owner = Interface(array, "__array_interface__", view);
       return FinishHostInterface(view);
     }
   }
   if (entry.has_cuda_interface) {
     return ReadCudaInterface(array, driver, view) && WaitUntilReady(*view, driver, stream);
   }
-  view->owner = Interface(array, "__array_interface__", &view->data, &view->dtype);
+  view->owner = Interface(array, "__array_interface__", view);
   return FinishHostInterface(view);
 }
 

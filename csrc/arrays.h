@@ -22,6 +22,7 @@ struct ArrayView {
   DLDataType dtype = {0, 0, 0};  // bits 0: not known
   Extent extent;
   Ref owner;
+  bool is_read_only = false;
 };
 
 // Read where an array of kind kArray lives. False with a Python error set.

@@ -1,4 +1,5 @@
 // culaunch._core: the native half of the launch path.
+#include "argument_rules.h"
 #include "arrays.h"
 #include "device_array.h"
 #include "driver.h"
@@ -38,6 +39,7 @@ PyModuleDef_Slot slots[] = {
 
 PyMethodDef functions[] = {
     {"array_info", ArrayInfo, METH_VARARGS, nullptr},
+    {"argument_rules", ArgumentRules, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -197,18 +197,6 @@ bool ReadCupyOperand(const std::string& what, Place* place, Operand* operand) {
   return !is_first || ArrayStream(*operand->entry, &place->stream);
 }
 
-bool IsReadOnly(PyObject* owner) {
-  if (PyCapsule_IsValid(owner, "dltensor_versioned") != 0) {
-    auto* managed =
-        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(owner, "dltensor_versioned"));
-    return (managed->flags & 1) != 0;  // DLPACK_FLAG_BITMASK_READ_ONLY
-  }
-  if (!PyDict_Check(owner)) return false;
-  PyObject* pair = PyDict_GetItemString(owner, "data");
-  return pair != nullptr && PyTuple_Check(pair) && PyTuple_Size(pair) > 1 &&
-         PyObject_IsTrue(PyTuple_GetItem(pair, 1)) == 1;
-}
-
 bool ReadSlowArray(const std::string& what, Place* place, Operand* operand) {
   const TypeEntry& entry = *operand->entry;
   culaunch::Driver* driver = place->driver != nullptr ? place->driver : CurrentDriver();
@@ -226,7 +214,7 @@ bool ReadSlowArray(const std::string& what, Place* place, Operand* operand) {
   if (!ReadArray(operand->object, entry, *place->driver, place->stream, &view, &tensor)) {
     return false;
   }
-  operand->is_read_only = IsReadOnly(view.owner.get());
+  operand->is_read_only = view.is_read_only;
   bool done;
   if (PyDict_Check(view.owner.get())) {
     operand->data = static_cast<char*>(view.data);
@@ -294,7 +282,7 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
     return ReadResult::kDone;
   }
   if (operand->entry == nullptr || operand->entry->type != Py_TYPE(object)) {
-    operand->entry = LookUpType(Py_TYPE(object), &operand->scratch);
+    operand->entry = LookUpObject(object, &operand->scratch);
     if (operand->entry == nullptr) return ReadResult::kFailed;
   }
   bool done = false;

@@ -34,7 +34,8 @@ class CacheLock {
 #endif
 };
 
-// types: None, or for each parameter (class, DLPack code, bits).
+// types: None, or for each parameter (class, DLPack code, bits, whether it points to what may be
+// written).
 bool FillSlots(KernelObject* self, PyObject* types) {
   const auto& parameters = self->state->parameters();
   self->count = parameters.size();
@@ -57,10 +58,12 @@ bool FillSlots(KernelObject* self, PyObject* types) {
     int type_class = 0;
     int code = 0;
     int bits = 0;
+    int may_write = 0;
     PyObject* entry = PyTuple_GetItem(types, static_cast<Py_ssize_t>(i));
-    if (!PyArg_ParseTuple(entry, "iii", &type_class, &code, &bits)) return false;
+    if (!PyArg_ParseTuple(entry, "iiip", &type_class, &code, &bits, &may_write)) return false;
     slot.type_class = static_cast<TypeClass>(type_class);
     slot.type = {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
+    slot.may_write = may_write != 0;
   }
   return true;
 }

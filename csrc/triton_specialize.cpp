@@ -68,7 +68,7 @@ Fault Specializer::AddOther(TritonParameter& parameter, PyObject* object) {
   const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
   TypeEntry scratch;
   if (entry == nullptr || entry->type != Py_TYPE(object)) {
-    entry = LookUpType(Py_TYPE(object), &scratch);
+    entry = LookUpObject(object, &scratch);
     if (entry == nullptr) return Fault::kPython;
     if (entry != &scratch) parameter.last.store(entry, std::memory_order_release);
   }
@@ -205,7 +205,7 @@ Fault Specializer::Tuple(PyObject* tuple) {
   for (Py_ssize_t i = 0; i < size; ++i) {
     PyObject* item = PyTuple_GetItem(tuple, i);
     TypeEntry scratch;
-    const TypeEntry* entry = LookUpType(Py_TYPE(item), &scratch);
+    const TypeEntry* entry = LookUpObject(item, &scratch);
     if (entry == nullptr) return Fault::kPython;
     const Fault fault = Natural(item, entry, {true, true});
     if (fault != Fault::kNone) return fault;
@@ -218,7 +218,7 @@ Fault Specializer::Descriptor(PyObject* object, bool has_layout) {
   const Ref base(PyObject_GetAttrString(object, "base"));
   if (!base) return Fault::kPython;
   TypeEntry scratch;
-  const TypeEntry* entry = LookUpType(Py_TYPE(base.get()), &scratch);
+  const TypeEntry* entry = LookUpObject(base.get(), &scratch);
   if (entry == nullptr) return Fault::kPython;
   const size_t position = key.size();
   const size_t leaf = leaves.size();

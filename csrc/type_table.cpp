@@ -48,6 +48,13 @@ void SetScalar(TypeEntry* entry, TypeClass scalar_class, uint8_t code, int bytes
 // The code of floats that no parameter's type is: they match by size alone.
 constexpr uint8_t kOtherFloat = 0xff;
 
+// DLPack's codes of the floats that CUDA has types for (__nv_fp8_e4m3 and so on).
+uint8_t Float8Code(const std::string& name) {
+  if (name == "float8_e4m3fn") return 10;
+  if (name == "float8_e5m2") return 12;
+  return name == "float8_e8m0fnu" ? 14 : kOtherFloat;
+}
+
 // By the array interface's kind and the size in bytes: 'i', 4.
 void SetScalarOfKind(TypeEntry* entry, char kind, int bytes) {
   switch (kind) {
@@ -89,7 +96,7 @@ bool ClassifyNumpy(TypeEntry* entry, PyTypeObject* type) {
   if (text == "bfloat16") {
     SetScalar(entry, TypeClass::kFloat, 4, bytes);
   } else if (text.rfind("float8", 0) == 0) {
-    SetScalar(entry, TypeClass::kFloat, kOtherFloat, bytes);
+    SetScalar(entry, TypeClass::kFloat, Float8Code(text), bytes);
   } else {
     SetScalarOfKind(entry, Text(kind.get())[0], bytes);
   }
@@ -171,7 +178,8 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
     } else if (entry->has_dlpack || entry->has_cuda_interface || entry->has_interface) {
       entry->kind = ArgumentKind::kArray;
     } else if (PyType_IsSubtype(type, &PyLong_Type) != 0) {
-      entry->kind = ArgumentKind::kInt;  // an IntEnum, for instance
+      entry->kind = ArgumentKind::kInt;
+      entry->is_enum = HasBase(type, "enum", "Enum");
     } else if (PyType_IsSubtype(type, &PyFloat_Type) != 0) {
       entry->kind = ArgumentKind::kFloat;
     }
@@ -214,5 +222,19 @@ const TypeEntry* LookUpType(PyTypeObject* type, TypeEntry* scratch) {
     Py_INCREF(reinterpret_cast<PyObject*>(type));
     return slot;
   }
+  return scratch;
+}
+
+const TypeEntry* LookUpObject(PyObject* object, TypeEntry* scratch) {
+  const TypeEntry* entry = LookUpType(Py_TYPE(object), scratch);
+  if (entry == nullptr || entry->kind != ArgumentKind::kUnsupported) return entry;
+  const Ref interface(PyObject_GetAttrString(object, "__cuda_array_interface__"));
+  if (!interface) {
+    PyErr_Clear();
+    return entry;
+  }
+  *scratch = TypeEntry{};
+  scratch->kind = ArgumentKind::kArray;
+  scratch->has_cuda_interface = true;
   return scratch;
 }

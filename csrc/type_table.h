@@ -17,7 +17,7 @@ enum class ArgumentKind : uint8_t {
   kStructure,  // a ctypes structure or union, a NumPy structured scalar: likewise
 };
 
-// The class of a parameter's or a scalar's type.
+// The class of a parameter's or a scalar's type; culaunch._launch._signature has the same numbers.
 enum class TypeClass : uint8_t {
   kUnknown = 0,
   kPointer = 1,
@@ -26,6 +26,9 @@ enum class TypeClass : uint8_t {
   kFloat = 4,
   kBool = 5,
   kStructure = 6,
+  kNamed = 7,        // of a name that no structure or enumeration is known by
+  kEnumeration = 8,  // its underlying type is not known
+  kFloat8 = 9,
 };
 
 struct TypeEntry {
@@ -40,8 +43,13 @@ struct TypeEntry {
   bool has_cuda_interface = false;
   bool has_interface = false;  // __array_interface__
   bool is_torch = false;       // a torch.Tensor
+  bool is_enum = false;        // of kInt: an enum.IntEnum
 };
 
 // The entry of a type, classified at its first use and kept for the life of the process.
 // `scratch` is returned instead when the table is full. Null with a Python error set on failure.
 const TypeEntry* LookUpType(PyTypeObject* type, TypeEntry* scratch);
+
+// The entry for an object: its type's, or where that has none, one in `scratch` if the object
+// itself carries __cuda_array_interface__.
+const TypeEntry* LookUpObject(PyObject* object, TypeEntry* scratch);

@@ -73,7 +73,7 @@ class Kernel:
     """A kernel with its parameter slots, and the launchers made of it last."""
 
     def __new__(
-        cls, module: Module, name: str, types: tuple[tuple[int, int, int], ...] | None, /
+        cls, module: Module, name: str, types: tuple[tuple[int, int, int, bool], ...] | None, /
     ) -> Self: ...
     @property
     def name(self) -> str: ...
@@ -234,6 +234,7 @@ class Elementwise:
 reads_numbers_in_place: int
 """Whether ints and floats are read without the C API: 1, where their layout is known."""
 
+def argument_rules() -> dict[str, dict[str, tuple[int, ...]]]: ...
 def array_info(
     driver: Driver, array: object, /
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], int, int, tuple[int, int]]: ...

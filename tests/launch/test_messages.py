@@ -18,7 +18,7 @@ SIZED = "a NumPy or ctypes scalar or structure of"
         (4, "int", "an int, or a NumPy or ctypes integer of that size"),
         (8, "size_t", "an int, or a NumPy or ctypes integer of that size"),
         (4, "float", "a float (2.0, not 2), or a NumPy or ctypes float of that type"),
-        (1, "bool", "a bool"),
+        (1, "bool", "a bool, or a NumPy or ctypes bool"),
         (1, None, f"an int, a bool, or {SIZED} 1 bytes"),
         (2, None, f"an int, or {SIZED} 2 bytes"),
         (4, None, f"an int, a float, or {SIZED} 4 bytes"),

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import culaunch as cl
-from culaunch._launch._signature import TypeClass, classify, make_signature, parse_signature
+from culaunch._launch._parameter_type import TypeClass, classify
+from culaunch._launch._signature import make_signature, parse_signature
 
 SIGNED, UNSIGNED, FLOAT = TypeClass.SIGNED, TypeClass.UNSIGNED, TypeClass.FLOAT
 POINTER, BOOL, UNKNOWN = TypeClass.POINTER, TypeClass.BOOL, TypeClass.UNKNOWN
@@ -34,7 +35,6 @@ POINTER, BOOL, UNKNOWN = TypeClass.POINTER, TypeClass.BOOL, TypeClass.UNKNOWN
         ("long long unsigned int", UNSIGNED, 8),
         ("signed char", SIGNED, 1),
         ("unsigned char", UNSIGNED, 1),
-        ("char", UNKNOWN, 1),
         ("bool", BOOL, 1),
         ("size_t", UNSIGNED, 8),
         ("int8_t", SIGNED, 1),
@@ -59,9 +59,17 @@ POINTER, BOOL, UNKNOWN = TypeClass.POINTER, TypeClass.BOOL, TypeClass.UNKNOWN
         ("void (*)(int)", POINTER, 8),
         ("float [4]", POINTER, 8),
         ("Pair", UNKNOWN, None),
-        ("ns::Pair<float*>", UNKNOWN, None),
-        ("float4", UNKNOWN, None),
-        ("__half2", UNKNOWN, None),
+        ("ns::Pair<float*>", TypeClass.STRUCTURE, None),
+        ("float4", TypeClass.STRUCTURE, 16),
+        ("const uint3", TypeClass.STRUCTURE, 12),
+        ("__half2", TypeClass.STRUCTURE, 4),
+        ("struct Pair", TypeClass.STRUCTURE, None),
+        ("int Pair::*", TypeClass.STRUCTURE, None),
+        ("enum Color", TypeClass.ENUMERATION, None),
+        ("enum ns::Color", TypeClass.ENUMERATION, None),
+        ("enum Color : unsigned char", UNSIGNED, 1),
+        ("__nv_fp8_e4m3", TypeClass.FLOAT8, 1),
+        ("decltype(nullptr)", POINTER, 8),
         ("", UNKNOWN, None),
         (None, UNKNOWN, None),
     ],
@@ -152,3 +160,28 @@ def test_a_signature_is_made_for_reading():
     assert str(make_signature((), (), "name")) == "()"
     with pytest.raises(AttributeError):
         found.source = "user"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["float*, float*, float*, int n m k", "int n m", "float x y", "float* x y", "unsigned n m",
+     "const Pair<int, 2> x y", "struct Pair x y", "char a b c", "float (*f)(int) g h"],
+)  # fmt: skip
+def test_a_comma_that_is_missing_is_noticed(text):
+    count = len(text.replace("<int, 2>", "").split(","))
+    with pytest.raises(ValueError, match="put a comma between parameters"):
+        parse_signature(text, ((0, 8), (8, 8), (16, 8), (24, 4))[:count], "k")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["unsigned long long int n", "const float* __restrict__ x", "struct Pair x", "enum Color c",
+     "Pair<int, 2> x", "long", "unsigned char c", "signed char", "float* const x",
+     "Pair<int> const& x", "float (*f)(int)", "unsigned __int128 x",
+     "enum Color : unsigned char c"],
+)  # fmt: skip
+def test_a_type_and_a_name_are_two_things(text):
+    size = 1 if "char" in text else 16 if "128" in text else 8
+    if text.startswith(("struct", "Pair<int, 2>")):
+        size = 24
+    assert len(parse_signature(text, ((0, size),), "k")) == 1

@@ -90,9 +90,7 @@ class Kernel(_core.Kernel):
 
     def __new__(cls, module: Module, name: str, signature: Signature) -> Kernel:
         """Make one; ``module[name]`` and ``module.kernel(name)`` are the ways to get one."""
-        from culaunch._launch._signature import classify
-
-        types = tuple(classify(parameter.type).packed for parameter in signature.parameters)
+        types = tuple(one._kind.packed for one in signature.parameters)  # noqa: SLF001
         self = super().__new__(cls, module._core, name, types)  # noqa: SLF001
         self.module = module
         self.signature = signature

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from culaunch._launch._signature import TypeClass, classify
+from culaunch._launch._parameter_type import TypeClass
 
 if TYPE_CHECKING:
     from culaunch._core import Launcher
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 # DLPack's DLDeviceType and DLDataTypeCode.
 _MEMORY = {1: "the CPU's memory", 2: "a CUDA device", 3: "pinned host memory", 10: "a ROCm device"}
+_FLOAT8 = {
+    10: "ml_dtypes.float8_e4m3fn",
+    12: "ml_dtypes.float8_e5m2",
+    14: "ml_dtypes.float8_e8m0fnu",
+}
 _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 
 
@@ -38,7 +43,7 @@ def raise_argument(
     if fault == "size":
         raise ValueError(
             f"{start}, takes exactly {parameter.size} bytes {got}, which has {detail}: "
-            f"pass an object of {parameter.size} bytes"
+            + _size_remedy(value, parameter.size)
         )
     if fault == "element":
         raise TypeError(
@@ -59,7 +64,39 @@ def raise_argument(
         raise TypeError(refusal(f"{start},", value))
     if fault == "device":
         _raise_device(launcher, start, value, detail, device)
-    raise TypeError(f"{start}, takes {_accepted(parameter)} {got}")
+    if fault == "read_only":
+        raise TypeError(
+            f"{start}, is memory that the kernel may write, and the array is read-only {got}: pass "
+            "one that may be written, or declare the parameter a pointer to const (in the kernel, "
+            'or with module.kernel(name, signature="const float*, ..."))'
+        )
+    raise TypeError(f"{start}, takes {_accepted(parameter)} {got}{_remedy(value)}")
+
+
+def _remedy(value: object) -> str:
+    """Say how to get what is taken out of what came, where that is known."""
+    kind = type(value)
+    if kind.__module__.startswith("cuda.bindings") and hasattr(kind, "__int__"):
+        return f": pass int({kind.__name__.lower()})"
+    if getattr(value, "shape", None) == ():
+        return ": pass array[()], the scalar in it, instead of a 0-dimensional array"
+    if getattr(getattr(value, "dtype", None), "names", None) and hasattr(value, "shape"):
+        return ": pass array[i], one structure of it"
+    return ""
+
+
+def _size_remedy(value: object, size: int) -> str:
+    """Say how to give a NumPy structure the padding that C++ gives it."""
+    dtype = getattr(value, "dtype", None)
+    if getattr(dtype, "names", None):
+        import numpy as np
+
+        try:
+            if np.dtype(dtype.descr, align=True).itemsize == size:  # type: ignore[union-attr]
+                return "make its dtype with align=True, which pads it as C++ does"
+        except (TypeError, ValueError):
+            pass
+    return f"pass an object of {size} bytes"
 
 
 def raise_count(launcher: Launcher, count: int, keywords: tuple[str, ...] | None) -> NoReturn:
@@ -115,7 +152,7 @@ def _describe(parameter: Parameter) -> str:
 
 
 def _range(parameter: Parameter) -> str:
-    kind = classify(parameter.type).type_class
+    kind = parameter._kind.type_class  # noqa: SLF001
     bits = 8 * parameter.size
     low, high = f"-2^{bits - 1}", f"2^{bits} - 1"
     if kind is TypeClass.SIGNED:
@@ -127,7 +164,7 @@ def _range(parameter: Parameter) -> str:
 
 def _accepted(parameter: Parameter) -> str:
     """Say what goes with a parameter, best first."""
-    kind = classify(parameter.type).type_class
+    kind = parameter._kind.type_class  # noqa: SLF001
     array = "an array (DLPack or __cuda_array_interface__), an address as an int, or None"
     if kind is TypeClass.POINTER:
         return array
@@ -136,7 +173,17 @@ def _accepted(parameter: Parameter) -> str:
     if kind is TypeClass.FLOAT:
         return "a float (2.0, not 2), or a NumPy or ctypes float of that type"
     if kind is TypeClass.BOOL:
-        return "a bool"
+        return "a bool, or a NumPy or ctypes bool"
+    if kind is TypeClass.FLOAT8:
+        return f"an ml_dtypes number of that type, such as {_FLOAT8.get(parameter._kind.code)}(2.0)"  # noqa: SLF001
+    structure = f"a ctypes structure, or a NumPy structured scalar, of {parameter.size} bytes"
+    if kind is TypeClass.STRUCTURE:
+        return structure
+    integer = "an enum.IntEnum, or a NumPy or ctypes integer of that size"
+    if kind is TypeClass.NAMED:
+        return f"{structure}; if it is an enumeration: {integer}"
+    if kind is TypeClass.ENUMERATION:
+        return f"an int, {integer}"
     sized = f"a NumPy or ctypes scalar or structure of {parameter.size} bytes"
     return {
         1: f"an int, a bool, or {sized}",
@@ -147,7 +194,7 @@ def _accepted(parameter: Parameter) -> str:
 
 
 def _element(parameter: Parameter) -> str:
-    kind = classify(parameter.type)
+    kind = parameter._kind  # noqa: SLF001
     return f"{_CODES.get(kind.code, 'float8 of DLPack code ' + str(kind.code))}{kind.bits}"
 
 

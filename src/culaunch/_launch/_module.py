@@ -13,7 +13,7 @@ from culaunch._launch._driver import current_driver
 from culaunch._launch._kernel import Kernel
 from culaunch._launch._names import find_kernel, find_variable
 from culaunch._launch._signature import Signature, make_signature, parse_signature
-from culaunch._launch._types import recorded_types
+from culaunch._launch._types import is_template, recorded_types
 
 if TYPE_CHECKING:
     import os
@@ -201,7 +201,7 @@ class Module:
 
     def _known_signature(self, lowered: str, layout: tuple[tuple[int, int], ...]) -> Signature:
         types, source = recorded_types(self.image, lowered)
-        return make_signature(layout, types, source)
+        return make_signature(layout, types, source, is_template(lowered))
 
 
 def load(source: str | os.PathLike[str] | bytes | Image) -> Module:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from culaunch._launch._parameter_type import (
+    INTEGER_WORDS,
+    UNKNOWN,
+    ParameterType,
+    classify,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +32,7 @@ class Parameter:
     offset: int
     size: int
     type: str | None
+    _kind: ParameterType = field(default=UNKNOWN, repr=False, compare=False)
 
     def __str__(self) -> str:
         return self.type or f"{self.size} bytes"
@@ -53,92 +60,38 @@ class Signature:
         return len(self.parameters)
 
 
-class TypeClass(enum.IntEnum):
-    """What may be given for a parameter; csrc/type_table.h has the same numbers."""
-
-    UNKNOWN = 0
-    POINTER = 1
-    SIGNED = 2
-    UNSIGNED = 3
-    FLOAT = 4
-    BOOL = 5
-
-
-@dataclass(frozen=True)
-class ParameterType:
-    """What a type's spelling says: its class, its size, and a DLPack element or float type."""
-
-    type_class: TypeClass
-    size: int | None = None
-    code: int = 0
-    bits: int = 0
-
-    @property
-    def packed(self) -> tuple[int, int, int]:
-        """The form in which the native side takes it."""
-        return int(self.type_class), self.code, self.bits
-
-
-UNKNOWN = ParameterType(TypeClass.UNKNOWN)
-
-_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6  # DLPack's DLDataTypeCode
-_SCALARS = {
-    "bool": ParameterType(TypeClass.BOOL, 1, _BOOL, 8),
-    "char": ParameterType(TypeClass.UNKNOWN, 1),  # its sign is the platform's
-    "signed char": ParameterType(TypeClass.SIGNED, 1, _INT, 8),
-    "unsigned char": ParameterType(TypeClass.UNSIGNED, 1, _UINT, 8),
-    "float": ParameterType(TypeClass.FLOAT, 4, _FLOAT, 32),
-    "double": ParameterType(TypeClass.FLOAT, 8, _FLOAT, 64),
-    "half": ParameterType(TypeClass.FLOAT, 2, _FLOAT, 16),
-    "__half": ParameterType(TypeClass.FLOAT, 2, _FLOAT, 16),
-    "nv_bfloat16": ParameterType(TypeClass.FLOAT, 2, _BFLOAT, 16),
-    "__nv_bfloat16": ParameterType(TypeClass.FLOAT, 2, _BFLOAT, 16),
-    "size_t": ParameterType(TypeClass.UNSIGNED, 8, _UINT, 64),
-}
-for _name, _size in (("short", 2), ("int", 4), ("long", 8), ("long long", 8)):
-    _SCALARS[_name] = ParameterType(TypeClass.SIGNED, _size, _INT, 8 * _size)
-    _SCALARS[f"unsigned {_name}"] = ParameterType(TypeClass.UNSIGNED, _size, _UINT, 8 * _size)
-for _size in (1, 2, 4, 8):
-    _SCALARS[f"int{8 * _size}_t"] = ParameterType(TypeClass.SIGNED, _size, _INT, 8 * _size)
-    _SCALARS[f"uint{8 * _size}_t"] = ParameterType(TypeClass.UNSIGNED, _size, _UINT, 8 * _size)
-# Element types that only arrays have: DLPack's codes for 8-bit floats.
-_ELEMENTS = {"__nv_fp8_e4m3": (10, 8), "__nv_fp8_e5m2": (12, 8), "__nv_fp8_e8m0": (14, 8)}
-
-_INTEGER_WORDS = frozenset(("signed", "unsigned", "short", "long", "int"))
-_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict|struct)\b")
+_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict)\b")
 _NAMED = re.compile(r"^(?P<type>.*[\s*&>])(?P<name>[A-Za-z_]\w*)$")
-
-
-def classify(spelling: str | None) -> ParameterType:
-    """Say what a C++ type's spelling means for an argument.
-
-    A type that is not a built-in one (a structure, an enumeration, a template) is unknown: its
-    size decides.
-    """
-    if spelling is None:
-        return UNKNOWN
-    text = " ".join(_QUALIFIERS.sub(" ", spelling).split())
-    if text.endswith(("*", "&", "]")) or "(*)" in text:
-        element = _usual(re.sub(r"\s*(\*|&&?|\[\d*\])$", "", text))
-        scalar = _SCALARS.get(element)
-        if scalar is not None:
-            return ParameterType(TypeClass.POINTER, 8, scalar.code, scalar.bits)
-        code, bits = _ELEMENTS.get(element, (0, 0))
-        return ParameterType(TypeClass.POINTER, 8, code, bits)
-    return _SCALARS.get(_usual(text), UNKNOWN)
+_WORDS_OF_TYPES = ("signed char", "unsigned char", "unsigned __int128")
+_TAG = re.compile(r"(struct|enum|class) \w+")
 
 
 def make_signature(
-    layout: Sequence[tuple[int, int]], types: Sequence[str | None] | None, source: str
+    layout: Sequence[tuple[int, int]],
+    types: Sequence[str | None] | None,
+    source: str,
+    is_template: bool = False,
 ) -> Signature:
-    """Join a layout with types; types that do not go with it are left out."""
+    """Join a layout with types; types that do not go with it are left out.
+
+    What told the types decides what they are trusted for. A template's ``Policy::Index`` may stand
+    for any type, and what a user calls ``real`` for a float; PTX and cubins do not say what is
+    const.
+    """
     if types is None or len(types) != len(layout):
         types, source = [None] * len(layout), "layout"
     parameters = []
     for (offset, size), spelling in zip(layout, types, strict=True):
-        known = classify(spelling).size
-        fits = known is None or known == size
-        parameters.append(Parameter(offset, size, spelling if fits else None))
+        is_scoped = spelling is not None and "::" in spelling
+        is_certain = source in ("name", "image") and not (is_template and is_scoped)
+        kind = classify(spelling, names_are_types=is_certain)
+        if kind.size not in (None, size):
+            spelling, kind = None, UNKNOWN  # noqa: PLW2901
+        # What the compiler's PTX says of a pointer is recorded as "void*", too.
+        is_told = source in ("name", "user") or (source == "image" and spelling != "void*")
+        if kind.may_write and not is_told:
+            kind = replace(kind, may_write=False)
+        parameters.append(Parameter(offset, size, spelling, kind))
     if not any(parameter.type for parameter in parameters) and parameters:
         source = "layout"
     return Signature(tuple(parameters), source)
@@ -178,19 +131,31 @@ def _without_name(part: str) -> str:
     if not part:
         raise ValueError("signature has an empty parameter: write C type names between the commas")
     bare = " ".join(_QUALIFIERS.sub(" ", part).split())
+    if _has_several_names(bare):
+        raise ValueError(
+            f"signature has {part!r}, which is more than a type and a name: put a comma between "
+            "parameters, each with its own type"
+        )
     match = _NAMED.match(part)
-    if match is None or _NAMED.match(bare) is None or _usual(bare) in _SCALARS:
+    is_type = (
+        INTEGER_WORDS.issuperset(bare.split())
+        or bare in _WORDS_OF_TYPES
+        or _TAG.fullmatch(bare) is not None
+    )
+    if match is None or _NAMED.match(bare) is None or is_type:
         return part
     return match["type"].strip()
 
 
-def _usual(text: str) -> str:
-    """Give the usual spelling of a type: ``unsigned long`` of ``long unsigned int``."""
-    words = text.split()
-    if not _INTEGER_WORDS.issuperset(words) or not words:
-        return text.removeprefix("std::")
-    size = " ".join(word for word in words if word in ("short", "long")) or "int"
-    return f"unsigned {size}" if "unsigned" in words else size
+def _has_several_names(bare: str) -> bool:
+    while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)|\[[^][]*\]", "", bare)) != bare:
+        bare = shorter
+    *types, after = re.split(r"[*&]", re.sub(r"\b(struct|enum|class)\b|: .*", "", bare))
+    if types:  # after the last star comes the name alone
+        return len(after.split()) > 1
+    words = after.split()
+    own = [word for word in words if word not in INTEGER_WORDS and word not in ("char", "__int128")]
+    return len(own) > (1 if len(own) < len(words) else 2)
 
 
 def _split(text: str) -> list[str]:

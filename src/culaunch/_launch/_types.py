@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from culaunch._errors import MissingDependencyError
@@ -9,6 +10,9 @@ from culaunch._image import mangled_param_types
 
 if TYPE_CHECKING:
     from culaunch._image import Image
+
+# Template arguments, and the result, which is void for every kernel.
+_TEMPLATE = re.compile(r"^_Z.*I.*Ev", re.DOTALL)
 
 
 def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | None, str]:
@@ -33,3 +37,8 @@ def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | No
         except MissingDependencyError:
             pass  # a compressed entry: types stay unknown, sizes are checked all the same
     return None, "layout"
+
+
+def is_template(name: str) -> bool:
+    """Tell whether a mangled name is that of a template's instance: it says the result, too."""
+    return _TEMPLATE.search(name) is not None
