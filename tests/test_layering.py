@@ -20,8 +20,14 @@ ALLOWED = {
     "_cache": {"_base", "_errors"},
     "_image": {"_base", "_errors"},
     "_compile": {"_base", "_cache", "_errors", "_image"},
-    "_launch": {"_core", "_errors", "_image", "_emulator"},  # the last by name, when chosen
-    "_emulator": {"_core", "_errors", "_image"},
+    "_launch": {
+        "_base",
+        "_core",
+        "_errors",
+        "_image",
+        "_emulator",
+    },  # the last by name
+    "_emulator": {"_base", "_core", "_errors", "_image"},
     "_embed": {"_base", "_cache", "_errors", "_image"},
     "_library": {"_base", "_errors", "_image"},
     "_triton": LAUNCH_STACK | {"_embed", "_library"},

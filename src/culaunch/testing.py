@@ -18,6 +18,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.optional import optional
 from culaunch._errors import DriverNotFoundError
 from culaunch._launch import DeviceArray, driver_name, set_driver, to_device
 
@@ -63,9 +64,7 @@ def to_driver(array: Any) -> Any:
     if _is_torch(array):
         return array.detach().clone() if on_host else array.detach().cuda()
     if on_host:
-        import numpy as np
-
-        return np.array(array)
+        return _numpy("to_driver").array(array)
     return to_device(array)
 
 
@@ -77,13 +76,11 @@ def from_driver(array: Any) -> Any:
     numpy.ndarray or torch.Tensor
         A torch tensor stays one.
     """
-    import numpy as np
-
     if isinstance(array, DeviceArray):
         return array.numpy()
     if _is_torch(array):
         return array.detach().cpu().clone()
-    return np.array(array)
+    return _numpy("from_driver").array(array)
 
 
 def assert_allclose(
@@ -104,13 +101,20 @@ def assert_allclose(
     Raises
     ------
     AssertionError
-        If they differ; with the largest differences.
+        If they differ, with the largest differences; or their shapes do not go together.
     TypeError
         If there is no tolerance for the type, and none was given.
+    MissingDependencyError
+        Without NumPy; without ml_dtypes for bfloat16.
     """
-    import numpy as np
-
+    np = _numpy("assert_allclose")
     got, wanted = _to_numpy(actual), _to_numpy(desired)
+    try:
+        wanted = np.broadcast_to(wanted, got.shape)
+    except ValueError:
+        raise AssertionError(
+            f"the shapes differ: {got.shape} was computed, {wanted.shape} is desired"
+        ) from None
     exact = got.dtype.kind in "biu"
     if exact or got.dtype.name in _TOLERANCES:
         default = (0.0, 0.0) if exact else _TOLERANCES[got.dtype.name]
@@ -121,13 +125,13 @@ def assert_allclose(
     if rtol is not None or atol is not None:
         default = (rtol or 0.0, atol or 0.0)
     if default == (0.0, 0.0):
-        np.testing.assert_array_equal(got, np.broadcast_to(wanted, got.shape))
+        np.testing.assert_array_equal(got, wanted)
         return
     # bfloat16 and its like have no arithmetic of their own with tolerances this small.
     wide = np.complex128 if got.dtype.kind == "c" else np.float64
     np.testing.assert_allclose(
         got.astype(wide),
-        np.broadcast_to(wanted.astype(wide), got.shape),
+        wanted.astype(wide),
         rtol=default[0],
         atol=default[1],
         err_msg=f"tolerance of {got.dtype.name}",
@@ -222,13 +226,14 @@ def _is_torch(array: Any) -> bool:
 
 
 def _to_numpy(array: Any) -> Any:
-    import numpy as np
-
     host = from_driver(array)
     if _is_torch(host):
         if str(host.dtype) == "torch.bfloat16":
-            import ml_dtypes
-
+            ml_dtypes = optional("ml_dtypes", "a bfloat16 tensor in assert_allclose", "ml_dtypes")
             return host.float().numpy().astype(ml_dtypes.bfloat16)
         return host.numpy()
-    return np.asarray(host)
+    return _numpy("assert_allclose").asarray(host)
+
+
+def _numpy(purpose: str) -> Any:
+    return optional("numpy", f"testing.{purpose}", "numpy")

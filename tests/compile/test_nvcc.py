@@ -3,7 +3,9 @@
 import pytest
 
 import culaunch as cl
+from culaunch._base import nvcc as nvcc_finder
 from culaunch._compile import _nvcc
+from culaunch._embed import toolchain
 
 pytestmark = pytest.mark.needs("nvcc", "g++")
 
@@ -106,16 +108,45 @@ def test_no_nvcc_names_the_pip_command(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_PATH", raising=False)
-    monkeypatch.setattr(_nvcc, "_pip_nvcc", lambda: None)
+    monkeypatch.setattr(_nvcc, "find_nvcc", lambda: None)
     with pytest.raises(cl.MissingDependencyError, match="pip install nvidia-cuda-nvcc"):
         cl.compile("__global__ void k() {}", arch="sm_80", backend="nvcc")
 
 
-def test_cuda_home_is_searched(monkeypatch, tmp_path):
-    program = tmp_path / "bin" / "nvcc"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+@pytest.fixture
+def programs(monkeypatch, tmp_path):
+    """Put an nvcc into each of three places; none of them is chosen yet."""
+    for place in ("home", "other", "path"):
+        program = tmp_path / place / "bin" / "nvcc"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    assert _nvcc._find_nvcc() == str(program)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    return tmp_path
+
+
+def test_compile_and_load_inline_use_the_same_nvcc(programs, monkeypatch):
+    def chosen():
+        found = {_nvcc._find_nvcc(), toolchain._needed_nvcc()}
+        assert len(found) == 1
+        return found.pop()
+
+    pip = str(programs / "pip" / "nvcc")
+    monkeypatch.setattr(nvcc_finder, "_pip_nvcc", lambda: pip)
+    assert chosen() == pip
+    monkeypatch.setenv("PATH", str(programs / "path" / "bin"))
+    assert chosen() == str(programs / "path" / "bin" / "nvcc")
+    monkeypatch.setenv("CUDA_PATH", str(programs / "other"))
+    assert chosen() == str(programs / "other" / "bin" / "nvcc")
+    monkeypatch.setenv("CUDA_HOME", str(programs / "home"))
+    assert chosen() == str(programs / "home" / "bin" / "nvcc")
+    monkeypatch.setenv("CUDA_HOME", str(programs / "nothing"))
+    assert chosen() == str(programs / "other" / "bin" / "nvcc")
+
+
+def test_load_inline_without_nvcc_names_the_pip_command(monkeypatch):
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+    with pytest.raises(cl.MissingDependencyError, match="pip install nvidia-cuda-nvcc"):
+        toolchain._needed_nvcc()

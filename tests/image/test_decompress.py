@@ -87,7 +87,7 @@ def test_zstd_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "compression.zstd", None)
     monkeypatch.setitem(sys.modules, "zstandard", None)
     frame = zstandard.compress(b"text")
-    with pytest.raises(cl.MissingDependencyError, match="pip install zstandard"):
+    with pytest.raises(cl.MissingDependencyError, match=r"pip install .culaunch\[inspect\]"):
         decompress.zstd_frame(reader(frame), 4)
 
 

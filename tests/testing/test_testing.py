@@ -114,7 +114,7 @@ def test_nans_and_infinities_are_alike():
 
 def test_shapes():
     testing.assert_allclose(np.ones((2, 3), np.float32), 1.0)
-    with pytest.raises(ValueError, match="broadcast"):
+    with pytest.raises(AssertionError, match="the shapes differ"):
         testing.assert_allclose(np.ones(3, np.float32), np.ones(4))
 
 
@@ -228,3 +228,11 @@ def test_no_pytest_without_tests():
     code = "import sys, culaunch; culaunch.testing.has_gpu(); print('pytest' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("kind", ["f4", "i4"])
+@pytest.mark.parametrize(("got", "wanted"), [((2,), (3,)), ((2,), (2, 2)), ((2, 3), (3, 2))])
+def test_shapes_that_do_not_go_together_are_a_difference(kind, got, wanted):
+    with pytest.raises(AssertionError, match="the shapes differ"):
+        testing.assert_allclose(np.zeros(got, kind), np.zeros(wanted, kind))
+    testing.assert_allclose(np.zeros(got, kind), 0)

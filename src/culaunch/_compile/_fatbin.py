@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._compile._arch import arch_number
 from culaunch._compile._backend import Compiled
-from culaunch._compile._library import PIP
-from culaunch._errors import InternalError, MissingDependencyError
+from culaunch._compile._library import missing
+from culaunch._errors import InternalError
 from culaunch._image import Image
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
 
 def combine(parts: Sequence[Compiled], identifier: str) -> bytes:
     """Give the bytes of a fatbin that holds every part."""
-    api = _nvfatbin()
+    linkable = any(part.kind == "ltoir" for part in parts)
+    api = _nvfatbin("LTO-IR, which is kept in a fatbin," if linkable else "a fatbin")
     # Uncompressed: the driver loads it sooner, and every tool can read it.
     options = ["-64", "-compress=false"]
     handle = api.create(options, len(options))
@@ -83,13 +84,11 @@ def combine(parts: Sequence[Compiled], identifier: str) -> bytes:
     return bytes(buffer)
 
 
-def _nvfatbin() -> Any:
+def _nvfatbin(purpose: str) -> Any:
     try:
         from cuda.bindings import nvfatbin  # type: ignore[import-untyped]
 
         nvfatbin.version()
     except Exception as error:  # pathfinder raises several kinds of its own
-        raise MissingDependencyError(
-            f"a fatbin needs nvFatbin, which cannot be loaded ({error}): {PIP}"
-        ) from error
+        raise missing(purpose, "nvFatbin", error) from error
     return nvfatbin

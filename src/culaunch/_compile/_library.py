@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import re
 
-PIP = "pip install 'culaunch[compile]'"
+from culaunch._errors import MissingDependencyError
+
+PIP = "python -m pip install 'culaunch[compile]'"
+# Of the bindings: the first that has all of NVRTC, nvFatbin and nvJitLink, and needs no driver.
+_BINDINGS = (13, 2)
 
 # Where pip's packages put it: CUDA 13 and later, CUDA 12.
 _PIP_PLACES = ("cu13/lib/libnvrtc.so.13", "cuda_nvrtc/lib/libnvrtc.so.12")
@@ -54,3 +59,39 @@ def expected_library() -> str | None:
     ]
     found = {os.path.realpath(path) for path in places if os.path.isfile(path)}
     return found.pop() if len(found) == 1 else None
+
+
+def missing(purpose: str, library: str, error: Exception) -> MissingDependencyError:
+    """Make the error for one of NVIDIA's libraries, with a command that changes something.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs the library.
+    library : str
+        ``"NVRTC"``, ``"nvFatbin"`` or ``"nvJitLink"``.
+    error : Exception
+        What the bindings said.
+    """
+    said = " ".join(str(error).splitlines()[:1])
+    return MissingDependencyError(
+        f"{purpose} needs {library}, which cannot be loaded ({said}): {_command(library, error)}"
+    )
+
+
+def _command(library: str, error: Exception) -> str:
+    try:
+        version = importlib.metadata.version("cuda-bindings")
+    except importlib.metadata.PackageNotFoundError:
+        return PIP
+    major, minor = (int(part) for part in [*re.findall(r"\d+", version), "0", "0"][:2])
+    if major < _BINDINGS[0]:
+        # A stack of CUDA 12 stays one.
+        if isinstance(error, ImportError):
+            return f"python -m pip install --upgrade 'cuda-bindings<{major + 1}'"
+        package = {"NVRTC": "cuda-nvrtc"}.get(library, library.lower())
+        return f"python -m pip install nvidia-{package}-cu{major}"
+    if (major, minor) < _BINDINGS:
+        wanted = ".".join(map(str, _BINDINGS))
+        return f"python -m pip install --upgrade 'cuda-bindings>={wanted}' (this is {version})"
+    return PIP

@@ -14,9 +14,9 @@ from culaunch._compile._backend import Compiled
 from culaunch._compile._cache import Cache, checked_cache
 from culaunch._compile._duplicates import check_duplicates
 from culaunch._compile._key import SCHEMA_VERSION
-from culaunch._compile._library import PIP, library_identity
+from culaunch._compile._library import library_identity, missing
 from culaunch._compile._options import make_options
-from culaunch._errors import CompileError, ImageError, MissingDependencyError
+from culaunch._errors import CompileError, ImageError
 from culaunch._image import Image, inspect
 
 if TYPE_CHECKING:
@@ -215,9 +215,7 @@ def _nvjitlink() -> Any:
 
         nvjitlink.version()
     except Exception as error:  # pathfinder raises several kinds of its own
-        raise MissingDependencyError(
-            f"linking needs nvJitLink, which cannot be loaded ({error}): {PIP}"
-        ) from error
+        raise missing("linking", "nvJitLink", error) from error
     return nvjitlink
 
 

@@ -192,7 +192,7 @@ def _progress(
             from rich.progress import Progress
         except ImportError as error:
             raise MissingDependencyError(
-                "progress=True needs rich: pip install rich, or pass a callable"
+                "progress=True needs rich: python -m pip install rich; or pass a callable"
             ) from error
         with Progress(transient=True) as bar:
             task = bar.add_task("compiling", total=total)

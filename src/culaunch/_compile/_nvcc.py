@@ -7,11 +7,11 @@ import errno
 import functools
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from typing import TYPE_CHECKING
 
+from culaunch._base.nvcc import find_nvcc
 from culaunch._compile._arch import arch_number, check_supported
 from culaunch._compile._backend import Backend, Compiled, Job
 from culaunch._compile._diagnostics import compile_error
@@ -186,32 +186,14 @@ class _Run:
 
 
 def _find_nvcc() -> str:
-    """Find nvcc: on PATH, in the toolkit that the environment names, in pip's package."""
-    on_path = shutil.which("nvcc")
-    if on_path is not None:
-        return on_path
-    for variable in ("CUDA_HOME", "CUDA_PATH"):
-        path = os.path.join(os.environ.get(variable) or os.devnull, "bin", "nvcc")
-        if os.access(path, os.X_OK):
-            return path
-    in_pip = _pip_nvcc()
-    if in_pip is not None:
-        return in_pip
+    found = find_nvcc()
+    if found is not None:
+        return found
     raise MissingDependencyError(
-        "backend='nvcc' needs nvcc: it is not on PATH, not in $CUDA_HOME/bin, and not installed; "
-        "pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-cuda-cccl nvidia-cuda-runtime"
+        "backend='nvcc' needs nvcc, which is neither in $CUDA_HOME/bin, nor on PATH, nor "
+        "installed: python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-cuda-cccl "
+        "nvidia-cuda-runtime"
     )
-
-
-def _pip_nvcc() -> str | None:
-    try:
-        from cuda.pathfinder import (  # type: ignore[import-untyped]
-            find_nvidia_binary_utility,
-        )
-    except ImportError:
-        return None
-    path = find_nvidia_binary_utility("nvcc")
-    return None if path is None else str(path)
 
 
 @functools.cache

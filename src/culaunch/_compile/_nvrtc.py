@@ -11,15 +11,15 @@ from culaunch._compile._backend import Backend, Compiled, Job
 from culaunch._compile._diagnostics import compile_error
 from culaunch._compile._includes import scan
 from culaunch._compile._library import (
-    PIP,
     expected_library,
     library_identity,
     library_version,
+    missing,
 )
 from culaunch._compile._pch import pch_session, raise_heap
 from culaunch._compile._signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile._toolkit import Toolkit, find_nvrtc_headers
-from culaunch._errors import CompileError, InternalError, MissingDependencyError
+from culaunch._errors import CompileError, InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -218,13 +218,11 @@ def nvrtc() -> Any:
     try:
         from cuda.bindings import nvrtc as api  # type: ignore[import-untyped]
     except ImportError as error:
-        raise MissingDependencyError(
-            f"compiling needs cuda-bindings and NVRTC, which are not installed: {PIP}"
-        ) from error
+        raise missing("compiling", "NVRTC", error) from error
     try:
         api.nvrtcVersion()
     except Exception as error:  # pathfinder raises several kinds of its own
-        raise MissingDependencyError(f"NVRTC cannot be loaded: {error}; {PIP}") from error
+        raise missing("compiling", "NVRTC", error) from error
     return api
 
 

@@ -6,7 +6,7 @@ import importlib
 import sys
 from typing import Any
 
-from culaunch._errors import MissingDependencyError
+from culaunch._base.optional import optional
 from culaunch._launch import DeviceArray, empty
 from culaunch._launch._driver import current_driver
 
@@ -65,14 +65,7 @@ def _is_known(kind: type) -> bool:
 
 
 def _numpy_dtype(name: str) -> Any:
-    import numpy as np
-
+    np = optional("numpy", "an output in memory of the host", "numpy")
     if name != "bfloat16":
         return np.dtype(name)
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise MissingDependencyError(
-            "bfloat16 in NumPy arrays needs ml_dtypes: pip install ml_dtypes"
-        ) from None
-    return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(optional("ml_dtypes", "bfloat16 in NumPy arrays", "ml_dtypes").bfloat16)

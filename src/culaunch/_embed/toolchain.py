@@ -10,9 +10,10 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from culaunch._base.nvcc import find_nvcc
 from culaunch._embed.cuda_header import cuda_include_dir
 from culaunch._embed.paths import include_dir
-from culaunch._errors import CompileError
+from culaunch._errors import CompileError, MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ class Toolchain:
         link = (*compiler, "-shared", "-Wl,--no-undefined")
         runtime: tuple[str, ...] = ()
         if with_nvcc:
-            program = find_nvcc()
+            program = _needed_nvcc()
             target = ("-arch=" + (arch or native_arch()),)
             host = ("-Xcompiler=-fPIC,-fvisibility=hidden", "-ccbin", compiler[0])
             nvcc = (program, *common, *host, *target, *own, *cuda_flags)
@@ -106,17 +107,15 @@ def find_cxx() -> list[str]:
     )
 
 
-def find_nvcc() -> str:
-    """Return nvcc: that of ``CUDA_HOME``, else of PATH, else of the usual place."""
-    homes = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
-    places = [os.path.join(home, "bin") for home in homes if home]
-    for path in (*places, None, "/usr/local/cuda/bin"):
-        if program := shutil.which("nvcc", path=path):
-            return program
-    raise CompileError(
-        "cuda_sources need nvcc, which is neither in CUDA_HOME nor on PATH: install the CUDA "
-        "toolkit; or compile the kernels with culaunch.compile and embed them (embed_cubin), "
-        "which needs no nvcc"
+def _needed_nvcc() -> str:
+    found = find_nvcc()
+    if found is not None:
+        return found
+    raise MissingDependencyError(
+        "cuda_sources need nvcc, which is neither in $CUDA_HOME/bin, nor on PATH, nor installed: "
+        "install the CUDA toolkit, or python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt "
+        "nvidia-cuda-cccl nvidia-cuda-runtime; or compile the kernels with culaunch.compile and "
+        "embed them (embed_cubin), which needs no nvcc"
     )
 
 

@@ -1,11 +1,15 @@
 """A CUDA device in Python: PTX executed on the CPU, many threads at a time, with NumPy."""
 
-from culaunch._emulator._control import reset, with_options
-from culaunch._emulator._device import Device
-from culaunch._emulator._driver import make_driver
-from culaunch._emulator._fault import Fault, Position
-from culaunch._emulator._module import ModuleInstance, Parameter, PtxKernel, PtxModule
-from culaunch._emulator._options import Options
+from culaunch._base.optional import optional
+
+optional("numpy", "the emulated driver", "'culaunch[emulator]'")
+
+from culaunch._emulator._control import reset, with_options  # noqa: E402
+from culaunch._emulator._device import Device  # noqa: E402
+from culaunch._emulator._driver import make_driver  # noqa: E402
+from culaunch._emulator._fault import Fault, Position  # noqa: E402
+from culaunch._emulator._module import ModuleInstance, Parameter, PtxKernel, PtxModule  # noqa: E402
+from culaunch._emulator._options import Options  # noqa: E402
 
 __all__ = [
     "Device",

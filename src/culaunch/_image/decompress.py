@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-from culaunch._errors import MissingDependencyError
+from culaunch._base.optional import optional
 
 if TYPE_CHECKING:
     from culaunch._image.reader import Reader
@@ -82,14 +82,10 @@ def _zstd_library(payload: Reader) -> Any:
         return zstd
     except ImportError:
         pass
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingDependencyError(
-            f"{payload.source}: is compressed with zstd, which Python has from 3.14 on: "
-            "pip install zstandard"
-        ) from None
-    return zstandard
+    purpose = (
+        f"{payload.source}: is compressed with zstd, which Python has from 3.14 on; reading it"
+    )
+    return optional("zstandard", purpose, "'culaunch[inspect]'")
 
 
 def _zstd_content_size(payload: Reader) -> int | None:

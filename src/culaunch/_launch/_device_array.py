@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from culaunch import _core
+from culaunch._base.optional import optional
 from culaunch._launch._driver import current_driver
 from culaunch._launch._streams import stream_handle
 
@@ -39,8 +40,7 @@ class DeviceArray(_core.DeviceArray):
 
     def __new__(cls, shape: tuple[int, ...], dtype: DTypeLike, device: int | None) -> DeviceArray:
         """Allocate one, not initialised; :func:`empty` is the way to make one."""
-        import numpy as np
-
+        np = optional("numpy", "a DeviceArray's dtype", "numpy")
         kind = np.dtype(dtype)
         code = _BFLOAT if kind.name == "bfloat16" else _CODES.get(kind.kind)
         if code is None:
@@ -161,8 +161,7 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
     stream : int or object, optional
         The stream to copy in; the default stream if it is not given.
     """
-    import numpy as np
-
+    np = optional("numpy", "to_device", "numpy")
     source = np.ascontiguousarray(array).reshape(np.shape(array))
     result = DeviceArray(source.shape, source.dtype, device)
     handle = 0 if stream is None else stream_handle(stream)

@@ -29,8 +29,8 @@ def triton_module(name: str = "") -> Any:
     """
     try:
         return importlib.import_module(f"triton.{name}" if name else "triton")
-    except ImportError:
-        if importlib.util.find_spec("triton") is not None:
+    except ImportError as error:
+        if error.name != "triton":
             raise
         raise MissingDependencyError(
             "this needs Triton: python -m pip install triton. (Loading and launching a saved "

@@ -1,0 +1,39 @@
+"""Packages that not every installation has: an import, or an error with the pip command."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from culaunch._errors import MissingDependencyError
+
+
+def optional(package: str, purpose: str, command: str) -> Any:
+    """Return a package that a call needs.
+
+    Parameters
+    ----------
+    package : str
+        The name to import.
+    purpose : str
+        What needs it, as the beginning of a sentence.
+    command : str
+        What pip is to install.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed. One that is installed and fails as it is loaded keeps its error.
+    """
+    found = sys.modules.get(package)
+    if found is not None:
+        return found
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        if error.name not in (None, package):
+            raise
+        raise MissingDependencyError(
+            f"{purpose} needs {package}: python -m pip install {command}", name=package
+        ) from error

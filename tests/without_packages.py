@@ -1,0 +1,140 @@
+"""Call every public name where no optional package is installed; print what each raised.
+
+A program of its own: what is imported cannot be taken away again.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import traceback
+
+BLOCKED = {
+    "click", "cuda", "cupy", "jax", "lz4", "ml_dtypes", "numba", "numpy", "rich", "torch",
+    "triton", "tvm_ffi", "zstandard",
+}  # fmt: skip
+
+
+class Blocker:
+    """Says of each package that it is not there, as an import does."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+sys.meta_path.insert(0, Blocker())
+
+import culaunch as cl  # noqa: E402
+import culaunch.elementwise as ew  # noqa: E402
+import culaunch.triton as triton  # noqa: E402
+from culaunch import testing  # noqa: E402
+
+FOLDER = pathlib.Path(tempfile.mkdtemp())
+os.environ["CULAUNCH_CACHE_DIR"] = str(FOLDER / "cache")
+PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
+CUDA = "__global__ void k() {}"
+
+
+class Tensor:
+    """What looks like a torch tensor to those who ask for the name of the type's module."""
+
+    dtype = "torch.bfloat16"
+
+    def detach(self):
+        return self
+
+    cpu = clone = detach
+
+
+Tensor.__module__ = "torch"
+
+
+def kernel(x):
+    return x
+
+
+def enter(manager):
+    with manager:
+        pass
+
+
+CALLS = {
+    "cl.Cache": lambda: cl.Cache().info(),
+    "cl.Device": lambda: cl.Device(0).name,
+    "cl.DeviceArray": lambda: cl.DeviceArray((3,), "float32", None),
+    "cl.Headers": lambda: cl.Headers({"a.h": ""}),
+    "cl.Image": lambda: cl.Image(PTX).kernels,
+    "cl.Module": lambda: cl.Module(cl.Image(PTX)),
+    "cl.Stream": lambda: cl.Stream(),
+    "cl.TensorMap": lambda: cl.TensorMap.tiled(3, box=(1,)),
+    "cl.cmake_dir": lambda: cl.cmake_dir(),
+    "cl.compile": lambda: cl.compile(CUDA, arch="sm_80", cache=False),
+    "cl.compile nvcc": lambda: cl.compile(CUDA, arch="sm_80", cache=False, backend="nvcc"),
+    "cl.compile_many": lambda: cl.compile_many([CUDA], arch="sm_80"),
+    "cl.compile_many progress": lambda: cl.compile_many([CUDA], arch="sm_80", progress=True),
+    "cl.device_count": lambda: cl.device_count(),
+    "cl.devices": lambda: cl.devices(),
+    "cl.driver_name": lambda: cl.driver_name(),
+    "cl.embed": lambda: cl.embed(PTX, FOLDER / "k.o", "k"),
+    "cl.empty": lambda: cl.empty(3, "float32"),
+    "cl.fatbin": lambda: cl.fatbin([PTX]),
+    "cl.include_dir": lambda: cl.include_dir(),
+    "cl.inspect": lambda: cl.inspect(PTX),
+    "cl.link": lambda: cl.link(PTX, arch="sm_80"),
+    "cl.load": lambda: cl.load(PTX),
+    "cl.load_inline": lambda: cl.load_inline("m", "int x;"),
+    "cl.set_driver": lambda: cl.set_driver("emulator"),
+    "cl.synchronize": lambda: cl.synchronize(),
+    "cl.to_device": lambda: cl.to_device([1]),
+    "testing.assert_allclose": lambda: testing.assert_allclose([1], [1]),
+    "testing.assert_allclose bfloat16": lambda: testing.assert_allclose(Tensor(), Tensor()),
+    "testing.emulator_options": lambda: enter(testing.emulator_options(time_limit=1.0)),
+    "testing.from_driver": lambda: testing.from_driver([1]),
+    "testing.has_gpu": lambda: testing.has_gpu(),
+    "testing.reset_emulator": lambda: testing.reset_emulator(),
+    "testing.to_driver": lambda: testing.to_driver([1]),
+    "testing.use_driver": lambda: enter(testing.use_driver("emulator")),
+    "ew.fuse": lambda: ew.fuse(kernel)(1.0),
+    "ew.kernel": lambda: ew.kernel("T x", "T y", "y = x")(1.0),
+    "triton.compile": lambda: triton.compile(kernel, "i32", arch="sm_80"),
+    "triton.native": lambda: triton.native(kernel),
+    "triton.from_cache": lambda: triton.from_cache(FOLDER / "none", "i32"),
+    "triton.KernelSet": lambda: triton.KernelSet.load(FOLDER / "none.culib"),
+}
+MODULES = {"cl": cl, "testing": testing, "ew": ew, "triton": triton}
+# Results of other calls, exceptions, and what is used inside a traced function alone.
+NOT_CALLED = {
+    "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "Kernel", "KernelAttributes",
+    "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParamInfo", "Parameter", "Signature",
+    "from_compiled", "testing",
+}  # fmt: skip
+
+
+def main():
+    found = {}
+    for name, call in CALLS.items():
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                call()
+            found[name] = ["", ""]
+        except Exception as error:  # noqa: BLE001
+            found[name] = [type(error).__name__, str(error)]
+            if "-v" in sys.argv:
+                traceback.print_exc()
+    called = {name.split()[0] for name in CALLS}
+    missed = [
+        f"{short}.{name}"
+        for short, module in MODULES.items()
+        for name in module.__all__
+        if f"{short}.{name}" not in called
+        and name not in NOT_CALLED
+        and not name.endswith(("Error", "Warning"))
+        and short != "ew"
+    ]
+    print(json.dumps({"found": found, "missed": missed}))
+
+
+main()
