@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from driver_table import ADD, Table
 
 from culaunch import _core
+from culaunch._emulator import Device, PtxModule
 from culaunch._emulator._driver_types import ERRORS, PROTOTYPES
 
 INT, SIZE, HANDLE, ADDRESS = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_ulonglong
@@ -518,3 +520,25 @@ def test_many_threads(table, library):
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_a_launch_does_not_look_at_every_variable_of_its_module():
+    declared = "".join(f".global .u32 v{i} = {i};\n" for i in range(3000))
+    body = ".reg .b32 r; .reg .b64 at; mov.u64 at, v2999; ld.global.u32 r, [at];"
+    text = f".version 8.0\n.target sm_80\n.address_size 64\n{declared}.entry k() {{ {body} ret; }}"
+    device = Device()
+    instance = device.load(PtxModule(text))
+    device.launch(instance, "k", b"", (1,), (1,))
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += 1
+        return count
+
+    sys.settrace(count)  # each line of Python that runs
+    try:
+        device.launch(instance, "k", b"", (1,), (1,))
+    finally:
+        sys.settrace(None)
+    assert calls < 2000

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 
+import numpy as np
 import pytest
 from corpus._case import recorded
 from hypothesis import given, settings
@@ -12,17 +14,10 @@ from hypothesis import strategies as st
 import culaunch as cl
 from culaunch._emulator import PtxModule
 from culaunch._emulator._ptx import parse_module
-from culaunch._emulator._ptx._body import parse_body
 from culaunch._emulator._ptx._tokens import Tokens, parse_number
 
 HEAD = ".version 8.7\n.target sm_80, debug\n.address_size 64\n"
 PTX = recorded("triton_histogram.ptx")
-
-
-def parse_everything(text: str) -> None:
-    module, tokens = parse_module(text)
-    for function in module.functions.values():
-        parse_body(function, tokens)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +96,11 @@ def test_bytes_may_end_in_zero() -> None:
         (HEAD + ".global .u32 x = ;", "in: .global .u32 x = ;"),
         (".version 8.7\n.target sm_80\n.address_size 32\n", "64-bit"),
         (HEAD + ".frobnicate 3", "frobnicate"),
+        (HEAD + ".entry k();", "the kernel 'k' has no body"),
+        (HEAD + ".entry k() { ret; }\n.entry k() { ret; }", "defined a second time .*line 4"),
+        (HEAD + "/* never closed" * 100_000, "a comment that is never closed"),
+        (HEAD + ".func f(.param .b8 p[]) { ret; }", "'p' has no size"),
+        (HEAD + ".global .u32 x[] = " + "{" * 50_000, "brackets more than 64 deep"),
     ],
 )
 def test_malformed_modules(text: str, message: str) -> None:
@@ -113,7 +113,17 @@ def test_malformed_modules(text: str, message: str) -> None:
     [
         ("bra NOWHERE;", "no label 'NOWHERE'"),
         (".reg .v4 .f32 %v;", "registers of type 'v4'"),
-        ("add.s32 %a, %b", "expected ';', found ''"),
+        ("add.s32 %a, %b, 1", "expected ',', found ''"),
+        ("add.s32 %a, %b;", "add has 2 operands"),
+        ("xor.b32 %a, %b, ;", "expected an operand, found ';'"),
+        ("mov.u32 %a, %nowhere;", "'%nowhere' is defined nowhere"),
+        ("mov.u32 %a, nothing;", "'nothing' is defined nowhere"),
+        ("ld.global.v4.u32 {%a, %b}, [%a];", r"ld.global.v4.u32 of 2 registers"),
+        ("ld.global.u32 {}, [%a];", "expected an operand"),
+        ("@%a ret;", "the guard is no predicate"),
+        ("mov.b64 %a, " + "{" * 100 + "%a" + "}" * 100 + ";", "brackets more than 64 deep"),
+        (".shared .b8 d[1099511627776];", "1099511627776 bytes of static shared memory"),
+        (".local .b8 d[1073741824];", "1073741824 bytes of local memory"),
         ("mov.u32 %a, ];", "expected an operand"),
         ("ld.u32 %a, [%b;", "expected '\\]'"),
         (".reg .b32{; }", "a '}' that closes nothing"),
@@ -121,7 +131,7 @@ def test_malformed_modules(text: str, message: str) -> None:
 )
 def test_malformed_bodies_name_the_line(body: str, message: str) -> None:
     with pytest.raises(cl.ImageError, match=message) as caught:
-        parse_everything(HEAD + ".entry k() {\n.reg .b32 %a, %b;\n" + body + "\n}")
+        PtxModule(HEAD + ".entry k() {\n.reg .b32 %a, %b;\n" + body + "\n}")
     assert "PTX line" in str(caught.value)
 
 
@@ -138,7 +148,7 @@ def test_undefined_symbols() -> None:
 @given(st.text(alphabet='.%{}[]();:,@!<>=+-|"/*_ \n0123456789abcdefx$', max_size=200))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     with contextlib.suppress(cl.ImageError):
-        parse_everything(HEAD + text)
+        parse_module(HEAD + text)
 
 
 @settings(max_examples=150)
@@ -148,7 +158,32 @@ def test_damaged_modules_are_parsed_or_refused(data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, 40))
     extra = data.draw(st.text(alphabet='.%{}[]();:,@!<="/* 019xf', max_size=6))
     with contextlib.suppress(cl.ImageError):
-        parse_everything(PTX[:at] + extra + PTX[at + cut :])
+        parse_module(PTX[:at] + extra + PTX[at + cut :])
+
+
+def test_a_long_chain_of_functions_is_no_recursion_of_python() -> None:
+    chain = [f".func f{i}() {{ call.uni f{i + 1}; ret; }}" for i in range(3000)]
+    declared = [f".func f{i}();" for i in range(3001)]
+    last = ".func f3000() { .shared .b32 box; mov.u64 %rd, box; ret; }"
+    text = "\n".join([*declared, *chain, last.replace("%rd", "r").replace("{", "{ .reg .b64 r;")])
+    module = PtxModule(HEAD + text + ".entry k() { call.uni f0; ret; }")
+    assert module.kernel("k").static_shared == 4
+
+
+def test_initialisers_of_many_numbers() -> None:
+    rng = np.random.default_rng(3)
+    numbers = rng.integers(0, 2**32, 200_000).tolist()
+    rows = [f"{{{numbers[0]}, {numbers[1]}}}", f"{{-1, 017}}, {{{numbers[2]},0}}"]
+    text = HEAD + f".global .u32 a[200000] = {{{', '.join(map(str, numbers))}}};"
+    text += f".const .u32 b[4][2] = {{{', '.join(rows)}}};"
+    instance = Device().load(PtxModule(text))
+    for name, wanted in (
+        ("a", numbers),
+        ("b", [*numbers[:2], 2**32 - 1, 15, numbers[2], 0, 0, 0]),
+    ):
+        size = instance.size(name)
+        raw = ctypes.string_at(instance.address(name), size)
+        assert np.frombuffer(raw, np.uint32).tolist() == wanted
 
 
 def test_import_of_culaunch_loads_no_emulator() -> None:
@@ -168,5 +203,5 @@ def test_parsing_is_fast() -> None:
     line = "add.s32 %r1, %r2, %r3; ld.global.f32 %f1, [%rd1+16];\n"
     body = ".reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>;\n" + line * 5000
     start = time.perf_counter()
-    parse_everything(HEAD + ".entry k() {" + body + "}")
+    parse_module(HEAD + ".entry k() {" + body + "}")
     assert time.perf_counter() - start < 5

@@ -56,21 +56,26 @@ class Decoder:
             if builder is None:
                 raise Unsupported
             op = builder(self, instruction)
-        except (Unsupported, KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
-            return self.refuse(
-                instruction, str(error) if isinstance(error, Unsupported | ValueError) else ""
-            )
+        except Exception as error:  # noqa: BLE001 - which form a decoder stumbles over is not known
+            return self.refuse(instruction, error)
         if instruction.guard is None:
             return op
         return self._guarded(instruction, op)
 
-    def refuse(self, instruction: Instruction, reason: str) -> Op:
-        """Return an operation that says that `instruction` is not emulated, when it is reached."""
+    def refuse(self, instruction: Instruction, error: Exception) -> Op:
+        """Return an operation that says that `instruction` is not emulated, when it is reached.
+
+        An `error` that is not `Unsupported` is a form that the decoder does not know, which it
+        stumbled over, or a defect of the decoder: the message has it, and it is the fault's cause.
+        """
         what = f"the instruction {instruction.opcode} is not emulated"
-        message = f"{what}: {reason}" if reason else what
+        if isinstance(error, Unsupported):
+            message = f"{what}: {error}" if str(error) else what
+        else:
+            message = f"{what} in this form ({type(error).__name__} in its decoder: {error})"
 
         def run(group: Group) -> None:
-            raise Fault(NOT_SUPPORTED, message, lane=group.lane_at(0))
+            raise Fault(NOT_SUPPORTED, message, lane=group.lane_at(0)) from error
 
         return run
 
@@ -112,6 +117,7 @@ class Decoder:
             return lambda _group, _value: None
         if not isinstance(operand, Register):
             raise Unsupported(f"a result cannot go to {operand!r}")
+        self._require_same_kind(operand, kind)
         slot = operand.slot
         have, want = self.code.zeros[slot].dtype, lane_dtype(kind)
         if kind == "pred" or have.itemsize == want.itemsize:
@@ -157,10 +163,15 @@ class Decoder:
         """Tell whether `operand` is a register declared with type `kind`."""
         return isinstance(operand, Register) and operand.type == kind
 
+    def _require_same_kind(self, operand: Register, kind: str) -> None:
+        if (operand.type == "pred") != (kind == "pred"):
+            raise Unsupported(f"a register of type .{operand.type} where a .{kind} is needed")
+
     def _read_register(self, operand: Register, kind: str) -> Reader:
         slot = operand.slot
         if operand.type == "param":
             raise Unsupported("the address of a device function's parameter")
+        self._require_same_kind(operand, kind)
         have = self.code.zeros[slot].dtype
         if kind == "pred":
             return lambda group: group.regs[slot]

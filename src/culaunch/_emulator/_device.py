@@ -13,6 +13,7 @@ from culaunch._emulator._fault import (
 )
 from culaunch._emulator._launch import Launch
 from culaunch._emulator._memory._heap import Heap
+from culaunch._emulator._memory._ranges import GlobalMemory
 from culaunch._emulator._module import ModuleInstance, PtxModule
 from culaunch._emulator._options import Options
 
@@ -147,7 +148,7 @@ class Device:
             )
         if tuple(cluster) not in ((1, 1, 1), (1, 1), (1,), ()):
             _refuse(NOT_SUPPORTED, kernel, f"clusters are not emulated (got {tuple(cluster)})")
-        everything = [*self.ranges, *self.heap.ranges, *instance.ranges, *ranges]
+        everything = [*self.ranges, *self.heap.ranges, *ranges]
         self._launches += 1
         launch = Launch(
             self,
@@ -156,7 +157,7 @@ class Device:
             grid3,
             block3,
             shared_bytes,
-            everything,
+            GlobalMemory(everything, instance.limits, self.heap.describe_freed),
             self._launches,
         )
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from itertools import chain
+from bisect import bisect_right
 from typing import Any
 
 from culaunch._emulator._driver_state import DriverState, Refusal
@@ -76,6 +76,11 @@ class MemoryFunctions(DriverState):
             raise Refusal(INVALID_VALUE, f"{size} bytes at {address:#x} are in no allocation")
 
     def _is_allocated(self, address: int, size: int) -> bool:
-        variables = (instance.ranges for instance in self.instances.values())
-        everything = chain(self.device.ranges, *variables)
-        return any(base <= address and address + size <= base + n for base, n in everything)
+        end = address + size
+        if any(base <= address and end <= base + n for base, n in self.device.ranges):
+            return True
+        for starts, ends in (instance.limits for instance in self.instances.values()):
+            index = bisect_right(starts, address) - 1
+            if index >= 0 and end <= ends[index]:
+                return True
+        return False

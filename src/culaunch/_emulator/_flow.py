@@ -79,18 +79,13 @@ def _leaders(function: Function) -> list[int]:
 
 def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> None:
     first, last = block.instructions[0], block.instructions[-1]
-    mask = warp_mask(first)
-    if mask is not None:
-        block.sync = _sync_mask(decoder, first, mask)
-        block.names_lanes = not (isinstance(mask, Immediate) and mask.bits & _ALL == _ALL)
     following = block.index + 1
     body = block.instructions
     end: End | None
     try:
         end = _decode_end(decoder, last, following, index_of)
-    except (Unsupported, LookupError, ValueError, AttributeError, TypeError) as error:
-        reason = str(error) if isinstance(error, Unsupported | ValueError) else ""
-        end = Refusal(decoder.refuse(last, reason))
+    except Exception as error:  # noqa: BLE001 - as in Decoder.decode
+        end = Refusal(decoder.refuse(last, error))
     if end is None:
         end = Jump(following)
     else:
@@ -99,6 +94,13 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
             end = Conditional(decoder.read(last.guard, "pred"), end, following)
     block.end = end
     block.ops = [decoder.decode(instruction) for instruction in body]
+    mask = warp_mask(first)
+    if mask is not None:
+        try:
+            block.sync = _sync_mask(decoder, first, mask)
+            block.names_lanes = not (isinstance(mask, Immediate) and mask.bits & _ALL == _ALL)
+        except Unsupported as error:
+            block.ops[:1] = [decoder.refuse(first, error)]
 
 
 def _sync_mask(
@@ -160,6 +162,9 @@ def _decode_call(decoder: Decoder, instruction: Instruction, following: int) -> 
         name = target.name
         if not program.has_body(name):
             raise Unsupported(f"the function {name!r} is not defined")
+        wanted = len(program.function(name).params)
+        if len(arguments) != wanted:
+            raise Unsupported(f"{name!r} has {wanted} parameters, and is given {len(arguments)}")
         return Call(lambda: program.code(name), arguments, results, following)
     call = IndirectCall(
         decoder.read(target, "u64"), program.function_at, arguments, results, following

@@ -8,7 +8,6 @@ import numpy as np
 
 from culaunch._emulator._fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
 from culaunch._emulator._memory._races import Races
-from culaunch._emulator._memory._ranges import GlobalMemory
 from culaunch._emulator._memory._scratch import Scratch
 from culaunch._emulator._memory._shadow import Shadow
 from culaunch._emulator._simt._chunk import Chunk
@@ -16,9 +15,8 @@ from culaunch._emulator._simt._scheduler import Scheduler
 from culaunch._emulator._undefined._bytes import UndefinedBytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from culaunch._emulator._device import Device
+    from culaunch._emulator._memory._ranges import GlobalMemory
     from culaunch._emulator._options import Options
     from culaunch._emulator._program import Program
     from culaunch._emulator._ptx._syntax import Instruction
@@ -41,7 +39,7 @@ class Launch:
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
         dynamic_shared: int,
-        ranges: Iterable[tuple[int, int]],
+        memory: GlobalMemory,
         number: int,
     ) -> None:
         self.device = device
@@ -53,7 +51,7 @@ class Launch:
         self.dynamic_shared: int = dynamic_shared
         self.shared_bytes: int = program.layout.dynamic_offset + dynamic_shared
         self.number: int = number
-        self.memory = GlobalMemory(ranges, device.heap.describe_freed)
+        self.memory = memory
         # Null unless the launch is cooperative: what a grid barrier counts in.
         self.grid_workspace = 0
         self.params = Scratch("param", 1, max(len(params), 1))

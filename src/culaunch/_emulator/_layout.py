@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._emulator._ptx._body import parse_body
 from culaunch._emulator._ptx._syntax import (
     Address,
     Function,
@@ -16,6 +15,8 @@ from culaunch._emulator._ptx._syntax import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from culaunch._emulator._module import PtxModule
 
 __all__ = ["Layout"]
@@ -34,14 +35,12 @@ class Layout:
 
     def __init__(self, module: PtxModule, kernel: Function) -> None:
         self._module = module
-        self._functions: dict[str, Function] = {}
-        self._seen: set[str] = set()
         self._offsets: dict[tuple[str, str], int] = {}
         self.static_bytes = 0
         self.dynamic_align = 16
         self.local_bytes = 0
         self._dynamic: set[str] = set()
-        self._visit_function(kernel)
+        self._visit(kernel)
         self.dynamic_offset = -(-self.static_bytes // self.dynamic_align) * self.dynamic_align
 
     def shared_offset(self, name: str, function: Function) -> int | None:
@@ -51,36 +50,39 @@ class Layout:
         found = self._offsets.get((function.name, name))
         return self._offsets.get(("", name)) if found is None else found
 
-    def _visit_function(self, function: Function) -> None:
-        if function.name in self._functions:
-            return
-        self._functions[function.name] = function
-        parse_body(function, self._module.tokens)
+    def _visit(self, kernel: Function) -> None:
+        """Walk over what `kernel` reaches, depth first, as deep as its calls may go."""
+        syntax = self._module.syntax
+        functions, names = {kernel.name}, set()
+        to_do = [self._enter(kernel)]
+        while to_do:
+            name = next(to_do[-1], None)
+            if name is None:
+                to_do.pop()
+                continue
+            if name in names:
+                continue
+            names.add(name)
+            name = syntax.aliases.get(name, name)
+            variable = syntax.variables.get(name)
+            if variable is not None:
+                if variable.space == "shared":
+                    self._place("", variable)
+                to_do.append(v.name for v in variable.values if isinstance(v, Symbol))
+            function = syntax.functions.get(name)
+            if function is not None and name not in functions:
+                functions.add(name)
+                to_do.append(self._enter(function))
+
+    def _enter(self, function: Function) -> Iterator[str]:
+        """Place a function's own variables; give the names that its instructions use."""
         for variable in function.variables.values():
             if variable.space == "shared":
                 self._place(function.name, variable)
             elif variable.space == "local":
                 self.local_bytes = max(self.local_bytes, variable.offset + variable.size)
         for instruction in function.instructions:
-            for name in _symbols(instruction):
-                self._visit_name(name)
-
-    def _visit_name(self, name: str) -> None:
-        if name in self._seen:
-            return
-        self._seen.add(name)
-        syntax = self._module.syntax
-        name = syntax.aliases.get(name, name)
-        variable = syntax.variables.get(name)
-        if variable is not None:
-            if variable.space == "shared":
-                self._place("", variable)
-            for value in variable.values:
-                if isinstance(value, Symbol):
-                    self._visit_name(value.name)
-        function = syntax.functions.get(name)
-        if function is not None:
-            self._visit_function(function)
+            yield from _symbols(instruction)
 
     def _place(self, owner: str, variable: Variable) -> None:
         if variable.external or not variable.size:

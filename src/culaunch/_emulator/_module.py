@@ -10,7 +10,7 @@ import numpy as np
 from culaunch._emulator._memory._windows import FUNCTION
 from culaunch._emulator._ptx import parse_module
 from culaunch._emulator._ptx._syntax import Function, Symbol, Variable
-from culaunch._emulator._types import Lanes, size_of
+from culaunch._emulator._types import BITS, Lanes, size_of
 from culaunch._errors import ImageError
 
 __all__ = ["ModuleInstance", "Parameter", "PtxKernel", "PtxModule"]
@@ -18,6 +18,9 @@ __all__ = ["ModuleInstance", "Parameter", "PtxKernel", "PtxModule"]
 # Between variables, so that running off the end of one is noticed.
 _GAP = 64
 _FUNCTION_STEP = 16
+# What ptxas takes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+_MAX_STATIC_SHARED = 48 * 1024
+_MAX_LOCAL = 512 * 1024
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,17 @@ class PtxModule:
         if isinstance(text, bytes):
             text = text.rstrip(b"\0").decode("utf-8", "replace")
         self.syntax, self.tokens = parse_module(text)
-        self._kernels: dict[str, PtxKernel] = {}
+        # The variables that have an address: .global and .const ones.
+        self.globals: dict[str, Variable] = {
+            name: variable
+            for name, variable in self.syntax.variables.items()
+            if variable.space in ("global", "const")
+        }
+        self._kernels = {
+            function.name: self._describe(function)
+            for function in self.syntax.functions.values()
+            if function.is_kernel
+        }
 
     @property
     def target(self) -> str:
@@ -86,31 +99,25 @@ class PtxModule:
     @property
     def kernels(self) -> tuple[str, ...]:
         """The names of the kernels."""
-        return tuple(f.name for f in self.syntax.functions.values() if f.is_kernel)
-
-    @property
-    def globals(self) -> dict[str, Variable]:
-        """The ``.global`` and ``.const`` variables by name."""
-        return {
-            name: variable
-            for name, variable in self.syntax.variables.items()
-            if variable.space in ("global", "const")
-        }
+        return tuple(self._kernels)
 
     def kernel(self, name: str) -> PtxKernel:
         """Describe a kernel; raise KeyError if there is none of that name."""
-        found = self._kernels.get(name)
-        if found is None:
-            function = self.syntax.functions[name]
-            if not function.is_kernel or function.tokens is None:
-                raise KeyError(name)
-            found = self._kernels[name] = self._describe(function)
-        return found
+        return self._kernels[name]
 
     def _describe(self, function: Function) -> PtxKernel:
         from culaunch._emulator._layout import Layout
 
         layout = Layout(self, function)
+        for what, size, most in (
+            ("static shared memory", layout.static_bytes, _MAX_STATIC_SHARED),
+            ("local memory for each thread", layout.local_bytes, _MAX_LOCAL),
+        ):
+            if size > most:
+                raise ImageError(
+                    f"the kernel {function.name!r} has {size} bytes of {what}, at most {most}",
+                    source=f"PTX line {function.line}",
+                )
         directives = function.directives
         threads = 1024
         required = directives.get("reqntid")
@@ -151,11 +158,6 @@ class ModuleInstance:
         """Return the bytes of a variable."""
         return self.module.globals[name].size
 
-    @property
-    def ranges(self) -> list[tuple[int, int]]:
-        """Address and size of every variable."""
-        return [(at, self.module.globals[name].size) for name, at in self._addresses.items()]
-
     def function_address(self, name: str) -> int:
         """Return the address that stands for a function."""
         name = self.module.syntax.aliases.get(name, name)
@@ -192,16 +194,26 @@ class ModuleInstance:
         self._memory: Lanes = np.zeros(at + largest, np.uint8)
         base = -(-self._memory.ctypes.data // largest) * largest
         self._addresses = {name: base + offset for name, offset in offsets.items()}
+        # Where the variables start and end, ascending. Those of no bytes are nowhere.
+        sized = [name for name, variable in self.module.globals.items() if variable.size]
+        self.limits = (
+            [self._addresses[name] for name in sized],
+            [self._addresses[name] + self.module.globals[name].size for name in sized],
+        )
 
     def _initialise(self) -> None:
         start = self._memory.ctypes.data
         for name, variable in self.module.globals.items():
             size = size_of(variable.type)
             at = self._addresses[name] - start
+            if size in BITS and not any(isinstance(v, Symbol) for v in variable.values):
+                raw = np.array(variable.values, BITS[size]).view(np.uint8)
+                self._memory[at : at + len(raw)] = raw
+                continue
             for i, value in enumerate(variable.values):
                 bits = self._resolve(value, variable) if isinstance(value, Symbol) else value
-                raw = (bits & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-                self._memory[at + i * size : at + (i + 1) * size] = list(raw)
+                word = (bits & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+                self._memory[at + i * size : at + (i + 1) * size] = list(word)
 
     def _resolve(self, symbol: Symbol, variable: Variable) -> int:
         name = self.module.syntax.aliases.get(symbol.name, symbol.name)

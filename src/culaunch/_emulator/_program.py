@@ -23,7 +23,6 @@ from culaunch._emulator._ops import (  # noqa: F401  (each registers its instruc
     _wmma,
 )
 from culaunch._emulator._ops._registry import Unsupported
-from culaunch._emulator._ptx._body import parse_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,10 +55,13 @@ class Program:
         found = self._codes.get(name)
         if found is None:
             function = self.syntax.functions[name]
-            parse_body(function, self.instance.module.tokens)
             found = self._codes[name] = build_code(self, function, self._next_base)
             self._next_base += len(found.blocks) + 1
         return found
+
+    def function(self, name: str) -> Function:
+        """Return the function called `name` as it was parsed."""
+        return self.syntax.functions[self.syntax.aliases.get(name, name)]
 
     def has_body(self, name: str) -> bool:
         """Tell whether the module defines the function `name`."""

@@ -29,6 +29,9 @@ class GlobalMemory:
     ----------
     ranges : iterable of (int, int)
         Address and size in bytes of each. Overlapping ones are joined.
+    variables : tuple of list of int, optional
+        The starts and the ends of a module's variables: ascending, and overlapped by none of
+        `ranges`. They are taken in whole, so that a launch costs no more where there are many.
     explain : callable, optional
         Says what an address was before, None if it knows nothing.
     """
@@ -36,37 +39,39 @@ class GlobalMemory:
     def __init__(
         self,
         ranges: Iterable[tuple[int, int]],
+        variables: tuple[list[int], list[int]] = ([], []),
         explain: Callable[[int], str | None] = lambda _: None,
     ) -> None:
+        self._variables = variables
         self._explain = explain
-        self._lay_out([(int(base), int(size)) for base, size in ranges])
+        self._ranges = [(int(base), int(size)) for base, size in ranges]
+        self._lay_out()
 
     def add(self, ranges: list[tuple[int, int]]) -> None:
         """Add ranges."""
-        kept = [(b, e - b) for b, e in zip(self.bases, self.ends, strict=True)]
-        self._lay_out([*kept, *ranges])
+        self._ranges += ranges
+        self._lay_out()
 
     def remove(self, base: int) -> None:
         """Take the range away that begins at `base`, if there is one."""
-        index = bisect_right(self.bases, base) - 1
-        if index >= 0 and self.bases[index] == base:
-            del self.bases[index], self.ends[index]
-            self._index()
+        self._ranges = [found for found in self._ranges if found[0] != base]
+        self._lay_out()
 
-    def _lay_out(self, ranges: list[tuple[int, int]]) -> None:
+    def _lay_out(self) -> None:
         joined: list[list[int]] = []
-        for base, size in sorted(r for r in ranges if r[1] > 0):
+        for base, size in sorted(r for r in self._ranges if r[1] > 0):
             if joined and base < joined[-1][1]:
                 joined[-1][1] = max(joined[-1][1], base + size)
             else:
                 joined.append([base, base + size])
         self.bases = [base for base, _ in joined]
         self.ends = [end for _, end in joined]
-        self._index()
-
-    def _index(self) -> None:
-        self._base_array = np.array(self.bases, np.uint64)
-        self._end_array = np.array(self.ends, np.uint64)
+        starts, ends = self._variables
+        if starts:
+            at = bisect_right(self.bases, starts[0])
+            self.bases[at:at] = starts
+            self.ends[at:at] = ends
+        self._arrays: tuple[Lanes, Lanes] | None = None
         self._views: dict[int, tuple[int, Bytes]] = {}
 
     def locate(self, group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
@@ -116,11 +121,14 @@ class GlobalMemory:
         return f"{where} an allocation of {end - base} bytes at {base:#x}", away
 
     def _locate_each(self, group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
-        index = np.searchsorted(self._base_array, address, side="right") - 1
+        if self._arrays is None:
+            self._arrays = np.array(self.bases, np.uint64), np.array(self.ends, np.uint64)
+        bases, ends = self._arrays
+        index = np.searchsorted(bases, address, side="right") - 1
         known = index >= 0
         if self.bases:
             safe = np.maximum(index, 0)
-            known &= address + np.uint64(size) <= self._end_array[safe]
+            known &= address + np.uint64(size) <= ends[safe]
             # An address near 2**64 wraps: it is in no range.
             known &= address + np.uint64(size) > address
         if not known.all():

@@ -48,6 +48,8 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     if not isinstance(whole, Immediate):
         raise Unsupported
     size = whole.bits
+    if size not in (4, 8, 16) or ("cg" in mods and size != 16):
+        raise Unsupported(f"a copy of {size} bytes")
     read_size = None
     if len(operands) > 3:
         extra = operands[3]

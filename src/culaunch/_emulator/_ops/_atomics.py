@@ -38,9 +38,10 @@ def _atom(decoder: Decoder, instruction: Instruction) -> Op:
     if kind == "b128":
         raise Unsupported
     values = [[decoder.read(v, kind) for v in decoder.vector(operand)] for operand in operands[1:]]
-    if name != "cas":
-        # What may follow is a cache policy.
-        values = values[:1]
+    wanted = 2 if name == "cas" else 1
+    if len(values) < wanted:
+        raise Unsupported(f"{len(operands)} operands")
+    values = values[:wanted]  # What may follow is a cache policy.
     puts = [decoder.write(target, kind) for target in targets]
     operation = _operation(name, kind)
     flushing = _operation(name, kind, ftz=True) if kind == "f32" and name == "add" else operation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,7 @@ __all__ = [
     "product_operands",
     "product_options",
     "register_kind",
+    "require",
     "run_product",
     "try_product",
 ]
@@ -52,6 +53,7 @@ def _ldmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     locate = LOCATORS[space_of(instruction)]
     puts = [decoder.write(t, "b32") for t in decoder.vector(instruction.operands[0])]
     address = decoder.address(instruction.operands[1])
+    require(puts, count)
     half = np.uint32(16)
 
     def run(group: Group) -> None:
@@ -76,6 +78,7 @@ def _stmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     locate = LOCATORS[space_of(instruction)]
     address = decoder.address(instruction.operands[0])
     readers = [decoder.read(t, "b32") for t in decoder.vector(instruction.operands[1])]
+    require(readers, count)
 
     def run(group: Group) -> None:
         where = _row_addresses(group, address(group), count, trans)
@@ -125,7 +128,7 @@ def _mma(decoder: Decoder, instruction: Instruction) -> Op:
         )
 
     puts, readers = product_operands(decoder, instruction.operands, types)
-    try_product(multiply, types, readers)
+    try_product(multiply, types, puts, readers)
 
     def run(group: Group) -> None:
         run_product(group, multiply, puts, readers)
@@ -134,15 +137,19 @@ def _mma(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def try_product(
-    multiply: Product, types: tuple[str, str, str, str], readers: list[list[Reader]]
+    multiply: Product,
+    types: tuple[str, str, str, str],
+    puts: list[Writer],
+    readers: list[list[Reader]],
 ) -> None:
-    """Find out now, on zeros, whether this product is known."""
-    multiply(
+    """Find out now, on zeros, whether this product is known, and has the registers it needs."""
+    result = multiply(
         *(
             [np.zeros((1, 32), unsigned(register_kind(kind)))] * len(part)
             for kind, part in zip(types[1:], readers, strict=True)
         )
     )
+    require(puts, len(result))
 
 
 def product_options(instruction: Instruction) -> tuple[bool, str, str]:
@@ -179,6 +186,12 @@ def _matrices(instruction: Instruction) -> tuple[int, bool]:
     if "m8n8" not in mods or "b16" not in mods:
         raise Unsupported
     return next(_COUNTS[word] for word in mods if word in _COUNTS), "trans" in mods
+
+
+def require(registers: Sequence[object], count: int) -> None:
+    """Refuse an instruction whose list of registers has not the length that it must have."""
+    if len(registers) != count:
+        raise Unsupported(f"{len(registers)} registers, not {count}")
 
 
 def _row_addresses(group: Group, address: Lanes, count: int, trans: bool) -> Lanes:

@@ -14,6 +14,7 @@ from culaunch._emulator._ops._matrix_ops import (
     product_operands,
     product_options,
     register_kind,
+    require,
     run_product,
     try_product,
 )
@@ -51,6 +52,10 @@ class _Access:
         self.locate = LOCATORS[space_of(instruction)]
         self.address = decoder.address(operands[place])
         self.stride = decoder.read(operands[stride], "u32") if len(operands) > stride else None
+        pitch = _pitch(self.shape, self.operand, self.layout)
+        offsets, size = matrix.wmma_access(self.shape, self.operand, self.kind, self.layout, pitch)
+        items = np.zeros((1, 32, offsets.shape[-1]), f"u{size}")
+        self.registers = len(matrix.wmma_pack(self.kind, items))
 
     def places(self, group: Group) -> tuple[list[Lanes], int]:
         """Return the address of each item in each lane, and the size of an item."""
@@ -74,6 +79,7 @@ def _load(decoder: Decoder, instruction: Instruction) -> Op:
     access = _Access(decoder, instruction, 1, 2)
     kind = register_kind(access.kind)
     puts = [decoder.write(t, kind) for t in decoder.vector(instruction.operands[0])]
+    require(puts, access.registers)
 
     def run(group: Group) -> None:
         places, size = access.places(group)
@@ -92,6 +98,7 @@ def _store(decoder: Decoder, instruction: Instruction) -> Op:
     access = _Access(decoder, instruction, 0, 2)
     kind = register_kind(access.kind)
     readers = [decoder.read(t, kind) for t in decoder.vector(instruction.operands[1])]
+    require(readers, access.registers)
 
     def run(group: Group) -> None:
         places, size = access.places(group)
@@ -119,7 +126,7 @@ def _multiply(decoder: Decoder, instruction: Instruction) -> Op:
         )
 
     puts, readers = product_operands(decoder, instruction.operands, types)
-    try_product(multiply, types, readers)
+    try_product(multiply, types, puts, readers)
 
     def run(group: Group) -> None:
         run_product(group, multiply, puts, readers)

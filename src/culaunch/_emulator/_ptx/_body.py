@@ -9,7 +9,7 @@ from culaunch._emulator._ptx._declarations import parse_variables
 from culaunch._emulator._ptx._operands import parse_operand
 from culaunch._emulator._ptx._syntax import Function, Instruction, Label, Operand, Register, Symbol
 from culaunch._emulator._ptx._tokens import Cursor, Tokens
-from culaunch._emulator._types import is_type, size_of
+from culaunch._emulator._types import is_type
 
 __all__ = ["Scope", "parse_body"]
 
@@ -168,6 +168,7 @@ class _Body:
             self.scope.targets[name] = tuple(names)
         elif cursor.peek() in (".callprototype", ".calltargets"):
             cursor.skip_past(";")
+            self.function.prototypes.add(name)
         else:
             self.scope.labels[name] = len(self.function.instructions)
 
@@ -182,11 +183,11 @@ class _Body:
         while cursor.peek().startswith("."):
             mods.append(cursor.take()[1:])
         operands: list[Operand] = []
-        while not cursor.accept(";"):
+        if not cursor.accept(";"):
             operands.append(parse_operand(cursor, self.scope))
-            if not cursor.accept(","):
-                cursor.expect(";")
-                break
+            while not cursor.accept(";"):
+                cursor.expect(",")
+                operands.append(parse_operand(cursor, self.scope))
         if name in _BRANCHES:
             self.branches.append((len(self.function.instructions), self.scope))
         self.function.instructions.append(
@@ -212,8 +213,8 @@ class _Body:
 
 
 def parse_body(function: Function, tokens: Tokens) -> None:
-    """Fill in the body of `function`, once."""
-    if function.parsed or function.tokens is None:
+    """Fill in the body of `function`, if it has one."""
+    if function.tokens is None:
         return
     _Body(function, tokens, *function.tokens).parse()
     offset = 0
@@ -222,9 +223,3 @@ def parse_body(function: Function, tokens: Tokens) -> None:
             offset = -(-offset // variable.align) * variable.align
             variable.offset = offset
             offset += variable.size
-    function.parsed = True
-
-
-def param_size(kind: str) -> int:
-    """Return the bytes of a parameter passed in a register."""
-    return size_of(kind)

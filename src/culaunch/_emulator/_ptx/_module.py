@@ -1,7 +1,9 @@
-"""Parse the top level of a module: variables, functions, files. Bodies are parsed on demand."""
+"""Parse a module: variables, functions and their bodies, files."""
 
 from __future__ import annotations
 
+from culaunch._emulator._ptx._body import parse_body
+from culaunch._emulator._ptx._check import check_bodies
 from culaunch._emulator._ptx._declarations import parse_parameters, parse_variables
 from culaunch._emulator._ptx._syntax import Function, Module, Variable
 from culaunch._emulator._ptx._tokens import Cursor, Tokens
@@ -13,12 +15,12 @@ _SPACES = {".global", ".const", ".shared"}
 
 
 def parse_module(text: str) -> tuple[Module, Tokens]:
-    """Parse PTX text, all but the function bodies.
+    """Parse PTX text.
 
     Raises
     ------
     ImageError
-        If the text is not PTX; the message has the line.
+        If the text is not PTX, or names what it does not define; the message has the line.
     """
     tokens = Tokens(text)
     cursor = Cursor(tokens)
@@ -27,6 +29,9 @@ def parse_module(text: str) -> tuple[Module, Tokens]:
         _parse_top(cursor, module)
     if not module.target:
         cursor.fail("no .target directive: not a PTX module")
+    for function in module.functions.values():
+        parse_body(function, tokens)
+    check_bodies(module, tokens)
     return module, tokens
 
 
@@ -103,3 +108,7 @@ def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool) -> None:
     known = module.functions.get(name)
     if known is None or known.tokens is None:
         module.functions[name] = function
+    elif function.tokens is not None:
+        cursor.fail(f"{name!r} is defined a second time (first in line {known.line})")
+    if is_kernel and function.tokens is None:
+        cursor.fail(f"the kernel {name!r} has no body")

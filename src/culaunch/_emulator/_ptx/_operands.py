@@ -29,21 +29,20 @@ def parse_operand(cursor: Cursor, scope: Scope) -> Operand:
     if text == "[":
         return _address(cursor, scope)
     if text in "{(":
-        close = "}" if text == "{" else ")"
-        items: list[Operand] = []
-        while not cursor.accept(close):
-            items.append(parse_operand(cursor, scope))
-            if not cursor.accept(","):
-                cursor.expect(close)
-                break
-        return Vector(tuple(items))
+        return Vector(_items(cursor, scope, "}" if text == "{" else ")"))
     if text == "!":
-        return Negated(parse_operand(cursor, scope))
+        cursor.enter()
+        operand = parse_operand(cursor, scope)
+        cursor.leave()
+        return Negated(operand)
     if text in "-~+" or text[0].isdigit():
         return _number(cursor, text)
     first = _name(cursor, scope, text)
     if cursor.accept("|"):
-        return Pair(first, parse_operand(cursor, scope))
+        cursor.enter()
+        second = parse_operand(cursor, scope)
+        cursor.leave()
+        return Pair(first, second)
     return first
 
 
@@ -86,21 +85,30 @@ def _name(cursor: Cursor, scope: Scope, text: str) -> Operand:
     return Symbol(text, offset)
 
 
+def _items(cursor: Cursor, scope: Scope, close: str) -> tuple[Operand, ...]:
+    items: list[Operand] = []
+    if close == ")" and cursor.accept(close):  # a call may have no arguments
+        return ()
+    cursor.enter()
+    items.append(parse_operand(cursor, scope))
+    while not cursor.accept(close):
+        cursor.expect(",")
+        items.append(parse_operand(cursor, scope))
+    cursor.leave()
+    return tuple(items)
+
+
 def _address(cursor: Cursor, scope: Scope) -> Operand:
+    cursor.enter()
     base = parse_operand(cursor, scope)
+    cursor.leave()
     offset = 0
     while cursor.peek() in ("+", "-"):
         sign = 1 if cursor.take() == "+" else -1
         offset += sign * cursor.integer()
     if cursor.accept(","):
         # A texture or a tensor with coordinates: no instruction that takes one is emulated.
-        items: list[Operand] = [base]
-        while not cursor.accept("]"):
-            items.append(parse_operand(cursor, scope))
-            if not cursor.accept(","):
-                cursor.expect("]")
-                break
-        return Vector(tuple(items))
+        return Vector((base, *_items(cursor, scope, "]")))
     cursor.expect("]")
     if isinstance(base, Symbol) and base.offset:
         base, offset = Symbol(base.name), offset + base.offset

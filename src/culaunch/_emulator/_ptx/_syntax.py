@@ -142,7 +142,7 @@ class Variable:
 
 @dataclass
 class Function:
-    """A kernel or a device function; the body is parsed when it is first needed."""
+    """A kernel or a device function; one without `tokens` is declared only."""
 
     name: str
     is_kernel: bool
@@ -151,13 +151,12 @@ class Function:
     returns: list[Variable] = field(default_factory=list)
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
     tokens: tuple[int, int] | None = None
-    # Filled in with the body.
+    # The body.
     instructions: list[Instruction] = field(default_factory=list)
     slots: list[str] = field(default_factory=list)
     slot_sizes: dict[int, int] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
-    branch_targets: dict[str, tuple[Label, ...]] = field(default_factory=dict)
-    parsed: bool = False
+    prototypes: set[str] = field(default_factory=set)
 
 
 @dataclass

@@ -21,7 +21,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+# A comment that is never closed goes on to the end: were it no match, each "/*" in it would be
+# tried again, in a time that grows with the square of the text.
+_COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_DEEPEST = 64
 
 
 class Tokens:
@@ -31,11 +34,23 @@ class Tokens:
         self.texts: list[str] = []
         self.lines: list[int] = []
         self.source = text.split("\n")
-        for number, line in enumerate(_COMMENT.sub(_blank, text).split("\n"), 1):
+        for number, line in enumerate(_COMMENT.sub(self._blank, text).split("\n"), 1):
             found = _TOKEN.findall(line)
             if found:
                 self.texts += found
                 self.lines += [number] * len(found)
+
+    def _blank(self, match: re.Match[str]) -> str:
+        text = match[0]
+        if text[0] == '"':
+            return text
+        if text.startswith("/*") and (len(text) < 4 or not text.endswith("*/")):
+            line = match.string.count("\n", 0, match.start()) + 1
+            raise ImageError(
+                f"a comment that is never closed, in: {self.line_text(line)}",
+                source=f"PTX line {line}",
+            )
+        return " " + "\n" * text.count("\n")
 
     def line_text(self, number: int) -> str:
         """Return line `number`, stripped, for a message."""
@@ -49,6 +64,7 @@ class Cursor:
         self.tokens = tokens
         self.texts = tokens.texts
         self.at = start
+        self.depth = 0
         self.stop = len(tokens.texts) if stop is None else stop
 
     @property
@@ -119,6 +135,16 @@ class Cursor:
                     return start, at
         return self.fail("a '{' is never closed")
 
+    def enter(self) -> None:
+        """Go into brackets: too many in each other are an error, not the end of Python's stack."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.fail(f"brackets more than {_DEEPEST} deep")
+
+    def leave(self) -> None:
+        """Go out of brackets."""
+        self.depth -= 1
+
     def fail(self, message: str) -> NoReturn:
         """Raise the error for malformed PTX here."""
         line = self.line
@@ -145,8 +171,3 @@ def parse_number(token: str) -> tuple[int, int]:
     # A leading zero is octal, as in C.
     octal = len(digits) > 1 and digits[0] == "0" and not {"8", "9"} & set(digits)
     return int(digits, 8 if octal else 10), 0
-
-
-def _blank(match: re.Match[str]) -> str:
-    text = match[0]
-    return text if text[0] == '"' else " " + "\n" * text.count("\n")
