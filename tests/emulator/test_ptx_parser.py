@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import culaunch as cl
-from culaunch._emulator import PtxModule
+from culaunch._emulator import Device, PtxModule
 from culaunch._emulator._ptx import parse_module
 from culaunch._emulator._ptx._tokens import Tokens, parse_number
 
@@ -136,7 +136,6 @@ def test_malformed_bodies_name_the_line(body: str, message: str) -> None:
 
 
 def test_undefined_symbols() -> None:
-    from culaunch._emulator import Device
 
     with pytest.raises(cl.ImageError, match="'nothing', which is not in the module"):
         Device().load(PtxModule(HEAD + ".global .u64 x = nothing;"))
