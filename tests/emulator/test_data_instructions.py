@@ -261,7 +261,9 @@ def test_module_variables() -> None:
     np.testing.assert_array_equal(out[[0, 3, 4]], [16, 0x1FF, 0])
     np.testing.assert_array_equal(out[1:3].view(np.float32), [2.5, -4.5])
     assert instance.size("numbers") == 16
-    assert dict(instance.ranges)[instance.address("numbers")] == 16
+    assert dict(zip(*instance.limits, strict=True))[instance.address("numbers")] == (
+        instance.address("numbers") + 16
+    )
 
 
 def test_unknown_instruction_fails_when_reached() -> None:
