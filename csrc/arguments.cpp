@@ -85,7 +85,7 @@ Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayDa
   if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
   if (CULAUNCH_UNLIKELY(call.driver.note_array != nullptr)) {
     const Extent extent = ExtentOf(tensor);
-    call.driver.note_array(extent.begin, extent.bytes);
+    call.driver.note_array(extent.begin, extent.bytes, culaunch::kNoteArray);
   }
   *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype, false};
   return Fault::kNone;
@@ -117,7 +117,8 @@ Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, Array
     return Fault::kPython;
   }
   if (call.driver.note_array != nullptr) {
-    call.driver.note_array(view.extent.begin, view.extent.bytes);
+    call.driver.note_array(view.extent.begin, view.extent.bytes,
+                           view.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
   }
   *array = {view.data, view.dtype, view.is_read_only};
   return Fault::kNone;

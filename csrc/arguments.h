@@ -48,7 +48,7 @@ const char* FaultName(Fault fault);
 struct Call {
   explicit Call(culaunch::Driver& driver) : driver(driver) {
     // Forget what a call noted that then failed.
-    if (driver.note_array != nullptr) driver.note_array(nullptr, 0);
+    if (driver.note_array != nullptr) driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
   }
 
   culaunch::Driver& driver;

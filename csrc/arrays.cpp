@@ -100,7 +100,8 @@ Extent ExtentOfInterface(PyObject* interface, void* data) {
                          ? PyUnicode_AsUTF8AndSize(typestr, &length)
                          : nullptr;
   if (text == nullptr || length < 3 || shape == nullptr || !PyTuple_Check(shape)) return {data, 0};
-  const long long item = std::atoll(text + 2);
+  // A text's characters are counted, of four bytes each; everything else says its bytes.
+  const long long item = std::atoll(text + 2) * (text[1] == 'U' ? 4 : 1);
   const bool is_strided = strides != nullptr && PyTuple_Check(strides);
   long long before = 0;
   long long after = 0;

@@ -21,8 +21,8 @@ struct ArrayView {
   DLDevice device = {0, 0};
   DLDataType dtype = {0, 0, 0};  // bits 0: not known
   Extent extent;
-  Ref owner;
   bool is_read_only = false;
+  Ref owner;
 };
 
 // Read where an array of kind kArray lives. False with a Python error set.

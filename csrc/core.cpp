@@ -3,6 +3,7 @@
 #include "arrays.h"
 #include "device_array.h"
 #include "driver.h"
+#include "driver_function.h"
 #include "elementwise.h"
 #include "kernel.h"
 #include "launcher.h"
@@ -17,11 +18,11 @@ namespace {
 int Execute(PyObject* module) {
   TryNumbers();
   return PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) == 0 &&
-                 AddDriverType(module) == 0 && AddModuleType(module) == 0 &&
-                 AddKernelType(module) == 0 && AddLauncherType(module) == 0 &&
-                 AddDeviceArrayType(module) == 0 && AddElementwiseType(module) == 0 &&
-                 AddTritonVariantType(module) == 0 && AddTritonDispatcherType(module) == 0 &&
-                 AddTritonLauncherType(module) == 0
+                 AddDriverType(module) == 0 && AddDriverFunctionType(module) == 0 &&
+                 AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
+                 AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
+                 AddElementwiseType(module) == 0 && AddTritonVariantType(module) == 0 &&
+                 AddTritonDispatcherType(module) == 0 && AddTritonLauncherType(module) == 0
              ? 0
              : -1;
 }

@@ -158,8 +158,10 @@ DLTensor View(ArrayObject* self) {
           0};
 }
 
+// Where Python has ended, the array's memory ends with the process.
 template <class Managed>
 void Delete(Managed* managed) {
+  if (Py_IsInitialized() == 0) return;
   const PyGILState_STATE state = PyGILState_Ensure();
   Py_DECREF(static_cast<PyObject*>(managed->manager_ctx));
   PyGILState_Release(state);

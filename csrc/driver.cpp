@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "published.h"
+#include "python_gate.h"
 
 PyTypeObject* g_driver_type = nullptr;
 
@@ -35,14 +36,16 @@ PyObject* Open(PyObject*, PyObject* args) {
   return Guarded<PyObject*>(nullptr, nullptr, [&] { return Wrap(culaunch::Driver::Open(choice)); });
 }
 
-// from_functions(name, {function: address}, device_types): a table filled by Python. The dict may
-// hold "note_array" too (culaunch::Driver).
+// from_functions(name, {function: address}, device_types, in_python=False): a table filled by
+// Python. The dict may hold "note_array" too (culaunch::Driver). in_python: its functions run
+// Python code for as long as the process lives.
 PyObject* FromFunctions(PyObject*, PyObject* args) {
   const char* name = nullptr;
   PyObject* functions = nullptr;
   PyObject* types = nullptr;
-  if (!PyArg_ParseTuple(args, "sO!O!:from_functions", &name, &PyDict_Type, &functions,
-                        &PyTuple_Type, &types)) {
+  int in_python = 0;
+  if (!PyArg_ParseTuple(args, "sO!O!|p:from_functions", &name, &PyDict_Type, &functions,
+                        &PyTuple_Type, &types, &in_python)) {
     return nullptr;
   }
   culaunch::DriverTable table;
@@ -65,9 +68,11 @@ PyObject* FromFunctions(PyObject*, PyObject* args) {
   PyObject* note = PyDict_GetItemString(functions, "note_array");
   void* note_address = note != nullptr ? PyLong_AsVoidPtr(note) : nullptr;
   if (PyErr_Occurred() != nullptr) return nullptr;
+  auto note_array = reinterpret_cast<culaunch::NoteArrayFunction>(note_address);
+  if (in_python != 0) GateFunctions(&table, &note_array);
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
     auto driver = std::make_unique<culaunch::Driver>(table, name, device_types);
-    driver->note_array = reinterpret_cast<decltype(driver->note_array)>(note_address);
+    driver->note_array = note_array;
     return Wrap(std::move(driver));
   });
 }

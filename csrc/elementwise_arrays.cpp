@@ -325,7 +325,7 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
 void NoteOperand(const Operand& operand, Place* place) {
   culaunch::Driver& driver = *place->driver;
   if (driver.note_array == nullptr || !operand.is_array) return;
-  if (!place->has_noted) driver.note_array(nullptr, 0);
+  if (!place->has_noted) driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
   place->has_noted = true;
   const DLTensor tensor = {operand.data,
                            operand.device,
@@ -335,7 +335,8 @@ void NoteOperand(const Operand& operand, Place* place) {
                            const_cast<int64_t*>(operand.strides),
                            0};
   const Extent extent = ExtentOf(tensor);
-  driver.note_array(extent.begin, extent.bytes);
+  driver.note_array(extent.begin, extent.bytes,
+                    operand.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
 }
 
 Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape, const int* order,

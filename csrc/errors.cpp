@@ -1,11 +1,14 @@
 #include "errors.h"
 
+#include "driver_function.h"
+
 Ref ErrorClass(const char* name) {
   const Ref module(PyImport_ImportModule("culaunch._errors"));
   return module ? Ref(PyObject_GetAttrString(module.get(), name)) : Ref();
 }
 
 void RaiseError(const culaunch::Error& error, const char* call_class) {
+  if (RaiseKept()) return;  // the driver was interrupted: its code says nothing else
   const char* name = "DriverError";
   bool with_code = true;
   if (error.kind() == culaunch::ErrorKind::kNoDriver) {

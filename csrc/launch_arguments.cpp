@@ -42,7 +42,7 @@ bool ReadDims(const char* name, PyObject* object, culaunch::Dim3* dims) {
     }
     if (!good) {
       PyErr_Format(PyExc_TypeError,
-                   "%s must be an int, or a tuple of 1 to 3 ints, each from 1 to 2^32 - 1 (got %R)",
+                   "%s must be an int, or a tuple of 1 to 3 ints, each from 1 to 2^31 - 1 (got %R)",
                    name, object);
       return false;
     }

@@ -5,6 +5,8 @@
 #include <Python.h>
 #include <culaunch/version.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 // For functions that not every call comes to: their code is kept out of its way. Those that hardly
@@ -46,13 +48,28 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+// Keep this thread where it is until the process ends.
+[[noreturn]] inline void WaitForExit() {
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 // Let other Python threads run during a driver call that may block.
+//
+// A daemon thread that comes back after the end of the interpreter has begun is ended there, by
+// CPython before 3.14 through pthread_exit, whose unwinding C++ answers with an abort of the
+// process at the first function that throws nothing. Such a thread waits instead, as from 3.14 on.
 class ReleaseGil {
  public:
   ReleaseGil() : state_(PyEval_SaveThread()) {}
   ReleaseGil(const ReleaseGil&) = delete;
   ReleaseGil& operator=(const ReleaseGil&) = delete;
-  ~ReleaseGil() { PyEval_RestoreThread(state_); }
+  ~ReleaseGil() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      WaitForExit();
+    }
+  }
 
  private:
   PyThreadState* state_;

@@ -85,7 +85,7 @@ bool ReadTritonGrid(PyObject* grid, uint32_t* dims) {
   }
   if (!good) {
     PyErr_Format(PyExc_TypeError,
-                 "a grid must be a tuple of 1 to 3 ints, each from 0 to 2^32 - 1, or a function of "
+                 "a grid must be a tuple of 1 to 3 ints, each from 0 to 2^31 - 1, or a function of "
                  "the arguments that gives one (got %R)",
                  grid);
   }

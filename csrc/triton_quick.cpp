@@ -22,7 +22,7 @@ CULAUNCH_APART bool ReadLargeInt(PyObject* object, int64_t* value) {
 
 CULAUNCH_APART void Note(const culaunch::Driver& driver, const DLTensor& tensor) {
   const Extent extent = ExtentOf(tensor);
-  driver.note_array(extent.begin, extent.bytes);
+  driver.note_array(extent.begin, extent.bytes, culaunch::kNoteArray);
 }
 
 // Ask a grid that is a function, with the arguments by parameter, and the defaults.
@@ -104,7 +104,7 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
                                             Reading* reading) const {
   const culaunch::Driver& driver = *state.table;
   const bool is_noted = driver.note_array != nullptr;
-  if (CULAUNCH_UNLIKELY(is_noted)) driver.note_array(nullptr, 0);
+  if (CULAUNCH_UNLIKELY(is_noted)) driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
   const TritonFound& found = *last_;
   const uint64_t* expected = found.words + 1;
   const uint8_t* slot = found.slots;

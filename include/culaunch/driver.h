@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "driver_table.h"
+#include "emulator.h"
 #include "error.h"
 #include "shared_library.h"
 #include "version.h"
@@ -36,6 +37,8 @@ class Driver : public DriverTable {
     static std::atomic<Driver*> instance{nullptr};
     Driver* driver = instance.load(std::memory_order_acquire);
     if (driver == nullptr) {
+      // Not under the lock: Python runs, and with it perhaps a thread that waits here.
+      if (Choice() == "emulator" && Published() == nullptr) detail::StartEmulator();
       const std::lock_guard<std::mutex> lock(mutex);
       driver = instance.load(std::memory_order_relaxed);
       if (driver == nullptr) {
@@ -52,8 +55,9 @@ class Driver : public DriverTable {
     const bool is_cuda = choice.empty() || choice == "cuda";
     if (choice == "emulator") {
       throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-                  "CULAUNCH_DRIVER is \"emulator\", but no emulator runs in this process: it is "
-                  "started by Python (import culaunch; culaunch.set_driver(\"emulator\"))");
+                  "CULAUNCH_DRIVER is \"emulator\", which is written in Python, and this process "
+                  "runs no Python that has culaunch: run the program's library from Python, or "
+                  "leave CULAUNCH_DRIVER out on a machine with a GPU");
     }
     if (!is_cuda && choice.find_first_of("/\\") == std::string::npos) {
       throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
@@ -130,8 +134,8 @@ class Driver : public DriverTable {
   static constexpr const char* kPublishedVariable = "CULAUNCH_DRIVER_TABLE";
 
   // A driver that checks addresses is told of each array that a launch will be given, before it:
-  // where it begins and how many bytes it spans. (null, 0) begins a call. Null for libcuda.
-  void (*note_array)(const void* begin, size_t bytes) = nullptr;
+  // where it begins and how many bytes it spans (Note says what else). Null for libcuda.
+  NoteArrayFunction note_array = nullptr;
 
   // Whether memory of one of DLPack's device types can be given to this driver's kernels.
   bool IsDeviceMemory(int device_type) const noexcept {
@@ -232,9 +236,13 @@ class Driver : public DriverTable {
     DeviceState(DeviceState&& other) noexcept : handle(other.handle) {}
   };
 
-  static std::unique_ptr<Driver> Choose() {
+  static std::string Choice() {
     const char* variable = std::getenv("CULAUNCH_DRIVER");
-    const std::string choice = variable != nullptr ? variable : "";
+    return variable != nullptr ? variable : "";
+  }
+
+  static std::unique_ptr<Driver> Choose() {
+    const std::string choice = Choice();
     if (choice == "emulator") {
       if (std::unique_ptr<Driver> published = Published()) return published;
     }
@@ -246,5 +254,12 @@ class Driver : public DriverTable {
   int version_ = 0;
   std::vector<DeviceState> devices_;
 };
+
+// Tell the emulator of an array that the next launch of this thread gets by its address alone, as
+// from data_ptr() of a tensor: it takes every address that it does not know for a mistake. A driver
+// of a GPU needs it not, and nothing happens.
+inline void NoteArray(const void* begin, size_t bytes, Driver& driver = Driver::Get()) {
+  if (driver.note_array != nullptr) driver.note_array(begin, bytes, kNoteArray);
+}
 
 CULAUNCH_NAMESPACE_END

@@ -70,15 +70,24 @@ struct DriverTable {
 #undef CULAUNCH_MEMBER
 };
 
+// What a driver that checks addresses is told.
+enum Note : unsigned {
+  kNoteArray = 0,          // an array that the next launch of this thread will be given
+  kNoteReadOnlyArray = 1,  // likewise, and nothing may be written to it
+  kNoteLaunch = 2,         // a call begins: what was noted before is not for it
+  kNoteFunction = 3,       // likewise, and what is noted stays until the next call begins
+};
+using NoteArrayFunction = void (*)(const void* begin, size_t bytes, unsigned note);
+
 // A driver that one copy of culaunch offers to the others in its process.
 struct PublishedDriver {
   // Changes with CULAUNCH_DRIVER_FUNCTIONS and with this struct.
-  static constexpr unsigned kVersion = 1;
+  static constexpr unsigned kVersion = 2;
 
   unsigned version;
   const char* name;
-  const int* device_types;                              // ended by -1
-  void (*note_array)(const void* begin, size_t bytes);  // see Driver
+  const int* device_types;       // ended by -1
+  NoteArrayFunction note_array;  // see Driver
   DriverTable table;
 };
 

@@ -98,9 +98,10 @@ class LaunchExplainer {
       const auto& dims = config_.attrs[i].value.clusterDim;
       const uint64_t blocks = uint64_t{dims.x} * dims.y * dims.z;
       if (Device(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0) {
-        findings_.push_back(
-            "this device has no clusters (they need sm_90 or newer): leave "
-            "cluster out");
+        const bool is_new = Device(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9;
+        findings_.push_back(is_new ? "this device launches no clusters: leave cluster out"
+                                   : "this device has no clusters (they need sm_90 or newer): "
+                                     "leave cluster out");
         continue;
       }
       CheckOwnCluster(Dim3(dims.x, dims.y, dims.z));
@@ -224,7 +225,9 @@ inline Error ExplainLaunch(Driver& driver, CUkernel kernel, const std::string& n
                                "did not run, and nothing more can run in this process on this "
                                "device. Run under compute-sanitizer, or with "
                                "CUDA_LAUNCH_BLOCKING=1, to find that kernel"
-                         : text + "\nNothing more can run on this device in this process");
+                         : text +
+                               "\nEvery later launch, copy and allocation fails with it, as on a "
+                               "GPU, until culaunch.testing.reset_emulator() is called");
   }
   switch (code) {
     case CUDA_ERROR_NO_BINARY_FOR_GPU:

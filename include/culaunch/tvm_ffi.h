@@ -153,7 +153,7 @@ class Notes {
     Call& call = State();
     if (--call.depth != 0 || !call.has_notes) return;
     call.has_notes = false;
-    Driver::Get().note_array(nullptr, 0);
+    Driver::Get().note_array(nullptr, 0, kNoteLaunch);
   }
 
   static void Add(const TensorView& x) {
@@ -167,12 +167,13 @@ class Notes {
     }
     Call& call = State();
     if (call.depth != 0 && !call.has_notes) {
-      driver.note_array(nullptr, 1);  // a size: until the next call begins, not the next launch
+      driver.note_array(nullptr, 0, kNoteFunction);
       call.has_notes = true;
     }
     const int64_t bytes = (x.dtype().bits * x.dtype().lanes + 7) / 8;
     const char* data = static_cast<char*>(x.data_ptr()) + x.byte_offset();
-    driver.note_array(data + first * bytes, static_cast<size_t>((last - first + 1) * bytes));
+    driver.note_array(data + first * bytes, static_cast<size_t>((last - first + 1) * bytes),
+                      kNoteArray);
   }
 
  private:

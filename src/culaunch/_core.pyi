@@ -1,6 +1,6 @@
 """Types of the native half of the launch path (csrc/)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 from typing_extensions import Buffer, Self
@@ -21,7 +21,11 @@ class Driver:
     def open(choice: str, /) -> Driver: ...
     @staticmethod
     def from_functions(
-        name: str, functions: Mapping[str, int], device_types: tuple[int, ...], /
+        name: str,
+        functions: Mapping[str, int],
+        device_types: tuple[int, ...],
+        in_python: bool = False,
+        /,
     ) -> Driver: ...
     @staticmethod
     def function_names() -> tuple[str, ...]: ...
@@ -52,6 +56,19 @@ class Driver:
         /,
     ) -> int: ...
     def describe(self, code: int, /) -> str: ...
+
+class DriverFunction:
+    """A function of a driver in Python, as ctypes calls it: it returns a code, always."""
+
+    def __new__(
+        cls,
+        state: object,
+        method: Callable[..., None],
+        translate: Callable[[Callable[..., None], BaseException], int | BaseException],
+        is_repeated: bool,
+        /,
+    ) -> Self: ...
+    def __call__(self, *args: Any) -> int: ...
 
 @final
 class Module:

@@ -156,3 +156,35 @@ def test_nvrtc_compiles_beside_it(null: ctypes.CDLL, tmp_path: Path) -> None:
         env={**os.environ, "CULAUNCH_CACHE_DIR": str(tmp_path)},
     )
     assert (done.returncode, done.stdout) == (0, "cubin\n"), done.stderr
+
+
+def test_a_daemon_thread_that_launches_as_python_ends(overhead: Callable[[str], Any]) -> None:
+    """CPython ends such a thread where it takes the GIL back: no C++ frame may abort then."""
+    script = """
+import threading, time
+import culaunch as cl
+ptx = ".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry nothing() { ret; }"
+kernel = cl.load(ptx.encode())["nothing"]
+launcher = kernel[1, 1]
+arguments = [0] * len(kernel.signature)
+started = threading.Event()
+def work():
+    while True:
+        launcher(*arguments)
+        started.set()
+for _ in range(2):
+    threading.Thread(target=work, daemon=True).start()
+started.wait()
+raise SystemExit(3)
+"""
+    null = str(overhead("build").build_null_driver())
+    for _ in range(3):
+        result = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "CULAUNCH_DRIVER": null},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert result.returncode == 3, result.stderr

@@ -513,8 +513,8 @@ def noted(install):
     """A host driver, and the (address, bytes) that it was told, (0, 0) where a call begins."""
     told = []
 
-    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t)
-    def note(begin, size):
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint)
+    def note(begin, size, what):
         told.append((begin or 0, size))
 
     address = ctypes.cast(note, ctypes.c_void_p).value

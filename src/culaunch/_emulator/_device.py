@@ -14,6 +14,7 @@ from culaunch._emulator._fault import (
 from culaunch._emulator._launch import Launch
 from culaunch._emulator._memory._heap import Heap
 from culaunch._emulator._memory._ranges import GlobalMemory
+from culaunch._emulator._memory._read_only import ReadOnlyArray, ReadOnlyMemory
 from culaunch._emulator._module import ModuleInstance, PtxModule
 from culaunch._emulator._options import Options
 
@@ -74,6 +75,10 @@ class Device:
         self._allocations[address] = (size, memory)
         return address
 
+    def has(self, address: int) -> bool:
+        """Tell whether `address` is the start of an allocation."""
+        return address in self._allocations
+
     def free(self, address: int) -> None:
         """Free an allocation; raise KeyError if `address` is not the start of one."""
         del self._allocations[address]
@@ -82,6 +87,14 @@ class Device:
     def ranges(self) -> list[tuple[int, int]]:
         """Address and size of every allocation of the host's."""
         return [(address, size) for address, (size, _) in self._allocations.items()]
+
+    def require_no_fault(self) -> None:
+        """Raise the fault of an earlier launch, if there was one, as another exception each time.
+
+        One that is raised again grows by a traceback, and holds all that the frames in it hold.
+        """
+        if self.fault is not None:
+            raise self.fault.later()
 
     def launch(
         self,
@@ -95,6 +108,7 @@ class Device:
         cluster: Sequence[int] = (1, 1, 1),
         cooperative: bool = False,
         ranges: Iterable[tuple[int, int]] = (),
+        read_only: Sequence[ReadOnlyArray] = (),
     ) -> None:
         """Run a kernel to its end.
 
@@ -117,6 +131,8 @@ class Device:
         ranges : iterable of (int, int)
             Address and size of host memory that the kernel may touch, besides what the device
             and the module have allocated.
+        read_only : sequence of ReadOnlyArray
+            Host memory that the kernel may only read.
 
         Raises
         ------
@@ -124,8 +140,7 @@ class Device:
             If the launch is refused (``INVALID_VALUE``, ``LAUNCH_OUT_OF_RESOURCES``: nothing ran,
             the device is still good) or the kernel failed (sticky).
         """
-        if self.fault is not None:
-            raise self.fault
+        self.require_no_fault()
         grid3, block3 = _extents(grid, "grid", kernel), _extents(block, "block", kernel)
         info = instance.module.kernel(kernel)
         threads = block3[0] * block3[1] * block3[2]
@@ -148,7 +163,8 @@ class Device:
             )
         if tuple(cluster) not in ((1, 1, 1), (1, 1), (1,), ()):
             _refuse(NOT_SUPPORTED, kernel, f"clusters are not emulated (got {tuple(cluster)})")
-        everything = [*self.ranges, *self.heap.ranges, *ranges]
+        writable = [*self.ranges, *self.heap.ranges, *ranges]
+        everything = [*writable, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
         launch = Launch(
             self,
@@ -160,10 +176,12 @@ class Device:
             GlobalMemory(everything, instance.limits, self.heap.describe_freed),
             self._launches,
         )
+        if read_only:
+            launch.read_only = ReadOnlyMemory(read_only, writable)
         try:
             launch.run(cooperative=cooperative)
         except Fault as fault:
-            self.fault = fault
+            self.fault = fault.copy()
             raise
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import functools
+import importlib
 import os
 import re
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from culaunch._core import Driver
+import numpy as np
+
+from culaunch._core import Driver, DriverFunction
 from culaunch._emulator._control import options_from_text, register
 from culaunch._emulator._device import Device
 from culaunch._emulator._driver_attributes import device_attribute
@@ -18,9 +20,20 @@ from culaunch._emulator._driver_modules import ModuleFunctions
 from culaunch._emulator._driver_state import INVALID_CONTEXT, UNKNOWN, Refusal, Stream
 from culaunch._emulator._driver_types import DRIVER_VERSION, ERRORS, PROTOTYPES, NoteArray
 from culaunch._emulator._fault import INVALID_VALUE, Fault
+from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+# What may take long: an interrupt ends it. Everything else is done again after one.
+_LONG = {
+    "cuLibraryLoadData",
+    "cuLibraryGetKernel",
+    "cuLibraryEnumerateKernels",
+    "cuLaunchKernelEx",
+    "cuOccupancyMaxPotentialBlockSize",  # calls a function of the caller's
+}
 
 
 class EmulatedDriver(ModuleFunctions, MemoryFunctions):
@@ -28,7 +41,8 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions):
 
     Each ``cu...`` method is one function of the table. It gets what C code passes, returns what it
     found through pointers, and raises :class:`Refusal` (or lets a :class:`Fault` pass) for every
-    result but success.
+    result but success. An interrupt may come between any two steps, and all but the long ones
+    (``_LONG``) then run again: what must not happen twice is their last step, and no call.
 
     Parameters
     ----------
@@ -38,36 +52,33 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions):
     def table(self) -> dict[str, Any]:
         """Give the C functions by name; they live as long as the dict's values."""
         functions: dict[str, Any] = {
-            name: prototype(self._guarded(getattr(self, name)))
+            name: prototype(self._function(getattr(self, name), name not in _LONG))
             for name, prototype in PROTOTYPES.items()
         }
-        functions["note_array"] = NoteArray(self.note_array)
+        functions["note_array"] = NoteArray(self._function(self.note_array, is_repeated=True))
         return functions
 
-    def _guarded(self, method: Callable[..., None]) -> Callable[..., int]:
-        """Turn what a method raises into a CUresult: nothing may pass into C code."""
+    def _function(self, method: Callable[..., None], is_repeated: bool) -> DriverFunction:
+        return DriverFunction(self, method, self._code_of, is_repeated)
 
-        @functools.wraps(method)
-        def call(*arguments: Any) -> int:
-            try:
-                with self.lock:
-                    method(*arguments)
-            except Refusal as refusal:
-                self.set_detail(refusal.code, refusal.reason)
-                return refusal.code
-            except Fault as fault:
-                self.set_detail(fault.code, str(fault))
-                return fault.code
-            except Exception as error:  # noqa: BLE001 - our defects must reach the user as errors
-                if str(error) == "NULL pointer access":  # ctypes: a pointer to a result is null
-                    self.set_detail(INVALID_VALUE, f"{method.__name__} was given a null pointer")
-                    return INVALID_VALUE
-                detail = "a defect of the emulator, please report it:\n" + traceback.format_exc()
-                self.set_detail(UNKNOWN, detail)
-                return UNKNOWN
-            return 0
-
-        return call
+    def _code_of(self, method: Callable[..., None], error: BaseException) -> int | BaseException:
+        """Turn what a method raised into a CUresult; return what is not of the driver's making."""
+        if isinstance(error, Refusal):
+            self.set_detail(error.code, error.reason)
+            return error.code
+        if isinstance(error, Fault):
+            self.set_detail(error.code, str(error))
+            return error.code
+        cause = error.__cause__ if isinstance(error, InternalError) and error.__cause__ else error
+        if not isinstance(cause, Exception) or _comes_from_outside(cause):
+            self.set_detail(UNKNOWN, f"the call was ended by {type(cause).__name__}")
+            return cause
+        if str(error) == "NULL pointer access":  # ctypes: a pointer to a result is null
+            self.set_detail(INVALID_VALUE, f"{method.__name__} was given a null pointer")
+            return INVALID_VALUE
+        trace = "".join(traceback.format_exception(error))
+        self.set_detail(UNKNOWN, f"a defect of the emulator, please report it:\n{trace}")
+        return UNKNOWN
 
     # -- the driver, the device ------------------------------------------------------------------
 
@@ -129,13 +140,15 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions):
     def cuCtxPushCurrent(self, context: int) -> None:
         if context != self.context_handle:
             raise Refusal(INVALID_CONTEXT, f"{context or 0:#x} is no context")
-        self.stack.append(context)
+        stack = self.stack
+        stack += [context]
 
     def cuCtxPopCurrent(self, out: Any) -> None:
         self._require_current()
-        context = self.stack.pop()
+        stack = self.stack
         if out:
-            out[0] = context
+            out[0] = stack[-1]
+        del stack[-1]
 
     def _require_current(self) -> None:
         if not self.stack:
@@ -184,6 +197,9 @@ def make_driver() -> Driver:
     if not re.fullmatch(r"sm_\d{2,3}", arch):
         raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {arch!r})")
     options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
+    # What the first launch imports: a process must not fork in the middle of that.
+    for name in ("_layout", "_program"):
+        importlib.import_module(f"culaunch._emulator.{name}")
     driver = EmulatedDriver(Device(arch, options))
     register(driver)
     functions = driver.table()
@@ -192,7 +208,25 @@ def make_driver() -> Driver:
         name: ctypes.cast(function, ctypes.c_void_p).value or 0
         for name, function in functions.items()
     }
-    return Driver.from_functions("emulator", addresses, (1,))  # DLPack's kDLCPU
+    return Driver.from_functions("emulator", addresses, (1,), True)  # DLPack's kDLCPU
+
+
+# Where the code of the emulator is, and of all that it calls.
+_PACKAGES = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__))
+_STANDARD_LIBRARY = os.path.dirname(os.__file__)
+
+
+def _comes_from_outside(error: BaseException) -> bool:
+    """Whether other code raised it, such as a signal's handler: then it is no defect of ours."""
+    return not all(
+        _is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
+
+
+def _is_own(file: str) -> bool:
+    if file.startswith(("<frozen ", "<__array_function__", *_PACKAGES)):
+        return True
+    return file.startswith(_STANDARD_LIBRARY) and "-packages" not in file
 
 
 # C code holds the table for the life of the process.

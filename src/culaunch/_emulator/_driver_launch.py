@@ -13,6 +13,7 @@ from culaunch._emulator._fault import (
     INVALID_VALUE,
     Fault,
 )
+from culaunch._emulator._memory._read_only import ReadOnlyArray
 
 if TYPE_CHECKING:
     from culaunch._emulator._device import Device
@@ -74,6 +75,24 @@ def parameter_bytes(kernel: Kernel, params: Any) -> bytes:
         end = parameter.offset + parameter.size
         values[parameter.offset : end] = ctypes.string_at(params[i], parameter.size)
     return bytes(values)
+
+
+def read_only_arrays(
+    arrays: list[tuple[int, int]], kernel: Kernel, values: bytes
+) -> list[ReadOnlyArray]:
+    """Find the argument that each array came in: the one that points into it."""
+    if not arrays:
+        return []
+    pointers = [
+        int.from_bytes(values[p.offset : p.offset + p.size], "little") if p.size == 8 else 0
+        for p in kernel.info.params
+    ]
+    named = []
+    for base, size in arrays:
+        found = [i for i, at in enumerate(pointers) if base <= at < base + size]
+        name = f"argument {found[0]}" if found else "an argument"
+        named.append(ReadOnlyArray(base, size, name))
+    return named
 
 
 def explain(fault: Fault) -> None:

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from typing import Any
 
 from culaunch._emulator._driver_state import DriverState, Refusal
-from culaunch._emulator._fault import INVALID_VALUE
+from culaunch._emulator._driver_types import NOTE_FUNCTION, NOTE_LAUNCH, NOTE_READ_ONLY
+from culaunch._emulator._fault import INVALID_VALUE, Fault
 
 _OUT_OF_MEMORY = 2
 _DEVICE_ORDINAL = 9
@@ -20,9 +21,13 @@ class MemoryFunctions(DriverState):
     # cuThreadExchangeStreamCaptureMode's, relaxed at first; streams capture nothing.
     capture_mode = 0
 
-    def note_array(self, begin: int | None, size: int) -> None:
-        """Learn of an array that a launch will be given (include/culaunch/driver.h)."""
-        self.noted.note(begin, size)
+    def note_array(self, begin: int | None, size: int, note: int) -> None:
+        """Learn of an array that a launch will be given (include/culaunch/driver_table.h)."""
+        if note in (NOTE_LAUNCH, NOTE_FUNCTION):
+            self.clear_details()
+            self.noted.begin(stay=note == NOTE_FUNCTION)
+        elif begin and size:
+            self.noted.add(begin, size, is_read_only=note == NOTE_READ_ONLY)
 
     def cuPointerGetAttribute(self, out: int, attribute: int, address: int) -> None:
         if attribute != _DEVICE_ORDINAL or not self._is_allocated(address, 0):
@@ -42,12 +47,17 @@ class MemoryFunctions(DriverState):
             raise Refusal(_OUT_OF_MEMORY, f"{size} bytes") from None
 
     def cuMemFree(self, address: int) -> None:
+        refused = None
+        try:
+            self.require_context()
+        except (Refusal, Fault) as error:  # it is freed all the same
+            refused = error
         if address:  # freeing null does nothing
-            try:
-                self.device.free(address)
-            except KeyError:
-                raise Refusal(INVALID_VALUE, f"{address:#x} is no allocation") from None
-        self.require_context()
+            if not self.device.has(address):
+                raise Refusal(INVALID_VALUE, f"{address:#x} is no allocation")
+            self.device.free(address)
+        if refused is not None:
+            raise refused
 
     def cuMemAllocAsync(self, out: Any, size: int, stream: int) -> None:
         self.require_stream(stream)

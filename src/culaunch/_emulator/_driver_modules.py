@@ -13,7 +13,12 @@ from culaunch._emulator._driver_attributes import (
     occupancy,
 )
 from culaunch._emulator._driver_image import load_ptx
-from culaunch._emulator._driver_launch import explain, launch_request, parameter_bytes
+from culaunch._emulator._driver_launch import (
+    explain,
+    launch_request,
+    parameter_bytes,
+    read_only_arrays,
+)
 from culaunch._emulator._driver_state import DriverState, Kernel, Refusal
 from culaunch._emulator._fault import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Fault
 from culaunch._emulator._module import ModuleInstance
@@ -43,7 +48,7 @@ class ModuleFunctions(DriverState):
         self._library(library)
         for key in [key for key in self.kernels if key[0] == library]:
             self.remove(self.kernels.pop(key))
-        del self.instances[library]
+        self.instances.pop(library, None)
         self.remove(library)
 
     def cuLibraryGetKernel(self, out: Any, library: int, name: bytes) -> None:
@@ -128,9 +133,18 @@ class ModuleFunctions(DriverState):
         request = launch_request(config[0], kernel, self.device)
         values = parameter_bytes(kernel, params)
         try:
-            self.device.launch(kernel.instance, kernel.info.name, values, ranges=arrays, **request)
+            self.device.launch(
+                kernel.instance,
+                kernel.info.name,
+                values,
+                ranges=arrays.writable,
+                read_only=read_only_arrays(arrays.read_only, kernel, values),
+                **request,
+            )
         except Fault as fault:
             explain(fault)
+            if self.device.fault is not None:
+                self.device.fault.notes = list(fault.notes)
             raise
 
     # -- occupancy -------------------------------------------------------------------------------

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import threading
+import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._emulator._driver_types import ERRORS
 
@@ -42,12 +44,17 @@ class DriverState:
         self._strings: dict[str, ctypes.Array[ctypes.c_char]] = {}
         self._recent: deque[ctypes.Array[ctypes.c_char]] = deque(maxlen=256)
         self.context_handle = self.add(self.context)
+        _states.add(self)
+
+    def renew_lock(self) -> None:
+        """Take a new lock, in a process where whoever held the old one does not run."""
+        self.lock = threading.RLock()
 
     def reset(self) -> None:
         """Forget the device's fault, which no CUDA device can."""
         with self.lock:
             self.device.fault = None
-            self._thread.details.clear()
+            self.clear_details()
 
     # -- handles
 
@@ -87,19 +94,19 @@ class DriverState:
 
     def require_context(self) -> None:
         """Refuse a call in a thread without a current context, and every call after a fault."""
+        self.clear_details()
         if not self.stack:
             raise Refusal(INVALID_CONTEXT, "no context is current in this thread")
-        if self.device.fault is not None:
-            raise self.device.fault
+        self.device.require_no_fault()
 
     def require_context_of(self, stream: int | None) -> None:
         """Refuse a launch: a default stream is the current context's, others have their own."""
         if stream in DEFAULT_STREAMS:
             self.require_context()
         else:
+            self.clear_details()
             self.require_stream(stream)
-            if self.device.fault is not None:
-                raise self.device.fault
+            self.device.require_no_fault()
 
     def require_stream(self, stream: int | None) -> None:
         """Refuse what is neither a default stream nor the handle of one."""
@@ -111,6 +118,10 @@ class DriverState:
     def set_detail(self, code: int, detail: str) -> None:
         """Say what cuGetErrorString adds to the usual text, in this thread."""
         self._thread.details[code] = detail
+
+    def clear_details(self) -> None:
+        """Say nothing more of earlier errors: another call begins."""
+        self._thread.details = {}
 
     def error_text(self, code: int) -> int:
         """Return the address of an error's text with the detail of this thread's last one."""
@@ -146,28 +157,45 @@ class Stream:
     """A stream: everything runs at once, so there is nothing to keep."""
 
 
+class Arrays(NamedTuple):
+    """Address and size of each array of a launch."""
+
+    writable: list[tuple[int, int]]
+    read_only: list[tuple[int, int]]
+
+
 class Noted:
     """Arrays that the next launch of a thread, or all of a C++ function, may touch."""
 
     def __init__(self) -> None:
-        self._arrays: list[tuple[int, int]] = []
-        self._stay = False
+        self.begin(stay=False)
 
-    def note(self, begin: int | None, size: int) -> None:
-        """Add an array; null begins another call, whose arrays stay if it has a size."""
-        if begin:
-            if size:
-                self._arrays.append((begin, size))
-        else:
-            self._arrays = []
-            self._stay = size != 0
+    def begin(self, *, stay: bool) -> None:
+        """Forget the arrays of calls before; those of this one stay until the next, or do not."""
+        self._arrays = Arrays([], [])
+        self._stay = stay
 
-    def take(self) -> list[tuple[int, int]]:
+    def add(self, begin: int, size: int, *, is_read_only: bool) -> None:
+        """Add an array."""
+        (self._arrays.read_only if is_read_only else self._arrays.writable).append((begin, size))
+
+    def take(self) -> Arrays:
         """Return the arrays of a launch."""
         arrays = self._arrays
         if not self._stay:
-            self._arrays = []
+            self.begin(stay=False)
         return arrays
+
+
+def _renew_locks() -> None:
+    for state in list(_states):
+        state.renew_lock()
+
+
+# The process that a fork makes has one thread: whatever another one held here stays held.
+_states: weakref.WeakSet[DriverState] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 class _Thread(threading.local):

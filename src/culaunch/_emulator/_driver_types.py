@@ -123,4 +123,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "cuMemsetD8Async": (_address, ctypes.c_ubyte, _size, _handle),
 }
 PROTOTYPES = {name: ctypes.CFUNCTYPE(_int, *types) for name, types in _ARGUMENTS.items()}
-NoteArray = ctypes.CFUNCTYPE(None, _pointer, _size)
+
+# include/culaunch/driver_table.h, Note.
+NOTE_ARRAY, NOTE_READ_ONLY, NOTE_LAUNCH, NOTE_FUNCTION = range(4)
+NoteArray = ctypes.CFUNCTYPE(None, _pointer, _size, _uint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 __all__ = [
@@ -79,6 +80,16 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver
     position: Position | None = None
     notes: list[str] = field(default_factory=list)
     distance: int | None = None
+
+    def copy(self) -> Fault:
+        """Make another one that says the same, and holds no traceback."""
+        return dataclasses.replace(self, notes=list(self.notes))
+
+    def later(self) -> Fault:
+        """Make the one that a call after the faulty launch raises."""
+        fault = self.copy()
+        fault.reason = f"an earlier launch is to blame, and this call did nothing: {self.reason}"
+        return fault
 
     @property
     def line(self) -> int | None:

@@ -17,6 +17,7 @@ from culaunch._emulator._undefined._bytes import UndefinedBytes
 if TYPE_CHECKING:
     from culaunch._emulator._device import Device
     from culaunch._emulator._memory._ranges import GlobalMemory
+    from culaunch._emulator._memory._read_only import ReadOnlyMemory
     from culaunch._emulator._options import Options
     from culaunch._emulator._program import Program
     from culaunch._emulator._ptx._syntax import Instruction
@@ -52,6 +53,7 @@ class Launch:
         self.shared_bytes: int = program.layout.dynamic_offset + dynamic_shared
         self.number: int = number
         self.memory = memory
+        self.read_only: ReadOnlyMemory | None = None
         # Null unless the launch is cooperative: what a grid barrier counts in.
         self.grid_workspace = 0
         self.params = Scratch("param", 1, max(len(params), 1))

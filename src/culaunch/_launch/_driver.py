@@ -90,6 +90,18 @@ def _open_emulator() -> Driver:
     return driver
 
 
+def _renew() -> None:
+    """Make good in a forked process: a lock that another thread held, and whose the table is."""
+    global _lock  # noqa: PLW0603
+    _lock = threading.RLock()
+    if os.environ.get(_PUBLISHED) and "emulator" in _drivers:
+        _publish("emulator")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+
 def _publish(name: str) -> None:
     if name == "emulator":
         os.environ[_PUBLISHED] = _drivers[name].publish()

@@ -26,7 +26,10 @@ _OFFSET_MASK = np.uint64((1 << WINDOW_SHIFT) - 1)
 def _global(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
     if address.dtype.itemsize < 8:
         address = address.astype(np.uint64)
-    return group.chunk.globals.locate(group, address, size, verb)
+    pieces = group.chunk.globals.locate(group, address, size, verb)
+    if group.chunk.read_only is not None and verb != "read":
+        group.chunk.read_only.check(group, address, size, verb)
+    return pieces
 
 
 def _shared(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:

@@ -36,6 +36,7 @@ class Chunk:
         self.width: int = -(-self.threads // WARP) * WARP
         self.size: int = blocks * self.width
         self.globals: GlobalMemory = launch.memory
+        self.read_only = launch.read_only
         self.params: Scratch = launch.params
         self.shared: Scratch = Scratch("shared", blocks, launch.shared_bytes)
         self.local = Scratch("local", self.size, launch.local_bytes)

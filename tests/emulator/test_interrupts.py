@@ -1,0 +1,165 @@
+"""Exceptions that come from outside, such as Ctrl-C, arrive after the driver call as themselves."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import culaunch as cl
+from culaunch import testing
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="needs timers that send signals"
+)
+
+PTX = b"""
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry forever(.param .u64 out) {
+.reg .b64 %at; .reg .b32 %i;
+ld.param.u64 %at, [out]; mov.u32 %i, 0;
+again: add.u32 %i, %i, 1; st.global.u32 [%at], %i; bra again;
+}
+.visible .entry set(.param .u64 out, .param .u32 value) {
+.reg .b64 %at; .reg .b32 %v, %i; ld.param.u64 %at, [out]; ld.param.u32 %v, [value];
+mov.u32 %i, %tid.x; mad.wide.u32 %at, %i, 4, %at; st.global.u32 [%at], %v; ret;
+}
+"""  # fmt: skip
+
+
+class Stop(BaseException):
+    pass
+
+
+class TimesUp(Exception):
+    """What a handler of SIGALRM often raises: an Exception, as an emulator's defect would be."""
+
+
+@pytest.fixture(autouse=True)
+def emulator():
+    with testing.use_driver("emulator"):
+        yield
+
+
+@pytest.fixture
+def alarm():
+    """Have an exception raised after some seconds of work (SIGALRM is pytest-timeout's)."""
+
+    def arm(seconds, kind):
+        def handler(*_):
+            raise kind("time")
+
+        signal.signal(signal.SIGPROF, handler)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+    before = signal.getsignal(signal.SIGPROF)
+    yield arm
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)
+
+
+@pytest.fixture
+def module():
+    return cl.load(PTX)
+
+
+def works(module):
+    y = cl.to_device(np.zeros(8, np.uint32))
+    module["set"][1, 8](y, 5)
+    return y.numpy().tolist() == [5] * 8
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Stop, TimesUp])
+def test_a_kernel_is_stopped(module, alarm, kind, capsys):
+    y = np.zeros(1, np.uint32)
+    alarm(0.3, kind)
+    with pytest.raises(kind) as caught:
+        module["forever"][1, 1](y)
+    assert str(caught.value) == "time"
+    assert y[0] > 0
+    assert works(module)
+    assert "Exception ignored" not in capsys.readouterr().err
+
+
+def rounds(alarm, kind, body, seconds=1.0):
+    """Run a body for some time under a rain of signals; count those that came and were raised."""
+    raised, end, wait = 0, time.monotonic() + seconds, 1e-4
+    while time.monotonic() < end:
+        wait = wait * 1.31 if wait < 3e-3 else 1e-4
+        try:
+            alarm(wait, kind)
+            for _ in range(10_000):
+                body()
+            pytest.fail("the exception was lost")
+        except kind:
+            raised += 1
+    return raised
+
+
+def test_no_copy_is_half_done_and_called_a_success(module, alarm):
+    numbers = np.arange(5000, dtype=np.uint32)
+    finished = 0
+
+    def body():
+        nonlocal finished
+        assert np.array_equal(cl.to_device(numbers).numpy(), numbers)
+        finished += 1
+
+    assert rounds(alarm, KeyboardInterrupt, body) > 20
+    assert finished > 20
+    assert works(module)
+
+
+def test_every_moment_of_a_launch(module, alarm):
+    y = np.zeros(8, np.uint32)
+    finished = 0
+
+    def body():
+        nonlocal finished
+        y[:] = 0
+        module["set"][1, 8](y, 7)
+        assert y.tolist() == [7] * 8
+        finished += 1
+
+    assert rounds(alarm, TimesUp, body) > 20
+    assert finished > 20
+    assert works(module)
+
+
+def test_loading_unloading_and_synchronising(module, alarm):
+    stream = cl.Stream()
+
+    def body():
+        with cl.load(PTX) as other:
+            other["set"]
+            cl.synchronize()
+        stream.synchronize()
+
+    assert rounds(alarm, KeyboardInterrupt, body) > 20
+    assert works(module)
+
+
+def test_another_thread_is_stopped_too(module):
+    import ctypes
+
+    y, caught = np.zeros(1, np.uint32), []
+
+    def work():
+        try:
+            module["forever"][1, 1](y)
+        except BaseException as error:  # noqa: BLE001
+            caught.append(type(error))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while y[0] == 0:
+        time.sleep(0.01)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Stop))
+    thread.join(20)
+    assert caught == [Stop]
+    assert works(module)
