@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "device_array_exchange.h"
 #include "dlpack.h"
 #include "driver.h"
 #include "errors.h"
@@ -22,7 +23,8 @@ struct ArrayObject {
   DLDevice device;
   DLDataType dtype;
   int32_t ndim;
-  int64_t* shape;  // owned: ndim sizes, then ndim strides in elements
+  int64_t* shape;                   // owned: ndim sizes, then ndim strides in elements
+  DLManagedTensorVersioned* owner;  // of memory that is another library's; null for its own
 };
 
 ArrayObject* Self(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }
@@ -90,7 +92,9 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
 void Dealloc(PyObject* object) {
   ArrayObject* self = Self(object);
   PyTypeObject* type = Py_TYPE(object);
-  if (self->data != 0) {
+  if (self->owner != nullptr && self->owner->deleter != nullptr) {
+    self->owner->deleter(self->owner);
+  } else if (self->data != 0 && self->owner == nullptr) {
     // An array may go while an exception is on its way, and an emulated driver runs Python.
     PyObject *type_raised, *value, *trace;
     PyErr_Fetch(&type_raised, &value, &trace);
@@ -109,6 +113,61 @@ void Dealloc(PyObject* object) {
   // A subclass made in Python is collected, and freed in another way.
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+// The numbers of a C-contiguous tensor. Raises what is wrong with any other.
+bool TakeLayout(ArrayObject* self, const DLTensor& tensor) {
+  const auto ndim = static_cast<size_t>(tensor.ndim);
+  self->shape = static_cast<int64_t*>(PyMem_Malloc((2 * ndim + 1) * sizeof(int64_t)));
+  if (self->shape == nullptr) return PyErr_NoMemory(), false;
+  bool contiguous = true;
+  int64_t elements = 1;
+  for (size_t i = ndim; i-- > 0;) {
+    const int64_t stride = tensor.strides != nullptr ? tensor.strides[i] : elements;
+    contiguous = contiguous && (stride == elements || tensor.shape[i] <= 1);
+    self->shape[i] = tensor.shape[i];
+    self->shape[ndim + i] = elements;
+    elements *= tensor.shape[i];
+  }
+  self->ndim = tensor.ndim;
+  self->device = tensor.device;
+  self->dtype = tensor.dtype;
+  self->bytes = static_cast<size_t>(elements) * static_cast<size_t>((tensor.dtype.bits + 7) / 8);
+  self->data = reinterpret_cast<CUdeviceptr>(tensor.data) + tensor.byte_offset;
+  if (contiguous || elements == 0) return true;
+  PyErr_SetString(PyExc_BufferError, "culaunch.DeviceArray is contiguous, and the tensor is not");
+  return false;
+}
+
+// DeviceArray._adopt(driver, capsule "dltensor_versioned"): an array over another library's memory.
+// The capsule's tensor is taken over if this succeeds.
+PyObject* Adopt(PyObject* type, PyObject* args) {
+  PyObject *driver, *capsule;
+  if (!PyArg_ParseTuple(args, "OO:_adopt", &driver, &capsule)) return nullptr;
+  culaunch::Driver* table = DriverOf(driver);
+  if (table == nullptr) return nullptr;
+  auto* managed =
+      static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+  if (managed == nullptr) return nullptr;
+  const DLTensor& tensor = managed->dl_tensor;
+  if (!table->IsDeviceMemory(tensor.device.device_type) || tensor.device.device_id < 0 ||
+      tensor.device.device_id >= table->device_count()) {
+    PyErr_Format(PyExc_BufferError, "device (%d, %d) of DLPack is none of the driver in use",
+                 tensor.device.device_type, tensor.device.device_id);
+    return nullptr;
+  }
+  Ref object(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(type), 0));
+  if (!object) return nullptr;
+  ArrayObject* self = Self(object.get());
+  self->driver = Ref::Borrow(driver).release();
+  const bool taken = TakeLayout(self, tensor);
+  if (!taken) self->data = 0;  // it is not the array's to free
+  if (!taken || PyCapsule_SetName(capsule, "used_dltensor_versioned") != 0) {
+    self->data = 0;
+    return nullptr;
+  }
+  self->owner = managed;
+  return object.release();
 }
 
 // Copy between the array and a contiguous buffer of the same length, on a stream, and wait.
@@ -202,12 +261,6 @@ PyObject* Dlpack(PyObject* self, PyObject* args) {
   return MakeCapsule(managed, "dltensor_versioned");
 }
 
-int ExchangeAllocate(DLTensor*, DLManagedTensorVersioned**, void* context,
-                     void (*set_error)(void*, const char*, const char*)) {
-  set_error(context, "RuntimeError", "culaunch allocates through culaunch.empty alone");
-  return -1;
-}
-
 int ExchangeToManaged(void* object, DLManagedTensorVersioned** out) {
   *out = MakeManaged<DLManagedTensorVersioned>(static_cast<PyObject*>(object));
   if (*out == nullptr) {
@@ -216,11 +269,6 @@ int ExchangeToManaged(void* object, DLManagedTensorVersioned** out) {
   }
   (*out)->version = {1, 0};
   return 0;
-}
-
-int ExchangeFromManaged(DLManagedTensorVersioned*, void**) {
-  PyErr_SetString(PyExc_RuntimeError, "culaunch.DeviceArray holds memory of its own only");
-  return -1;
 }
 
 int ExchangeView(void* object, DLTensor* out) {
@@ -234,8 +282,8 @@ int ExchangeStream(int32_t, int32_t, void** stream) {
 }
 
 const DLPackExchangeAPI g_exchange = {
-    {1, 1},       nullptr,       ExchangeAllocate, ExchangeToManaged, ExchangeFromManaged,
-    ExchangeView, ExchangeStream};
+    {1, 1},           nullptr,      AllocateDeviceArray, ExchangeToManaged,
+    AdoptDeviceArray, ExchangeView, ExchangeStream};
 
 PyObject* GetDriver(PyObject* self, void*) { return Ref::Borrow(Self(self)->driver).release(); }
 PyObject* GetAddress(PyObject* self, void*) {
@@ -257,6 +305,7 @@ PyObject* GetShape(PyObject* self, void*) {
 }
 
 PyMethodDef methods[] = {
+    {"_adopt", Adopt, METH_VARARGS | METH_CLASS, nullptr},
     {"_copy_from", CopyFrom, METH_VARARGS, nullptr},
     {"_copy_to", CopyTo, METH_VARARGS, nullptr},
     {"_dlpack", Dlpack, METH_VARARGS, nullptr},

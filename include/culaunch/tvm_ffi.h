@@ -223,7 +223,8 @@ inline Tensor Empty(ShapeView shape, DLDataType dtype, DLDevice device) {
   if (TVMFFIEnvGetDLPackManagedTensorAllocator() == nullptr) {
     TVM_FFI_THROW(RuntimeError) << "the arrays of this call come from a framework that offers no "
                                    "allocator to libraries (NumPy has none): pass the output to a "
-                                   "function that takes it, or pass PyTorch tensors";
+                                   "function that takes it, or pass PyTorch tensors or culaunch's "
+                                   "arrays (culaunch.to_device)";
   }
   return Tensor::FromEnvAlloc(TVMFFIEnvTensorAlloc, shape, dtype, device);
 }

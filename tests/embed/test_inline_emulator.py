@@ -41,6 +41,13 @@ tvm::ffi::Tensor add_new(TensorView x, double a) {
   Launch(Data(y), Data(x), a, x.numel());
   return y;
 }
+tvm::ffi::Tensor like(TensorView x) { return culaunch::ffi::EmptyLike(x); }
+tvm::ffi::Tensor float8_like(TensorView x) {
+  return culaunch::ffi::Empty(x.shape(), DLDataType{kDLFloat8_e4m3fn, 8, 1}, x.device());
+}
+tvm::ffi::Tensor elsewhere(TensorView x) {
+  return culaunch::ffi::Empty(x.shape(), x.dtype(), DLDevice{kDLCUDA, 0});
+}
 void add_past_the_end(TensorView x) { Launch(Data(x), Data(x), 1, x.numel() + 1); }
 """
 
@@ -58,7 +65,14 @@ def module(directory):
         yield cl.load_inline(
             "emulated",
             CODE,
-            functions=["add_twice", "add_new", "add_past_the_end"],
+            functions=[
+                "add_twice",
+                "add_new",
+                "like",
+                "float8_like",
+                "elsewhere",
+                "add_past_the_end",
+            ],
             embed_cubin={"kernels": cl.compile(KERNELS)},
             flags=["-O0"],
             build_directory=directory,
@@ -92,6 +106,35 @@ def test_culaunchs_own_arrays(module):
     x, y = cl.to_device(np.arange(100, dtype=np.float32)), cl.empty(100, np.float32)
     module.add_twice(y, x, 1.5)
     assert np.array_equal(y.numpy(), np.arange(100) + 3)
+
+
+def test_culaunchs_own_arrays_are_allocated_by_libraries(module):
+    # Those of nobody else: PyTorch is not asked, and a NumPy array cannot be.
+    x = cl.to_device(np.arange(100, dtype=np.float32))
+    made = [module.add_new(x, float(step)) for step in range(3)]
+    assert {type(y) for y in made} == {cl.DeviceArray}
+    del x
+    for step, y in enumerate(made):
+        assert (y.shape, y.dtype, y.device, y.nbytes) == ((100,), np.float32, 0, 400)
+        assert np.array_equal(y.numpy(), np.arange(100) + step)
+        assert np.array_equal(np.from_dlpack(y), np.arange(100) + step)
+    again = module.add_new(made[1], 1.0)
+    del made
+    assert np.array_equal(again.numpy(), np.arange(100) + 2)
+
+
+@pytest.mark.parametrize("shape", [(0,), (), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i1", "u8", "c8", "?"])
+def test_outputs_keep_shape_and_type(module, shape, dtype):
+    y = module.like(cl.empty(shape, dtype))
+    assert (type(y), y.shape, y.dtype) == (cl.DeviceArray, shape, np.dtype(dtype))
+
+
+def test_an_output_that_culaunch_has_no_array_for(module):
+    with pytest.raises(ValueError, match=r"no arrays of DLPack's type \(10, 8 bits, 1 lanes\)"):
+        module.float8_like(cl.empty(3, "f4"))
+    with pytest.raises(ValueError, match=r"device type 1 with the driver in use \(asked for 2\)"):
+        module.elsewhere(cl.empty(3, "f4"))
 
 
 def test_a_read_past_the_end_is_found(module, directory, tmp_path):

@@ -37,6 +37,40 @@ void add(TensorView y, TensorView x, double a) {
   ({(n + 255u) / 256, 256, 0, CurrentStream(x)}, Data(y), Data(x), static_cast<float>(a), n);
 }
 
+tvm::ffi::Tensor add_new(TensorView x, double a) {
+  tvm::ffi::Tensor y = culaunch::ffi::EmptyLike(x);
+  add(y, x, a);
+  return y;
+}
+
+void reverse(float* x, int n) {
+  extern __shared__ float kept[];
+  for (int i = threadIdx.x; i < n; i += blockDim.x) kept[i] = x[i];
+  __syncthreads();
+  for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = kept[n - 1 - i];
+}
+"""
+CODE = """
+using culaunch::ffi::CurrentStream;
+using culaunch::ffi::Data;
+using tvm::ffi::TensorView;
+CULAUNCH_EMBED_CUBIN(kernels);
+
+void add(TensorView y, TensorView x, double a) {
+  CULAUNCH_CHECK_DEVICE(x);
+  CULAUNCH_CHECK_SAME_DEVICE(y, x);
+  // No guard: the stream says which device.
+  const int n = static_cast<int>(x.numel());
+  CULAUNCH_GET_KERNEL(kernels, "add")
+  ({(n + 255u) / 256, 256, 0, CurrentStream(x)}, Data(y), Data(x), static_cast<float>(a), n);
+}
+
+tvm::ffi::Tensor add_new(TensorView x, double a) {
+  tvm::ffi::Tensor y = culaunch::ffi::EmptyLike(x);
+  add(y, x, a);
+  return y;
+}
+
 void add_guarded(TensorView y, TensorView x, double a) {
   const culaunch::ffi::TensorGuard guard(x);
   add(y, x, a);
@@ -55,7 +89,7 @@ def module():
     return cl.load_inline(
         "gpu",
         CODE,
-        functions=["add", "add_guarded", "reverse"],
+        functions=["add", "add_new", "reverse"],
         embed_cubin={"kernels": cl.compile(KERNELS)},
     )
 
@@ -71,6 +105,13 @@ def test_the_current_stream_is_used(module):
         total = y.sum()
     stream.synchronize()
     assert total.item() == 3.0 * (1 << 20)
+
+
+def test_culaunchs_own_arrays_are_allocated_by_libraries(module):
+    x = cl.to_device(torch.arange(1000, dtype=torch.float32).numpy())
+    y = module.add_new(module.add_new(x, 1.0), 2.0)
+    assert isinstance(y, cl.DeviceArray)
+    assert y.numpy().sum() == sum(range(1000)) + 3000
 
 
 def test_a_graph_captures_the_first_launch(module):
@@ -108,10 +149,10 @@ def test_an_array_that_is_not_on_the_gpu(module):
 @pytest.mark.multi_gpu
 def test_one_static_kernel_serves_two_devices(module):
     tensors = {device: torch.ones(1000, device=device) for device in ("cuda:1", "cuda:0")}
-    # Default streams say nothing of their device: the guard does.
+    # A launch goes to its tensor's device, whatever is current: on default streams, which are of
+    # every device, and on others.
     for x in tensors.values():
-        module.add_guarded(x, x, 1.0)
-    # Other streams do, whatever device is current.
+        module.add(x, x, 1.0)
     torch.cuda.set_stream(torch.cuda.Stream("cuda:1"))
     torch.cuda.set_device(0)
     try:

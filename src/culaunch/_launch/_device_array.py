@@ -149,6 +149,43 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike, device: int | None = N
     return DeviceArray(sizes, dtype, device)
 
 
+def allocate(
+    shape: tuple[int, ...], code: int, bits: int, lanes: int, device_type: int, device: int
+) -> DeviceArray:
+    """Allocate what a library asks for in DLPack's words. The extension calls it."""
+    made = DeviceArray(shape, _dtype(code, bits, lanes), device)
+    if made._dlpack_device != (device_type, device):  # noqa: SLF001
+        raise ValueError(
+            f"culaunch allocates memory of DLPack's device type {made._dlpack_device[0]} "  # noqa: SLF001
+            f"with the driver in use (asked for {device_type})"
+        )
+    return made
+
+
+def adopt(tensor: object, code: int, bits: int, lanes: int) -> DeviceArray:
+    """Return an array over a library's tensor, which it keeps. The extension calls it."""
+    dtype = _dtype(code, bits, lanes)
+    array = DeviceArray._adopt(current_driver(), tensor)  # noqa: SLF001
+    array.dtype = dtype
+    return array
+
+
+def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
+    numpy = optional("numpy", "a DeviceArray's dtype", "numpy")
+    kind = {number: letter for letter, number in _CODES.items()}.get(code)
+    dtype: np.dtype[Any]
+    if lanes == 1 and (code, bits) == (_BFLOAT, 16):
+        dtype = numpy.dtype(optional("ml_dtypes", "a bfloat16 output", "ml_dtypes").bfloat16)
+        return dtype
+    if lanes != 1 or bits % 8 or kind is None:
+        raise ValueError(
+            f"culaunch has no arrays of DLPack's type ({code}, {bits} bits, {lanes} lanes): pass "
+            "the output to a function that takes it, or pass another framework's arrays"
+        )
+    dtype = numpy.dtype("?" if kind == "b" else f"{kind}{bits // 8}")
+    return dtype
+
+
 def to_device(array: ArrayLike, device: int | None = None, stream: object = None) -> DeviceArray:
     """Copy a NumPy array to a device, and wait for the copy.
 
