@@ -23,10 +23,10 @@ class Options:
     Parameters
     ----------
     check_uninitialized : bool
-        Report reads of shared memory that the block has not written.
+        Report uses of shared memory that the block has not written.
     check_races : bool
-        Report accesses of two threads to the same shared memory, one of them a write, that no
-        barrier orders.
+        Report accesses of two threads to the same shared memory, one of them a write, that
+        nothing orders.
     lanes : int
         About how many threads to run at once.
     time_limit : float, optional

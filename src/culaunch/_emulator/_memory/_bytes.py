@@ -53,11 +53,11 @@ def take(values: Lanes, lanes: Lanes | None) -> Lanes:
     return values if lanes is None or values.shape[0] == 1 else values[lanes]
 
 
-def load(group: Any, pieces: list[Piece], size: int, count: int) -> list[Lanes]:
+def load(group: Any, pieces: list[Piece], size: int, count: int, how: str = "plain") -> list[Lanes]:
     """Read `count` consecutive words of `size` bytes in each lane."""
     for piece in pieces:
         if piece.shadow is not None:
-            piece.shadow.on_read(group, piece, size * count)
+            piece.shadow.on_read(group, piece, size * count, how)
     first = pieces[0]
     if first.lanes is None:
         words, at = first.data.by_size[size], first.at >> _SHIFTS[size]
@@ -70,12 +70,14 @@ def load(group: Any, pieces: list[Piece], size: int, count: int) -> list[Lanes]:
     return out
 
 
-def store(group: Any, pieces: list[Piece], size: int, values: list[Lanes]) -> None:
+def store(
+    group: Any, pieces: list[Piece], size: int, values: list[Lanes], how: str = "plain"
+) -> None:
     """Write consecutive words of `size` bytes in each lane; at one address the last lane wins."""
     for piece in pieces:
         words, at = piece.data.by_size[size], piece.at >> _SHIFTS[size]
-        for k, value in enumerate(values):
-            chosen = take(value, piece.lanes)
-            words[at + k if k else at] = chosen if at.shape[0] > 1 else chosen[-1:]
+        chosen = [take(value, piece.lanes) for value in values]
         if piece.shadow is not None:
-            piece.shadow.on_write(group, piece, size * len(values))
+            piece.shadow.on_write(group, piece, chosen, how)
+        for k, value in enumerate(chosen):
+            words[at + k if k else at] = value if at.shape[0] > 1 else value[-1:]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from culaunch._emulator._memory._bytes import Piece
     from culaunch._emulator._memory._races import Races
@@ -18,6 +20,9 @@ __all__ = ["Shadow"]
 
 class Shadow:
     """What is known of each byte of a memory.
+
+    An access is ``"plain"``, ``"strong"`` (volatile, relaxed, acquire, release) or ``"async"``
+    (cp.async).
 
     Attributes
     ----------
@@ -39,24 +44,30 @@ class Shadow:
         self.undefined = undefined
         self.races = races
 
-    def on_read(self, group: Group, piece: Piece, size: int) -> None:
+    def on_read(self, group: Group, piece: Piece, size: int, how: str) -> None:
         """Take note of a read."""
         self._read_undefined(group, piece, size)
         if self.races is not None:
-            self.races.read(group, piece, size)
+            self.races.read(group, piece, size, strong=how == "strong")
 
-    def on_write(self, group: Group, piece: Piece, size: int) -> None:
-        """Take note of a write."""
+    def on_write(self, group: Group, piece: Piece, values: list[Lanes], how: str) -> None:
+        """Take note of a write of consecutive words, before it happens."""
+        size = values[0].dtype.itemsize
         if self.undefined is not None:
-            self.undefined.define(piece, size)
+            self.undefined.define(piece, size * len(values))
         if self.races is not None:
-            self.races.write(group, piece, size)
+            count = group.n if piece.lanes is None else piece.lanes.shape[0]
+            words = np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)
+            each = np.ascontiguousarray(words).view(np.uint8)
+            self.races.write(group, piece, size * len(values), each, how=how)
 
     def on_atomic(self, group: Group, piece: Piece, size: int, *, replaces: bool) -> None:
         """Take note of a read-modify-write; `replaces` if what it writes is not what it read."""
         self._read_undefined(group, piece, size)
         if replaces and self.undefined is not None:
             self.undefined.define(piece, size)
+        if self.races is not None:
+            self.races.update(group, piece, size)
 
     def on_barrier(self, done: Lanes | None) -> None:
         """Start a new interval in the blocks `done`, or in all of them."""

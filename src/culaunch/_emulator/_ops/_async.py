@@ -19,6 +19,7 @@ from culaunch._emulator._ptx._syntax import Address, Immediate, Instruction, Ope
 
 if TYPE_CHECKING:
     from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._memory._races import Races
     from culaunch._emulator._simt._code import Op
     from culaunch._emulator._simt._group import Group
     from culaunch._emulator._types import Lanes
@@ -37,12 +38,12 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
         raise Unsupported
     if "commit_group" in mods or "wait_group" in mods or "wait_all" in mods:
         # Copies happen at once, which is one of the orders that the hardware may choose.
-        return lambda _: None
+        return _commit_or_wait(instruction)
     if "mbarrier" in mods:
-        if "noinc" not in mods:
-            # The arrival was first added to what is pending: together, nothing.
-            return lambda _: None
-        return _arrive(decoder, operands[0], space_of(instruction) or "", None, drop=False)
+        arrive = None
+        if "noinc" in mods:
+            arrive = _arrive(decoder, operands[0], space_of(instruction) or "", None, drop=False)
+        return _arrive_after_copies(arrive)
     target, source = decoder.address(operands[0]), decoder.address(operands[1])
     whole = operands[2]
     if not isinstance(whole, Immediate):
@@ -68,9 +69,50 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
             words = load(group, fetch(group, origin, size, "read"), 4, size // 4)
         else:
             words = _read_some(group, origin, np.broadcast_to(wanted, (group.n,)), size)
-        store(group, put(group, to, size, "write"), 4, words)
+        store(group, put(group, to, size, "write"), 4, words, "async")
 
     return run
+
+
+def _commit_or_wait(instruction: Instruction) -> Op:
+    commit, newest = "commit_group" in instruction.mods, None
+    if "wait_group" in instruction.mods:
+        number = instruction.operands[0]
+        if not isinstance(number, Immediate):
+            raise Unsupported
+        newest = number.bits
+
+    def run(group: Group) -> None:
+        races = _races(group)
+        if races is None:
+            return
+        if commit:
+            races.copies.commit(group.lanes)
+        else:
+            races.wait(group.lanes, newest)
+
+    return run
+
+
+def _arrive_after_copies(arrive: Op | None) -> Op:
+    """Arrive at an mbarrier when the copies of the thread are there, which is now.
+
+    Without `arrive` the arrival was first added to what is pending: together, nothing.
+    """
+
+    def run(group: Group) -> None:
+        races = _races(group)
+        if races is not None:
+            races.wait(group.lanes, None)
+        if arrive is not None:
+            arrive(group)
+
+    return run
+
+
+def _races(group: Group) -> Races | None:
+    shadow = group.chunk.shared.shadow
+    return None if shadow is None else shadow.races
 
 
 def _read_some(group: Group, origin: Lanes, wanted: Lanes, size: int) -> list[Lanes]:
@@ -173,7 +215,8 @@ def _test_wait(decoder: Decoder, operands: list[Operand], space: str, *, parity:
     given = decoder.read(operands[2], "u32" if parity else "b64")
 
     def run(group: Group) -> None:
-        word = load(group, LOCATORS[space](group, address(group), 8, "read"), 8, 1)[0]
+        pieces = LOCATORS[space](group, address(group), 8, "read")
+        word = load(group, pieces, 8, 1, "strong")[0]
         phase = word >> _PHASE_SHIFT & _ONE
         token = given(group).astype(np.uint64)
         waited = token & _ONE if parity else token >> _PHASE_SHIFT & _ONE

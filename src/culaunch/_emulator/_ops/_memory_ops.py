@@ -34,6 +34,7 @@ def space_of(instruction: Instruction) -> str:
 
 # How an access is ordered, cached and aliased: all the same to memory that is in order.
 _ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
+_STRONG = frozenset(_ORDERS[1:])
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _CACHES = ("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "noftz")
 _L1 = ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
@@ -74,19 +75,19 @@ def _ld(decoder: Decoder, instruction: Instruction) -> Op:
     size = size_of(kind)
     if kind == "b128":
         return _ld_b128(decoder, instruction, targets)
-    count = len(targets)
+    count, how = len(targets), _strength(instruction)
     puts = [decoder.write(target, kind) for target in targets]
     if count == 1:
         put = puts[0]
 
         def run_one(group: Group) -> None:
-            put(group, load(group, locate(group, address(group), size, "read"), size, 1)[0])
+            put(group, load(group, locate(group, address(group), size, "read"), size, 1, how)[0])
 
         return run_one
 
     def run(group: Group) -> None:
         pieces = locate(group, address(group), size * count, "read")
-        for put, value in zip(puts, load(group, pieces, size, count), strict=True):
+        for put, value in zip(puts, load(group, pieces, size, count, how), strict=True):
             put(group, value)
 
     return run
@@ -106,14 +107,19 @@ def _st(decoder: Decoder, instruction: Instruction) -> Op:
     size = size_of(kind)
     if kind == "b128":
         return _st_b128(decoder, instruction, sources)
-    count = len(sources)
+    count, how = len(sources), _strength(instruction)
     readers = [decoder.read(source, kind) for source in sources]
 
     def run(group: Group) -> None:
         values = [read(group) for read in readers]
-        store(group, locate(group, address(group), size * count, "write"), size, values)
+        store(group, locate(group, address(group), size * count, "write"), size, values, how)
 
     return run
+
+
+def _strength(instruction: Instruction) -> str:
+    """Tell whether an access is one that does not race with its like."""
+    return "plain" if _STRONG.isdisjoint(instruction.mods) else "strong"
 
 
 def _param_slot(place: Operand) -> int | None:

@@ -14,6 +14,7 @@ from culaunch._emulator._simt._whereabouts import timeout, whereabouts
 from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
+    from culaunch._emulator._memory._races import Races
     from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._simt._chunk import Chunk
     from culaunch._emulator._simt._code import Code
@@ -39,6 +40,8 @@ class Scheduler:
         self.queue: list[tuple[int, tuple[int, ...]]] = []
         self.barriers = Barriers(self)
         self.warp_sync = WarpSync(self)
+        shadow = chunk.shared.shadow
+        self.races: Races | None = None if shadow is None else shadow.races
         limit = chunk.options.time_limit
         self.deadline = None if limit is None else time.monotonic() + limit
 
@@ -101,6 +104,8 @@ class Scheduler:
                 if admitted is None:
                     return
                 group = admitted
+                if self.races is not None:
+                    self.races.order.meet(group.lanes, block.sync(group))
             # A call or a return changes the group's registers: these are the block's own.
             regs, zeros = group.regs, group.code.zeros
             at = -1

@@ -121,14 +121,19 @@ class WarpSync:
         for _, group in barriers:
             present |= _present(group)
         absent = warp_bits(self.chunk.alive) & ~present
+        lanes, masks = [], []
         for key, group in barriers:
             sync = group.code.blocks[group.block].sync
             assert sync is not None
             if not (sync(group) & absent[group.lanes // 32]).any():
+                lanes.append(group.lanes)
+                masks.append(np.broadcast_to(sync(group), group.lanes.shape))
                 del self.parked[key]
                 # The barrier itself is all there is in its block.
                 group.block += 1
                 self.scheduler.ready(group)
+        if lanes and self.scheduler.races is not None:
+            self.scheduler.races.order.meet(np.concatenate(lanes), np.concatenate(masks))
 
 
 def lane_bits(group: Group) -> Lanes:

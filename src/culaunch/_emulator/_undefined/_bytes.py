@@ -9,6 +9,8 @@ import numpy as np
 from culaunch._emulator._memory._bytes import Bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._memory._bytes import Piece
     from culaunch._emulator._memory._scratch import Scratch
     from culaunch._emulator._simt._group import Group
@@ -18,10 +20,11 @@ __all__ = ["Read", "UndefinedBytes"]
 
 
 class Read(NamedTuple):
-    """A read that met undefined bytes.
+    """A read that met undefined bytes, or raced with a write.
 
     `lanes` are those of the chunk that did; `bytes` has 255 for each undefined byte of each of
-    them; `origin` is where the first one of a lane comes from, or -1 if nobody wrote it.
+    them; `origin` is where the first one of a lane comes from, or -1 if nobody wrote it. `racing`
+    says what a race is, from the text, the detail and the lane.
     """
 
     lanes: Lanes
@@ -29,6 +32,7 @@ class Read(NamedTuple):
     origin: Lanes
     text: str
     detail: Lanes
+    racing: Callable[[str, int, int], str] | None = None
 
 
 class UndefinedBytes:

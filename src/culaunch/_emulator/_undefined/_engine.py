@@ -65,13 +65,15 @@ class Undefined:
         reads = list(self.reads)
         self.reads.clear()
         plan = self._plan(group.code, instruction)
-        precise = plan.load_again(group) if plan.load_again is not None else None
+        precise = None
+        if plan.load_again is not None and not all(read.racing for read in reads):
+            precise = plan.load_again(group)
         taints = dict(group.undefined)
         for read in reads:
             index = np.searchsorted(group.lanes, read.lanes)
-            own = self.origins.note(instruction, read.text, read.lanes, read.detail)
+            own = self.origins.note(instruction, read)
             origin = np.where(read.origin >= 0, read.origin, own)
-            for slot, bits in plan.received(read, index, precise):
+            for slot, bits in plan.received(read, index, None if read.racing else precise):
                 old = taints.get(slot)
                 if old is None:
                     zero = group.code.zeros[slot]
@@ -100,7 +102,7 @@ class Undefined:
     def used_by_end(self, instruction: Instruction) -> None:
         """Report what a function of the runtime has read."""
         read = self.reads[0]
-        own = self.origins.note(instruction, read.text, read.lanes, read.detail)
+        own = self.origins.note(instruction, read)
         origin = int(read.origin[0]) if read.origin[0] >= 0 else int(own[0])
         use = f"what {' '.join(instruction.opcode.split('.'))} is given"
         raise self.origins.fault(use, origin, int(read.lanes[0]))

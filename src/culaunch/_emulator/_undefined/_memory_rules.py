@@ -166,7 +166,11 @@ def _write(
             engine.after.append(_marker(memory, at, chosen, found[1][lanes]))
             continue
         whole = np.zeros(group.n, bool)
-        whole[lanes] = np.logical_and.reduce([_every_byte(word) for word in chosen])
+        some = np.logical_or.reduce([word != 0 for word in chosen])
+        # There is no padding in what another thread has just written.
+        whole[lanes] = np.logical_and.reduce([_every_byte(word) for word in chosen]) | (
+            some & engine.origins.racing(found[1][lanes])
+        )
         engine.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", None)
 
 

@@ -10,9 +10,12 @@ import numpy as np
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._simt._chunk import Chunk
     from culaunch._emulator._types import Lanes
+    from culaunch._emulator._undefined._bytes import Read
 
 __all__ = ["Origins"]
 
@@ -24,6 +27,7 @@ class _Source:
     instruction: Instruction
     text: str
     detail: Lanes
+    racing: Callable[[str, int, int], str] | None
 
 
 class Origins:
@@ -38,27 +42,40 @@ class Origins:
         self._sources: list[_Source] = []
         self._index: dict[tuple[int, str], int] = {}
 
-    def note(self, instruction: Instruction, text: str, lanes: Lanes, detail: Lanes) -> Lanes:
-        """Return the numbers of an instruction in some lanes.
-
-        `text` says what it did, with a place for the lane's `detail`.
-        """
-        key = (id(instruction), text)
+    def note(self, instruction: Instruction, read: Read) -> Lanes:
+        """Return the numbers of an instruction in the lanes that have read so."""
+        key = (id(instruction), read.text)
         index = self._index.get(key)
         if index is None:
             index = self._index[key] = len(self._sources)
-            source = _Source(instruction, text, np.zeros(self.chunk.size, np.int64))
+            source = _Source(
+                instruction, read.text, np.zeros(self.chunk.size, np.int64), read.racing
+            )
             self._sources.append(source)
-        self._sources[index].detail[lanes] = detail
-        return lanes.astype(np.int64) + index * self.chunk.size
+        self._sources[index].detail[read.lanes] = read.detail
+        return read.lanes.astype(np.int64) + index * self.chunk.size
+
+    def racing(self, origin: Lanes) -> Lanes:
+        """Tell which origins are reads that raced."""
+        flags = np.array([source.racing is not None for source in self._sources])
+        return np.asarray(flags[origin // self.chunk.size])
 
     def fault(self, use: str, origin: int, lane: int) -> Fault:
         """Return the fault of `lane`, which uses a value of that origin."""
         index, reader = divmod(origin, self.chunk.size)
         source = self._sources[index]
-        what = source.text.format(int(source.detail[reader]))
         block, thread = self.chunk.place(reader)
         position = self.chunk.launch.position(source.instruction)
+        detail = int(source.detail[reader])
+        if source.racing is not None:
+            return Fault(
+                LAUNCH_FAILED,
+                source.racing(source.text, detail, reader),
+                lane=reader,
+                position=position,
+                notes=[f"{use} depends on what it read"],
+            )
+        what = source.text.format(detail)
         return Fault(
             LAUNCH_FAILED,
             f"{use} depends on an undefined value, {what}",
