@@ -1,5 +1,6 @@
-// CheckImage over damaged images, each in memory of exactly its size: AddressSanitizer sees a read
-// past the end. Usage: fuzz_image FILE... ; prints how many were refused and how many were not.
+// CheckImage and ReadMetadata over damaged images, each in memory of exactly its size:
+// AddressSanitizer sees a read past the end. Usage: fuzz_image FILE... ; prints how many names an
+// image has, and how many damaged ones were refused.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -11,7 +12,8 @@
 static bool IsRefused(const std::vector<char>& bytes) {
   const std::vector<char> exact(bytes.begin(), bytes.end());
   try {
-    culaunch::CheckImage(exact.data(), exact.size());
+    const culaunch::ImageFormat format = culaunch::CheckImage(exact.data(), exact.size());
+    culaunch::ReadMetadata(exact.data(), exact.size(), format);
     return false;
   } catch (const culaunch::Error&) {
     return true;
@@ -26,17 +28,22 @@ int main(int count, char** files) {
     int refused_short = 0;
     int refused_changed = 0;
     std::mt19937 random(1);
-    for (int round = 0; round < 2000; ++round) {
+    const int rounds = good.size() < 50000 ? 2000 : 20;
+    for (int round = 0; round < rounds; ++round) {
       std::vector<char> bad(good.begin(), good.begin() + static_cast<long>(random() % good.size()));
       refused_short += IsRefused(bad);
       bad = good;
       for (unsigned change = 0; change <= round % 4u; ++change) {
-        // Half of the changes in the first header, where the offsets start.
-        const size_t where = random() % (random() % 2 != 0 ? 64 : bad.size());
+        // Half of the changes in the first header, where the offsets start, or at the end.
+        size_t where = random() % (random() % 2 != 0 ? 64 : bad.size());
+        if (round % 8 == 0) where = bad.size() - 1 - where % 100;
         bad[where] = static_cast<char>(random());
       }
       refused_changed += IsRefused(bad);
     }
-    std::printf("short %d changed %d\n", refused_short, refused_changed);
+    const culaunch::ImageFormat format = culaunch::CheckImage(good.data(), good.size());
+    std::printf("names %zu short %d changed %d\n",
+                culaunch::ReadMetadata(good.data(), good.size(), format).names.size(),
+                refused_short, refused_changed);
   }
 }
