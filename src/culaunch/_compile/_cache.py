@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from culaunch._base.checks import checked_flag, checked_path
 from culaunch._base.trusted import TrustedDirectory, make_private
 from culaunch._cache.lock import lock_key
 from culaunch._cache.place import default_max_bytes, default_path, default_shipped
@@ -94,7 +95,7 @@ class Cache:
         shipped: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
         lock_timeout: float = 300.0,
     ) -> None:
-        self.path = os.path.abspath(default_path() if path is None else _path("path", path))
+        self.path = os.path.abspath(default_path() if path is None else checked_path("path", path))
         self.max_bytes = default_max_bytes() if max_bytes is None else max_bytes
         if isinstance(self.max_bytes, bool) or not isinstance(self.max_bytes, int):
             raise TypeError(f"max_bytes must be an int, in bytes (got {max_bytes!r})")
@@ -128,6 +129,8 @@ class Cache:
         TypeError, ValueError
             If `key` is no such text, or `make` returns no image.
         """
+        if not callable(make):
+            raise TypeError(f"make must be callable (got {make!r:.100})")
         image = self.lookup(key)
         if image is not None:
             return image
@@ -205,6 +208,7 @@ class Cache:
             If the directory cannot be used: it is not there for a reason other than that nothing
             was compiled yet, or others may write to it.
         """
+        checked_flag("drop", drop)
         bad = []
         with contextlib.suppress(FileNotFoundError), TrustedDirectory.open(self.path) as directory:
             for stored in list_entries(directory):
@@ -373,15 +377,6 @@ def _checked_image(what: str, image: object) -> Image:
     return image
 
 
-def _path(argument: str, path: object) -> str:
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"{argument} must be a path (got {path!r})")
-    text = os.fsdecode(path)
-    if not text or "\0" in text:
-        raise ValueError(f"{argument} must be a path (got {path!r})")
-    return text
-
-
 def _shipped(given: object) -> tuple[str, ...]:
     if given is None:
         given = default_shipped()
@@ -389,7 +384,7 @@ def _shipped(given: object) -> tuple[str, ...]:
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes):
         raise TypeError(f"shipped must be directories (got {given!r})")
-    return tuple(os.path.abspath(_path("shipped", directory)) for directory in given)
+    return tuple(os.path.abspath(checked_path("shipped", directory)) for directory in given)
 
 
 def _rebuild(path: str, max_bytes: int, shipped: tuple[str, ...], lock_timeout: float) -> Cache:

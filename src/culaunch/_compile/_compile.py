@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from culaunch._compile._arch import resolve_arch
 from culaunch._compile._backend import Backend, Job
 from culaunch._compile._cache import Cache, checked_cache
-from culaunch._compile._checks import checked_flag, checked_list, is_text
+from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
 from culaunch._compile._diagnostics import warnings_error
 from culaunch._compile._headers import as_headers
 from culaunch._compile._includes import collect_includes, text_digest
@@ -255,10 +255,7 @@ def _checked_names(names: Iterable[str]) -> tuple[str, ...]:
 def _checked_dirs(dirs: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
     given = checked_list("include_dirs", dirs, "directories")
     for directory in given:
-        if not isinstance(directory, (str, os.PathLike)):
-            raise TypeError(f"include_dirs must hold paths (got {directory!r})")
-        if not os.fspath(directory) or "\0" in os.fsdecode(directory):
-            raise ValueError(f"include_dirs has {directory!r}, which is no path")
+        checked_path("include_dirs", directory)
     checked = tuple(os.path.abspath(os.fsdecode(directory)) for directory in given)
     for directory in checked:
         if not os.path.isdir(directory):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from culaunch._compile._checks import is_text
+from culaunch._base.checks import checked_path, is_text
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -27,7 +27,9 @@ class Headers(Mapping[str, str]):
     """
 
     def __init__(self, files: Mapping[str, str] | None = None) -> None:
-        files = files or {}
+        files = {} if files is None else files
+        if not isinstance(files, Mapping):
+            raise TypeError(f"headers must map names to text (got {type(files).__name__})")
         self._files = {_checked_name(name): _checked_text(name, files[name]) for name in files}
 
     @classmethod
@@ -41,8 +43,15 @@ class Headers(Mapping[str, str]):
         ----------
         directory : str or os.PathLike
             The directory that would be given to ``-I``.
+
+        Raises
+        ------
+        OSError
+            If it is no directory, or cannot be read.
+        ValueError
+            If a header is not text.
         """
-        root = os.fspath(directory)
+        root = checked_path("directory", directory)
         if not os.path.isdir(root):
             raise NotADirectoryError(f"headers: {root!r} is not a directory")
         files = {}
@@ -66,10 +75,23 @@ class Headers(Mapping[str, str]):
             The package's import name.
         *path : str
             The directory in it that would be given to ``-I``, such as ``"include"``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such package, or a header is not text.
+        OSError
+            If it has no such directory.
         """
         import importlib.resources
 
-        root = importlib.resources.files(package).joinpath(*path)
+        for part in (package, *path):
+            if not isinstance(part, str) or not part or "\0" in part:
+                raise TypeError(f"from_package takes names of a package and directories (got {part!r})")
+        try:
+            root = importlib.resources.files(package).joinpath(*path)
+        except (ImportError, UnicodeEncodeError) as error:
+            raise ValueError(f"headers: there is no package {package!r}: {error}") from error
         if not root.is_dir():
             raise NotADirectoryError(f"headers: package {package!r} has no directory {path!r}")
         return cls(dict(_walk(root, "")))

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_path
 from culaunch._compile._arch import resolve_arch
 from culaunch._compile._backend import Compiled
 from culaunch._compile._cache import Cache, checked_cache
@@ -176,7 +177,7 @@ def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Ima
     inputs: list[tuple[str, bytes | Image, bool]] = []
     for item in images:
         if isinstance(item, (str, os.PathLike)):
-            with open(item, "rb") as file:
+            with open(checked_path("images", item), "rb") as file:
                 head = file.read(20)
                 file.seek(0)
                 if head.startswith(_ARCHIVE):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from culaunch._compile._arch import resolve_arch
-from culaunch._compile._checks import checked_flag
+from culaunch._base.checks import checked_flag
 from culaunch._compile._compile import compile as compile_one
 from culaunch._errors import MissingDependencyError
 
@@ -101,6 +101,8 @@ def compile_many(
         raise ValueError("give jobs or executor, not both: an executor has its own workers")
     if not work:
         return []
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise TypeError(f"executor must be a concurrent.futures.Executor (got {executor!r:.100})")
     if executor is not None:
         # The workers may have no GPU: what "current" means is decided here.
         for arguments in work:

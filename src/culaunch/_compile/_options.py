@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from culaunch._compile._checks import checked_flag, checked_list, is_text
+from culaunch._base.checks import checked_flag, checked_list, is_text
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\([^)]*\))?")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from culaunch._compile._checks import is_text
+from culaunch._base.checks import checked_path, is_text
 
 # A kernel cannot be written without one of these, and a sane path has none of them. The string
 # alone decides, never what happens to be on the disk.
@@ -44,9 +44,7 @@ def read_source(source: str | os.PathLike[str], name: str | None) -> Source:
     if isinstance(source, str) and (not source or any(mark in source for mark in _ONLY_IN_TEXT)):
         text, directory = source, None
     else:
-        path = os.fsdecode(source)
-        if "\0" in path:
-            raise ValueError(f"source is neither text nor a path: {path!r} has a null byte")
+        path = checked_path("source", source)
         try:
             with open(path, "rb") as file:
                 data = file.read()

@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from culaunch._base.checks import checked_path
 from culaunch._base.outputs import open_output
 from culaunch._embed.machine import find_machine
 from culaunch._embed.merging import merge_image
@@ -74,14 +75,15 @@ def embed(
             f"digits and underscores, not starting with a digit (got {name!r})"
         )
     symbols = symbol_names(symbol_style, name)
-    output = os.fsdecode(output_object)
+    output = checked_path("output_object", output_object)
+    merge_path = None if merge_with is None else checked_path("merge_with", merge_with)
     target = None if machine is None and merge_with is not None else find_machine(machine)
     with open_source(image) as source:
         if source.is_file(output):
             raise ValueError(f"output_object is the image itself ({output!r}): name another file")
         with open_output(output) as file:
-            if merge_with is None:
+            if merge_path is None:
                 assert target is not None
                 write_object(file, source, symbols, target)
             else:
-                merge_image(file, os.fsdecode(merge_with), source, symbols, target)
+                merge_image(file, merge_path, source, symbols, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from culaunch._image.sniff import image_format, wrapper_size
 from culaunch._image.source import check_path, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from culaunch._image.info import KernelInfo
 
 
@@ -66,6 +65,10 @@ class Image:
                 f"data must be bytes (got {type(self.data).__name__}); "
                 "Image.open takes paths and other buffers"
             )
+        if not (self.path is None or isinstance(self.path, str)) or not isinstance(self.log, str):
+            raise TypeError(f"path and log must be str (got {self.path!r:.100}, {self.log!r:.100})")
+        _check_names(self.names)
+        _check_signatures(self.signatures)
         if size := wrapper_size(self.data):
             # A wrapper has a pointer, which would send the driver anywhere.
             object.__setattr__(self, "data", self.data[size:])
@@ -139,10 +142,11 @@ class Image:
         OSError
             If it cannot be written; what was there is as it was then.
         """
+        from culaunch._base.checks import checked_path
         from culaunch._base.outputs import write_output
 
         data = append_metadata(self.data, self.format, self.names, self.signatures)
-        write_output(os.fsdecode(path), data)
+        write_output(checked_path("path", path), data)
 
     def __repr__(self) -> str:
         try:
@@ -157,6 +161,22 @@ class Image:
         # A mapping proxy cannot be pickled, and a worker process may well be sent an image.
         state = (self.data, self.path, dict(self.names), dict(self.signatures), self.log)
         return _rebuild, state
+
+
+def _check_names(names: object) -> None:
+    if not isinstance(names, Mapping):
+        raise TypeError(f"names must map name expressions to names (got {type(names).__name__})")
+    for pair in names.items():
+        if not all(isinstance(text, str) for text in pair):
+            raise TypeError(f"names must map str to str (got {pair!r:.100})")
+
+
+def _check_signatures(signatures: object) -> None:
+    if not isinstance(signatures, Mapping):
+        raise TypeError(f"signatures must map names to types (got {type(signatures).__name__})")
+    for name, types in signatures.items():
+        if not isinstance(name, str) or not isinstance(types, (tuple, list)):
+            raise TypeError(f"signatures must map str to tuples (got {name!r:.100})")
 
 
 def _rebuild(

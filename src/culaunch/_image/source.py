@@ -29,6 +29,10 @@ def check_path(source: object) -> str:
     if not isinstance(source, (str, os.PathLike)):
         raise TypeError(f"must be a path, bytes or an Image (got {type(source).__name__})")
     path = os.fsdecode(source)
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise ImageError(f"a str is a path, and no file is called {path!r}") from None
     if "\n" in path or "\0" in path:
         raise ImageError("a str is a path; give PTX text as bytes: text.encode()")
     mode = os.stat(path)

@@ -30,6 +30,28 @@ def checked_flag(argument: str, value: object) -> bool:
     return value
 
 
+def checked_path(argument: str, value: object) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a str nor an os.PathLike.
+    ValueError
+        If no file can have that name.
+    """
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{argument} must be a path (got {value!r:.100})")
+    text = os.fsdecode(value)
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise ValueError(f"{argument} must be a path (got {text!r})") from None
+    if not text or "\0" in text:
+        raise ValueError(f"{argument} must be a path (got {text!r})")
+    return text
+
+
 def is_text(value: str) -> bool:
     """Tell whether a str is text: one with lone surrogates has no bytes to give a compiler."""
     try:
