@@ -73,3 +73,8 @@ def test_the_page_on_errors_has_every_class_and_its_bases():
             assert issubclass(getattr(cl, name), wanted)
     ours = {name for name in cl.__all__ if name.endswith("Error")}
     assert ours - {"CulaunchError"} == set(rows)
+
+
+def test_a_build_writes_nothing_into_the_source():
+    """It may be read-only, or somebody else's checkout."""
+    assert "build-dir" not in PYPROJECT

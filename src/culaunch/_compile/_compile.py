@@ -6,10 +6,10 @@ import functools
 import os
 from typing import TYPE_CHECKING, Literal
 
+from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
 from culaunch._compile._arch import resolve_arch
 from culaunch._compile._backend import Backend, Job
 from culaunch._compile._cache import Cache, checked_cache
-from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
 from culaunch._compile._diagnostics import warnings_error
 from culaunch._compile._headers import as_headers
 from culaunch._compile._includes import collect_includes, text_digest
@@ -127,6 +127,8 @@ def compile(  # noqa: A001
         lto=lto,
     )
     checked_flag("warnings_as_errors", warnings_as_errors)
+    if not isinstance(backend, str):
+        raise TypeError(f"backend must be 'nvrtc' or 'nvcc' (got {backend!r:.100})")
     compiler = _backend(backend)
     if checked_flag("pch", pch) and backend != "nvrtc":
         raise ValueError("pch=True keeps precompiled headers of NVRTC; nvcc has none")

@@ -87,7 +87,9 @@ class Headers(Mapping[str, str]):
 
         for part in (package, *path):
             if not isinstance(part, str) or not part or "\0" in part:
-                raise TypeError(f"from_package takes names of a package and directories (got {part!r})")
+                raise TypeError(
+                    f"from_package takes names of a package and directories (got {part!r})"
+                )
         try:
             root = importlib.resources.files(package).joinpath(*path)
         except (ImportError, UnicodeEncodeError) as error:

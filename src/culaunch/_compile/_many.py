@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from culaunch._compile._arch import resolve_arch
 from culaunch._base.checks import checked_flag
+from culaunch._compile._arch import resolve_arch
 from culaunch._compile._compile import compile as compile_one
 from culaunch._errors import MissingDependencyError
 

@@ -142,6 +142,8 @@ def make_options(
     """Check what the caller gave and bring it to its one normal form."""
     if std is not None and not isinstance(std, str):
         raise TypeError(f"std must be a str such as 'c++17' (got {std!r})")
+    if std is not None and (not std or not is_text(std)):
+        raise ValueError(f"std must be a dialect such as 'c++17' (got {std!r})")
     if maxrregcount is not None and (
         isinstance(maxrregcount, bool) or not isinstance(maxrregcount, int)
     ):

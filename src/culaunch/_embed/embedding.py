@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,8 @@ from culaunch._embed.source import open_source
 from culaunch._embed.symbols import symbol_names
 
 if TYPE_CHECKING:
+    import os
+
     from culaunch._image import Image
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -74,6 +75,9 @@ def embed(
             f"name must be a C identifier, as in CULAUNCH_EMBED_CUBIN(my_kernels): letters, "
             f"digits and underscores, not starting with a digit (got {name!r})"
         )
+    for argument, value in (("symbol_style", symbol_style), ("machine", machine)):
+        if not isinstance(value, str) and not (argument == "machine" and value is None):
+            raise TypeError(f"{argument} must be a str (got {value!r:.100})")
     symbols = symbol_names(symbol_style, name)
     output = checked_path("output_object", output_object)
     merge_path = None if merge_with is None else checked_path("merge_with", merge_with)

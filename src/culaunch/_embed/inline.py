@@ -7,8 +7,10 @@ import importlib
 import os
 import re
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
+from culaunch._base.checks import checked_path
 from culaunch._embed.inline_build import build
 from culaunch._embed.inline_cache import InlineCache
 from culaunch._embed.inline_checks import check_functions, check_images, refuse_unknown
@@ -19,7 +21,7 @@ from culaunch._errors import MissingDependencyError
 from culaunch._image import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tvm_ffi import Module
 
@@ -112,7 +114,9 @@ def load_inline(
     if not isinstance(name, str) or not _NAME.match(name):
         raise ValueError(f"name must be letters, digits and underscores (got {name!r})")
     source = InlineSource.of(name, cpp_sources, cuda_sources, functions, headers)
-    images = {key: Image.open(image) for key, image in (embed_cubin or {}).items()}
+    images = _opened({} if embed_cubin is None else embed_cubin)
+    if build_directory is not None:
+        checked_path("build_directory", build_directory)
     toolchain = Toolchain.find(
         include_dirs=include_dirs,
         flags=flags,
@@ -148,6 +152,15 @@ def load_inline(
     with _lock:
         _loaded[cache.directory, key] = (entry, module)
     return module
+
+
+def _opened(images: object) -> dict[str, Image]:
+    if not isinstance(images, Mapping):
+        raise TypeError(f"embed_cubin must map names to images (got {images!r:.100})")
+    for name in images:
+        if not isinstance(name, str) or not _NAME.match(name):
+            raise ValueError(f"a name in embed_cubin must be a C identifier (got {name!r:.100})")
+    return {name: Image.open(image) for name, image in images.items()}
 
 
 def _key(source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain) -> str:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from culaunch._base.checks import checked_list, is_text
+
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # The user's text is a file of its own, so that a compiler's messages show its very lines.
 _UNIT = """\
@@ -40,7 +42,11 @@ class InlineSource:
         cpp, cuda = _joined("cpp_sources", cpp_sources), _joined("cuda_sources", cuda_sources)
         if cpp is None and cuda is None:
             raise ValueError("give cpp_sources, cuda_sources or both")
-        for header in headers or {}:
+        for header, text in _mapping("headers", headers).items():
+            if not isinstance(header, str) or not isinstance(text, str):
+                raise TypeError(f"headers must map names to text (got {header!r:.100})")
+            if not is_text(header) or not is_text(text):
+                raise ValueError(f"headers[{header!r:.100}] is not text")
             if os.path.isabs(header) or ".." in header.split("/") or not header:
                 raise ValueError(
                     f"a name in headers must be a relative path without '..' (got {header!r})"
@@ -77,13 +83,15 @@ class InlineSource:
 def _joined(argument: str, sources: str | Sequence[str] | None) -> str | None:
     if sources is None:
         return None
-    texts = [sources] if isinstance(sources, str) else list(sources)
+    texts = [sources] if isinstance(sources, str) else checked_list(argument, sources, "C++ texts")
     for text in texts:
         if not isinstance(text, str):
             raise TypeError(
                 f"{argument} must be C++ text, or several (got {type(text).__name__}); "
                 "read a file with Path.read_text()"
             )
+        if not is_text(text):
+            raise ValueError(f"{argument} is not text: it has a null byte or a lone surrogate")
     return "\n".join(texts) if texts else None
 
 
@@ -91,7 +99,11 @@ def names_of(functions: str | Sequence[str] | Mapping[str, str] | None) -> list[
     """Return the names in ``functions``, in whatever form it is given."""
     if functions is None:
         return []
-    return [functions] if isinstance(functions, str) else list(functions)
+    if isinstance(functions, str):
+        return [functions]
+    if isinstance(functions, Mapping):
+        return list(functions)
+    return [_function_name(name) for name in checked_list("functions", functions, "names")]
 
 
 def _exports(functions: str | Sequence[str] | Mapping[str, str] | None) -> str:
@@ -108,11 +120,29 @@ def _exports(functions: str | Sequence[str] | Mapping[str, str] | None) -> str:
                 "under another name use CULAUNCH_EXPORT(name, function) in the code"
             )
         lines.append(f"CULAUNCH_EXPORT({function}, {function});")
+        if not isinstance(text, str) or not is_text(text):
+            raise TypeError(
+                f"functions maps {function} to its docstring, a str (got {text!r:.100})"
+            )
         if text:
             # JSON's escapes are C++'s, but for those of surrogates.
             quoted = json.dumps(text, ensure_ascii=False)
             lines.append(f"TVM_FFI_DLL_EXPORT_TYPED_FUNC_DOC({function}, {quoted});")
     return "\n".join([*lines, ""])
+
+
+def _mapping(argument: str, value: object) -> Mapping[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{argument} must be a mapping (got {value!r:.100})")
+    return value
+
+
+def _function_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"functions must be names of C++ functions (got {name!r:.100})")
+    return name
 
 
 def _write(path: str, text: str) -> None:

@@ -30,7 +30,7 @@ _ALIASES = {"amd64": "x86_64", "x86-64": "x86_64", "arm64": "aarch64"}
 
 def find_machine(name: str | None) -> Machine:
     """Return the machine of that name, or the one this runs on."""
-    wanted = name or platform.machine()
+    wanted = platform.machine() if name is None else name
     key = _ALIASES.get(wanted.lower(), wanted.lower())
     for machine in MACHINES:
         if machine.name == key:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import os
+import re
 import shlex
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from culaunch._base.checks import checked_list, checked_path, is_text
 from culaunch._base.nvcc import find_nvcc
 from culaunch._embed.cuda_header import cuda_include_dir
 from culaunch._embed.paths import include_dir
@@ -18,6 +20,8 @@ from culaunch._errors import CompileError, MissingDependencyError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+# As nvcc has them: sm_90a, compute_80, native, all.
+_ARCH = re.compile(r"[a-z]+(?:[_-][a-z0-9]+)*")
 # Environment variables that gcc, clang and ld read.
 _VARIABLES = (
     "CPATH",
@@ -57,8 +61,15 @@ class Toolchain:
             ("link_flags", link_flags),
             ("include_dirs", include_dirs),
         ):
-            if isinstance(value, str):
-                raise TypeError(f"{argument} must be a sequence of str (got the str {value!r})")
+            for one in checked_list(argument, value, "str"):
+                if argument == "include_dirs":
+                    checked_path(argument, one)
+                elif not isinstance(one, str):
+                    raise TypeError(f"{argument} must hold str (got {one!r:.100})")
+                elif not one or not is_text(one):
+                    raise ValueError(f"{argument} has {one!r}, which is no option")
+        if arch is not None and (not isinstance(arch, str) or not _ARCH.fullmatch(arch)):
+            raise ValueError(f"arch must be an architecture such as 'sm_90a' (got {arch!r:.100})")
         headers, library = tvm_ffi_paths()
         own = [f"-I{os.path.abspath(os.fsdecode(path))}" for path in include_dirs]
         own += [f"-I{include_dir()}"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,6 +14,8 @@ from culaunch._image.sniff import image_format, wrapper_size
 from culaunch._image.source import check_path, describe
 
 if TYPE_CHECKING:
+    import os
+
     from culaunch._image.info import KernelInfo
 
 
