@@ -284,3 +284,25 @@ def test_gluon_computes(kernels, emulator):
     x, out = torch.arange(128.0), torch.zeros(128)
     made[(1,)](x, out)
     assert torch.equal(out, 2 * x)
+
+
+# ---- junk
+
+
+@pytest.mark.parametrize("junk", [None, 3, 1.5, b"x", object(), [None], {"a": 1}, float("nan")])
+@pytest.mark.parametrize("what", ["kernel", "signature", "arch", "constants", "configs"])
+def test_junk_is_a_type_error_that_names_the_argument(tutorials, what, junk):
+    from culaunch.triton import compile  # noqa: A004
+
+    if (what, junk) in [("constants", None), ("configs", None)]:
+        return
+    given = {"kernel": tutorials.add, "signature": FLOATS, "arch": "sm_80", what: junk}
+    with pytest.raises((TypeError, ValueError), match=f"{what}|no parameter a|takes what @triton"):
+        compile(given.pop("kernel"), given.pop("signature"), **given)
+
+
+@pytest.mark.parametrize("junk", [None, 3, "add", object()])
+def test_only_sets_merge(tutorials, junk):
+    made = compile_(tutorials.add, FLOATS, constants={"BLOCK": 64})
+    with pytest.raises(TypeError, match="takes KernelSets"):
+        made.merge(junk)

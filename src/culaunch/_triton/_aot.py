@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +18,10 @@ from culaunch._triton._saved import encode, normal_constant
 from culaunch._triton._set import KernelSet
 from culaunch._triton._settings import check_constants, check_options
 from culaunch._triton._signature import Argument, make_constant, parse_signature
-from culaunch._triton._target import triton_module
+from culaunch._triton._target import StandIn, standing_in, triton_module
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from culaunch._triton._saved import SavedVariant
 
@@ -82,8 +84,14 @@ def compile(  # noqa: A001
     table = None
     if configs is None:
         configs, table = decorated.configs()
-    signatures = [signature] if isinstance(signature, str) else list(signature)
-    arches = [arch] if isinstance(arch, str) else list(arch)
+    signatures = _texts("signature", signature)
+    arches = _texts("arch", arch)
+    if constants is not None and not isinstance(constants, Mapping):
+        raise TypeError(f"constants must be a mapping of names (got {constants!r:.80})")
+    if configs is not None and not (
+        isinstance(configs, Sequence) and all(isinstance(one, Mapping) for one in configs)
+    ):
+        raise TypeError(f"configs must be a sequence of mappings (got {configs!r:.80})")
     if not signatures or not arches or (configs is not None and not configs):
         raise ValueError("signature, arch and configs must not be empty")
     names = set(function.arg_names)
@@ -105,6 +113,13 @@ def compile(  # noqa: A001
         for one in parameters_of(function, frozenset())
     ]
     return KernelSet(function.__name__, parameters, variants, members.__getitem__, table, zeroes)
+
+
+def _texts(what: str, given: Any) -> list[str]:
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, Sequence) or not all(isinstance(one, str) for one in texts):
+        raise TypeError(f"{what} must be a str, or a sequence of str (got {given!r:.80})")
+    return list(texts)
 
 
 def _arguments(function: Any, text: str, fixed: Mapping[str, Any]) -> list[Argument]:
@@ -199,7 +214,8 @@ def _compile_one(
     }
     source = make_source(function, arguments)
     try:
-        compiled = triton_module().compile(source, target=_target(arch), options=dict(options))
+        with _target_of(function, arch):
+            compiled = triton_module().compile(source, target=_target(arch), options=dict(options))
     except TypeError as error:
         raise TypeError(f"{function.__name__}: {error}") from error
     except Exception as error:
@@ -225,6 +241,18 @@ def _compile_one(
     return made
 
 
+def _target_of(function: Any, arch: str) -> AbstractContextManager[None]:
+    """Answer, where there is no device, what Gluon in Triton 3.4 asks the active driver."""
+    if not _is_gluon(function):
+        return contextlib.nullcontext()
+    capability: int = _target(arch).arch
+    return standing_in(StandIn(arch, divmod(capability, 10)))
+
+
+def _is_gluon(function: Any) -> bool:
+    return bool(getattr(function, "is_gluon", lambda: False)())
+
+
 def _log_of(error: BaseException) -> str:
     """Return what an exception of Triton says, and those that it came from."""
     texts: list[str] = []
@@ -244,7 +272,7 @@ def make_source(function: Any, arguments: Sequence[Argument]) -> Any:
         _collect((i,), argument.type, argument.key, argument.value, constants, attributes)
     signature = {name: one.type for name, one in zip(names, arguments, strict=True)}
     source_type = triton_module("compiler").ASTSource
-    if getattr(function, "is_gluon", lambda: False)():
+    if _is_gluon(function):
         source_type = triton_module("experimental.gluon._runtime").GluonASTSource
     return source_type(function, signature, constants, attributes)
 

@@ -6,6 +6,7 @@ that a set that was made can be read again, and that nothing else can.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ def check_symbol(name: object) -> str:
     ValueError
         If neither PTX nor ELF has functions of that name.
     """
-    if not isinstance(name, str) or len(name) > _LONGEST or not _SYMBOL.fullmatch(name):
+    if not isinstance(name, str) or not _is_symbol(name):
         raise ValueError(f"{name!r:.80} is no name of a kernel in an image")
     return name
 
@@ -107,7 +108,7 @@ def check_arch(arch: object) -> str:
     ValueError
         If it is none.
     """
-    if not isinstance(arch, str) or ARCH.fullmatch(arch) is None:
+    if not isinstance(arch, str) or not _is_arch(arch):
         raise ValueError(f"{arch!r:.80} is no architecture")
     return arch
 
@@ -125,13 +126,23 @@ def check_arguments(types: tuple[Any, ...], keys: tuple[Any, ...]) -> None:
     for kind, key in zip(types, keys, strict=True):
         if isinstance(kind, tuple) and isinstance(key, tuple):
             check_arguments(kind, key)
-        elif key not in _keys_of(kind):
+        elif not isinstance(kind, str) or isinstance(key, tuple) or key not in _keys_of(kind):
             raise ValueError(f"{key!r:.80} is no key of the type {kind!r:.80}")
 
 
-def _keys_of(kind: object) -> tuple[object, ...]:
-    if not isinstance(kind, str):
-        raise ValueError(f"{kind!r:.80} is no type, or has not the form of its key")
+# The variants of a set say the same few names again and again.
+@functools.lru_cache(maxsize=1024)
+def _is_symbol(name: str) -> bool:
+    return len(name) <= _LONGEST and _SYMBOL.fullmatch(name) is not None
+
+
+@functools.lru_cache(maxsize=256)
+def _is_arch(arch: str) -> bool:
+    return ARCH.fullmatch(arch) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def _keys_of(kind: str) -> tuple[object, ...]:
     if kind == "constexpr":
         return (None, 1)
     if kind.startswith("*"):

@@ -79,10 +79,13 @@ def _read(entry: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
     variants = tuple(SavedVariant.from_manifest(one) for one in checked(entry["variants"], list))
     if not variants:
         raise ValueError("there are no variants")
+    checked_arguments = set()
     for one in variants:
         if len(one.types) != len(names) - len(constexprs):
             raise ValueError("a variant has another number of arguments")
-        check_arguments(one.types, one.keys)
+        if (one.types, one.keys) not in checked_arguments:
+            check_arguments(one.types, one.keys)
+            checked_arguments.add((one.types, one.keys))
         check_settings(one.constants, one.options, constexprs, names)
         if len(one.constants) != len(constexprs):
             missing = [name for name in constexprs if name not in one.constants]
@@ -98,8 +101,9 @@ def _read(entry: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
 
 
 def _check_images(variant: SavedVariant, members: Collection[str]) -> None:
-    if not {variant.image, variant.ptx} - {None} <= set(members):
-        raise ValueError("a variant's image is no member")
+    for name in (variant.image, variant.ptx):
+        if name is not None and name not in members:
+            raise ValueError("a variant's image is no member")
     # Code for one architecture is a cubin; "compute_80" is PTX alone.
     needed = variant.image if variant.arch.startswith("sm_") else variant.ptx
     if needed is None:

@@ -24,6 +24,7 @@ _FACTS = (
     ("launch_cooperative_grid", bool, 0, 0), ("launch_pdl", bool, 0, 0),
 )  # fmt: skip
 _MOST_WORDS = 100  # of a version
+_MOST_BITS = 10_000  # of a constant; Python reads no number of more than 4,300 digits
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,9 @@ class SavedVariant:
             _shown(kind, key) for kind, key in zip(self.types, self.keys, strict=True)
         )
         settings = ", ".join(
-            f"{name}={value!s:.60}" for name, value in {**self.constants, **self.options}.items()
+            # What a file says may have control characters: repr shows them.
+            f"{name}={value!r:.60}" if isinstance(value, str) else f"{name}={value!s:.60}"
+            for name, value in {**self.constants, **self.options}.items()
         )
         return f"{self.arch} ({arguments}){' ' if settings else ''}{settings}"
 
@@ -106,6 +109,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, str):
         return str.__str__(value)  # of an enumeration the text, not the name
     if isinstance(value, int):
+        if value.bit_length() > _MOST_BITS:
+            raise ValueError(f"a constant of {value.bit_length()} bits cannot be saved")
         return int(value)
     if isinstance(value, float):
         number = float(value)
@@ -237,21 +242,28 @@ def _shown(kind: Any, key: Any) -> str:
 
 
 def _read_facts(entry: Any) -> LaunchFacts:
-    facts = {}
+    facts = {name: entry[name] for name, *_ in _FACTS}
     for name, kind, least, most in _FACTS:
-        facts[name] = checked(entry[name], kind)
+        if type(facts[name]) is not kind:
+            raise TypeError(f"{name} is {facts[name]!r:.60}: it must be a {kind.__name__}")
         if kind is int and not least <= facts[name] <= most:
             raise ValueError(f"{name} is {facts[name]!r:.60}: it must be {least} to {most}")
     check_symbol(facts["name"])
-    if len(facts["triton_version"]) > _MOST_WORDS:
-        raise ValueError("triton_version is too long")
-    parse_version(facts["triton_version"])
+    _check_version(facts["triton_version"])
     for name in ("global_scratch_align", "profile_scratch_align"):
         if facts[name] & (facts[name] - 1):
             raise ValueError(f"{name} is {facts[name]}: it must be a power of two")
     stages = _number(entry.get("num_stages", 0))
     layouts = tuple(_layout(one) for one in checked(entry["descriptors"], list))
     return LaunchFacts(**facts, num_stages=stages, descriptors=layouts)
+
+
+@functools.lru_cache(maxsize=64)
+def _check_version(text: str) -> None:
+    """Refuse what is no version of Triton."""
+    if len(text) > _MOST_WORDS:
+        raise ValueError("triton_version is too long")
+    parse_version(text)
 
 
 def _layout(entry: Mapping[str, Any]) -> DescriptorLayout:

@@ -197,12 +197,16 @@ class KernelSet(Dispatcher):
 
         Raises
         ------
+        TypeError
+            If one is no set.
         ValueError
             If they are of different kernels, were tuned by different arguments, or set different
             arguments to zero before a launch.
         """
         sets = (self, *others)
         for other in others:
+            if not isinstance(other, KernelSet):
+                raise TypeError(f"merge() takes KernelSets (got {type(other).__qualname__})")
             if other.name != self.name or not _same_parameters(self, other):
                 raise ValueError(f"{other.name} is not the kernel {self.name}: save it by itself")
             if set(other.zeroes) != set(self.zeroes):

@@ -39,12 +39,24 @@ def triton_module(name: str = "") -> Any:
 
 
 class StandIn:
-    """What Triton's compiler asks its active driver, answered for a device of another driver."""
+    """What Triton's compiler asks its active driver, answered for another device, or for none.
 
-    def __init__(self, driver: Driver, device: int) -> None:
-        self._capability = (driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device))
-        # Triton keeps its compiled kernels by this.
-        self._device = f"{driver.name}:{device}"
+    Parameters
+    ----------
+    name : str
+        Triton keeps its compiled kernels by this.
+    capability : (int, int)
+    """
+
+    def __init__(self, name: str, capability: tuple[int, int]) -> None:
+        self._device = name
+        self._capability = capability
+
+    @classmethod
+    def of_device(cls, driver: Driver, device: int) -> StandIn:
+        """Make one for a device of a driver."""
+        capability = (driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device))
+        return cls(f"{driver.name}:{device}", capability)
 
     def get_current_device(self) -> Any:
         """Name the device."""
@@ -67,9 +79,8 @@ class StandIn:
 @contextlib.contextmanager
 def compiling_for(driver: Driver, device: int) -> Iterator[None]:
     """Make Triton compile for a device while the block runs."""
-    active = triton_module("runtime.driver").driver
-
     if driver.name == "cuda":
+        active = triton_module("runtime.driver").driver
         current = active.active.get_current_device()
         if current == device:
             yield
@@ -81,9 +92,17 @@ def compiling_for(driver: Driver, device: int) -> Iterator[None]:
             active.active.set_current_device(current)
         return
     # Triton's own driver serves NVIDIA's devices alone.
+    with standing_in(StandIn.of_device(driver, device)):
+        yield
+
+
+@contextlib.contextmanager
+def standing_in(driver: StandIn) -> Iterator[None]:
+    """Make something else Triton's active driver while the block runs."""
+    active = triton_module("runtime.driver").driver
     with _lock:
         before = getattr(active, "_active", None) if hasattr(active, "_active") else active.active
-        active.set_active(StandIn(driver, device))
+        active.set_active(driver)
         try:
             yield
         finally:
