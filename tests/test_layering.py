@@ -10,7 +10,7 @@ import culaunch
 PACKAGE = Path(culaunch.__file__).parent
 # The scripts that the CMake functions run are no modules.
 MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cmake/*")))
-LAUNCH_STACK = {"_base", "_cache", "_compile", "_core", "_errors", "_image", "_launch"}
+LAUNCH_STACK = {"_base", "_cache", "_compile", "_includes", "_core", "_errors", "_image", "_launch"}
 # What each part may import of the rest of culaunch, besides itself.
 ALLOWED = {
     "__init__": {"*"},  # names only: test_names.py checks that it is lazy
@@ -19,7 +19,8 @@ ALLOWED = {
     "_base": {"_errors"},
     "_cache": {"_base", "_errors"},
     "_image": {"_base", "_errors"},
-    "_compile": {"_base", "_cache", "_errors", "_image"},
+    "_includes": {"_errors"},
+    "_compile": {"_base", "_cache", "_errors", "_image", "_includes"},
     "_launch": {
         "_base",
         "_core",
@@ -28,7 +29,7 @@ ALLOWED = {
         "_emulator",
     },  # the last by name
     "_emulator": {"_base", "_core", "_errors", "_image"},
-    "_embed": {"_base", "_cache", "_errors", "_image"},
+    "_embed": {"_base", "_cache", "_errors", "_image", "_includes"},
     "_library": {"_base", "_errors", "_image"},
     "_triton": LAUNCH_STACK | {"_embed", "_library"},
     "_elementwise": LAUNCH_STACK,

@@ -87,3 +87,58 @@ def test_a_guess_of_the_library_that_was_wrong_is_corrected(cache, scale, monkey
     _compile._backend.cache_clear()
     assert identity == f"identity of {_nvrtc.loaded_library()}"
     assert cache.info().entries == 1
+
+
+@pytest.mark.parametrize(
+    ("keywords", "extra"),
+    [
+        ({"std": "c++17"}, ["-std=c++17"]),
+        ({"std": "c++17"}, ["--std=c++17"]),
+        ({"defines": {"X": 1}}, ["-DX=1"]),
+        ({"defines": {"X": 1}}, ["--define-macro=X=1"]),
+        ({"defines": ["X"]}, ["-DX"]),
+        ({"fast_math": True}, ["-use_fast_math"]),
+        ({"fast_math": True, "defines": {"X": 1}}, ["-DX=1", "--use_fast_math"]),
+        ({"maxrregcount": 32}, ["-maxrregcount=32"]),
+        ({"line_info": True}, ["-lineinfo"]),
+        ({"debug": True}, ["-G"]),
+    ],
+)
+def test_an_option_is_the_same_however_it_is_given(cache, scale, keywords, extra):
+    first = cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache, **keywords)
+    second = cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache, extra_options=extra)
+    assert second == first
+    assert cache.info().entries == 1
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        ["-DX=1", "-DX=2"],
+        ["-DX=1", "-UX"],
+        ["-U", "X", "-DX=1"],
+        ["-DX=1,Y"],
+        ["-Xptxas", "-G"],
+        ["-D", "-G"],
+        ["-std=c++17", "-std=c++20"],
+        ["-maxrregcount=0"],
+        ["-maxrregcount=x"],
+    ],
+)
+def test_options_with_an_order_of_their_own_keep_it(extra):
+    from culaunch._compile._options import make_options
+
+    options = make_options(std=None, defines=(), maxrregcount=None, extra_options=extra)
+    flags = options.nvrtc_flags()
+    assert " ".join(flags).replace("--define-macro=", "-D").replace("--std", "-std") == " ".join(
+        extra
+    )
+
+
+def test_a_checkout_counts_where_line_information_is_asked_for_by_an_option(cache, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        source = tmp_path / name / "k.cu"
+        source.write_text("__global__ void k(int* x) { *x = 1; }")
+        cl.compile(source, arch="compute_80", cache=cache, extra_options=["-lineinfo"])
+    assert cache.info().entries == 2

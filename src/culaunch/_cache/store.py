@@ -3,6 +3,7 @@
 ::
 
     <key>.entry                      a compiled image
+    <key>.note                       what the headers of a source came to, and how to tell
     inline/<name>-<key>/<stem>.so    a library of load_inline,
     inline/<name>-<key>/<stem>.json  and what it was built from
     inline/<name>-<key>/<name>.cpp   its source (or .cu), for messages and debuggers
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 INLINE = "inline"
 _SOURCES = (".cpp", ".cu")
-_ENTRY = re.compile(r"(?P<key>[0-9a-f]{64})\.entry")
+_ENTRY = re.compile(r"[0-9a-f]{64}\.(?:entry|note)")
 # No publishing takes this long: what is older was left by a writer that died.
 _STALE_SECONDS = 3600.0
 # An entry's time is refreshed when it is off by more, in either direction: clocks are set back.
@@ -50,6 +51,11 @@ class Stored:
         return f"{self.folder}/{self.names[0]}" if self.folder else self.names[0]
 
     @property
+    def is_note(self) -> bool:
+        """Whether it only saves work, and stands for nothing by itself."""
+        return self.names[0].endswith(".note")
+
+    @property
     def is_library(self) -> bool:
         """Whether it is a library of ``load_inline``."""
         return self.names[0].endswith(".so")
@@ -58,6 +64,11 @@ class Stored:
 def entry_name(key: str) -> str:
     """Return the name of the entry of a key."""
     return f"{key}.entry"
+
+
+def note_name(key: str) -> str:
+    """Return the name of the note of a key."""
+    return f"{key}.note"
 
 
 def key_of(stored: Stored) -> str:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
     from culaunch._compile._options import Options
     from culaunch._compile._toolkit import Toolkit
+    from culaunch._includes.closure import Search
+
+
+# A directory that is not there.
+NOWHERE = "/culaunch/source"
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,11 @@ class Job:
     paths: bool = False
     """Whether the image says where its source is: with debug or line information."""
     pch: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where the compiler takes the source to be."""
+        return os.path.join(self.directory or NOWHERE, os.path.basename(self.name))
 
     @property
     def shown_name(self) -> str:
@@ -76,6 +86,28 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def flags(self, options: Options) -> list[str]:
         """Spell the options as this compiler does."""
+
+    @abc.abstractmethod
+    def search(
+        self,
+        options: Options,
+        directory: str | None,
+        headers: Mapping[str, str],
+        include_dirs: Sequence[str],
+    ) -> Search:
+        """Return where it looks for headers.
+
+        Parameters
+        ----------
+        options : Options
+            The options.
+        directory : str, optional
+            Where a source that is a file lies.
+        headers : Mapping[str, str]
+            In-memory headers.
+        include_dirs : sequence of str
+            The caller's directories.
+        """
 
     @abc.abstractmethod
     def check_archs(self, archs: Sequence[str]) -> None:

@@ -24,6 +24,7 @@ from culaunch._cache.store import (
     key_of,
     list_entries,
     list_temporaries,
+    note_name,
     remove_entry,
     remove_stale_temporaries,
     touch_entry,
@@ -170,8 +171,26 @@ class Cache:
         except OSError as error:
             self._warn(f"an image was compiled but not kept: {error.strerror or error}")
             return False
-        self._account(key, len(entry))
+        self._account(entry_name(key), len(entry))
         return True
+
+    def read_note(self, key: str) -> bytes | None:
+        """Return what :meth:`keep_note` kept, if it is there."""
+        directory = self._open()
+        if directory is None:
+            return None
+        with directory:
+            found = directory.read(note_name(key))
+            if found is None:
+                return None
+            touch_entry(directory, note_name(key), found[1])
+        return found[0]
+
+    def keep_note(self, key: str, note: bytes) -> None:
+        """Keep something that saves work later; that it fails is of no account."""
+        with contextlib.suppress(OSError):
+            if self._publish(note_name(key), note):
+                self._account(note_name(key), len(note))
 
     def info(self) -> CacheInfo:
         """Say where the cache is, whether it can be used and what it holds."""
@@ -186,7 +205,7 @@ class Cache:
             self.path,
             True,
             "",
-            len(entries),
+            sum(not entry.is_note for entry in entries),
             sum(item.size for item in (*entries, *left)),
             self.max_bytes,
             self.shipped,
@@ -212,6 +231,8 @@ class Cache:
         bad = []
         with contextlib.suppress(FileNotFoundError), TrustedDirectory.open(self.path) as directory:
             for stored in list_entries(directory):
+                if stored.is_note:
+                    continue
                 if stored.is_library:
                     is_bad = not is_library_intact(directory, stored)
                     if is_bad and drop:
@@ -233,7 +254,7 @@ class Cache:
         removed = 0
         with contextlib.suppress(FileNotFoundError), TrustedDirectory.open(self.path) as directory:
             for stored in list_entries(directory):
-                removed += remove_entry(directory, stored)
+                removed += remove_entry(directory, stored) and not stored.is_note
             remove_stale_temporaries(directory, older=0.0)
             import shutil
 
@@ -288,7 +309,7 @@ class Cache:
             again.publish(name, entry)
         return True
 
-    def _account(self, key: str, size: int) -> None:
+    def _account(self, name: str, size: int) -> None:
         """Keep a running total, so that the directory is read only when it may be too full."""
         with self._size_lock:
             self._size = None if self._size is None else self._size + size
@@ -299,7 +320,7 @@ class Cache:
                 directory = self._open()
                 if directory is not None:
                     with directory:
-                        self._size = evict(directory, self.max_bytes, keep=entry_name(key))
+                        self._size = evict(directory, self.max_bytes, keep=name)
 
     def _open(self) -> TrustedDirectory | None:
         """Open the directory, anew each time: somebody may have put another in its place."""

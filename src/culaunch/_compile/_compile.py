@@ -8,24 +8,19 @@ from typing import TYPE_CHECKING, Literal
 
 from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
 from culaunch._compile._arch import resolve_arch
-from culaunch._compile._backend import Backend, Job
 from culaunch._compile._cache import Cache, checked_cache
 from culaunch._compile._diagnostics import warnings_error
 from culaunch._compile._headers import as_headers
-from culaunch._compile._includes import collect_includes, text_digest
-from culaunch._compile._key import cache_key
-from culaunch._compile._options import Options, make_options
-from culaunch._compile._source import Source, read_source
+from culaunch._compile._options import make_options
+from culaunch._compile._request import Request
+from culaunch._compile._source import read_source
 from culaunch._errors import CompileError
 from culaunch._image import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from culaunch._compile._headers import Headers
-
-# cuda_fp16.h pulls in some tens of files and is read in milliseconds; CUB hundreds, in seconds.
-_MANY_FILES = 150
+    from culaunch._compile._backend import Backend, Job
 
 
 def compile(  # noqa: A001
@@ -133,57 +128,56 @@ def compile(  # noqa: A001
     if checked_flag("pch", pch) and backend != "nvrtc":
         raise ValueError("pch=True keeps precompiled headers of NVRTC; nvcc has none")
     archs = resolve_arch(arch)
-    make_job = functools.partial(
-        _make_job,
+    request = Request(
         unit,
         options,
         compiler,
+        archs,
         _checked_names(names),
         as_headers(headers),
         _checked_dirs(include_dirs),
         pch,
     )
-    image = _make_image(make_job, unit, compiler, archs, checked_cache(cache))
+    image = _make_image(request, checked_cache(cache))
     error = warnings_error(image.log) if warnings_as_errors and image.log else None
     if error is not None:
         raise error
     return image
 
 
-def _make_image(
-    make_job: Callable[[], Job],
-    unit: Source,
-    compiler: Backend,
-    archs: Sequence[str],
-    store: Cache | None,
-) -> Image:
+def _make_image(request: Request, store: Cache | None) -> Image:
     """Take the image from the cache, or make and keep it."""
+    compiler = request.compiler
     if store is None:
         compiler.confirm()
-        return _build(make_job(), compiler, archs)
-
-    def find() -> Image:
-        job = make_job()
-        key = cache_key(
-            job,
-            source_digest=text_digest(unit.text),
-            archs=archs,
-            backend=compiler.name,
-            identity=compiler.identity(),
-        )
-
-        def make() -> Image:
-            if not compiler.confirm():
-                raise _OtherCompilerError
-            return _build(job, compiler, archs)
-
-        return store.get_or_make(key, make)
-
+        return _build(request.job(request.includes()), compiler, request.archs)
     try:
-        return find()
-    except _OtherCompilerError:
-        # Now that it is loaded, it is known which one it is, and which headers belong to it.
-        return find()
+        try:
+            return _find_image(request, store)
+        except _OtherCompilerError:
+            # Now that it is loaded, it is known which one it is, and which headers belong to it.
+            return _find_image(request, store)
+    except _NotToBeKeptError as error:
+        return error.image
+
+
+def _find_image(request: Request, store: Cache) -> Image:
+    digest = request.recalled(store)
+    image = None if digest is None else store.lookup(request.key(digest))
+    if image is not None:
+        return image
+    includes = request.includes(store)
+
+    def make() -> Image:
+        if not request.compiler.confirm():
+            raise _OtherCompilerError
+        image = _build(request.job(includes), request.compiler, request.archs)
+        # What the compiler read may be newer than what the key was made of.
+        if includes.unknown or includes.footprint.renewed() is None:
+            raise _NotToBeKeptError(image)
+        return image
+
+    return make() if includes.unknown else store.get_or_make(request.key(includes.digest), make)
 
 
 def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
@@ -207,41 +201,6 @@ def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
     }
     log = "\n".join(dict.fromkeys(part.log for part in parts if part.log))
     return Image(data, names=names, signatures=signatures, log=log)
-
-
-def _make_job(
-    unit: Source,
-    options: Options,
-    compiler: Backend,
-    names: tuple[str, ...],
-    headers: Headers,
-    include_dirs: tuple[str, ...],
-    pch: bool,
-) -> Job:
-    text, includes = collect_includes(
-        unit.text,
-        headers,
-        include_dirs,
-        compiler.toolkit,
-        os.path.join(unit.directory, unit.name) if unit.directory is not None else None,
-        options.forced_includes(),
-    )
-    return Job(
-        text,
-        unit.name,
-        compiler.flags(options),
-        names,
-        unit.directory,
-        includes.memory,
-        include_dirs,
-        includes.digest,
-        includes.toolkit,
-        includes.toolkit_files > _MANY_FILES,
-        includes.missing,
-        options.lto,
-        options.debug or options.line_info,
-        pch,
-    )
 
 
 def _checked_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -280,3 +239,11 @@ def _backend(name: str) -> Backend:
 
 class _OtherCompilerError(Exception):
     """The compiler that was loaded is not the one that the key was made for."""
+
+
+class _NotToBeKeptError(Exception):
+    """An image that the key may not stand for: headers changed, or are not known."""
+
+    def __init__(self, image: Image) -> None:
+        super().__init__("not to be kept")
+        self.image = image

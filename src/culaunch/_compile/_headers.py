@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -31,6 +34,12 @@ class Headers(Mapping[str, str]):
         if not isinstance(files, Mapping):
             raise TypeError(f"headers must map names to text (got {type(files).__name__})")
         self._files = {_checked_name(name): _checked_text(name, files[name]) for name in files}
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """The SHA-256 of all names and texts."""
+        text = json.dumps(sorted(self._files.items()))
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
     def from_directory(cls, directory: str | os.PathLike[str]) -> Headers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import functools
 import os
@@ -13,26 +12,19 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.nvcc import find_nvcc
 from culaunch._compile._arch import arch_number, check_supported
-from culaunch._compile._backend import Backend, Compiled, Job
+from culaunch._compile._backend import NOWHERE, Backend, Compiled, Job
 from culaunch._compile._diagnostics import compile_error
 from culaunch._compile._signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile._toolkit import Toolkit
 from culaunch._errors import CompileError, MissingDependencyError
+from culaunch._includes.closure import Search
+from culaunch._includes.host import HostSearch, ask_nvcc, environment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from culaunch._compile._options import Options
 
-# What nvcc and the host compiler read besides their options.
-_ENVIRONMENT = (
-    "NVCC_PREPEND_FLAGS",
-    "NVCC_APPEND_FLAGS",
-    "NVCC_CCBIN",
-    "CPATH",
-    "C_INCLUDE_PATH",
-    "CPLUS_INCLUDE_PATH",
-)
 # A name that is too long, or one header where another's directory has to be.
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
 _MARKER = re.compile(
@@ -46,11 +38,11 @@ class Nvcc(Backend):
     name = "nvcc"
 
     def __init__(self) -> None:
-        self.toolkit = Toolkit(self._find_headers)
+        self.toolkit = Toolkit(lambda: (_own_dirs(), []))
 
     def identity(self) -> str:
         """Give the full version of nvcc and of the host compiler, and their environment."""
-        return _identity(_find_nvcc(), tuple(os.environ.get(name, "") for name in _ENVIRONMENT))
+        return _identity(_find_nvcc(), environment())
 
     def confirm(self) -> bool:
         """Nothing is guessed: :meth:`identity` asked the compilers themselves."""
@@ -60,6 +52,37 @@ class Nvcc(Backend):
         """Spell the options."""
         return options.nvcc_flags()
 
+    def search(
+        self,
+        options: Options,
+        directory: str | None,
+        headers: Mapping[str, str],
+        include_dirs: Sequence[str],
+    ) -> Search:
+        """Return where the host compiler looks for headers; it is asked once for each way."""
+        named = [directory, *include_dirs] if directory is not None else include_dirs
+        flags = [*options.nvcc_flags(), *(f"--include-path={path}" for path in named)]
+        question = (_find_nvcc(), tuple(flags), os.getcwd(), environment())
+        try:
+            found, identity = _asked(*question)
+            if not found.is_current():
+                _asked.cache_clear()
+                found, identity = _asked(*question)
+        except (OSError, ValueError) as error:
+            # An option that nvcc refuses, most likely: the compile will say so.
+            return Search(headers, named, unknown=str(error))
+        return Search(
+            headers,
+            found.dirs,
+            found.quoted_dirs,
+            own=found.own,
+            identity=identity,
+            # In-memory headers are written to a directory of their own.
+            working=os.path.join(NOWHERE, "headers"),
+            forced=found.forced,
+            defines=found.defines,
+        )
+
     def check_archs(self, archs: Sequence[str]) -> None:
         """Raise for an architecture that nvcc does not know."""
         check_supported(archs, _supported(_find_nvcc()), "nvcc")
@@ -68,16 +91,6 @@ class Nvcc(Backend):
         """Compile for one architecture, in a directory that is removed afterwards."""
         with tempfile.TemporaryDirectory(prefix="culaunch-nvcc-") as directory:
             return _Run(self, job, arch, directory).compile()
-
-    def _find_headers(self) -> tuple[list[str], list[str]]:
-        # Both compilers name their directories when asked; they are only read for the cache key.
-        shown = _output([_find_nvcc(), "--dryrun", "-x", "cu", "-c", os.devnull])
-        quoted = re.findall(r"INCLUDES=(.*)", shown)
-        found = [path for line in quoted for path in re.findall(r'(/[^"\s]+)', line)]
-        with contextlib.suppress(OSError):
-            shown = _output([_host_compiler(), "-E", "-v", "-x", "c++", os.devnull])
-            found += re.findall(r"^ (/.*)$", shown, re.MULTILINE)
-        return [os.path.normpath(path) for path in found if os.path.isdir(path)], []
 
 
 class _Run:
@@ -183,6 +196,21 @@ class _Run:
                 find=self.backend.toolkit.find,
             )
         return _read(output), log
+
+
+def _own_dirs() -> list[str]:
+    """Return where nvcc and the host compiler look without being told."""
+    return list(_asked(_find_nvcc(), (), os.getcwd(), environment())[0].dirs)
+
+
+@functools.lru_cache(maxsize=64)
+def _asked(
+    nvcc: str,
+    flags: tuple[str, ...],
+    working: str,
+    variables: tuple[str, ...],  # noqa: ARG001 - nvcc reads the environment itself
+) -> tuple[HostSearch, str]:
+    return ask_nvcc([nvcc, *flags, "-ptx"], working)
 
 
 def _find_nvcc() -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from culaunch._compile._arch import check_supported
 from culaunch._compile._backend import Backend, Compiled, Job
 from culaunch._compile._diagnostics import compile_error
-from culaunch._compile._includes import scan
 from culaunch._compile._library import (
     expected_library,
     library_identity,
@@ -20,15 +19,13 @@ from culaunch._compile._pch import pch_session, raise_heap
 from culaunch._compile._signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile._toolkit import Toolkit, find_nvrtc_headers
 from culaunch._errors import CompileError, InternalError
+from culaunch._includes.closure import Search
+from culaunch._includes.scanning import scan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from culaunch._compile._options import Options
-
-
-# A directory that is not there.
-_NOWHERE = "/culaunch/source"
 
 
 class Nvrtc(Backend):
@@ -61,6 +58,23 @@ class Nvrtc(Backend):
     def flags(self, options: Options) -> list[str]:
         """Spell the options."""
         return options.nvrtc_flags()
+
+    def search(
+        self,
+        options: Options,
+        directory: str | None,  # noqa: ARG002 - the source's name has it
+        headers: Mapping[str, str],
+        include_dirs: Sequence[str],
+    ) -> Search:
+        """Return where it looks for headers."""
+        return Search(
+            headers,
+            include_dirs,
+            system=lambda: self.toolkit.dirs,
+            working=os.getcwd(),
+            forced=[f'"{name}' for name in options.forced_includes()],
+            defines=options.define_lines(),
+        )
 
     def check_archs(self, archs: Sequence[str]) -> None:
         """Raise for an architecture that the library does not know."""
@@ -146,7 +160,7 @@ class _Program:
         self._api = nvrtc()
         self._sources = {**job.memory, job.shown_name: text}
         self._name = job.shown_name
-        self._place = os.path.join(job.directory or _NOWHERE, os.path.basename(job.name))
+        self._place = job.place
         self._names = names
         self.handle = _check(
             self._api.nvrtcCreateProgram(
@@ -204,12 +218,21 @@ def _with_line(text: str, name: str, *, after_includes: bool) -> str:
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     start = 0
     if after_includes:
-        for spelled, _, place in scan(text):
-            start = text.find("\n", place + len(spelled)) + 1 or len(text)
+        for included in scan(text).names:
+            start = _next_line(text, included.end)
     if start and start == len(text):
         return text
     line = text.count("\n", 0, start) + 1
     return f'{text[:start]}#line {line} "{quoted}"\n{text[start:]}'
+
+
+def _next_line(text: str, at: int) -> int:
+    """Return where the line after that of a place begins; lines that are spliced are one."""
+    while (end := text.find("\n", at)) >= 0:
+        if not text[at:end].rstrip().endswith("\\"):
+            return end + 1
+        at = end + 1
+    return len(text)
 
 
 @functools.cache

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from culaunch._base.checks import checked_flag, checked_list, is_text
 
@@ -60,6 +61,27 @@ _REFUSED = {
 }
 
 
+# Options that say what a keyword says, in their two spellings.
+_SWITCHES = {
+    "-use_fast_math": "fast_math",
+    "--use_fast_math": "fast_math",
+    "-lineinfo": "line_info",
+    "--generate-line-info": "line_info",
+    "-G": "debug",
+    "--device-debug": "debug",
+    "-extra-device-vectorization": "extra_device_vectorization",
+    "--extra-device-vectorization": "extra_device_vectorization",
+}
+# Options of both compilers whose value may be the next word.
+_WITH_A_WORD = frozenset(
+    {"-D", "--define-macro", "-U", "--undefine-macro", "-include", "--pre-include", "-std", "--std"}
+    | {"-maxrregcount", "--maxrregcount", "-Xptxas", "--ptxas-options", "-ccbin", "-Xcudafe"}
+    | {"--compiler-bindir", "-Xcompiler", "--compiler-options", "-Xlinker", "--linker-options"}
+    | {"-diag-suppress", "--diag-suppress", "-diag-error", "--diag-error", "-diag-warn"}
+    | {"--diag-warn", "-opt-info", "--opt-info", "-default-stream", "--default-stream"}
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """The options of one compile, checked; equal options compile the same way."""
@@ -77,15 +99,29 @@ class Options:
     extra_options: tuple[str, ...] = ()
 
     def forced_includes(self) -> list[str]:
-        """Give the headers that options include before the first line."""
-        found: list[str] = []
+        """Return the headers that options include before the first line."""
+        # One name for NVRTC, a list for nvcc.
+        given = self._given("-include", "--pre-include")
+        return list(dict.fromkeys(part for names in given for part in (names, *names.split(","))))
+
+    def define_lines(self) -> str:
+        """Return the lines that define what the options define."""
+        lines = [f"#define {name} {value}\n" for name, value in self.defines]
+        for macro in self._given("-D", "--define-macro"):
+            name, equals, value = macro.partition("=")
+            lines.append(f"#define {name} {value if equals else 1}\n")
+        return "".join(lines)
+
+    def _given(self, *flags: str) -> list[str]:
+        """Return what these flags are given, in whichever way."""
+        found = []
         options = iter(self.extra_options)
         for option in options:
-            flag, equals, names = option.partition("=")
-            if flag in ("-include", "--pre-include"):
-                given = names if equals else next(options, "")
-                # One name for NVRTC, a list for nvcc.
-                found += dict.fromkeys([given, *given.split(",")])
+            flag, equals, value = option.partition("=")
+            if flag in flags:
+                found.append(value if equals else next(options, ""))
+            elif option.startswith("-D") and "-D" in flags:
+                found.append(option[2:])
         return found
 
     def nvrtc_flags(self) -> list[str]:
@@ -152,13 +188,63 @@ def make_options(
         raise ValueError(f"maxrregcount must be in 1 to 255 (got {maxrregcount})")
     for name, value in switches.items():
         checked_flag(name, value)
-    return Options(
+    given = Options(
         std=std,
         defines=_normal_defines(defines),
         maxrregcount=maxrregcount,
         extra_options=_checked_extra(extra_options),
         **switches,
     )
+    return _normal(given)
+
+
+def _normal(given: Options) -> Options:
+    """Take what `extra_options` say that a keyword can say as if the keyword had said it."""
+    found: dict[str, object] = {}
+    defines = dict(given.defines)
+    left: list[str] = []
+    # Whether a macro is defined may depend on the order, which is the caller's then.
+    ordered = any(one.startswith(("-U", "--undefine-macro")) for one in given.extra_options)
+    options = iter(given.extra_options)
+    for option in options:
+        flag, equals, value = option.partition("=")
+        macro = _macro(option)
+        if option in _SWITCHES:
+            found[_SWITCHES[option]] = True
+        elif flag in ("-std", "--std") and value and given.std is None and "std" not in found:
+            found["std"] = value
+        elif flag in ("-maxrregcount", "--maxrregcount") and _is_number(given, found, value):
+            found["maxrregcount"] = int(value)
+        elif macro is not None and not ordered and macro[0] not in defines:
+            defines[macro[0]] = macro[1]
+        elif not equals and flag in _WITH_A_WORD:
+            # The next word belongs to it, whatever it looks like.
+            left += [option, *itertools.islice(options, 1)]
+        else:
+            left.append(option)
+    return replace(
+        given,
+        defines=tuple(sorted(defines.items())),
+        extra_options=tuple(left),
+        **found,  # type: ignore[arg-type]
+    )
+
+
+def _macro(option: str) -> tuple[str, str] | None:
+    """Return the macro that an option defines, if it does so in one word and plainly."""
+    text = option.removeprefix("--define-macro=") if option.startswith("--") else option[2:]
+    if text == option or not option.startswith(("-D", "--define-macro=")):
+        return None
+    name, equals, value = text.partition("=")
+    # nvcc takes a comma as the start of another macro, and a backslash as a quote.
+    if _IDENTIFIER.fullmatch(name) is None or "," in text or "\\" in text:
+        return None
+    return name, value if equals else "1"
+
+
+def _is_number(given: Options, found: dict[str, object], value: str) -> bool:
+    is_free = given.maxrregcount is None and "maxrregcount" not in found
+    return is_free and value.isascii() and value.isdigit() and 0 < int(value) <= 255
 
 
 def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> tuple[tuple[str, str], ...]:

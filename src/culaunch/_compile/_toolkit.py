@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from culaunch._compile._includes import scan, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,21 +13,8 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CUD(?:ART|A)_VERSION[ \t]+(\d+)", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Closure:
-    """Everything that one of CUDA's headers can pull in."""
-
-    digest: str
-    top_names: frozenset[str]
-    """First components of all names that are included on the way."""
-    files: int
-    """How many there are."""
-
-
 class Toolkit:
     """The directories with CUDA's own headers, found at first use.
-
-    Their files are read once a process: a toolkit is not edited while a program runs.
 
     Parameters
     ----------
@@ -41,9 +24,6 @@ class Toolkit:
 
     def __init__(self, find_dirs: Callable[[], tuple[list[str], list[str]]]) -> None:
         self._find_dirs = find_dirs
-        self._files: dict[str, tuple[str, str]] = {}
-        self._found: dict[str, str | None] = {}
-        self._closures: dict[str, Closure] = {}
 
     @functools.cached_property
     def _located(self) -> tuple[list[str], list[str]]:
@@ -60,52 +40,9 @@ class Toolkit:
         return self._located[1]
 
     def find(self, name: str) -> str | None:
-        """Give the path of a header, or None."""
-        if name not in self._found:
-            paths = (os.path.join(directory, name) for directory in self.dirs)
-            self._found[name] = next((path for path in paths if os.path.isfile(path)), None)
-        return self._found[name]
-
-    def read(self, path: str) -> tuple[str, str]:
-        """Give the text and the digest of a header."""
-        if path not in self._files:
-            with open(path, "rb") as file:
-                text = file.read().decode(errors="replace")
-            self._files[path] = text, text_digest(text)
-        return self._files[path]
-
-    def closure(self, path: str) -> Closure:
-        """Digest a header with everything that it can pull in."""
-        if path not in self._closures:
-            self._closures[path] = self._follow(path)
-        return self._closures[path]
-
-    def _name(self, path: str) -> str:
-        """Give a header's name without where the toolkit is."""
-        inside = [one for one in self.dirs if path.startswith(one + os.sep)]
-        return os.path.relpath(path, max(inside, key=len)) if inside else os.path.basename(path)
-
-    def _follow(self, path: str) -> Closure:
-        seen, todo, tops = {path}, [path], {os.path.basename(path)}
-        digests = set()
-        while todo:
-            current = todo.pop()
-            text, digest = self.read(current)
-            digests.add(f"{self._name(current)} {digest}")
-            for spelled, computed, _ in scan(text):
-                if computed:
-                    # Within one version of CUDA's headers, the rest of the digest pins the choice.
-                    continue
-                tops.add(spelled[1:].partition("/")[0])
-                beside = os.path.normpath(os.path.join(os.path.dirname(current), spelled[1:]))
-                target: str | None = beside
-                if spelled[0] != '"' or not os.path.isfile(beside):
-                    target = self.find(spelled[1:])
-                if target is not None and target not in seen:
-                    seen.add(target)
-                    todo.append(target)
-        digest = hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()
-        return Closure(digest, frozenset(tops), len(seen))
+        """Return the path of a header, or None."""
+        paths = (os.path.join(directory, name) for directory in self.dirs)
+        return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def find_nvrtc_headers(

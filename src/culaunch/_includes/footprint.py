@@ -1,0 +1,188 @@
+"""What a scan asked of the disk, and whether it would get the same answers now."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from culaunch._includes.files import Identity, file_digest, identity, read_file, settled_identity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from culaunch._includes.files import File
+
+
+class Found(NamedTuple):
+    """A file that was read."""
+
+    path: str
+    digest: str
+    first: int
+    """The index of the first path that leads to this very file: for ``#pragma once``."""
+    identity: Identity | None
+    """None when the file was changed too shortly before to tell by it."""
+
+
+class Lacking(NamedTuple):
+    """A directory, and names that were not in it."""
+
+    path: str
+    identity: Identity | None
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Files that were read and files that were not there."""
+
+    found: tuple[Found, ...] = ()
+    lacking: tuple[Lacking, ...] = ()
+    absent: tuple[str, ...] = ()
+    """What was no readable file although its name is taken: a directory, a dangling link."""
+
+    def renewed(self) -> Footprint | None:
+        """Look again; give the same answers with identities of now, or None if some differ.
+
+        A file counts as the same by its identity, or else by its contents. Nothing has appeared in
+        a directory whose times are the same: they change with each name in it.
+        """
+        now = time.time_ns()
+        found = self._found(now)
+        if found is None:
+            return None
+        lacking = []
+        for one in self.lacking:
+            settled = _directory(one.path, now)
+            changed = settled is None or settled != one.identity
+            if changed and any(os.path.lexists(os.path.join(one.path, n)) for n in one.names):
+                return None
+            lacking.append(one._replace(identity=settled))
+        if any(os.path.isfile(path) for path in self.absent):
+            return None
+        same = found == self.found and tuple(lacking) == self.lacking
+        return self if same else replace(self, found=found, lacking=tuple(lacking))
+
+    def _found(self, now: int) -> tuple[Found, ...] | None:
+        found = []
+        first: dict[tuple[int, int], int] = {}
+        for index, one in enumerate(self.found):
+            try:
+                status = os.stat(one.path)
+            except OSError:
+                return None
+            if first.setdefault((status.st_dev, status.st_ino), index) != one.first:
+                return None
+            if one.identity is None or identity(status) != one.identity:
+                if file_digest(one.path) != one.digest:
+                    return None
+                found.append(one._replace(identity=settled_identity(status, now)))
+            else:
+                found.append(one)
+        return tuple(found)
+
+    def as_json(self) -> list[Any]:
+        """Give it as JSON can hold it."""
+        return [self.found, self.lacking, self.absent]
+
+    @classmethod
+    def from_json(cls, value: Any) -> Footprint:
+        """Make it of what :meth:`as_json` gave.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If it is something else.
+        """
+        found, lacking, absent = value
+        return cls(
+            tuple(Found(a, b, int(c), _as_identity(d)) for a, b, c, d in found),
+            tuple(Lacking(a, _as_identity(b), tuple(c)) for a, b, c in lacking),
+            tuple(absent),
+        )
+
+
+class View:
+    """The disk, with a note of every question."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[File, Found] | None] = {}
+        self._first: dict[tuple[int, int], int] = {}
+        self._found: list[Found] = []
+
+    def read(self, path: str) -> File | None:
+        """Give a file, or None when there is no regular file of this path that can be read."""
+        if path not in self._files:
+            answer = read_file(path)
+            if answer is None:
+                self._files[path] = None
+            else:
+                file, status, settled = answer
+                key = (status.st_dev, status.st_ino)
+                first = self._first.setdefault(key, len(self._found))
+                note = Found(path, file.digest, first, settled)
+                self._found.append(note)
+                self._files[path] = file, note
+        answer_now = self._files[path]
+        return None if answer_now is None else answer_now[0]
+
+    def same_as(self, path: str) -> str:
+        """Give the first path that led to the file that this path leads to."""
+        known = self._files[path]
+        assert known is not None
+        return self._found[known[1].first].path
+
+    def footprint(self) -> Footprint:
+        """Give what was asked and answered so far."""
+        missing = [path for path, answer in self._files.items() if answer is None]
+        lacking, absent = _by_directory(missing)
+        return Footprint(tuple(self._found), lacking, absent)
+
+
+def _by_directory(paths: Iterable[str]) -> tuple[tuple[Lacking, ...], tuple[str, ...]]:
+    """Say of many paths in few words that they are not there."""
+    now = time.time_ns()
+    # Each directory's times are taken before its names are looked for once more.
+    directories: dict[str, Identity | None] = {}
+    exists: dict[str, bool] = {}
+    names: dict[str, set[str]] = {}
+    absent = []
+    for path in paths:
+        parent, name = os.path.split(path)
+        while not _is_directory(parent, exists):
+            parent, name = os.path.split(parent)
+        if parent not in directories:
+            directories[parent] = _directory(parent, now)
+        if name in names.get(parent, ()):
+            continue
+        if not name or name in (".", "..") or os.path.lexists(os.path.join(parent, name)):
+            absent.append(path)
+        else:
+            names.setdefault(parent, set()).add(name)
+    lacking = tuple(
+        Lacking(parent, directories[parent], tuple(sorted(names[parent])))
+        for parent in sorted(names)
+    )
+    return lacking, tuple(absent)
+
+
+def _is_directory(path: str, known: dict[str, bool]) -> bool:
+    if path not in known:
+        known[path] = path in ("", "/") or os.path.isdir(path)
+    return known[path]
+
+
+def _directory(path: str, now: int) -> Identity | None:
+    try:
+        return settled_identity(os.stat(path or "."), now)
+    except OSError:
+        return None
+
+
+def _as_identity(value: Any) -> Identity | None:
+    if value is None:
+        return None
+    device, inode, size, modified, changed = value
+    return device, inode, size, modified, changed

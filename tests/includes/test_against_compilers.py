@@ -1,0 +1,96 @@
+"""The scan against compilers: all that they read counts, and what changes is noticed."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from header_trees import DIRS, Tree
+
+from culaunch._includes.closure import Search, follow
+
+MARKER = re.compile(r"^culaunch_tree (\d+)$", re.MULTILINE)
+LINE = re.compile(r'^# \d+ "(/[^"]*)"', re.MULTILINE)
+
+
+def preprocess(command, root, count):
+    """Give what the compiler makes of each tree, and the files that it reads for it."""
+    lines = [f'culaunch_tree {n}\n#include "t{n}.cu"\n' for n in range(count)]
+    main = root / "src" / "main.cc"
+    main.write_text("".join(lines) + f"culaunch_tree {count}\n")
+    dirs = [f"-I{root / folder}" for folder in DIRS]
+    done = subprocess.run(
+        [*command, "-E", "-w", *dirs, str(main)], capture_output=True, text=True, check=False
+    )
+    parts = MARKER.split(done.stdout)
+    assert len(parts) == 2 * count + 3, done.stderr[-2000:]
+    texts, files = [], []
+    for part in parts[2 : 2 * count + 2 : 2]:
+        read = {os.path.realpath(path) for path in LINE.findall(part)}
+        files.append({path for path in read if path.startswith(str(root))})
+        texts.append("".join(line for line in part.splitlines() if not line.startswith("#")))
+    return texts, [paths - {str(main)} for paths in files]
+
+
+def scan(tree, root):
+    text = tree.source.read_bytes().decode()
+    found = follow(text, str(tree.source), Search(dirs=[str(root / folder) for folder in DIRS]))
+    assert not found.unknown, found.unknown
+    return text, found
+
+
+def check_trees(root, command, seeds, edits, *, compiler, old=False, settle=0.0):
+    """Hold the scan of each tree against the compiler, before and after each edit.
+
+    A change that the compiler sees must change the digest (or the source itself), and what was
+    asked of the disk before must not hold any more.
+    """
+    root = Path(os.path.realpath(root))
+    trees = [Tree(root, n, seed, compiler, old=old) for n, seed in enumerate(seeds)]
+    time.sleep(settle)
+    before, files = preprocess(command, root, len(trees))
+    scans = [scan(tree, root) for tree in trees]
+    changed = 0
+    for _ in range(edits + 1):
+        for tree, (_, found), read in zip(trees, scans, files, strict=True):
+            noted = {os.path.realpath(one.path) for one in found.footprint.found}
+            assert read - {str(tree.source)} <= noted, f"seed {seeds[trees.index(tree)]}"
+            again = found.footprint.renewed()
+            assert again is not None, "nothing has changed"
+        for tree in trees:
+            tree.edit()
+        now, files = preprocess(command, root, len(trees))
+        scans_now = [scan(tree, root) for tree in trees]
+        for index, tree in enumerate(trees):
+            (text, found), (text_now, found_now) = scans[index], scans_now[index]
+            if before[index] == now[index]:
+                continue
+            changed += 1
+            where = f"seed {seeds[index]} in {tree.root}"
+            assert (text, found.digest) != (text_now, found_now.digest), where
+            assert text != text_now or found.footprint.renewed() is None, where
+        before, scans = now, scans_now
+    assert changed > len(trees) / 10, "the edits are of some account"
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("command", "old"),
+    [
+        (["g++", "-std=gnu++17", "-x", "c++"], False),
+        (["g++", "-std=c++11", "-x", "c++"], True),
+        (["clang++", "-std=gnu++17", "-x", "c++"], False),
+    ],
+    ids=["g++", "g++-c++11", "clang++"],
+)
+@pytest.mark.parametrize("settle", [0.0, 2.1], ids=["at once", "later"])
+def test_every_file_that_a_compiler_reads_counts_and_every_change_is_noticed(
+    tmp_path, command, old, settle
+):
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+    seeds = range(300)
+    check_trees(tmp_path, command, seeds, 3, compiler=command[0], old=old, settle=settle)
