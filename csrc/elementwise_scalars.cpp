@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "elementwise_arrays.h"
+#include "errors.h"
 
 namespace elementwise {
 
@@ -126,7 +127,8 @@ bool StoreScalar(const Operand& operand, uint8_t number, unsigned char* target, 
     number = wide[number - kFirstWeak];
   }
   if (!Fits(value, number)) {
-    PyErr_Format(PyExc_OverflowError, " must fit %s (got %R)", NameOf(number), operand.object);
+    PyErr_Format(PyExc_OverflowError, " must fit %s (got %S)", NameOf(number),
+                 Spelled(operand.object).get());
     return false;
   }
   const double real = value.is_real ? value.real

@@ -7,6 +7,14 @@ Ref ErrorClass(const char* name) {
   return module ? Ref(PyObject_GetAttrString(module.get(), name)) : Ref();
 }
 
+Ref Spelled(PyObject* value) {
+  const Ref values(PyImport_ImportModule("culaunch._launch._values"));
+  Ref text(values ? PyObject_CallMethod(values.get(), "spell", "(O)", value) : nullptr);
+  if (text) return text;
+  PyErr_Clear();
+  return Ref(PyUnicode_FromString(Py_TYPE(value)->tp_name));
+}
+
 void RaiseError(const culaunch::Error& error, const char* call_class) {
   if (RaiseKept()) return;  // the driver was interrupted: its code says nothing else
   const char* name = "DriverError";

@@ -2,7 +2,24 @@
 
 #include <cstdint>
 
+#include "errors.h"
 #include "numbers.h"
+
+namespace {
+
+// Read an object that is an integer, and no bool. False where it is none, perhaps with an error.
+bool ReadNumber(PyObject* object, uint32_t* number, bool* is_too_large) {
+  if (PyBool_Check(object) || PyIndex_Check(object) == 0) return false;
+  const Ref integer(PyNumber_Index(object));
+  if (!integer) return false;
+  if (QuickNumber(integer.get(), number)) return true;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(integer.get(), &overflow);
+  *is_too_large = overflow != 0 || value > UINT32_MAX;
+  return false;
+}
+
+}  // namespace
 
 bool QuickNumber(PyObject* object, uint32_t* number) {
   if (!PyLong_CheckExact(object)) return false;
@@ -25,45 +42,47 @@ bool QuickDims(PyObject* object, uint32_t* numbers) {
   return true;
 }
 
+bool ReadSlowDims(PyObject* object, uint32_t* numbers, bool* is_too_large) {
+  const bool is_sequence = PySequence_Check(object) != 0;
+  const Py_ssize_t size = is_sequence ? PySequence_Size(object) : 1;
+  bool good = size >= 1 && size <= 3;  // no iterating: what has no size may have no end
+  *is_too_large = false;
+  numbers[0] = numbers[1] = numbers[2] = 1;
+  for (Py_ssize_t i = 0; good && i < size; ++i) {
+    const Ref item(is_sequence ? PySequence_GetItem(object, i) : Ref::Borrow(object).release());
+    good = item && ReadNumber(item.get(), numbers + i, is_too_large);
+  }
+  PyErr_Clear();
+  return good;
+}
+
 bool ReadDims(const char* name, PyObject* object, culaunch::Dim3* dims) {
   uint32_t numbers[3];
-  if (!QuickDims(object, numbers)) {
-    // Not the common form: any sequence of integers.
-    const bool is_one = PyIndex_Check(object) != 0 && PySequence_Check(object) == 0;
-    const Ref items(is_one ? PyTuple_Pack(1, object) : PySequence_Tuple(object));
-    if (!items) PyErr_Clear();
-    const Py_ssize_t size = items ? PyTuple_Size(items.get()) : 0;
-    bool good = size >= 1 && size <= 3;
-    numbers[1] = numbers[2] = 1;
-    for (Py_ssize_t i = 0; good && i < size; ++i) {
-      const Ref integer(PyNumber_Index(PyTuple_GetItem(items.get(), i)));
-      if (!integer) PyErr_Clear();
-      good = integer && QuickNumber(integer.get(), numbers + i);
-    }
-    if (!good) {
-      PyErr_Format(PyExc_TypeError,
-                   "%s must be an int, or a tuple of 1 to 3 ints, each from 1 to 2^31 - 1 (got %R)",
-                   name, object);
-      return false;
-    }
+  bool is_too_large = false;
+  if (!QuickDims(object, numbers) && !ReadSlowDims(object, numbers, &is_too_large)) {
+    PyErr_Format(is_too_large ? PyExc_OverflowError : PyExc_TypeError,
+                 "%s must be an int, or a tuple of 1 to 3 ints, each from 1 to 2^31 - 1 (got %S)",
+                 name, Spelled(object).get());
+    return false;
   }
   *dims = culaunch::Dim3(numbers[0], numbers[1], numbers[2]);
   if (dims->Volume() == 0) {
     PyErr_Format(PyExc_ValueError,
-                 "%s must be at least 1 in every dimension (got %R): skip the launch of an empty "
+                 "%s must be at least 1 in every dimension (got %S): skip the launch of an empty "
                  "problem",
-                 name, object);
+                 name, Spelled(object).get());
     return false;
   }
   return true;
 }
 
 bool ReadBytes(const char* name, PyObject* object, uint32_t* bytes) {
-  const Ref integer(PyNumber_Index(object));
-  if (!integer) PyErr_Clear();
-  if (!integer || !QuickNumber(integer.get(), bytes)) {
-    PyErr_Format(PyExc_TypeError, "%s must be a number of bytes, an int of at least 0 (got %R)",
-                 name, object);
+  bool is_too_large = false;
+  if (!ReadNumber(object, bytes, &is_too_large)) {
+    PyErr_Clear();
+    PyErr_Format(is_too_large ? PyExc_OverflowError : PyExc_TypeError,
+                 "%s must be a number of bytes, an int from 0 to 2^32 - 1 (got %S)", name,
+                 Spelled(object).get());
     return false;
   }
   return true;
@@ -79,5 +98,11 @@ bool ReadStream(PyObject* object, CUstream* stream) {
   }
   // An address: a negative number overflows.
   *stream = reinterpret_cast<CUstream>(PyLong_AsSize_t(handle.get()));
-  return PyErr_Occurred() == nullptr;
+  if (PyErr_Occurred() == nullptr) return true;
+  if (PyErr_ExceptionMatches(PyExc_OverflowError) != 0) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_OverflowError, "stream must be a handle, of 64 bits (got %S)",
+                 Spelled(handle.get()).get());
+  }
+  return false;
 }

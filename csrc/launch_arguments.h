@@ -11,6 +11,10 @@ bool QuickNumber(PyObject* object, uint32_t* number);
 // Read an int, or a tuple of one to three, likewise, into three numbers.
 bool QuickDims(PyObject* object, uint32_t* numbers);
 
+// Read other forms: any sequence of up to three integers, or an object that is one. False, without
+// an error, for anything else.
+bool ReadSlowDims(PyObject* object, uint32_t* numbers, bool* is_too_large);
+
 // Read `grid`, `block` or a cluster; false with an error that names it.
 bool ReadDims(const char* name, PyObject* object, culaunch::Dim3* dims);
 

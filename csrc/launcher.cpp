@@ -255,8 +255,8 @@ PyObject* LauncherFromKey(KernelObject* kernel, PyObject* key) {
   if (size < 2 || size > 4) {
     PyErr_Format(PyExc_TypeError,
                  "a kernel takes [grid, block], [grid, block, shared_memory] or "
-                 "[grid, block, shared_memory, stream] (got [%R])",
-                 key);
+                 "[grid, block, shared_memory, stream] (got [%S])",
+                 Spelled(key).get());
     return nullptr;
   }
   culaunch::LaunchConfig config;
@@ -300,10 +300,13 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
   config.cooperative = cooperative != 0;
   config.programmatic = programmatic != 0;
   if (IsGiven(priority)) {
-    const long value = PyLong_AsLong(priority);
-    if (value == -1 && PyErr_Occurred() != nullptr) return nullptr;
-    if (value != static_cast<int>(value)) {
-      PyErr_Format(PyExc_OverflowError, "priority must fit 32 bits (got %R)", priority);
+    int overflow = 0;
+    const Ref integer(PyBool_Check(priority) ? nullptr : PyNumber_Index(priority));
+    const long long value = integer ? PyLong_AsLongLongAndOverflow(integer.get(), &overflow) : 0;
+    if (!integer || overflow != 0 || value != static_cast<int>(value)) {
+      PyErr_Clear();
+      PyErr_Format(integer ? PyExc_OverflowError : PyExc_TypeError,
+                   "priority must be an int of 32 bits (got %S)", Spelled(priority).get());
       return nullptr;
     }
     config.has_priority = true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "errors.h"
 #include "launch_arguments.h"
 
 namespace {
@@ -72,24 +73,13 @@ PyType_Spec spec = {"culaunch._core.TritonLauncher", sizeof(LauncherObject), 0,
 
 bool ReadTritonGrid(PyObject* grid, uint32_t* dims) {
   if (QuickDims(grid, dims)) return true;
-  const bool is_one = PyIndex_Check(grid) != 0 && PySequence_Check(grid) == 0;
-  const Ref items(is_one ? PyTuple_Pack(1, grid) : PySequence_Tuple(grid));
-  if (!items) PyErr_Clear();
-  const Py_ssize_t size = items ? PyTuple_Size(items.get()) : 0;
-  bool good = size >= 1 && size <= 3;
-  dims[0] = dims[1] = dims[2] = 1;
-  for (Py_ssize_t i = 0; good && i < size; ++i) {
-    const Ref integer(PyNumber_Index(PyTuple_GetItem(items.get(), i)));
-    if (!integer) PyErr_Clear();
-    good = integer && QuickNumber(integer.get(), dims + i);
-  }
-  if (!good) {
-    PyErr_Format(PyExc_TypeError,
-                 "a grid must be a tuple of 1 to 3 ints, each from 0 to 2^31 - 1, or a function of "
-                 "the arguments that gives one (got %R)",
-                 grid);
-  }
-  return good;
+  bool is_too_large = false;
+  if (ReadSlowDims(grid, dims, &is_too_large)) return true;
+  PyErr_Format(is_too_large ? PyExc_OverflowError : PyExc_TypeError,
+               "a grid must be a tuple of 1 to 3 ints, each from 0 to 2^31 - 1, or a function of "
+               "the arguments that gives one (got %S)",
+               Spelled(grid).get());
+  return false;
 }
 
 bool AskTritonGrid(PyObject* grid, PyObject* values, const TritonVariantObject& variant,

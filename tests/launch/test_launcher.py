@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import itertools
 import struct
 import sys
 import tracemalloc
@@ -58,7 +59,8 @@ def test_the_forms_of_a_size(driver, given, expected):
 @pytest.mark.parametrize(
     "given",
     [
-        1.0, "3", (), (1, 2, 3, 4), (1, 2.0), (1, None), None, -1, (1, -1), 2**32, (1, 2**40),
+        1.0, "3", (), (1, 2, 3, 4), (1, 2.0), (1, None), None, -1, (1, -1), True, (1, False),
+        range(10**12), pytest.param(itertools.count(1), id="count"),
         pytest.param(object(), id="object"), {}, b"", 1j,
     ],
     ids=repr,
@@ -79,6 +81,18 @@ def test_what_is_no_size(driver, given):
             kernel.configure(grid=1, block=1, cluster=given)
         with pytest.raises(TypeError, match=r"^preferred_cluster must be an int"):
             kernel.configure(grid=1, block=1, cluster=1, preferred_cluster=given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [2**32, 2**80, 10**5000, (1, 2**40), (1, 1, 10**5000)],
+    ids=["32", "80", "huge", "y", "z"],
+)
+def test_a_size_that_is_too_large(driver, given):
+    kernel = driver.kernel()
+    for name in ("grid", "block", "cluster", "preferred_cluster"):
+        with pytest.raises(OverflowError, match=rf"^{name} must be an int, or a tuple .*\(got "):
+            kernel.configure(**{"grid": 1, "block": 1, name: given})
 
 
 @pytest.mark.parametrize("given", [0, (0,), (1, 0), (4, 1, 0)])
@@ -111,7 +125,7 @@ def test_the_chevron_takes_two_to_four(driver, key):
         kernel[key]
 
 
-@pytest.mark.parametrize("given", [-1, 1.5, "1", None, 2**32, (1,)], ids=repr)
+@pytest.mark.parametrize("given", [-1, 1.5, "1", None, (1,), True], ids=repr)
 def test_what_is_no_amount_of_shared_memory(driver, given):
     kernel = driver.kernel()
     with pytest.raises(TypeError, match=r"^shared_memory must be a number of bytes"):

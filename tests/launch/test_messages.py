@@ -59,7 +59,7 @@ class Colour(enum.IntEnum):
         ([1, 2], "(got list)"),
         (Loud(), r".Loud)"),
         (Loud, "(got type)"),
-        (1j, "(got complex)"),
+        (1j, "(got complex 1j)"),
         (np.zeros(3).flat, "(got numpy.flatiter)"),
         (ctypes.CDLL(None), "(got ctypes.CDLL)"),
     ],
@@ -75,7 +75,7 @@ def test_no_code_of_an_argument_runs_for_a_message(driver):
     for value, error in ((LoudInt(2**40), OverflowError), (Colour.RED, OverflowError)):
         with pytest.raises(error, match=r"takes numbers from"):
             driver.bytes_of(value, 1)
-    with pytest.raises(OverflowError, match=r"\(got int\)"):
+    with pytest.raises(OverflowError, match=r"\(got int of \d+ bits\)"):
         driver.bytes_of(10**5000, 8)  # more digits than Python turns into text
     with pytest.raises(TypeError, match=r"\(got float -?1e\+300\)"):
         driver.bytes_of(1e300, 1)

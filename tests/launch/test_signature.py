@@ -1,5 +1,7 @@
 """What a type's spelling says, and signatures that people write."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -185,3 +187,17 @@ def test_a_type_and_a_name_are_two_things(text):
     if text.startswith(("struct", "Pair<int, 2>")):
         size = 24
     assert len(parse_signature(text, ((0, size),), "k")) == 1
+
+
+def test_without_a_decompressor_types_stay_unknown(monkeypatch):
+    """The kernel is launched all the same: the driver needs none."""
+    from culaunch import _image
+    from culaunch._launch._types import recorded_types
+
+    def missing(image):
+        raise cl.MissingDependencyError("zstd is missing")
+
+    monkeypatch.setattr(_image, "embedded_ptx", missing)
+    fatbin = SimpleNamespace(format="fatbin", signatures={})
+    assert recorded_types(fatbin, "k") == (None, "layout")
+    assert recorded_types(fatbin, "_Z1kPf") == (("float*",), "name")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from culaunch._launch._attributes import DEVICE_ATTRIBUTES
 from culaunch._launch._driver import current_driver
+from culaunch._launch._values import device_ordinal, spell
 
 
 class Device:
@@ -18,13 +19,13 @@ class Device:
 
     Raises
     ------
-    ValueError
-        If there is no such device.
+    ValueError, TypeError, OverflowError
+        If there is no such device, or it is no number of one.
     """
 
     def __init__(self, ordinal: int | None = None) -> None:
         self._driver = current_driver()
-        self.ordinal = self._driver.current_device() if ordinal is None else ordinal
+        self.ordinal = device_ordinal(self._driver, ordinal)
         self._driver.attribute(DEVICE_ATTRIBUTES["multiprocessor_count"], self.ordinal)
 
     @property
@@ -55,7 +56,7 @@ class Device:
         number = DEVICE_ATTRIBUTES.get(name)
         if number is None:
             known = ", ".join(sorted(DEVICE_ATTRIBUTES))
-            raise ValueError(f"there is no device attribute {name!r}; there are {known}")
+            raise ValueError(f"there is no device attribute {spell(name)}; there are {known}")
         return self._driver.attribute(number, self.ordinal)
 
     def synchronize(self) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from culaunch import _core
 from culaunch._base.optional import optional
 from culaunch._launch._driver import current_driver
 from culaunch._launch._streams import stream_handle
+from culaunch._launch._values import device_ordinal, fits
+
+_MOST_DIMS = 64  # NumPy's limit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,8 +49,13 @@ class DeviceArray(_core.DeviceArray):
         code = _BFLOAT if kind.name == "bfloat16" else _CODES.get(kind.kind)
         if code is None:
             raise TypeError(f"dtype must be a bool, an integer, a float or complex (got {kind})")
+        if not kind.isnative:
+            raise ValueError(
+                f"dtype {kind.str!r} has its bytes in the other order, which kernels do not read: "
+                'convert the array, as with array.astype(array.dtype.newbyteorder("="))'
+            )
         driver = current_driver()
-        ordinal = driver.current_device() if device is None else device
+        ordinal = device_ordinal(driver, device)
         self = super().__new__(cls, driver, ordinal, shape, code, 8 * kind.itemsize)
         self.dtype = kind
         return self
@@ -142,11 +151,16 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike, device: int | None = N
 
     Raises
     ------
+    TypeError, ValueError, OverflowError
+        If the shape, the dtype or the device is none. A dtype must have the machine's byte order.
     DriverError
         If there is not that much memory.
     """
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    return DeviceArray(sizes, dtype, device)
+    items: Any = (shape,) if hasattr(type(shape), "__index__") else shape
+    sizes = tuple(islice(items, _MOST_DIMS + 1))
+    if len(sizes) > _MOST_DIMS:
+        raise ValueError(f"shape must have at most {_MOST_DIMS} dimensions")
+    return DeviceArray(tuple(fits(size, "shape", 64) for size in sizes), dtype, device)
 
 
 def allocate(
@@ -197,11 +211,16 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
         The device's ordinal; the current one by default.
     stream : int or object, optional
         The stream to copy in; the default stream if it is not given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If its elements are none that kernels take, or in the other byte order.
     """
     np = optional("numpy", "to_device", "numpy")
     source = np.ascontiguousarray(array).reshape(np.shape(array))
-    result = DeviceArray(source.shape, source.dtype, device)
     handle = 0 if stream is None else stream_handle(stream)
+    result = DeviceArray(source.shape, source.dtype, device)
     result._copy_from(_bytes(source), handle)  # noqa: SLF001
     return result
 

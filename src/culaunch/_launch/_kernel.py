@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch import _core
 from culaunch._launch._attributes import FUNCTION_ATTRIBUTES
+from culaunch._launch._values import device_ordinal
 
 if TYPE_CHECKING:
     from culaunch._launch._module import Module
@@ -255,8 +256,7 @@ class Kernel(_core.Kernel):
         return Occupancy(*self._occupancy(self._ordinal(device), block, shared_memory, cluster))
 
     def _ordinal(self, device: int | None) -> int:
-        driver = self.module._core.driver  # noqa: SLF001
-        return driver.current_device() if device is None else device
+        return device_ordinal(self.module._core.driver, device)  # noqa: SLF001
 
     def __repr__(self) -> str:
         return f"<culaunch.Kernel {self.demangled} {self.signature}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._launch._parameter_type import TypeClass
+from culaunch._launch._values import show
 
 if TYPE_CHECKING:
     from culaunch._core import Launcher
@@ -28,7 +29,7 @@ def raise_argument(
     kernel: Kernel = launcher.kernel  # type: ignore[assignment]
     parameter = kernel.signature.parameters[index]
     start = f"argument {index} of {_title(kernel)}, {_describe(parameter)}"
-    got = f"(got {_show(value)})"
+    got = f"(got {show(value)})"
     if fault == "overflow":
         limits = "does not hold a number that large"
         raise OverflowError(
@@ -48,13 +49,13 @@ def raise_argument(
     if fault == "element":
         raise TypeError(
             f"{start}, takes an array of {_element(parameter)} "
-            f"(got {_show(value)} of {_dtype(detail)}): convert the array, or take a kernel for "
+            f"(got {show(value)} of {_dtype(detail)}): convert the array, or take a kernel for "
             "its type"
         )
     if fault == "memory":
         raise ValueError(
             f"{start}, must be in the memory of the driver in use, "
-            f"{kernel.module._core.driver.name!r} (got {_show(value)} in "  # noqa: SLF001
+            f"{kernel.module._core.driver.name!r} (got {show(value)} in "  # noqa: SLF001
             f"{_MEMORY.get(detail, f'memory of DLPack device type {detail}')}): "
             + _how_to_move(kernel)
         )
@@ -131,11 +132,11 @@ def _raise_device(
 ) -> NoReturn:
     if device < 0:
         raise ValueError(
-            f"{start}, is on device {detail} (got {_show(value)}), but the stream is of device "
+            f"{start}, is on device {detail} (got {show(value)}), but the stream is of device "
             f"{launcher._stream_device}: pass a stream of device {detail}"  # noqa: SLF001
         )
     raise ValueError(
-        f"{start}, is on device {detail} (got {_show(value)}), but earlier arguments are on "
+        f"{start}, is on device {detail} (got {show(value)}), but earlier arguments are on "
         f"device {device}: all arrays of a call must be on one device"
     )
 
@@ -208,17 +209,3 @@ def _how_to_move(kernel: Kernel) -> str:
     if kernel.module._core.driver.name == "emulator":  # noqa: SLF001
         return "pass a NumPy array or a CPU tensor, which are the emulated device's memory"
     return "move it with its framework (tensor.cuda()), or with culaunch.to_device(array)"
-
-
-def _show(value: object) -> str:
-    """Show a value in a message: its type, and itself where that is short."""
-    kind = type(value)
-    name = (
-        kind.__qualname__
-        if kind.__module__ == "builtins"
-        else (f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}")
-    )
-    is_long = kind is int and value.bit_length() > 128  # type: ignore[attr-defined]
-    if kind in (bool, int, float, str, bytes) and not is_long and len(text := repr(value)) <= 40:
-        return f"{name} {text}"
-    return name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from culaunch._launch._driver import current_driver
+from culaunch._launch._values import device_ordinal, fits, spell
 
 
 class Stream:
@@ -28,8 +29,8 @@ class Stream:
 
     def __init__(self, device: int | None = None, *, priority: int = 0) -> None:
         self._driver = current_driver()
-        self.device = self._driver.current_device() if device is None else device
-        self.handle = self._driver.stream_create(self.device, priority)
+        self.device = device_ordinal(self._driver, device)
+        self.handle = self._driver.stream_create(self.device, fits(priority, "priority", 32))
 
     def synchronize(self) -> None:
         """Wait until everything in the stream has run; a kernel's fault is raised here."""
@@ -58,10 +59,12 @@ def stream_handle(stream: object) -> int:
 
     Raises
     ------
-    TypeError
-        If it is none of these.
+    TypeError, OverflowError
+        If it is none of these, or no handle.
     """
     if isinstance(stream, int) and not isinstance(stream, bool):
+        if not 0 <= stream < 1 << 64:
+            raise OverflowError(f"stream must be a handle, of 64 bits (got {spell(stream)})")
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
@@ -80,5 +83,5 @@ def stream_handle(stream: object) -> int:
             return handle
     raise TypeError(
         "stream must be an int handle, an object with __cuda_stream__, or a PyTorch, CuPy or "
-        f"Numba stream (got {stream!r})"
+        f"Numba stream (got {spell(stream)})"
     )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from itertools import islice
 from typing import Any
 
 from culaunch._errors import DriverError
 from culaunch._launch._array import ArrayInfo, array_info
 from culaunch._launch._driver import current_driver
+from culaunch._launch._values import fits
+
+_MOST_DIMS = 5
 
 # cuda.h: CUtensorMapDataType by DLPack (code, bits).
 _TYPES = {
@@ -71,7 +75,9 @@ class TensorMap(ctypes.Structure):
         """
         info = array_info(array)
         rank = len(info.shape)
-        steps = element_strides or (1,) * rank
+        box = tuple(fits(size, "box", 64) for size in islice(box, _MOST_DIMS + 1))
+        given = element_strides or (1,) * rank
+        steps = tuple(fits(step, "element_strides", 64) for step in islice(given, _MOST_DIMS + 1))
         _check(info, box, steps)
         strides = tuple(stride * info.bits // 8 for stride in info.strides[:-1])
         result = cls()
@@ -108,7 +114,7 @@ class TensorMap(ctypes.Structure):
 
 def _check(info: ArrayInfo, box: tuple[int, ...], steps: tuple[int, ...]) -> None:
     rank = len(info.shape)
-    if not 1 <= rank <= 5:
+    if not 1 <= rank <= _MOST_DIMS:
         raise ValueError(f"array must have 1 to 5 dimensions (got {rank})")
     if (info.code, info.bits) not in _TYPES:
         raise ValueError(f"tensor maps have no elements of DLPack type {info.code}, {info.bits}")

@@ -8,6 +8,8 @@ import sys
 from itertools import chain
 from typing import Any
 
+from culaunch._launch._values import type_name
+
 
 def find_bits() -> tuple[int, int, int] | None:
     """Find where torch keeps the bits of a lazy conjugate and a lazy negative.
@@ -51,11 +53,10 @@ def is_lazy(tensor: Any) -> bool:
 
 def refusal(what: str, tensor: Any) -> str:
     """Say why a tensor is no argument; `what` names the argument."""
-    kind = type(tensor)
     problem, remedy = _problem(tensor)
     return (
-        f"{what} must have memory that holds what it shows (got a "
-        f"{kind.__module__.partition('.')[0]}.{kind.__qualname__} that {problem}): {remedy}"
+        f"{what} must have memory that holds what it shows (got a {type_name(tensor)} that "
+        f"{problem}): {remedy}"
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from culaunch._launch._values import show
+
 _MEMORY = {1: "the CPU's memory", 2: "a CUDA device", 3: "pinned host memory", 10: "a ROCm device"}
 
 
@@ -46,7 +48,7 @@ def raise_argument(
     """Raise for one argument; csrc/arguments.h has the faults."""
     name = dispatcher._parameter_names[index]  # noqa: SLF001
     start = f"argument {name!r} of {dispatcher.name}()"
-    got = f"(got {_show(value)})"
+    got = f"(got {show(value)})"
     annotation = dispatcher.annotations.get(name, "")
     if fault == "overflow":
         limit = annotation or "64 bits"
@@ -55,7 +57,7 @@ def raise_argument(
         where = _MEMORY.get(detail, f"memory of DLPack device type {detail}")
         raise ValueError(
             f"{start} must be in the memory of the driver in use, "
-            f"{dispatcher._driver.name!r} (got {_show(value)} in {where}): move it to the device"  # noqa: SLF001
+            f"{dispatcher._driver.name!r} (got {show(value)} in {where}): move it to the device"  # noqa: SLF001
         )
     if fault == "tensor":
         from culaunch._launch._torch import refusal
@@ -63,7 +65,7 @@ def raise_argument(
         raise TypeError(refusal(start, value))
     if fault == "device":
         raise ValueError(
-            f"{start} is on device {detail} (got {_show(value)}), but earlier arguments are on "
+            f"{start} is on device {detail} (got {show(value)}), but earlier arguments are on "
             f"device {device}: all arrays of a call must be on one device"
         )
     if fault == "mismatch" and annotation:
@@ -72,10 +74,3 @@ def raise_argument(
         f"{start} must be a tensor, an int, a float, a bool, None, a tuple of these, a tensor "
         f"descriptor or a constexpr {got}"
     )
-
-
-def _show(value: object) -> str:
-    kind = type(value)
-    if kind in (bool, int, float, str) and len(text := repr(value)) <= 40:
-        return f"{kind.__name__} {text}"
-    return f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"

@@ -1,0 +1,84 @@
+"""Numbers that are given, and how values are shown in messages. The extension calls this, too."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from culaunch import _core
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_LONGEST = 40
+
+
+def show(value: object) -> str:
+    """Show what came: its type, and itself where that is short."""
+    name = type_name(value)
+    text = _text(value)
+    if type(value) is int and text is None:
+        return f"int of {value.bit_length()} bits"
+    return f"{name} {text}" if text is not None and value is not None else name
+
+
+def spell(value: object) -> str:
+    """Show a value as it is written, where that is short, and else its type."""
+    if type(value) in (tuple, list) and len(value) <= 5:  # type: ignore[arg-type]
+        items = ", ".join(map(spell, value))  # type: ignore[call-overload]
+        if type(value) is list:
+            return f"[{items}]"
+        return f"({items},)" if len(value) == 1 else f"({items})"  # type: ignore[arg-type]
+    text = _text(value)
+    if text is None and type(value) not in _PLAIN:
+        try:
+            text = repr(value)
+        except Exception:  # noqa: BLE001 - the message is of another error
+            text = None
+        if text is not None and (len(text) > 2 * _LONGEST or "\n" in text):
+            text = None
+    shown = show(value)
+    return text if text is not None else f"{'an' if shown[0] in 'aeiou' else 'a'} {shown}"
+
+
+def type_name(value: object) -> str:
+    """Give ``torch.Tensor``: the package and the class."""
+    kind = type(value)
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
+
+
+def device_ordinal(driver: _core.Driver, device: Any) -> int:
+    """Give the ordinal of a device; None is the current one.
+
+    Raises
+    ------
+    TypeError, OverflowError
+        If it is no int, or one that no driver takes. Whether there is such a device is for the
+        driver to say.
+    """
+    return driver.current_device() if device is None else fits(device, "device", 32)
+
+
+def fits(value: Any, name: str, bits: int) -> int:
+    """Give an int that fits so many bits, with its sign.
+
+    Raises
+    ------
+    TypeError, OverflowError
+        If it does not; the message has the name.
+    """
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{name} must be an int (got {spell(value)})")
+    number = operator.index(value)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise OverflowError(f"{name} must fit {bits} bits (got {spell(number)})")
+    return number
+
+
+def _text(value: object) -> str | None:
+    """Write a plain value, if it is short: very large ints cannot be written at all."""
+    if type(value) not in _PLAIN or (type(value) is int and value.bit_length() > 128):
+        return None
+    text = repr(value)
+    return text if len(text) <= _LONGEST else None
