@@ -35,6 +35,7 @@ const void* used = culaunch_image_k;
 # Writes what a compiler writes: an object and the headers it read, or a library.
 COMPILER = """\
 #!/bin/sh
+case "$*" in *" -E -v "*) exit 1 ;; esac  # it does not say where it looks
 echo "$*" >> "$FAKE/calls"
 while [ $# -gt 0 ]; do
   case "$1" in

@@ -1,4 +1,4 @@
-"""Compile, embed, link: from texts to a shared library and the list of headers it depends on."""
+"""Compile, embed, link: from texts to a shared library and what it depends on."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from culaunch._embed.embedding import embed
 from culaunch._embed.inline_checks import hint_of_failure
+from culaunch._embed.inline_reads import Reads, host_search, unit_reads
 from culaunch._embed.merging import asks_for
 from culaunch._embed.symbols import PREFIXES, symbol_names
 from culaunch._errors import CompileError, ImageError
+from culaunch._includes.footprint import joined
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from culaunch._embed.inline_source import InlineSource
     from culaunch._embed.toolchain import Toolchain
     from culaunch._image import Image
+    from culaunch._includes.footprint import Footprint
+    from culaunch._includes.host import HostSearch
 
 
 def build(
@@ -27,31 +31,42 @@ def build(
     images: Mapping[str, Image],
     toolchain: Toolchain,
     kept: str,
-) -> tuple[str, list[str]]:
-    """Build in an empty directory; return the library's path and the headers it was built from.
+) -> tuple[str, Reads]:
+    """Build in an empty directory; return the library's path and what it was built from.
 
     In messages at run time and for debuggers the sources are where they are kept afterwards.
     """
     cpp, cuda = source.write(directory)
     objects: list[str] = []
-    headers: set[str] = set()
+    files: set[str] = set()
+    searches: list[HostSearch] = []
+    footprints: list[Footprint] = []
+    is_known = True
     for unit, command in ((cpp, toolchain.cxx), (cuda, toolchain.nvcc)):
         if unit is None or command is None:
             continue
         object_file, depfile = unit + ".o", unit + ".d"
-        own = [f"-I{os.path.join(directory, 'include')}", "-MD", "-MF", depfile]
+        include = f"-I{os.path.join(directory, 'include')}"
+        search = host_search([*command, include], directory, is_nvcc=unit is cuda)
+        # Before the compiler looks: what changes meanwhile is noticed afterwards.
+        reads = unit_reads(unit, search, directory)
+        own = [include, "-MD", "-MF", depfile]
         if unit is cpp:
             own.append(f"-ffile-prefix-map={directory}={kept}")
         _run([*command, *own, "-c", unit, "-o", object_file], directory, images)
         objects.append(object_file)
-        headers.update(_dependencies(depfile, directory))
+        files.update(_dependencies(depfile, directory))
+        searches.append(search)
+        footprints.append(reads.footprint)
+        is_known = is_known and reads.is_known
     for name, image in images.items():
         _embed(name, image, objects, source.name)
     library = os.path.join(directory, f"{source.name}.so")
     # Objects before libraries: a linker takes from a library what it misses by then.
     compiler, *rest = toolchain.link
     _run([compiler, *objects, *rest, "-o", library], directory, images)
-    return library, sorted(headers)
+    reads = Reads(joined(footprints), is_known).with_files(sorted(files), searches)
+    return library, reads
 
 
 def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None:

@@ -2,8 +2,7 @@
 
 A directory for each key (sources, images, flags, compiler) holds one library, and one record
 beside it, for each set of header contents that was met. The record lists the headers with their
-hashes. A header whose size, inode and times are as they were is not read again: its change time
-cannot be set back, as its modification time can.
+hashes, and the places where the compiler looked and found none: one that appears there may win.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import json
 import os
 import shutil
 import tempfile
-import time
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,35 +21,30 @@ from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.lock import lock_key
 from culaunch._cache.place import default_max_bytes, default_path
 from culaunch._cache.store import INLINE, evict, touch_entry
-from culaunch._errors import CacheWarning, InternalError
+from culaunch._embed.inline_reads import Reads
+from culaunch._errors import CacheWarning
+from culaunch._includes.footprint import Footprint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SCHEMA = 1
-# A file that was changed so shortly before it was hashed may change again within its times.
-_SETTLED_NS = 2_000_000_000
+_SCHEMA = 2
 # Seconds that a build of the same by another process is waited for.
 _LONGEST_BUILD = 3600.0
-
-Signature = list[int]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A library, and the headers that it was built from: path, hash, and facts of the file."""
+    """A library, and what it was built from."""
 
     library: str
     sha256: str
-    headers: list[tuple[str, str, Signature | None]]
+    reads: Reads
     temporary: str | None = None
 
     def is_current(self) -> bool:
-        """Tell whether every header still has the content it was built from."""
-        return all(
-            (signature is not None and _signature(path) == signature) or _hash(path) == digest
-            for path, digest, signature in self.headers
-        )
+        """Tell whether a compiler would read the same now as it did."""
+        return self.reads.is_known and self.reads.footprint.renewed() is not None
 
     def loaded(self) -> None:
         """Clean up after the library was loaded from a place of its own."""
@@ -95,7 +88,7 @@ class InlineCache:
             pass
         return None
 
-    def build(self, builder: Callable[[str], tuple[str, list[str]]]) -> Entry:
+    def build(self, builder: Callable[[str], tuple[str, Reads]]) -> Entry:
         """Build an entry, while other processes that want the same wait for it.
 
         It is built in a temporary directory and then brought here: nobody else can put something
@@ -107,7 +100,11 @@ class InlineCache:
             with self._locked():
                 if (found := self.find()) is not None:
                     return found
-                entry = _entry(*builder(place), temporary=place)
+                library, reads = builder(place)
+                entry = Entry(library, _hash(library), reads, temporary=place)
+                if not entry.is_current():
+                    # A header was changed meanwhile, or what was read is not known.
+                    return entry
                 try:
                     kept = self._publish(entry)
                 except OSError as error:
@@ -136,9 +133,11 @@ class InlineCache:
         return lock_key(os.path.join(self.root, ".lock"), self.key, _LONGEST_BUILD)
 
     def _publish(self, built: Entry) -> Entry:
-        variant = hashlib.sha256(json.dumps([h[:2] for h in built.headers]).encode()).hexdigest()
+        footprint = built.reads.footprint
+        contents = json.dumps([[one.path, one.digest] for one in footprint.found])
+        variant = hashlib.sha256(contents.encode()).hexdigest()
         stem = f"{self.name[:64]}-{variant[:16]}"
-        record = {"schema": _SCHEMA, "sha256": built.sha256, "headers": built.headers}
+        record = {"schema": _SCHEMA, "sha256": built.sha256, "reads": footprint.as_json()}
         text = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
         with open(built.library, "rb") as file:
             library = file.read()
@@ -156,7 +155,7 @@ class InlineCache:
         if self.folders[0] == INLINE:
             with TrustedDirectory.open(self.root) as cache:
                 evict(cache, default_max_bytes(), keep="/".join([*self.folders, f"{stem}.so"]))
-        return Entry(path, built.sha256, built.headers)
+        return Entry(path, built.sha256, built.reads)
 
     def _warn(self, error: OSError) -> None:
         why = error.strerror or str(error)
@@ -179,42 +178,16 @@ class InlineCache:
             record = json.loads(found[0].decode("utf-8", "surrogateescape"))
             if record["schema"] != _SCHEMA:
                 return None
-            headers = [(path, digest, facts) for path, digest, facts in record["headers"]]
+            reads = Reads(Footprint.from_json(record["reads"]))
             # A library that is not what was written is not loaded: it is built again.
             if hashlib.sha256(library[0]).hexdigest() != record["sha256"]:
                 return None
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
         touch_entry(directory, library_name, library[1])
-        return Entry(directory.lasting_path(library_name), record["sha256"], headers)
+        return Entry(directory.lasting_path(library_name), record["sha256"], reads)
 
 
-def _entry(library: str, headers: list[str], temporary: str) -> Entry:
-    now = time.time_ns()
-    facts: list[tuple[str, str, Signature | None]] = []
-    for path in headers:
-        signature = _signature(path)
-        digest = _hash(path)
-        if digest is None or signature is None:
-            raise InternalError(f"the compiler read {path}, which is not there")
-        settled = now - max(signature[2], signature[3]) > _SETTLED_NS
-        facts.append((path, digest, signature if settled else None))
-    digest = _hash(library)
-    assert digest is not None
-    return Entry(library, digest, facts, temporary)
-
-
-def _signature(path: str) -> Signature | None:
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return None
-    return [facts.st_size, facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_dev]
-
-
-def _hash(path: str) -> str | None:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
-    except OSError:
-        return None
+def _hash(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()

@@ -16,23 +16,13 @@ from culaunch._base.nvcc import find_nvcc
 from culaunch._embed.cuda_header import cuda_include_dir
 from culaunch._embed.paths import include_dir
 from culaunch._errors import CompileError, MissingDependencyError
+from culaunch._includes.host import environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # As nvcc has them: sm_90a, compute_80, native, all.
 _ARCH = re.compile(r"[a-z]+(?:[_-][a-z0-9]+)*")
-# Environment variables that gcc, clang and ld read.
-_VARIABLES = (
-    "CPATH",
-    "CPLUS_INCLUDE_PATH",
-    "LIBRARY_PATH",
-    "GCC_EXEC_PREFIX",
-    "COMPILER_PATH",
-    "NVCC_PREPEND_FLAGS",
-    "NVCC_APPEND_FLAGS",
-    "NVCC_CCBIN",
-)
 
 
 @dataclass(frozen=True)
@@ -100,7 +90,7 @@ class Toolchain:
             *words,
             *(_program_identity(program) for program in sorted(programs)),
             f"apache-tvm-ffi={tvm_ffi_version()}",
-            *(f"{name}={os.environ.get(name, '')}" for name in _VARIABLES),
+            *environment(),
         ]
 
 

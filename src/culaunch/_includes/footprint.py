@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass, replace
@@ -102,6 +103,49 @@ class Footprint:
             tuple(Lacking(a, _as_identity(b), tuple(c)) for a, b, c in lacking),
             tuple(absent),
         )
+
+
+def joined(parts: Iterable[Footprint], leave_out: str | None = None) -> Footprint:
+    """Put footprints together.
+
+    Parameters
+    ----------
+    parts : iterable of Footprint
+        What was asked.
+    leave_out : str, optional
+        A directory whose files do not count.
+    """
+    inside = None if leave_out is None else os.path.join(leave_out, "")
+    found: dict[str, Found] = {}
+    names: dict[str, dict[str, None]] = {}
+    identities: dict[str, set[Identity | None]] = {}
+    absent: dict[str, None] = {}
+    for part in parts:
+        found.update({one.path: one for one in part.found})
+        for lacking in part.lacking:
+            names.setdefault(lacking.path, {}).update(dict.fromkeys(lacking.names))
+            identities.setdefault(lacking.path, set()).add(lacking.identity)
+        absent.update(dict.fromkeys(part.absent))
+
+    def counts(path: str) -> bool:
+        return inside is None or not os.path.join(path, "").startswith(inside)
+
+    first: dict[tuple[int, int], int] = {}
+    kept: list[Found] = []
+    for one in found.values():
+        if counts(one.path):
+            with contextlib.suppress(OSError):  # it is gone: the next look notices
+                status = os.stat(one.path)
+                index = first.setdefault((status.st_dev, status.st_ino), len(kept))
+                one = one._replace(first=index)  # noqa: PLW2901
+            kept.append(one)
+    lacked = [
+        # Times that differ between two looks tell of neither.
+        Lacking(path, next(iter(them)) if len(them) == 1 else None, tuple(names[path]))
+        for path, them in identities.items()
+        if counts(path)
+    ]
+    return Footprint(tuple(kept), tuple(lacked), tuple(filter(counts, absent)))
 
 
 class View:

@@ -143,6 +143,18 @@ def ask_nvcc(command: Sequence[str], working: str) -> tuple[HostSearch, str]:
     return joined, "\n".join(versions)
 
 
+def named_dirs(command: Sequence[str], working: str) -> tuple[str, ...]:
+    """Return the directories that a command names itself, in the order of its words."""
+    words = iter(command)
+    found = [
+        os.path.join(working, word[len(flag) :] or next(words, ""))
+        for word in words
+        for flag in ("-I", "-isystem", "-iquote", "-idirafter")
+        if word.startswith(flag)
+    ]
+    return _unique(found)
+
+
 def _sorted_words(command: Sequence[str]) -> tuple[list[str], list[str], str]:
     """Tell the options that say where headers are from those that include and define."""
     words: list[str] = []

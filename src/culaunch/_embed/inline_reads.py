@@ -1,0 +1,91 @@
+"""What a build of inline code reads of the disk, so that what changes or appears is noticed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from culaunch._includes.closure import Search, follow
+from culaunch._includes.footprint import Footprint, View, joined
+from culaunch._includes.host import HostSearch, ask_host, ask_nvcc, named_dirs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What units in one directory read."""
+
+    footprint: Footprint = field(default_factory=Footprint)
+    is_known: bool = True
+    """Whether that is all: it is not where the text does not say what is asked."""
+
+    def with_files(self, files: Iterable[str], searches: Sequence[HostSearch]) -> Reads:
+        """Add the files that a compiler says it has read.
+
+        Each counts wherever the text names it from; so do the places where the compiler would have
+        found another file in its stead, were there one.
+        """
+        view = View()
+        for path in files:
+            view.read(path)
+            for search in searches:
+                for place in _before(path, (*search.quoted_dirs, *search.dirs)):
+                    view.read(place)
+        return Reads(joined([self.footprint, view.footprint()]), self.is_known)
+
+
+def unit_reads(unit: str, search: HostSearch, own: str) -> Reads:
+    """Follow the headers of a unit.
+
+    Parameters
+    ----------
+    unit : str
+        Its path.
+    search : HostSearch
+        Where the compiler looks.
+    own : str
+        The directory of the build, whose files are known by other means.
+    """
+    with open(unit, "rb") as file:
+        text = file.read().decode("utf-8", "surrogateescape")
+    found = follow(
+        text,
+        unit,
+        Search(
+            dirs=search.dirs,
+            quoted_dirs=search.quoted_dirs,
+            own=search.own,
+            working=own,
+            forced=search.forced,
+            defines=search.defines,
+        ),
+    )
+    appearing = View()
+    for path in search.not_there:
+        appearing.read(path)
+    footprint = joined([found.footprint, appearing.footprint()], leave_out=own)
+    # A header that only macros name is among those that the compiler says it has read; what
+    # macros ask for is not.
+    return Reads(footprint, not found.unknown.startswith("#if"))
+
+
+def host_search(command: Sequence[str], working: str, *, is_nvcc: bool) -> HostSearch:
+    """Ask the compiler where it looks; one that does not say looks where its options say."""
+    try:
+        return ask_nvcc(command, working)[0] if is_nvcc else ask_host(command, working)
+    except (OSError, ValueError):
+        return HostSearch(dirs=named_dirs(command, working))
+
+
+def _before(path: str, dirs: Sequence[str]) -> list[str]:
+    """Give the places that a compiler looks at before it finds a file where it is."""
+    places = []
+    for index, directory in enumerate(dirs):
+        inside = os.path.join(os.path.normpath(directory), "")
+        if os.path.normpath(path).startswith(inside):
+            name = os.path.normpath(path)[len(inside) :]
+            places += [os.path.join(one, name) for one in dirs[:index]]
+    return places
