@@ -99,6 +99,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         (lambda m: m.update(functions=[{}]), "no functions"),
         (lambda m: m.update(functions=[{"name": "k"}]), "no functions"),
         (lambda m: m.update(functions=[{"name": "k", "kind": 3}]), "no functions"),
+        (lambda m: m.update(functions=[{"name": "k\x1b[2J", "kind": "t"}]), "no functions"),
         (lambda m: m.update(members={}), "no members"),
         (lambda m: m.update(producer=float("nan")), "NaN is not JSON"),
         (lambda m: m["members"].pop("images/b.ptx"), "not those of the manifest"),

@@ -283,6 +283,23 @@ def test_a_heuristics_constant_cannot_be_left_out(heuristic_set, emulator, tmp_p
         assert out.tolist() == [1] * 64
 
 
+def test_a_native_kernel_gives_the_same_set(kernels, emulator):
+    import triton
+
+    from culaunch.triton import compile, native  # noqa: A004
+
+    kernel = native(
+        triton.autotune([triton.Config({"BLOCK": 64}, pre_hook=zero)], key=[])(
+            triton.heuristics({"EVEN": lambda args: True})(kernels.guarded)
+        )
+    )
+    made = compile(kernel, FLOATS, arch="sm_80", constants={"EVEN": True})
+    assert (made.heuristics, made.zeroes) == (("EVEN",), ("out_ptr",))
+    twice = triton.autotune([triton.Config({})], key=[])(tuned(kernels, zero))
+    with pytest.raises(ValueError, match="one autotuner"):
+        compile(twice, FLOATS, arch="sm_80")
+
+
 def test_a_set_of_one_form_still_asks_for_the_heuristics_constant(kernels, recorder):
     """That all variants have one value does not make it the caller's."""
     import torch
@@ -473,11 +490,22 @@ def test_a_tensor_for_the_tuning_key_is_a_type_error(kernels, recorder):
 
 def test_what_is_tuned_cannot_be_given(kernels, recorder):
     """A second call says the same as the first one."""
+    from dataclasses import replace
+
     import torch
+
+    from culaunch.triton import KernelSet
 
     made = table_set(kernels, "sm_90a", (16,))
     x = torch.zeros(16)
     for _ in range(2):
         with pytest.raises(ValueError, match="Conflicting meta-parameters: BLOCK"):
             made[(1,)](x, x, 1, BLOCK=16)
+        made[(1,)](x, x, 1)
+    entry = replace(made.table.entries[0], options={"num_warps": 4})
+    table = replace(made.table, entries=(entry,))
+    made = KernelSet(made.name, made.parameters, made.variants, made.read, table)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Conflicting meta-parameters: num_warps"):
+            made[(1,)](x, x, 1, num_warps=4)
         made[(1,)](x, x, 1)

@@ -45,6 +45,7 @@ def test_inspect_shows_it(tmp_path):
     done = CliRunner().invoke(command, [str(path)])
     assert done.exit_code == 0
     assert "k(x, n, pair, BLOCK, T), 1 variants" in done.output
+    assert "  x set to zero before each launch" in done.output
     assert "sm_90a (*fp32:16, i32, (i32, *fp16)) BLOCK=64" in done.output
     done = CliRunner().invoke(command, ["--json", str(path)])
     assert json.loads(done.output)["functions"][0]["variants"][0]["arch"] == "sm_90a"

@@ -63,6 +63,7 @@ def check_manifest(manifest: Any, source: str) -> dict[str, Any]:
     if not isinstance(functions, list) or not all(
         isinstance(one, dict)
         and isinstance(one.get("name"), str)
+        and one["name"].isprintable()
         and isinstance(one.get("kind"), str)
         for one in functions
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.outputs import write_output
 from culaunch._triton._c_function import CFunction
@@ -186,6 +186,11 @@ def _varying(kernels: KernelSet) -> list[str]:
 
 def _by_types(kernels: KernelSet) -> dict[tuple[str, ...], list[tuple[int, SavedVariant]]]:
     """Group the variants by the element types of their pointers: C's addresses have none."""
+    if len({_shape(one.types) for one in kernels.variants}) > 1:
+        raise ValueError(
+            "C cannot say an argument that is a tuple in one variant and something else, or a "
+            "tuple of another length, in another: make one set for each"
+        )
     # A parameter that is folded in one variant has the type that it has in the others.
     lists = [
         [
@@ -201,6 +206,11 @@ def _by_types(kernels: KernelSet) -> dict[tuple[str, ...], list[tuple[int, Saved
         key = tuple(one or "none" for one, varies in zip(elements, varying, strict=True) if varies)
         groups.setdefault(key, []).append((index, variant))
     return groups
+
+
+def _shape(types: object) -> tuple[Any, ...]:
+    """Return where there are tuples among types, and of how many."""
+    return tuple(map(_shape, types)) if isinstance(types, tuple) else ()
 
 
 def _row(variant: SavedVariant, image: str) -> str:

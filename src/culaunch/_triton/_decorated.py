@@ -45,7 +45,7 @@ class Decorated:
         TypeError
             If it is no kernel of Triton.
         ValueError
-            If hooks run before each launch of it.
+            If hooks run before each launch of it, or two autotuners are above it.
         """
         function_type = triton_module("runtime.jit").JITFunction
         tuner = None
@@ -53,12 +53,16 @@ class Decorated:
         while not isinstance(kernel, function_type):
             if type(kernel).__name__ == "InterpretedFunction":
                 raise TypeError("TRITON_INTERPRET is set: unset it to compile")
-            if type(kernel).__name__ == "Autotuner":
-                tuner = kernel
+            found = kernel if type(kernel).__name__ == "Autotuner" else None
+            if isinstance(kernel, NativeKernel):
+                found = kernel._tuner  # noqa: SLF001
+            if found is not None and tuner is not None:
+                raise ValueError(
+                    "compile() takes a kernel with one autotuner above it: give the inner one (.fn)"
+                )
+            tuner = tuner or found
             if type(kernel).__name__ == "Heuristics":
                 heuristics.update(kernel.values)
-            if isinstance(kernel, NativeKernel):
-                tuner = kernel._tuner  # noqa: SLF001
             inner = getattr(kernel, "fn", None)
             if inner is None:
                 raise TypeError(

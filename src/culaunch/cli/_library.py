@@ -20,6 +20,10 @@ def library_lines(path: str) -> list[str]:
     kernels = _load(path)
     names = ", ".join(one.name for one in kernels.parameters)
     lines = [f"{path}: library", "", f"{kernels.name}({names}), {len(kernels)} variants"]
+    if kernels.heuristics:
+        lines.append(f"  every call gives {', '.join(kernels.heuristics)}")
+    if kernels.zeroes:
+        lines.append(f"  {', '.join(kernels.zeroes)} set to zero before each launch")
     for one in kernels.variants:
         images = ", ".join(name for name in (one.image, one.ptx) if name)
         lines.append(
