@@ -28,7 +28,9 @@ def triton_module(name: str = "") -> Any:
         If it is not installed.
     """
     try:
-        return importlib.import_module(f"triton.{name}" if name else "triton")
+        # The package first: a module below one that is not there is not found by another name.
+        package = importlib.import_module("triton")
+        return importlib.import_module(f"triton.{name}") if name else package
     except ImportError as error:
         if error.name != "triton":
             raise
