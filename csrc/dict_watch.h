@@ -12,3 +12,13 @@ extern uint64_t g_dict_changes;
 // interpreter cannot (CPython 3.12 can, and what comes after 3.13.0 where it notices the attributes
 // of objects too): the entries must be looked up then.
 bool WatchDict(PyObject* dict);
+
+// Before watchers there were versions (PEP 509): a number that no other state of a dict ever had.
+#if !defined(Py_LIMITED_API) && PY_VERSION_HEX < 0x030c0000
+#define CULAUNCH_DICTS_HAVE_VERSIONS 1
+inline uint64_t DictVersion(PyObject* dict) {
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+}
+#else
+#define CULAUNCH_DICTS_HAVE_VERSIONS 0
+#endif

@@ -46,6 +46,7 @@ bool ReadSlowDims(PyObject* object, uint32_t* numbers, bool* is_too_large) {
   const bool is_sequence = PySequence_Check(object) != 0;
   const Py_ssize_t size = is_sequence ? PySequence_Size(object) : 1;
   bool good = size >= 1 && size <= 3;  // no iterating: what has no size may have no end
+  if (PyBytes_Check(object) != 0 || PyByteArray_Check(object) != 0) good = false;
   *is_too_large = false;
   numbers[0] = numbers[1] = numbers[2] = 1;
   for (Py_ssize_t i = 0; good && i < size; ++i) {
@@ -93,7 +94,7 @@ bool ReadStream(PyObject* object, CUstream* stream) {
   if (!PyLong_CheckExact(object)) {
     const Ref streams(PyImport_ImportModule("culaunch._launch._streams"));
     if (!streams) return false;
-    handle = Ref(PyObject_CallMethod(streams.get(), "stream_handle", "O", object));
+    handle = Ref(PyObject_CallMethod(streams.get(), "stream_handle", "(O)", object));
     if (!handle) return false;
   }
   // An address: a negative number overflows.

@@ -53,6 +53,23 @@ class Ref {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
+// For a function that calls itself for what is inside of an object: as deep as Python allows.
+class Recursion {
+ public:
+  explicit Recursion(const char* where) : is_too_deep_(Py_EnterRecursiveCall(where) != 0) {}
+  Recursion(const Recursion&) = delete;
+  Recursion& operator=(const Recursion&) = delete;
+  ~Recursion() {
+    if (!is_too_deep_) Py_LeaveRecursiveCall();
+  }
+
+  // With a Python error set.
+  bool is_too_deep() const { return is_too_deep_; }
+
+ private:
+  bool is_too_deep_;
+};
+
 // Let other Python threads run during a driver call that may block.
 //
 // A daemon thread that comes back after the end of the interpreter has begun is ended there, by

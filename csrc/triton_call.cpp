@@ -43,19 +43,18 @@ class OneCall {
       if (!ApplyChoice(*choice)) return nullptr;
     }
     if (!FillDefaults() || !AddConstants()) return nullptr;
-    PyObject* found = FindVariant();
-    if (found == nullptr) return nullptr;
-    if (found == Py_None) Py_RETURN_NONE;  // a hook of Triton's took the compilation over
-    const Ref kept = Ref::Borrow(found);   // the table may forget it, while Python or a launch runs
-    variant_ = reinterpret_cast<TritonVariantObject*>(found);
+    if (!FindVariant()) return nullptr;
+    if (variant_ == nullptr) Py_RETURN_NONE;
     uint32_t dims[3];
     if (dims_ == nullptr) {
-      if (!ReadGrid(dims)) return nullptr;
+      if (!AskGrid(dims) || !ReadAgain()) return nullptr;
       dims_ = dims;
+      if (variant_ == nullptr) Py_RETURN_NONE;
     }
     if (mode_ == TritonMode::kResolve) return Resolved();
     if (mode_ == TritonMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
-      TritonForm::Learn(state_, args_, count_, keyword_names_, variant_, choice);
+      TritonForm::Learn(state_, args_, count_, keyword_names_,
+                        {variant_, choice, call_.ordinal, specializer_.key});
     }
     return LaunchTriton(*variant_, dims_, call_, specializer_, Object());
   }
@@ -290,13 +289,30 @@ class OneCall {
 
   // ---- the variant
 
-  // Borrowed of the table; None where there is nothing to launch; null with a Python error set.
-  PyObject* FindVariant() {
+  // The variant is kept here: the table may forget it while Python or a launch runs. It is null
+  // where a hook of Triton's took the compilation over. False with a Python error set.
+  bool FindVariant() {
+    Ref found(LookUpVariant());
+    if (!found) return false;
+    kept_ = std::move(found);
+    variant_ = kept_.get() != Py_None ? reinterpret_cast<TritonVariantObject*>(kept_.get()) : nullptr;
+    return true;
+  }
+
+  // A function that was asked for the grid may have changed what the tensors are: given other
+  // storage, for instance.
+  bool ReadAgain() {
+    specializer_.Clear();
+    return Specialize() && AddConstants() && FindVariant();
+  }
+
+  // A new reference; None where there is nothing to launch; null with a Python error set.
+  PyObject* LookUpVariant() {
     const uint64_t hash = specializer_.key.Hash();
     {
       const TritonLock lock(state_.mutex);
       PyObject** found = state_.variants.Find(specializer_.key, hash);
-      if (found != nullptr) return *found;
+      if (found != nullptr) return Ref::Borrow(*found).release();
     }
     const Ref values = ArgumentDict(true);
     const Ref options(PyDict_New());
@@ -308,17 +324,16 @@ class OneCall {
     Ref made(PyObject_CallMethod(Object(), "_miss", "OOOi", values.get(), options.get(),
                                  description.get(), call_.ordinal));
     if (!made) return nullptr;
-    if (made.get() == Py_None) return Py_None;
+    if (made.get() == Py_None) return made.release();
     if (PyObject_TypeCheck(made.get(), g_triton_variant_type) == 0) {
       PyErr_SetString(PyExc_TypeError, "_miss must give a TritonVariant");
       return nullptr;
     }
     const TritonLock lock(state_.mutex);
     PyObject** other = state_.variants.Find(specializer_.key, hash);  // of another thread
-    if (other != nullptr) return *other;
-    PyObject* variant = made.get();
-    state_.variants.Add(specializer_.key, hash, made.release());
-    return variant;
+    if (other != nullptr) return Ref::Borrow(*other).release();
+    state_.variants.Add(specializer_.key, hash, Ref::Borrow(made.get()).release());
+    return made.release();
   }
 
   // Every argument by name. Without defaults where `with_defaults` is false.
@@ -351,10 +366,9 @@ class OneCall {
 
   // ---- the launch
 
-  bool ReadGrid(uint32_t* dims) {
-    if (PyCallable_Check(grid_) == 0) return ReadTritonGrid(grid_, dims);
+  bool AskGrid(uint32_t* dims) {
     const Ref values = ArgumentDict(true);
-    return values && AskTritonGrid(grid_, values.get(), *variant_, dims);
+    return values && AskTritonGrid(grid_, values.get(), variant_, dims);
   }
 
   PyObject* Resolved() {
@@ -379,6 +393,7 @@ class OneCall {
   TritonBound bound_;
   Words tuning_key_;
   TritonVariantObject* variant_ = nullptr;
+  Ref kept_;
 };
 
 CULAUNCH_RARE bool Prepare(TritonDispatcherObject* self) {
@@ -406,11 +421,14 @@ PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_
                      TritonMode mode) {
   TritonState& state = *self->state;
   PyObject* result;
+  uint32_t asked[3];
   if (!CULAUNCH_UNLIKELY(mode != TritonMode::kGuarded || state.forms[0] == nullptr ||
-                         !state.guards.Hold()) &&
-      !CULAUNCH_UNLIKELY(
-          !TritonForm::Call(state, grid, dims, args, count, keyword_names, &result))) {
-    return result;
+                         !state.guards.Hold())) {
+    const bool is_done =
+        !CULAUNCH_UNLIKELY(dims == nullptr)
+            ? TritonForm::Call(state, dims, args, count, keyword_names, &result)
+            : TritonForm::CallAsking(state, grid, asked, &dims, args, count, keyword_names, &result);
+    if (!CULAUNCH_UNLIKELY(!is_done)) return result;
   }
   if (state.table == nullptr && !Prepare(self)) return nullptr;
   return CallGenerally(self, grid, dims, args, count, keyword_names, mode);

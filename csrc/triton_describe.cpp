@@ -37,6 +37,8 @@ Ref MakeTuple(const Ref& items, uint64_t type_number, const Interner& interner) 
 PyObject* DescribeTuple(const Words& key, size_t* position, uint64_t payload,
                         const Interner& interner) {
   static const TritonParameter item{};  // nothing of the parameter's is the items'
+  const Recursion recursion(" while the items of a tuple are described");
+  if (recursion.is_too_deep()) return nullptr;
   const auto size = static_cast<Py_ssize_t>(payload & 0xffffff);
   const Ref types(PyTuple_New(size));
   const Ref keys(PyTuple_New(size));

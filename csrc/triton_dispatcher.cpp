@@ -110,14 +110,21 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   }
   Py_VISIT(state.interner.numbers());
   Py_VISIT(state.interner.objects());
-  int failed = 0;
-  for (TritonForm* form : state.forms) {
-    if (form != nullptr && failed == 0) failed = form->Traverse(visit, arg);
-  }
-  if (failed != 0) return failed;
+  int failed = state.guards.Traverse(visit, arg);
+  const unsigned traversal = ++state.traversal;
+  const auto visit_choice = [&](const std::shared_ptr<const TunedChoice>& choice) {
+    if (failed == 0 && choice != nullptr) failed = choice->Traverse(visit, arg, traversal);
+  };
+  const auto visit_form = [&](const TritonForm* form) {
+    if (failed == 0 && form != nullptr) failed = form->Traverse(visit, arg, traversal);
+  };
+  std::for_each(state.forms, state.forms + TritonState::kForms, visit_form);
+  std::for_each(state.retired.begin(), state.retired.end(), visit_form);
   state.variants.ForEach([&](PyObject* variant) {
     if (failed == 0 && variant != nullptr) failed = visit(variant, arg);
   });
+  state.choices.ForEach(visit_choice);
+  visit_choice(state.last_choice);
   return failed;
 }
 
@@ -128,13 +135,15 @@ void ClearLaunchers(TritonDispatcherObject* self) {
   }
 }
 
+// Everything is out of reach before anything is freed, which may run Python.
 void ClearVariants(TritonState& state) {
-  TritonForm::ForgetAll(state);
   WordTable<PyObject*> variants;
   WordTable<std::shared_ptr<const TunedChoice>> choices;
   std::swap(variants, state.variants);
   std::swap(choices, state.choices);
-  state.last_choice.reset();
+  const std::shared_ptr<const TunedChoice> last = std::move(state.last_choice);
+  state.last_choice = nullptr;
+  TritonForm::ForgetAll(state);
   variants.ForEach([](PyObject*& variant) { Py_CLEAR(variant); });
 }
 
@@ -142,6 +151,7 @@ int Clear(PyObject* self) {
   if (Self(self)->state == nullptr) return 0;
   ClearLaunchers(Self(self));
   ClearVariants(StateOf(self));
+  StateOf(self).guards.Clear();
   return 0;
 }
 
@@ -209,12 +219,12 @@ PyObject* SetDriver(PyObject* self, PyObject* args) {
       targets.push_back(10 * table->Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, i) +
                         table->Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, i));
     }
-    ClearVariants(state);
     state.targets = std::move(targets);
     state.fallback = fallback;
-    state.driver = Ref::Borrow(driver);
+    const Ref before = std::exchange(state.driver, Ref::Borrow(driver));
     state.table = table;
     state.device_type = table->device_types().front();
+    ClearVariants(state);  // last: freeing may run Python, which may call
     Py_RETURN_NONE;
   });
 }
@@ -232,9 +242,10 @@ PyObject* SetGuards(PyObject* self, PyObject* args) {
 
 // The arguments of a call in Python, as a vector call has them.
 struct Flattened {
-  std::vector<PyObject*> values;  // borrowed
+  std::vector<PyObject*> values;  // borrowed: of the tuple, and of `kept`
   size_t count = 0;
   Ref names;
+  Ref kept;  // the dict's, which Python may change
 };
 
 bool Flatten(PyObject* args, PyObject* keywords, Flattened* flat) {
@@ -244,7 +255,8 @@ bool Flatten(PyObject* args, PyObject* keywords, Flattened* flat) {
   }
   if (PyDict_Size(keywords) == 0) return true;
   flat->names = Ref(PyTuple_New(PyDict_Size(keywords)));
-  if (!flat->names) return false;
+  flat->kept = Ref(PyDict_Values(keywords));
+  if (!flat->names || !flat->kept) return false;
   PyObject* name = nullptr;
   PyObject* value = nullptr;
   Py_ssize_t position = 0;
@@ -265,8 +277,11 @@ PyObject* CallInMode(PyObject* self, PyObject* args, TritonMode mode) {
   }
   Flattened flat;
   if (!Flatten(positional, keywords, &flat)) return nullptr;
-  return TritonCall(Self(self), grid, nullptr, flat.values.data(), flat.count, flat.names.get(),
-                    mode);
+  uint32_t dims[3];
+  const bool is_fixed = PyCallable_Check(grid) == 0;
+  if (is_fixed && !ReadTritonGrid(grid, dims)) return nullptr;
+  return TritonCall(Self(self), grid, is_fixed ? dims : nullptr, flat.values.data(), flat.count,
+                    flat.names.get(), mode);
 }
 
 // _call(grid, args, keywords), _call_plain, _resolve -> (variant, device, stream, arguments, grid)

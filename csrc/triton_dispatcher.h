@@ -34,7 +34,7 @@ struct alignas(64) TritonState {
   culaunch::Driver* table = nullptr;
   const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
   int device_type = 0;                          // of the driver's own memory
-  int users = 0;                                // how many calls use a form now
+  int users = 0;                                // how many calls use what was learned now
   TritonGuards guards;
 
   std::mutex mutex;
@@ -50,11 +50,27 @@ struct alignas(64) TritonState {
   std::vector<size_t> tuning_key;
   WordTable<std::shared_ptr<const TunedChoice>> choices;
   std::shared_ptr<const TunedChoice> last_choice;
-  unsigned misses = 0;               // of the quick path
-  std::vector<TritonForm*> retired;  // owned: forms that were dropped while calls used them
+  bool variants_have_constants = false;  // what a grid function is given depends on the variant
+  unsigned misses = 0;                   // of the quick path
+  std::vector<TritonForm*> retired;      // owned: forms that were dropped while calls used them
+  bool is_learning = false;              // a call is, which may run Python
+  unsigned times_forgotten = 0;          // how often everything learned was dropped
+  mutable unsigned traversal = 0;        // which one of the garbage collector's this is
 
   // The parameter of a name; -1 where there is none.
   int FindParameter(PyObject* name) const;
+};
+
+// While one of these lives, nothing that was learned is freed.
+class TritonUse {
+ public:
+  explicit TritonUse(TritonState& state) : state_(state) { ++state_.users; }
+  TritonUse(const TritonUse&) = delete;
+  TritonUse& operator=(const TritonUse&) = delete;
+  ~TritonUse() { --state_.users; }
+
+ private:
+  TritonState& state_;
 };
 
 // A launcher made by dispatcher[grid], kept for the next time.
@@ -76,7 +92,7 @@ enum class TritonMode {
   kResolve,  // launch nothing: say what would be
 };
 
-// One call. `dims` is a fixed grid; null: `grid` is read, or called with the arguments.
+// One call. `dims` is a fixed grid; null: `grid` is called with the arguments.
 PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims,
                      PyObject* const* args, size_t count, PyObject* keyword_names, TritonMode mode);
 

@@ -1,6 +1,8 @@
 #include "triton_launch.h"
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "errors.h"
 #include "triton_scratch.h"
@@ -70,6 +72,19 @@ bool FillParts(const TritonVariantObject& variant, Specializer& arguments, void*
 
 }  // namespace
 
+PyObject* LaunchNoGrid(const TritonVariantState& variant, const uint32_t* dims) {
+  if (dims[0] == 0 || dims[1] == 0 || dims[2] == 0) return Ref::Borrow(variant.result).release();
+  const std::string name = variant.kernel->name();
+  const std::string ctas =
+      variant.ctas > 1 ? ", and num_ctas=" + std::to_string(variant.ctas) + " multiplies the first"
+                       : "";
+  PyErr_Format(PyExc_ValueError,
+               "the grid of %s is too large: CUDA allows (2147483647, 65535, 65535) blocks (got "
+               "(%u, %u, %u)%s)",
+               name.c_str(), dims[0], dims[1], dims[2], ctas.c_str());
+  return nullptr;
+}
+
 PyObject* RaiseTritonLaunch(const TritonVariantState& variant, const CUlaunchConfig& config,
                             int ordinal, CUresult code) {
   culaunch::KernelState& kernel = *variant.kernel;
@@ -86,7 +101,11 @@ PyObject* RaiseTritonLaunch(const TritonVariantState& variant, const CUlaunchCon
 PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims, const Call& call,
                        Specializer& arguments, PyObject* dispatcher) {
   const TritonVariantState& state = *variant.state;
-  const uint64_t blocks = uint64_t{dims[0]} * dims[1] * dims[2] * state.ctas;
+  const uint64_t width = uint64_t{dims[0]} * state.ctas;
+  if (width > INT32_MAX || dims[1] > UINT16_MAX || dims[2] > UINT16_MAX) {
+    return LaunchNoGrid(state, dims);
+  }
+  const uint64_t blocks = width * dims[1] * dims[2];
   constexpr size_t kInline = 96;
   void* inline_pointers[kInline];
   std::unique_ptr<void*[]> large;
@@ -96,9 +115,12 @@ PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims,
     large = std::make_unique<void*[]>(count);
     pointers = large.get();
   }
-  TritonScratch global(dispatcher, call, "global", state.global_scratch * blocks,
+  const auto bytes = [&](uint64_t for_one) {  // at most: then the allocation fails
+    return for_one != 0 && blocks > UINT64_MAX / for_one ? UINT64_MAX : for_one * blocks;
+  };
+  TritonScratch global(dispatcher, call, "global", bytes(state.global_scratch),
                        state.global_alignment);
-  TritonScratch profile(dispatcher, call, "profile", state.profile_scratch * blocks,
+  TritonScratch profile(dispatcher, call, "profile", bytes(state.profile_scratch),
                         state.profile_alignment);
   if (!global.is_good() || !profile.is_good()) return nullptr;
   std::vector<CUtensorMap> maps;

@@ -8,27 +8,33 @@
 CULAUNCH_RARE PyObject* RaiseTritonLaunch(const TritonVariantState& variant,
                                           const CUlaunchConfig& config, int ordinal, CUresult code);
 
+// What a launch gives whose grid is empty, as with Triton, or too large: then null with a Python
+// error set.
+CULAUNCH_RARE PyObject* LaunchNoGrid(const TritonVariantState& variant, const uint32_t* dims);
+
 // Launch with a pointer to each parameter: what the call gives, or null with a Python error set.
 // An empty grid launches nothing, as with Triton. The variant must live until this returns.
 inline PyObject* LaunchTriton(const TritonVariantState& variant, const uint32_t* dims, int ordinal,
                               CUstream stream, void** pointers) {
+  const uint64_t width = uint64_t{dims[0]} * variant.ctas;
+  // From 1 to the most that CUDA allows: 2^31 - 1, 65535, 65535.
+  const bool is_launched = (static_cast<int>(width - 1 < INT32_MAX) &
+                            static_cast<int>(dims[1] - 1 < UINT16_MAX) &
+                            static_cast<int>(dims[2] - 1 < UINT16_MAX)) != 0;
+  if (CULAUNCH_UNLIKELY(!is_launched)) return LaunchNoGrid(variant, dims);
   CUlaunchConfig config = variant.config;
-  config.gridDimX = dims[0] * variant.ctas;
+  config.gridDimX = static_cast<uint32_t>(width);
   config.gridDimY = dims[1];
   config.gridDimZ = dims[2];
   config.hStream = stream;
-  const bool is_empty = (static_cast<int>(dims[0] == 0) | static_cast<int>(dims[1] == 0) |
-                         static_cast<int>(dims[2] == 0)) != 0;
-  if (!CULAUNCH_UNLIKELY(is_empty)) {
-    CUresult code;
-    {
-      // The launch waits while the stream's queue is full.
-      const ReleaseGil released;
-      code = variant.kernel->Launch(config, ordinal, pointers);
-    }
-    if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-      return RaiseTritonLaunch(variant, config, ordinal, code);
-    }
+  CUresult code;
+  {
+    // The launch waits while the stream's queue is full.
+    const ReleaseGil released;
+    code = variant.kernel->Launch(config, ordinal, pointers);
+  }
+  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
+    return RaiseTritonLaunch(variant, config, ordinal, code);
   }
   Py_INCREF(variant.result);
   return variant.result;

@@ -82,15 +82,10 @@ bool ReadTritonGrid(PyObject* grid, uint32_t* dims) {
   return false;
 }
 
-bool AskTritonGrid(PyObject* grid, PyObject* values, const TritonVariantObject& variant,
+bool AskTritonGrid(PyObject* grid, PyObject* values, const TritonVariantObject* variant,
                    uint32_t* dims) {
   // What a saved variant was compiled with and the caller left out.
-  PyObject* name = nullptr;
-  PyObject* value = nullptr;
-  Py_ssize_t position = 0;
-  while (PyDict_Next(variant.constants, &position, &name, &value) != 0) {
-    if (PyDict_SetItem(values, name, value) < 0) return false;
-  }
+  if (variant != nullptr && PyDict_Update(values, variant->constants) < 0) return false;
   const Ref found(PyObject_CallFunctionObjArgs(grid, values, nullptr));
   return found && ReadTritonGrid(found.get(), dims);
 }

@@ -6,12 +6,12 @@
 // Make the object that dispatcher[grid] gives.
 PyObject* MakeTritonLauncher(PyObject* dispatcher, PyObject* grid);
 
-// Read a grid: an int, a tuple or a list of one to three ints; a zero is allowed.
+// Read a grid: an int, or a sequence of one to three ints; a zero is allowed.
 bool ReadTritonGrid(PyObject* grid, uint32_t* dims);
 
 // Ask a grid that is a function: `values` are the arguments by name, to which the constants of a
-// saved variant are added.
-bool AskTritonGrid(PyObject* grid, PyObject* values, const TritonVariantObject& variant,
+// saved variant, if any, are added.
+bool AskTritonGrid(PyObject* grid, PyObject* values, const TritonVariantObject* variant,
                    uint32_t* dims);
 
 int AddTritonLauncherType(PyObject* module);

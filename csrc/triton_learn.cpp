@@ -5,6 +5,22 @@
 #include "triton_launcher.h"
 #include "triton_quick.h"
 
+namespace {
+
+// While one of these lives, nothing else is learned.
+class Learning {
+ public:
+  explicit Learning(TritonState& state) : state_(state) { state_.is_learning = true; }
+  Learning(const Learning&) = delete;
+  Learning& operator=(const Learning&) = delete;
+  ~Learning() { state_.is_learning = false; }
+
+ private:
+  TritonState& state_;
+};
+
+}  // namespace
+
 int TritonArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names) {
   if (index < count) return static_cast<int>(index);
   const Py_ssize_t size = keyword_names != nullptr ? PyTuple_Size(keyword_names) : 0;
@@ -39,6 +55,11 @@ bool TritonFound::Set(TritonVariantObject* object, std::shared_ptr<const TunedCh
   state = object->state;
   choice = std::move(tuned);
   return true;
+}
+
+int TritonFound::Traverse(visitproc visit, void* arg, unsigned traversal) const {
+  Py_VISIT(reinterpret_cast<PyObject*>(variant));
+  return choice != nullptr ? choice->Traverse(visit, arg, traversal) : 0;
 }
 
 TritonForm::~TritonForm() {
@@ -139,49 +160,72 @@ std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const
   return form;
 }
 
-// The arguments are read once more, for their words.
-bool TritonForm::AddVariant(const TritonState& state, PyObject* const* args,
-                            TritonVariantObject* variant,
-                            const std::shared_ptr<const TunedChoice>& choice) {
-  auto made = std::make_unique<TritonFound>();
-  std::unique_ptr<TritonFound>& place = found_[next_];
-  if (!made->Set(variant, choice, leaf_count_) || (place != nullptr && state.users != 0))
-    return false;
-  TritonFound* before = std::exchange(last_, made.get());
-  if (!ReadWords(state, args, made->words)) {
-    last_ = before;
-    return false;
+// The words that the general way has, too. It has one for each run-time argument of a form.
+bool TritonForm::AreWordsOf(const TritonOutcome& outcome, const uint64_t* words) const {
+  if (words[0] != static_cast<uint64_t>(outcome.ordinal)) return false;
+  size_t word = 1;
+  for (size_t i = 0; i < leaf_count_; ++i) {
+    const TritonStep::Kind kind = steps_[i].kind;
+    const bool is_word = kind <= TritonStep::kTensor;
+    if (is_word && words[word] != outcome.key[i]) return false;
+    word += kind == TritonStep::kKeyInt ? 2 : is_word ? 1 : 0;
   }
-  place = std::move(made);
+  return true;
+}
+
+// The arguments are read once more, for their words.
+bool TritonForm::AddVariant(TritonState& state, PyObject* const* args,
+                            const TritonOutcome& outcome) {
+  auto made = std::make_unique<TritonFound>();
+  if (!made->Set(outcome.variant, outcome.choice, leaf_count_)) return false;
+  if (!ReadWords(state, args, outcome, made.get())) return false;
+  if (PyDict_Size(outcome.variant->constants) != 0) state.variants_have_constants = true;
+  // One that another call uses stays. The only user that is left is who learns.
+  std::unique_ptr<TritonFound>& place = found_[next_];
+  if (place != nullptr && state.users != 1) return false;
+  last_ = made.get();
   next_ = (next_ + 1) % kVariants;
+  std::swap(place, made);  // and then the one before goes, which may run Python
   return true;
 }
 
 void TritonForm::Learn(TritonState& state, PyObject* const* args, size_t count,
-                       PyObject* keyword_names, TritonVariantObject* variant,
-                       const std::shared_ptr<const TunedChoice>& choice) {
+                       PyObject* keyword_names, const TritonOutcome& outcome) {
 #ifndef Py_GIL_DISABLED
   // Where the calls keep changing, learning costs more than it gives.
   constexpr unsigned kFreely = 64;
   if (++state.misses > kFreely && state.misses % 16 != 0) return;
   if (state.retired.size() > kFreely) return;  // many calls at once, and every one another
+  if (state.is_learning) return;  // called from the reading below, or by another thread meanwhile
+  {
+    const TritonUse use(state);
+    const Learning learning(state);
+    LearnAlone(state, args, count, keyword_names, outcome);
+  }
+  FreeRetired(state);
+#else
+  (void)state, (void)args, (void)count, (void)keyword_names, (void)outcome;
+#endif
+}
+
+// Whatever runs Python here may have anything forgotten.
+void TritonForm::LearnAlone(TritonState& state, PyObject* const* args, size_t count,
+                            PyObject* keyword_names, const TritonOutcome& outcome) {
+  const unsigned times_forgotten = state.times_forgotten;
   std::unique_ptr<TritonForm> made = Make(state, args, count, keyword_names);
-  if (made == nullptr) return;
+  if (made == nullptr || state.times_forgotten != times_forgotten) return;
   for (TritonForm* form : state.forms) {
     if (form == nullptr || !form->IsLike(*made)) continue;
-    form->AddVariant(state, args, variant, choice);
+    form->AddVariant(state, args, outcome);
     return;
   }
-  if (!made->AddVariant(state, args, variant, choice)) return;
+  if (!made->AddVariant(state, args, outcome)) return;
+  if (state.times_forgotten != times_forgotten) return;
   // The form that was used least lately goes.
   constexpr int kLast = TritonState::kForms - 1;
   if (state.forms[kLast] != nullptr) state.retired.push_back(state.forms[kLast]);
   std::copy_backward(state.forms, state.forms + kLast, state.forms + TritonState::kForms);
   state.forms[0] = made.release();
-  FreeRetired(state);
-#else
-  (void)state, (void)args, (void)count, (void)keyword_names, (void)variant, (void)choice;
-#endif
 }
 
 void TritonForm::ForgetAll(TritonState& state) {
@@ -189,6 +233,7 @@ void TritonForm::ForgetAll(TritonState& state) {
     if (form != nullptr) state.retired.push_back(std::exchange(form, nullptr));
   }
   state.misses = 0;
+  ++state.times_forgotten;
   FreeRetired(state);
 }
 
@@ -200,13 +245,14 @@ void TritonForm::FreeRetired(TritonState& state) {
   for (TritonForm* form : retired) delete form;
 }
 
-int TritonForm::Traverse(visitproc visit, void* arg) const {
+int TritonForm::Traverse(visitproc visit, void* arg, unsigned traversal) const {
   for (size_t i = 0; i < step_count_; ++i) {
     Py_VISIT(steps_[i].object);
     Py_VISIT(reinterpret_cast<PyObject*>(steps_[i].type));
   }
   for (const std::unique_ptr<TritonFound>& one : found_) {
-    if (one != nullptr) Py_VISIT(reinterpret_cast<PyObject*>(one->variant));
+    const int failed = one != nullptr ? one->Traverse(visit, arg, traversal) : 0;
+    if (failed != 0) return failed;
   }
   return 0;
 }

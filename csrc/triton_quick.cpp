@@ -20,22 +20,27 @@ CULAUNCH_APART bool ReadLargeInt(PyObject* object, int64_t* value) {
   return overflow == 0;
 }
 
-CULAUNCH_APART void Note(const culaunch::Driver& driver, const DLTensor& tensor) {
-  const Extent extent = ExtentOf(tensor);
-  driver.note_array(extent.begin, extent.bytes, culaunch::kNoteArray);
+// Tell the driver of the arrays that the next launch may touch: once all are read, since a call
+// from within the reading begins another list.
+CULAUNCH_APART void Note(const culaunch::Driver& driver, const void* const* begins,
+                         const size_t* spans, size_t count) {
+  driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
+  for (size_t i = 0; i < count; ++i) {
+    driver.note_array(begins[i], spans[i], culaunch::kNoteArray);
+  }
 }
 
-// Ask a grid that is a function, with the arguments by parameter, and the defaults.
-CULAUNCH_APART bool Ask(PyObject* grid, const TritonState& state, PyObject* const* args,
-                        size_t count, PyObject* keyword_names, const TritonFound& found,
-                        uint32_t* dims) {
+// Ask a grid that is a function, with the arguments by parameter, and the defaults. `found` is null
+// where its variant has no say in what the function is given.
+bool Ask(PyObject* grid, const TritonState& state, PyObject* const* args, size_t count,
+         PyObject* keyword_names, const TritonFound* found, uint32_t* dims) {
   const Ref dict(PyDict_New());
   for (size_t i = 0; dict && i < state.count; ++i) {
     const TritonParameter& parameter = state.parameters[i];
     const int argument = TritonArgumentOf(parameter.name.get(), i, count, keyword_names);
     PyObject* value = argument >= 0 ? args[argument] : parameter.default_value.get();
-    if (found.choice != nullptr) {
-      for (const auto& [index, chosen] : found.choice->constants) {
+    if (found != nullptr && found->choice != nullptr) {
+      for (const auto& [index, chosen] : found->choice->constants) {
         if (index == i) value = chosen.get();
       }
     }
@@ -43,75 +48,95 @@ CULAUNCH_APART bool Ask(PyObject* grid, const TritonState& state, PyObject* cons
       return false;
     }
   }
-  return dict && AskTritonGrid(grid, dict.get(), *found.variant, dims);
+  return dict && AskTritonGrid(grid, dict.get(), found != nullptr ? found->variant : nullptr, dims);
 }
-
-// While one of these lives, what a form has learned is not freed.
-class Use {
- public:
-  explicit Use(TritonState& state) : state_(state) { ++state_.users; }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
-  ~Use() { --state_.users; }
-
- private:
-  TritonState& state_;
-};
 
 }  // namespace
 
-bool TritonForm::Call(TritonState& state, PyObject* grid, const uint32_t* dims,
-                      PyObject* const* args, size_t count, PyObject* keyword_names,
-                      PyObject** result) {
-  const Use use(state);
-  TritonForm* form = state.forms[0];
+bool TritonForm::Call(TritonState& state, const uint32_t* dims, PyObject* const* args, size_t count,
+                      PyObject* keyword_names, PyObject** result) {
+  const TritonUse use(state);
   Reading reading;
-  Outcome outcome = Outcome::kDifferent;
-  // One comparison: two branches may both be mistaken.
-  const auto differs =
-      (reinterpret_cast<uintptr_t>(form->names_) ^ reinterpret_cast<uintptr_t>(keyword_names)) |
-      (form->count_ ^ count);
-  if (!CULAUNCH_UNLIKELY(differs != 0)) outcome = form->Read(state, args, &reading);
+  const Outcome outcome = Find(state, args, count, keyword_names, &reading);
   if (CULAUNCH_UNLIKELY(outcome != Outcome::kSame)) {
     *result = nullptr;
-    outcome = ReadSlowly(state, args, count, keyword_names, outcome, &reading);
-    if (outcome != Outcome::kSame) return outcome == Outcome::kFailed;
-    form = state.forms[0];
+    return outcome == Outcome::kFailed;
   }
-  const TritonFound& found = *form->last_;
-  const DLPackExchangeAPI* api = form->api_;
+  LaunchFound(state, reading, dims, result);
+  return true;
+}
+
+inline void TritonForm::LaunchFound(TritonState& state, Reading& reading, const uint32_t* dims,
+                                    PyObject** result) {
+  const TritonFound& found = *reading.found;
+  const DLPackExchangeAPI* api = reading.form->api_;
   if (CULAUNCH_UNLIKELY(api == nullptr)) api = state.fallback;
   void* stream = nullptr;
   if (!CULAUNCH_UNLIKELY(api == nullptr || state.device_type == culaunch::kDLCPU) &&
       CULAUNCH_UNLIKELY(api->current_work_stream(state.device_type, reading.ordinal, &stream) !=
                         0)) {
     *result = nullptr;
-    return true;
+    return;
   }
   if (CULAUNCH_UNLIKELY(state.last_choice != found.choice)) state.last_choice = found.choice;
-  uint32_t asked[3];
-  if (CULAUNCH_UNLIKELY(dims == nullptr)) {
-    *result = nullptr;
-    if (!Ask(grid, state, args, count, keyword_names, found, asked)) return true;
-    dims = asked;
-  }
   *result = LaunchTriton(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
                          reading.pointers);
+}
+
+CULAUNCH_APART bool TritonForm::CallAsking(TritonState& state, PyObject* grid, uint32_t* asked,
+                                           const uint32_t** dims, PyObject* const* args,
+                                           size_t count, PyObject* keyword_names,
+                                           PyObject** result) {
+  const TritonUse use(state);
+  const TritonFound* found = nullptr;
+  if (state.is_tuned || state.variants_have_constants) {
+    // What the function is given depends on what the arguments are.
+    Reading reading;
+    const Outcome outcome = Find(state, args, count, keyword_names, &reading);
+    *result = nullptr;
+    if (outcome != Outcome::kSame) return outcome == Outcome::kFailed;
+    found = reading.found;
+  }
+  *result = nullptr;
+  if (!Ask(grid, state, args, count, keyword_names, found, asked)) return true;
+  if (found == nullptr) *dims = asked;
+  if (state.forms[0] == nullptr) return false;  // the function had everything forgotten
+  if (found == nullptr) return Call(state, asked, args, count, keyword_names, result);
+  // Where the function made the arguments those of another variant, the general way asks it again.
+  Reading reading;
+  const Outcome outcome = Find(state, args, count, keyword_names, &reading);
+  if (outcome == Outcome::kFailed) return true;
+  if (outcome != Outcome::kSame || reading.found != found) return false;
+  LaunchFound(state, reading, asked, result);
   return true;
 }
 
+inline TritonForm::Outcome TritonForm::Find(TritonState& state, PyObject* const* args, size_t count,
+                                            PyObject* keyword_names, Reading* reading) {
+  TritonForm* form = state.forms[0];
+  Outcome outcome = Outcome::kDifferent;
+  // One comparison: two branches may both be mistaken.
+  const auto differs =
+      (reinterpret_cast<uintptr_t>(form->names_) ^ reinterpret_cast<uintptr_t>(keyword_names)) |
+      (form->count_ ^ count);
+  if (!CULAUNCH_UNLIKELY(differs != 0)) outcome = form->Read(state, args, *form->last_, reading);
+  if (!CULAUNCH_UNLIKELY(outcome != Outcome::kSame)) return outcome;
+  return ReadSlowly(state, args, count, keyword_names, form, outcome, reading);
+}
+
 inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* const* args,
-                                            Reading* reading) const {
+                                            const TritonFound& found, Reading* reading) const {
   const culaunch::Driver& driver = *state.table;
   const bool is_noted = driver.note_array != nullptr;
-  if (CULAUNCH_UNLIKELY(is_noted)) driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
-  const TritonFound& found = *last_;
+  reading->form = this;
+  reading->found = &found;
   const uint64_t* expected = found.words + 1;
   const uint8_t* slot = found.slots;
   uint64_t* word = reading->words + 1;
   uint64_t* leaf = reading->leaves;
   uint64_t difference = 0;
   int ordinal = -1;
+  size_t noted = 0;
   for (const TritonStep *step = steps_, *end = steps_ + step_count_; step != end; ++step) {
     PyObject* object = step->object;
     if (!CULAUNCH_UNLIKELY(step->argument < 0)) object = args[step->argument];
@@ -137,7 +162,11 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
         // A refused one comes to the general way, which names the argument.
         return read == TensorRead::kFailed ? Outcome::kFailed : Outcome::kDifferent;
       }
-      if (CULAUNCH_UNLIKELY(is_noted)) Note(driver, tensor);
+      if (CULAUNCH_UNLIKELY(is_noted)) {
+        const Extent extent = ExtentOf(tensor);
+        reading->begins[noted] = extent.begin;
+        reading->spans[noted++] = extent.bytes;
+      }
       // For an element type without a name, and elsewhere, there is a rule or an error.
       const int device = ordinal < 0 ? tensor.device.device_id : ordinal;
       const int differs = (tensor.device.device_id ^ device) |
@@ -167,6 +196,7 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
       ++leaf;
     }
   }
+  if (CULAUNCH_UNLIKELY(is_noted)) Note(driver, reading->begins, reading->spans, noted);
   if (CULAUNCH_UNLIKELY(ordinal < 0)) ordinal = culaunch::CurrentDevice(driver);
   reading->ordinal = ordinal;
   reading->words[0] = static_cast<uint64_t>(ordinal);
@@ -177,12 +207,13 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
 }
 
 CULAUNCH_RARE bool TritonForm::ReadWords(const TritonState& state, PyObject* const* args,
-                                         uint64_t* words) const {
+                                         const TritonOutcome& outcome, TritonFound* found) const {
   Reading reading;
-  const Outcome outcome = Read(state, args, &reading);
-  if (outcome == Outcome::kFailed) PyErr_Clear();
-  if (outcome == Outcome::kFailed || outcome == Outcome::kDifferent) return false;
-  std::copy(reading.words, reading.words + word_count_, words);
+  const Outcome read = Read(state, args, *found, &reading);
+  if (read == Outcome::kFailed) PyErr_Clear();
+  if (read == Outcome::kFailed || read == Outcome::kDifferent) return false;
+  if (!AreWordsOf(outcome, reading.words)) return false;
+  std::copy(reading.words, reading.words + word_count_, found->words);
   return true;
 }
 
@@ -192,6 +223,7 @@ bool TritonForm::FindOther(Reading* reading) {
     if (one == nullptr) return false;
     if (!std::equal(reading->words, reading->words + word_count_, one->words)) continue;
     last_ = one.get();
+    reading->found = last_;
     for (size_t i = 0; i < leaf_count_; ++i) {
       reading->pointers[last_->slots[i]] = reading->leaves + i;
     }
@@ -201,18 +233,24 @@ bool TritonForm::FindOther(Reading* reading) {
   return false;
 }
 
+// `outcome` is what reading for the form `first` gave.
 CULAUNCH_APART TritonForm::Outcome TritonForm::ReadSlowly(TritonState& state, PyObject* const* args,
                                                           size_t count, PyObject* keyword_names,
-                                                          Outcome outcome, Reading* reading) {
-  for (int i = 0; i < TritonState::kForms && state.forms[i] != nullptr; ++i) {
-    TritonForm* form = state.forms[i];
+                                                          const TritonForm* first, Outcome outcome,
+                                                          Reading* reading) {
+  if (outcome == Outcome::kFailed) return outcome;
+  // Reading may change which forms there are, and their order.
+  TritonForm* forms[TritonState::kForms];
+  std::copy(state.forms, state.forms + TritonState::kForms, forms);
+  for (TritonForm* form : forms) {
+    if (form == nullptr) break;
     if (form->count_ != count || form->names_ != keyword_names) continue;
-    if (i > 0) outcome = form->Read(state, args, reading);
+    const bool is_read = form == first;
+    if (!is_read) outcome = form->Read(state, args, *form->last_, reading);
     if (outcome == Outcome::kDifferent) continue;
-    if (outcome == Outcome::kOther) {
-      outcome = form->FindOther(reading) ? Outcome::kSame : Outcome::kOther;
-    }
-    std::swap(state.forms[0], state.forms[i]);
+    if (outcome == Outcome::kOther && form->FindOther(reading)) outcome = Outcome::kSame;
+    TritonForm** place = std::find(state.forms, state.forms + TritonState::kForms, form);
+    if (place != state.forms + TritonState::kForms) std::swap(state.forms[0], *place);
     return outcome;
   }
   return Outcome::kDifferent;

@@ -48,6 +48,9 @@ struct TritonFound {
   bool Set(TritonVariantObject* variant, std::shared_ptr<const TunedChoice> choice,
            size_t leaf_count);
 
+  // For the garbage collector.
+  int Traverse(visitproc visit, void* arg, unsigned traversal) const;
+
   TritonVariantState* state = nullptr;
   TritonVariantObject* variant = nullptr;     // owned
   std::shared_ptr<const TunedChoice> choice;  // of an autotuner; null: there is none
@@ -56,28 +59,43 @@ struct TritonFound {
   uint64_t words[kMostWords];
 };
 
+// What a call that went the general way led to.
+struct TritonOutcome {
+  TritonVariantObject* variant;
+  std::shared_ptr<const TunedChoice> choice;
+  int ordinal;       // of the device
+  const Words& key;  // begins with that of the arguments
+};
+
 // Which argument a parameter's value is; -1 where there is none.
 int TritonArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names);
 
+// Reading a tensor may run Python, which calls the same kernel, and may let another thread do so. A
+// call therefore takes what it needs of these once, before it reads, and it stays while any call is
+// under way (TritonState::users); nothing is learned from a call that begins while another learns.
 class alignas(64) TritonForm {
  public:
-  // Launch, if all is as before: on `dims`, or where that is null on what `grid` gives. False where
-  // nothing was done. *result: what the call gives; null with a Python error set. The state must
-  // have a form.
-  static bool Call(TritonState& state, PyObject* grid, const uint32_t* dims, PyObject* const* args,
-                   size_t count, PyObject* keyword_names, PyObject** result);
+  // Launch on `dims`, if all is as before. False where nothing was done. *result: what the call
+  // gives; null with a Python error set. The state must have a form.
+  static bool Call(TritonState& state, const uint32_t* dims, PyObject* const* args, size_t count,
+                   PyObject* keyword_names, PyObject** result);
 
-  // Learn from a call that went the general way to a variant. A call that can never be quick is
-  // left alone.
+  // Likewise on what a grid that is a function gives. It may change what the tensors are: they are
+  // read after it. Where false is given, it may have been asked already: then *dims is `asked`.
+  static bool CallAsking(TritonState& state, PyObject* grid, uint32_t* asked, const uint32_t** dims,
+                         PyObject* const* args, size_t count, PyObject* keyword_names,
+                         PyObject** result);
+
+  // Learn from a call that went the general way. A call that can never be quick is left alone, and
+  // so is one whose arguments are not what they were any more.
   static void Learn(TritonState& state, PyObject* const* args, size_t count,
-                    PyObject* keyword_names, TritonVariantObject* variant,
-                    const std::shared_ptr<const TunedChoice>& choice);
+                    PyObject* keyword_names, const TritonOutcome& outcome);
 
   // Forget every form of a dispatcher.
   static void ForgetAll(TritonState& state);
 
   // For the garbage collector.
-  int Traverse(visitproc visit, void* arg) const;
+  int Traverse(visitproc visit, void* arg, unsigned traversal) const;
 
   TritonForm(const TritonForm&) = delete;
   TritonForm& operator=(const TritonForm&) = delete;
@@ -88,7 +106,7 @@ class alignas(64) TritonForm {
   static constexpr size_t kMostWords = TritonFound::kMostWords;
   static constexpr int kVariants = 4;
   enum class Outcome {
-    kSame,       // as the variant that came last
+    kSame,       // as the variant that was expected
     kOther,      // of this form, but not that variant's
     kDifferent,  // not of this form
     kFailed,     // with a Python error set
@@ -96,22 +114,39 @@ class alignas(64) TritonForm {
 
   // What the arguments of a call are.
   struct Reading {
+    const TritonForm* form;
+    const TritonFound* found;  // the variant that is expected, and then the one that it is
     int ordinal;
     uint64_t null = 0;
     uint64_t words[kMostWords];  // tells the calls of a form apart; the device comes first
     uint64_t leaves[kMost];      // one for each run-time parameter
-    void* pointers[kMost + 1];   // to what the parameters of the last variant get
+    void* pointers[kMost + 1];   // to what the parameters of the variant get
+    // What the tensors span, where the driver wants to know.
+    const void* begins[kMost];
+    size_t spans[kMost];
   };
 
   TritonForm(size_t count, PyObject* names)
       : names_(Ref::Borrow(names).release()), count_(static_cast<uint32_t>(count)) {}
 
-  Outcome Read(const TritonState& state, PyObject* const* args, Reading* reading) const;
-  // Fill in the words of the arguments of a call. False where it is not of this form.
-  bool ReadWords(const TritonState& state, PyObject* const* args, uint64_t* words) const;
+  // Find the form and the variant of a call. A user of the state must be counted.
+  static Outcome Find(TritonState& state, PyObject* const* args, size_t count,
+                      PyObject* keyword_names, Reading* reading);
+  // Read for the variant that is expected.
+  Outcome Read(const TritonState& state, PyObject* const* args, const TritonFound& expected,
+               Reading* reading) const;
+  // Launch what was found: what the call gives, or null with a Python error set.
+  static void LaunchFound(TritonState& state, Reading& reading, const uint32_t* dims,
+                          PyObject** result);
+  // Fill in the words of the arguments of a call. False where it is not of this form, or not what
+  // led to the outcome.
+  bool ReadWords(const TritonState& state, PyObject* const* args, const TritonOutcome& outcome,
+                 TritonFound* found) const;
+  bool AreWordsOf(const TritonOutcome& outcome, const uint64_t* words) const;
   // The slower ways to what Read found for the form that came last.
   static Outcome ReadSlowly(TritonState& state, PyObject* const* args, size_t count,
-                            PyObject* keyword_names, Outcome outcome, Reading* reading);
+                            PyObject* keyword_names, const TritonForm* first, Outcome outcome,
+                            Reading* reading);
   bool FindOther(Reading* reading);
 
   static std::unique_ptr<TritonForm> Make(TritonState& state, PyObject* const* args, size_t count,
@@ -119,8 +154,9 @@ class alignas(64) TritonForm {
   bool AddArgument(const TritonParameter& parameter, PyObject* object, int argument, bool is_key);
   bool AddConstant(TritonState& state, PyObject* object, int argument);
   bool AddStep(TritonStep::Kind kind, PyObject* object, int argument);
-  bool AddVariant(const TritonState& state, PyObject* const* args, TritonVariantObject* variant,
-                  const std::shared_ptr<const TunedChoice>& choice);
+  static void LearnAlone(TritonState& state, PyObject* const* args, size_t count,
+                         PyObject* keyword_names, const TritonOutcome& outcome);
+  bool AddVariant(TritonState& state, PyObject* const* args, const TritonOutcome& outcome);
   bool IsLike(const TritonForm& other) const;
   static void FreeRetired(TritonState& state);
 

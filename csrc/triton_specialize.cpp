@@ -3,6 +3,7 @@
 #include <culaunch/guard.h>
 
 #include <cstring>
+#include <utility>
 
 #include "half.h"
 
@@ -109,7 +110,8 @@ Fault Specializer::AddConstant(TritonParameter* parameter, PyObject* object) {
   if (!interner_.Number(object, &number, &is_immutable)) return Fault::kPython;
 #ifndef Py_GIL_DISABLED
   if (parameter != nullptr && is_immutable) {
-    parameter->last_constant = Ref::Borrow(object);
+    // The one before goes last: freeing it may run Python, which may call.
+    const Ref before = std::exchange(parameter->last_constant, Ref::Borrow(object));
     parameter->last_number = number;
   }
 #endif
@@ -165,7 +167,7 @@ Fault Specializer::Array(const TypeEntry& entry, PyObject* object, Rules rules) 
 // An object with data_ptr() and dtype alone. Where it wraps a tensor, that says its device.
 Fault Specializer::TensorLike(PyObject* object, Rules rules) {
   const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
-  const Ref read(module ? PyObject_CallMethod(module.get(), "read_tensor", "O", object) : nullptr);
+  const Ref read(module ? PyObject_CallMethod(module.get(), "read_tensor", "(O)", object) : nullptr);
   if (!read) return Fault::kPython;
   unsigned long long address = 0;
   PyObject* name = nullptr;
@@ -191,6 +193,8 @@ Fault Specializer::TensorLike(PyObject* object, Rules rules) {
 
 // The items are specialised whatever the parameter says.
 Fault Specializer::Tuple(PyObject* tuple) {
+  const Recursion recursion(" while the items of a tuple are specialised");
+  if (recursion.is_too_deep()) return Fault::kPython;
   uint64_t type_number = 0;
   bool is_immutable = false;
   if (!PyTuple_CheckExact(tuple)) {

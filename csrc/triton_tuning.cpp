@@ -2,6 +2,15 @@
 
 #include "triton_dispatcher.h"
 
+int TunedChoice::Traverse(visitproc visit, void* arg, unsigned traversal) const {
+  if (last_traversal == traversal) return 0;
+  last_traversal = traversal;
+  for (const auto& [parameter, value] : constants) Py_VISIT(value.get());
+  for (const auto& [name, value] : options) Py_VISIT(value.get());
+  Py_VISIT(config.get());
+  return 0;
+}
+
 std::shared_ptr<const TunedChoice> TunedChoice::Read(const TritonState& state, PyObject* tuned,
                                                      PyObject** result) {
   PyObject* constants = nullptr;

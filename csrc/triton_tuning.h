@@ -16,6 +16,10 @@ struct TunedChoice {
   Ref config;
   bool has_hook = false;  // to be called before each launch
 
+  // For the garbage collector, which must see each once: others share it.
+  int Traverse(visitproc visit, void* arg, unsigned traversal) const;
+  mutable unsigned last_traversal = 0;
+
   // Read what the dispatcher's _tune gave; *result, borrowed, is what the call gives. Null with a
   // Python error set.
   static std::shared_ptr<const TunedChoice> Read(const TritonState& state, PyObject* tuned,

@@ -84,7 +84,7 @@ bool ClassifyNumpy(TypeEntry* entry, PyTypeObject* type) {
     entry->kind = ArgumentKind::kStructure;
     return true;
   }
-  const Ref dtype(PyObject_CallMethod(numpy.get(), "dtype", "O", type));
+  const Ref dtype(PyObject_CallMethod(numpy.get(), "dtype", "(O)", type));
   if (!dtype) return false;
   const Ref kind(PyObject_GetAttrString(dtype.get(), "kind"));
   const Ref name(PyObject_GetAttrString(dtype.get(), "name"));
@@ -108,7 +108,7 @@ bool ClassifyCtypes(TypeEntry* entry, PyTypeObject* type) {
   const Ref code = TypeAttribute(type, "_type_");
   const Ref ctypes(PyImport_ImportModule("ctypes"));
   if (!ctypes) return false;
-  const Ref size(PyObject_CallMethod(ctypes.get(), "sizeof", "O", type));
+  const Ref size(PyObject_CallMethod(ctypes.get(), "sizeof", "(O)", type));
   if (!size) return false;
   const int bytes = static_cast<int>(PyLong_AsLong(size.get()));
   const std::string text = Text(code.get());

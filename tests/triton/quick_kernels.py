@@ -13,3 +13,13 @@ def mixed(out, x, n, f=0.5, flag=True, maybe=None, BLOCK: tl.constexpr = 64):
     if flag:
         value += BLOCK
     tl.store(out + offsets, value.to(out.dtype.element_ty))
+
+
+@triton.jit
+def two_numbers(x, n, m):
+    tl.store(x, n * 1000 + m)
+
+
+@triton.jit
+def with_block(x, n, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), n)

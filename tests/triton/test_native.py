@@ -101,11 +101,34 @@ def test_grids(recorder, tutorials, x):
     count = len(recorder.launches)
     kernel[(0,)](x, x, x, 4096, BLOCK=256)  # an empty grid launches nothing, as in Triton
     assert len(recorder.launches) == count
-    for grid in [(), (1, 2, 3, 4), "x", (-1,), (1.5,), None, lambda meta: "x"]:
+    for grid in [(), (1, 2, 3, 4), "x", (-1,), (1.5,), None, lambda meta: "x", b"\x01",
+                 bytearray(b"\x01"), {3: 1}, {2}, (True,), lambda meta: {2}]:  # fmt: skip
         with pytest.raises(TypeError, match="a grid must be a tuple of 1 to 3 ints"):
             call(grid)
     with pytest.raises(KeyError, match="missing"):
         call(lambda meta: meta["missing"])
+
+
+def test_a_grid_too_large_for_cuda_is_refused(recorder, tutorials, x):
+    """None wraps around, num_ctas times the first one included."""
+    from extra_kernels import clustered
+
+    from culaunch.triton import native
+
+    plain, pairs = native(tutorials.add), native(clustered)
+    for grid in [(2**31,), (1, 65536), (1, 1, 65536), (2**32 - 1, 2**32 - 1, 2**32 - 1)]:
+        for given in (grid, lambda meta, grid=grid: grid):
+            for _ in range(2):
+                with pytest.raises(ValueError, match=r"grid of add is too large: CUDA allows"):
+                    plain[given](x, x, x, 4096, BLOCK=256)
+    for width in (2**30, 2**31, 2**31 + 1):
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"num_ctas=2 multiplies the first"):
+                pairs[(width,)](x, x, 4096, BLOCK=1024, num_ctas=2)
+    assert recorder.launches == []
+    plain[(2**31 - 1, 65535, 65535)](x, x, x, 4096, BLOCK=256)
+    pairs[(2**30 - 1,)](x, x, 4096, BLOCK=1024, num_ctas=2)
+    assert recorder.last.grid == (2**31 - 2, 1, 1)
 
 
 def test_a_grid_function_sees_every_argument(recorder, tutorials, x):

@@ -39,8 +39,8 @@ class Dispatcher(_core.TritonDispatcher):
     ) -> Self:
         """Make one."""
         self = super().__new__(cls, tuple(one.packed for one in parameters), tuning_key)
-        self.name = name
-        self.annotations = {one.name: one.annotation for one in parameters if one.annotation}
+        annotations = {one.name: one.annotation for one in parameters if one.annotation}
+        vars(self).update(name=name, annotations=annotations)
         return self
 
     name: str

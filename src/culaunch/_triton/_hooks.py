@@ -25,6 +25,14 @@ def hooks_installed() -> tuple[Any, Any]:
     return found[0], found[1]
 
 
+def load_hooks() -> tuple[Any, Any]:
+    """Give what is to be called before and after a kernel is loaded; None for neither."""
+    runtime = triton_module("knobs").runtime
+    names = ("kernel_load_start_hook", "kernel_load_end_hook")
+    start, end = (getattr(runtime, name, None) for name in names)
+    return start, end
+
+
 def quiet_guards() -> tuple[list[tuple[dict[str, Any], str, bool, object]], list[list[Any]]]:
     """Give what holds while no hook is installed: entries of dicts, and lists that are empty."""
     knobs = triton_module("knobs")

@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._triton._dispatcher import Dispatcher
 from culaunch._triton._facts import LaunchFacts
-from culaunch._triton._hooks import hooks_installed, quiet_guards, users_allocator
+from culaunch._triton._hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
 from culaunch._triton._objects import TensorStandIn
 from culaunch._triton._parameters import parameters_of
 from culaunch._triton._target import compiling_for, triton_module
-from culaunch._triton._tuning import native_tuner, split_config
+from culaunch._triton._tuning import TunedCache, native_tuner, split_config
 from culaunch._triton._variant import load_variant, resources_missing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Self
 
     from culaunch._core import TritonVariant
+
+
+# A CompiledKernel's attribute, the driver's CU_FUNC_ATTRIBUTE, and its unit in bytes.
+_FOUND_OUT = {"n_regs": (4, 1), "n_spills": (3, 4), "n_max_threads": (0, 1)}
 
 
 def native(kernel: Any) -> Any:
@@ -74,8 +80,14 @@ class NativeKernel(Dispatcher):
     """A Triton kernel that is launched natively; :func:`native` makes one.
 
     Everything else that the Triton object has (``arg_names``, ``cache``, ``configs``, ...) is
-    there too.
+    there too; setting it sets it on the Triton object, and the next call obeys.
     """
+
+    # Read when the kernel was made native, or worked out from what was.
+    _FIXED = frozenset(
+        {"annotations", "arg_names", "best_config", "do_not_specialize",
+         "do_not_specialize_on_alignment", "fn", "keys", "name", "params", "signature"}
+    )  # fmt: skip
 
     fn: Any
 
@@ -84,19 +96,31 @@ class NativeKernel(Dispatcher):
         tuned = frozenset[str]()
         key = None
         if tuner is not None:
-            tuned = frozenset(name for config in tuner.configs for name in config.kwargs)
+            tuned = _chosen_by(tuner.configs)
             # With one configuration there is nothing to choose by.
             names = tuner.keys if len(tuner.configs) > 1 else ()
             key = [function.arg_names.index(name) for name in names if name in function.arg_names]
         self = super().__new__(cls, function.__name__, parameters_of(function, tuned), key)
-        self.fn = function
-        self._tuner = tuner
-        self._inner = None if tuner is None else NativeKernel(function)
-        self._loaded = {} if self._inner is None else self._inner._loaded  # noqa: SLF001
-        self.__doc__ = function.__doc__
+        inner = None if tuner is None else NativeKernel(function)
+        vars(self).update(
+            fn=function,
+            _tuner=tuner,
+            _chosen=tuned,
+            _has_key=bool(key),
+            _configs=None if tuner is None else tuner.configs,
+            _cache=None if tuner is None else TunedCache.of(tuner, self),
+            _inner=inner,
+            _loaded={} if inner is None else inner._loaded,  # noqa: SLF001
+            __doc__=function.__doc__,
+        )
         return self
 
     _tuner: Any
+    # What native code relies on of the autotuner.
+    _chosen: frozenset[str]
+    _has_key: bool
+    _configs: Any
+    _cache: Any
     _inner: NativeKernel | None
     # By the identity of Triton's kernel, which is kept alive by being there.
     _loaded: dict[tuple[int, str], tuple[Any, TritonVariant]]
@@ -114,9 +138,9 @@ class NativeKernel(Dispatcher):
         if self._driver is None:
             self._prepare()
         assert self._driver is not None
-        target = self.fn if self._tuner is None else self._tuner
         with compiling_for(self._driver, self._driver.current_device()):
-            return target.warmup(*args, grid=grid, **kwargs)
+            self._forget_keys()
+            return self._triton_object.warmup(*args, grid=grid, **kwargs)
 
     @property
     def best_config(self) -> Any:
@@ -133,7 +157,19 @@ class NativeKernel(Dispatcher):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self.fn if self._tuner is None else self._tuner, name)
+        return getattr(self._triton_object, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_") or name in self._FIXED:
+            raise AttributeError(
+                f"{name!r} of a native kernel cannot be set: set it on Triton's object, and call "
+                "native() on that again"
+            )
+        if name == "configs":
+            self._check_configs(value)
+        setattr(self._triton_object, name, value)
+        self._follow_tuner()
+        self._clear()
 
     def __repr__(self) -> str:
         return f"<culaunch.triton.NativeKernel {self.fn.__module__}.{self.fn.__qualname__}>"
@@ -162,6 +198,7 @@ class NativeKernel(Dispatcher):
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call where a global changed or a hook is installed: rarely, or while profiling."""
         self._check_globals()
+        self._follow_tuner()
         self._watch()
         for hook in self.fn.pre_run_hooks:
             hook(*args, **kwargs)
@@ -174,7 +211,7 @@ class NativeKernel(Dispatcher):
         metadata = self._launch_metadata(*found)
         if enter is not None:
             enter(metadata)
-        result = self._call_plain(grid, args, kwargs)
+        result = self._call_plain(found[-1], args, kwargs)  # the grid is asked once
         if leave is not None:
             leave(metadata)
         return result
@@ -187,8 +224,13 @@ class NativeKernel(Dispatcher):
         device: int,  # noqa: ARG002
     ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]:
         """Let the autotuner choose and launch; say what it chose."""
+        assert self._driver is not None
         tuner = native_tuner(self._tuner, self._inner)
-        result = tuner.run(*args, grid=grid, warmup=False, **kwargs)
+        if self._driver.name == "cuda":
+            result = tuner.run(*args, grid=grid, warmup=False, **kwargs)
+        else:  # an autotuner may ask Triton for its device
+            with compiling_for(self._driver, self._driver.current_device()):
+                result = tuner.run(*args, grid=grid, warmup=False, **kwargs)
         config = self._tuner.best_config = tuner.best_config
         constants, options = split_config(config, self._parameter_names)
         return constants, options, config, config.pre_hook is not None, result
@@ -203,6 +245,42 @@ class NativeKernel(Dispatcher):
         return super()._allocate(which, size, alignment, stream, device)
 
     # ---- helpers
+
+    @property
+    def _triton_object(self) -> Any:
+        return self.fn if self._tuner is None else self._tuner
+
+    def _check_configs(self, configs: Sequence[Any]) -> None:
+        """Refuse configurations that native code was not made for."""
+        others = _chosen_by(configs) - self._chosen
+        if others:
+            what = f"set {', '.join(sorted(others))}, which those at native() did not"
+        elif len(configs) > 1 and self._tuner.keys and not self._has_key:
+            what = "are more than one, unlike at native()"
+        else:
+            return
+        raise ValueError(
+            f"the new configurations of {self.name} {what}: call native() on the autotuner again"
+        )
+
+    def _follow_tuner(self) -> None:
+        """Notice that the autotuner has other configurations, or another cache."""
+        tuner = self._tuner
+        if tuner is None or (tuner.configs is self._configs and tuner.cache is self._cache):
+            return
+        self._check_configs(tuner.configs)
+        vars(self).update(_configs=tuner.configs, _cache=TunedCache.of(tuner, self))
+        self._clear()
+
+    def _forget_keys(self) -> None:
+        """Make Triton work its keys out again.
+
+        From 3.6 on it keeps them by arguments that are equal, though True, 1 and 1.0 are. The keys
+        themselves tell them apart.
+        """
+        for kept in self.fn.device_caches.values():
+            if len(kept) > 1 and isinstance(kept[1], dict):
+                kept[1].clear()
 
     def _known_to_triton(
         self, values: dict[str, Any], description: list[tuple[Any, Any]]
@@ -221,12 +299,15 @@ class NativeKernel(Dispatcher):
 
     def _compile(self, values: dict[str, Any], options: dict[str, Any]) -> Any:
         hooks = self.fn.pre_run_hooks
+        none: list[Any] = []
         if hooks:  # they ran before, for the call itself
-            self.fn.pre_run_hooks = []
+            self.fn.pre_run_hooks = none
+        self._forget_keys()
         try:
             kernel = self.fn.run(grid=None, warmup=True, **values, **options)
         finally:
-            self.fn.pre_run_hooks = hooks
+            if self.fn.pre_run_hooks is none:
+                self.fn.pre_run_hooks = hooks
         # Triton may compile in the background.
         return kernel.result() if hasattr(kernel, "result") else kernel
 
@@ -238,17 +319,31 @@ class NativeKernel(Dispatcher):
         data = kernel.asm["ptx"] if self._driver.name == "emulator" else kernel.asm["cubin"]
         if isinstance(data, str):
             data = data.encode()
+        before, after = load_hooks()
+        if before is not None:
+            before(None, None, kernel.name, kernel.metadata_group, kernel.hash)
         variant = load_variant(self._driver, data, facts, types, {}, kernel)
         missing = resources_missing(self._driver, variant, facts, device)
         if missing is not None:
             # The autotuner passes such a configuration over.
             raise triton_module("runtime.errors").OutOfResources(*missing)
+        # What Triton's own launch finds out, for those who look at what a call returned.
+        for name, (attribute, unit) in _FOUND_OUT.items():
+            if not hasattr(kernel, name):
+                setattr(kernel, name, variant.kernel._attribute(attribute, device) // unit)  # noqa: SLF001
+        if after is not None:
+            handle = variant.kernel.handle
+            after(handle, handle, kernel.name, kernel.metadata_group, kernel.hash)
         return variant
 
     def _watch(self) -> None:
         guards, lists = quiet_guards()
         for (name, _), (_, namespace) in self.fn.used_global_vals.items():
             guards.append((namespace, name, name in namespace, namespace.get(name)))
+        guards.append((vars(self.fn), "pre_run_hooks", True, self.fn.pre_run_hooks))
+        if self._tuner is not None:
+            guards.append((vars(self._tuner), "configs", True, self._configs))
+            guards.append((vars(self._tuner), "cache", True, self._cache))
         self._set_guards(tuple(guards), (*lists, self.fn.pre_run_hooks))
 
     def _check_globals(self) -> None:
@@ -272,6 +367,11 @@ class NativeKernel(Dispatcher):
         if self.fn.launch_metadata is not None:
             made.add(self.fn.launch_metadata, (grid, kernel.metadata, values))
         return made
+
+
+def _chosen_by(configs: Sequence[Any]) -> frozenset[str]:
+    """Give the arguments that configurations set."""
+    return frozenset(name for config in configs for name in config.kwargs)
 
 
 def _is_plain(tuner: Any) -> bool:

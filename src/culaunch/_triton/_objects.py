@@ -54,12 +54,13 @@ def constant(value: object) -> tuple[object, bool]:
         return (kind, tuple(constant(item)[0] for item in value)), False  # type: ignore[attr-defined]
     if kind.__module__ == "triton.language.core" and kind.__name__ == "constexpr":
         return (kind, constant(value.value)[0]), False  # type: ignore[attr-defined]
+    if isinstance(value, (float, complex)) or kind.__module__ == "numpy":
+        # A NaN equals nothing, and the two zeros are equal.
+        return (kind, "repr", repr(value)), kind is float
     try:
         hash(value)
     except TypeError:
         return (kind, "repr", repr(value)), False
-    if kind is float:
-        return (kind, repr(value)), True
     return (kind, value), kind is int or (kind.__module__, kind.__name__) in _IMMUTABLE
 
 

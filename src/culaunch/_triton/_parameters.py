@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import Parameter
 from typing import Any
 
 # csrc/triton_dispatcher.cpp
@@ -68,8 +69,9 @@ def parameters_of(function: Any, optional: frozenset[str]) -> tuple[TritonParame
             specialize=not one.do_not_specialize,
             align=not one.do_not_specialize_on_alignment,
             is_optional=one.name in optional,
-            has_default=one.has_default,
-            default=one.default if one.has_default else None,
+            # Not one.has_default: where the default is a constexpr, so is that.
+            has_default=one.default is not Parameter.empty,
+            default=None if one.default is Parameter.empty else one.default,
         )
         for one in function.params
     )

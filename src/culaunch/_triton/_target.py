@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING, Any
 from culaunch._errors import MissingDependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from culaunch._core import Driver
 
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+# CUdevice_attribute of what Triton's driver gives of a device.
+_PROPERTIES = {
+    "max_shared_mem": 97,
+    "max_num_regs": 12,
+    "multiprocessor_count": 16,
+    "warpSize": 10,
+    "sm_clock_rate": 13,
+    "mem_clock_rate": 36,
+    "mem_bus_width": 37,
+}
 _lock = threading.RLock()
 
 
@@ -48,17 +58,26 @@ class StandIn:
     name : str
         Triton keeps its compiled kernels by this.
     capability : (int, int)
+    attribute : callable, optional
+        Gives an attribute of the device by its number.
     """
 
-    def __init__(self, name: str, capability: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        name: str,
+        capability: tuple[int, int],
+        attribute: Callable[[int], int] = lambda number: 0,  # noqa: ARG005
+    ) -> None:
         self._device = name
         self._capability = capability
+        self._attribute = attribute
 
     @classmethod
     def of_device(cls, driver: Driver, device: int) -> StandIn:
         """Make one for a device of a driver."""
         capability = (driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device))
-        return cls(f"{driver.name}:{device}", capability)
+        name = f"{driver.name}:{device}"
+        return cls(name, capability, lambda number: driver.attribute(number, device))
 
     def get_current_device(self) -> Any:
         """Name the device."""
@@ -71,6 +90,15 @@ class StandIn:
     def get_device_capability(self, device: Any = None) -> tuple[int, int]:  # noqa: ARG002
         """Give (major, minor)."""
         return self._capability
+
+    @property
+    def utils(self) -> Any:
+        """What autotuners ask for a device's properties, and find by this name."""
+        return self
+
+    def get_device_properties(self, device: Any = None) -> dict[str, int]:  # noqa: ARG002
+        """Give what Triton's own driver gives."""
+        return {name: self._attribute(number) for name, number in _PROPERTIES.items()}
 
     def get_current_target(self) -> Any:
         """Give what to compile for."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from culaunch._launch._driver import current_driver
@@ -29,6 +30,68 @@ def split_config(config: Any, parameters: Collection[str]) -> tuple[dict[str, An
     constants = {name: value for name, value in everything.items() if name in parameters}
     options = {name: value for name, value in everything.items() if name not in parameters}
     return constants, options
+
+
+class TunedCache(dict[Any, Any]):
+    """An autotuner's choices by key, which makes native kernels forget one that is taken back."""
+
+    def __init__(self, choices: dict[Any, Any]) -> None:
+        super().__init__(choices)
+        self._kernels: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    @classmethod
+    def of(cls, tuner: Any, kernel: Any) -> Any:
+        """Give the cache of an autotuner, which from now on tells a kernel."""
+        if type(tuner.cache) is dict:
+            tuner.cache = cls(tuner.cache)
+        if isinstance(tuner.cache, cls):
+            tuner.cache._kernels.add(kernel)  # noqa: SLF001
+        return tuner.cache
+
+    def _changed(self) -> None:
+        for kernel in list(self._kernels):
+            kernel._clear()  # noqa: SLF001
+
+    def __setitem__(self, key: Any, config: Any) -> None:
+        is_new = key not in self
+        super().__setitem__(key, config)
+        if not is_new:
+            self._changed()
+
+    def __delitem__(self, key: Any) -> None:
+        super().__delitem__(key)
+        self._changed()
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def clear(self) -> None:
+        """Forget every choice."""
+        super().clear()
+        self._changed()
+
+    def pop(self, *args: Any) -> Any:
+        """Take a choice out."""
+        try:
+            return super().pop(*args)
+        finally:
+            self._changed()
+
+    def popitem(self) -> tuple[Any, Any]:
+        """Take out the choice that was made last."""
+        try:
+            return super().popitem()
+        finally:
+            self._changed()
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Choose for some keys."""
+        super().update(*args, **kwargs)
+        self._changed()
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
 
 
 def _time_once(call: Callable[[], object], quantiles: Collection[float]) -> list[float]:
