@@ -295,7 +295,8 @@ class OneCall {
     Ref found(LookUpVariant());
     if (!found) return false;
     kept_ = std::move(found);
-    variant_ = kept_.get() != Py_None ? reinterpret_cast<TritonVariantObject*>(kept_.get()) : nullptr;
+    variant_ =
+        kept_.get() != Py_None ? reinterpret_cast<TritonVariantObject*>(kept_.get()) : nullptr;
     return true;
   }
 
@@ -424,10 +425,10 @@ PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_
   uint32_t asked[3];
   if (!CULAUNCH_UNLIKELY(mode != TritonMode::kGuarded || state.forms[0] == nullptr ||
                          !state.guards.Hold())) {
-    const bool is_done =
-        !CULAUNCH_UNLIKELY(dims == nullptr)
-            ? TritonForm::Call(state, dims, args, count, keyword_names, &result)
-            : TritonForm::CallAsking(state, grid, asked, &dims, args, count, keyword_names, &result);
+    const bool is_done = !CULAUNCH_UNLIKELY(dims == nullptr)
+                             ? TritonForm::Call(state, dims, args, count, keyword_names, &result)
+                             : TritonForm::CallAsking(state, grid, asked, &dims, args, count,
+                                                      keyword_names, &result);
     if (!CULAUNCH_UNLIKELY(!is_done)) return result;
   }
   if (state.table == nullptr && !Prepare(self)) return nullptr;

@@ -18,9 +18,9 @@ inline PyObject* LaunchTriton(const TritonVariantState& variant, const uint32_t*
                               CUstream stream, void** pointers) {
   const uint64_t width = uint64_t{dims[0]} * variant.ctas;
   // From 1 to the most that CUDA allows: 2^31 - 1, 65535, 65535.
-  const bool is_launched = (static_cast<int>(width - 1 < INT32_MAX) &
-                            static_cast<int>(dims[1] - 1 < UINT16_MAX) &
-                            static_cast<int>(dims[2] - 1 < UINT16_MAX)) != 0;
+  const bool is_launched =
+      (static_cast<int>(width - 1 < INT32_MAX) & static_cast<int>(dims[1] - 1 < UINT16_MAX) &
+       static_cast<int>(dims[2] - 1 < UINT16_MAX)) != 0;
   if (CULAUNCH_UNLIKELY(!is_launched)) return LaunchNoGrid(variant, dims);
   CUlaunchConfig config = variant.config;
   config.gridDimX = static_cast<uint32_t>(width);

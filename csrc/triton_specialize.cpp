@@ -167,7 +167,8 @@ Fault Specializer::Array(const TypeEntry& entry, PyObject* object, Rules rules) 
 // An object with data_ptr() and dtype alone. Where it wraps a tensor, that says its device.
 Fault Specializer::TensorLike(PyObject* object, Rules rules) {
   const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
-  const Ref read(module ? PyObject_CallMethod(module.get(), "read_tensor", "(O)", object) : nullptr);
+  const Ref read(module ? PyObject_CallMethod(module.get(), "read_tensor", "(O)", object)
+                        : nullptr);
   if (!read) return Fault::kPython;
   unsigned long long address = 0;
   PyObject* name = nullptr;

@@ -221,7 +221,7 @@ class NativeKernel(Dispatcher):
         grid: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        device: int,  # noqa: ARG002
+        device: int,
     ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]:
         """Let the autotuner choose and launch; say what it chose."""
         assert self._driver is not None
@@ -229,7 +229,7 @@ class NativeKernel(Dispatcher):
         if self._driver.name == "cuda":
             result = tuner.run(*args, grid=grid, warmup=False, **kwargs)
         else:  # an autotuner may ask Triton for its device
-            with compiling_for(self._driver, self._driver.current_device()):
+            with compiling_for(self._driver, device):
                 result = tuner.run(*args, grid=grid, warmup=False, **kwargs)
         config = self._tuner.best_config = tuner.best_config
         constants, options = split_config(config, self._parameter_names)

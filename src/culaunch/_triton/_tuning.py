@@ -62,7 +62,7 @@ class TunedCache(dict[Any, Any]):
         super().__delitem__(key)
         self._changed()
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: Any) -> Any:  # type: ignore[misc]
         self.update(other)
         return self
 
