@@ -6,12 +6,13 @@ BIN := $(CURDIR)/.venv/bin
 JOBS ?= 2
 TESTS ?= tests
 
-.PHONY: help demo test lint docs clean
+.PHONY: help demo test sanitize lint docs clean
 .SILENT:
 
 help:
 	echo "make demo   compile, inspect and launch two kernels"
 	echo "make test   run the tests on the installed wheel"
+	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
 	echo "make lint   ruff, mypy --strict, clang-format, words"
 	echo "make docs   build the documentation in docs/_build"
 	echo "make clean  remove everything that these targets made"
@@ -26,6 +27,11 @@ test:
 	mkdir -p build/tests
 	cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
 		$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(abspath $(TESTS))
+
+# The extension is built once more, in build/sanitize: see tools/sanitize.py.
+sanitize:
+	$(PYTHON) tools/environment.py test --for-tests
+	PATH="$(BIN):$$PATH" $(BIN)/python tools/sanitize.py
 
 lint:
 	$(PYTHON) tools/environment.py dev

@@ -1,0 +1,97 @@
+"""Run tests on an extension that is built with AddressSanitizer and UndefinedBehaviorSanitizer.
+
+    python tools/sanitize.py [arguments of pytest]
+
+It is built in build/sanitize (a minute or two the first time) and laid over a copy of the installed
+package: run it with the Python that culaunch is installed for, as ``make sanitize`` does. Without
+arguments the tests are those of SELECTION, which take two to three minutes on two cores. A report
+of a sanitizer ends the process, and with it the tests: the last lines say what and where.
+
+Python's own allocator is off, so that memory of Python objects is watched, too. Leaks are not
+looked for: interpreters keep much until the end.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "sanitize"
+SITE = BUILD / "site"
+SANITIZERS = "address,undefined"
+# What calls the extension in every way: arguments, launches, arrays, Triton's quick calls.
+SELECTION = (
+    "tests/launch",
+    "tests/triton/test_reentrant.py",
+    "tests/triton/test_quick.py",
+    "tests/triton/test_native_objects.py",
+    "tests/triton/test_specialize.py",
+)
+
+
+def main() -> int:
+    """Build, lay over, run."""
+    compiler = os.environ.get("CXX", "g++")
+    build(compiler)
+    lay_over()
+    arguments = sys.argv[1:] or [*(str(ROOT / one) for one in SELECTION), "-x", "-q"]
+    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"),
+               "--rootdir", str(ROOT), "-p", "no:cacheprovider", *arguments]  # fmt: skip
+    folder = BUILD / "run"
+    folder.mkdir(exist_ok=True)
+    return subprocess.run(command, check=False, cwd=folder, env=environment(compiler)).returncode
+
+
+def build(compiler: str) -> None:
+    """Build the extension; what has not changed is kept."""
+    configure = [
+        "cmake", "-S", str(ROOT), "-B", str(BUILD / "cmake"), "-G", "Ninja",
+        f"-DCULAUNCH_SANITIZE={SANITIZERS}", "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_CXX_COMPILER={compiler}", f"-DPython_EXECUTABLE={sys.executable}",
+    ]  # fmt: skip
+    if launcher := shutil.which("ccache"):
+        configure.append(f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}")
+    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(BUILD / "cmake")], check=True)
+
+
+def lay_over() -> None:
+    """Copy the installed package, with this extension in place of its own."""
+    found = importlib.util.find_spec("culaunch")
+    if found is None or found.origin is None:
+        sys.exit("culaunch is not installed for this Python: run make sanitize")
+    package = SITE / "culaunch"
+    shutil.rmtree(package, ignore_errors=True)
+    ignored = shutil.ignore_patterns("_core.*.so", "__pycache__")
+    shutil.copytree(Path(found.origin).parent, package, ignore=ignored)
+    for module in (BUILD / "cmake").glob("_core*.so"):
+        shutil.copy(module, package)
+
+
+def environment(compiler: str) -> dict[str, str]:
+    """Give what a process needs whose Python is not built with the sanitizer."""
+    # The C++ library, too: else the first exception finds no way to its real thrower.
+    libraries = (
+        subprocess.run(
+            [compiler, f"-print-file-name={name}"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so")
+    )
+    return {
+        **os.environ,
+        "LD_PRELOAD": " ".join(str(Path(one).resolve()) for one in libraries),
+        "PYTHONPATH": str(SITE),
+        "PYTHONMALLOC": "malloc",
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:handle_segv=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "CULAUNCH_TEST_INSTALLED": "1",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
