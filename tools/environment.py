@@ -87,7 +87,8 @@ def build_wheel(stamp: dict[str, Any]) -> Path:
     say("building the wheel")
     staging = ROOT / "dist" / "staging"
     shutil.rmtree(staging, ignore_errors=True)
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", staging, ROOT)
+    incremental = f"build-dir={ROOT}/build/{{wheel_tag}}"
+    pip("wheel", "--no-deps", "--no-build-isolation", "-C", incremental, "--wheel-dir", staging, ROOT)
     (built,) = staging.glob("culaunch-*.whl")
     wheel = built.replace(ROOT / "dist" / built.name)
     staging.rmdir()
