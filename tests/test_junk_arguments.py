@@ -5,6 +5,7 @@ OSError, everything else one of culaunch's own; and the message is about the arg
 Python happens to say three frames below.
 """
 
+import contextlib
 import inspect
 import os
 import re
@@ -127,3 +128,13 @@ def test_junk_is_refused_by_name(name, place, monkeypatch):
 
 def short(value):
     return "10**5000" if isinstance(value, int) and value > 10**50 else repr(value)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_switch_takes_true_and_false_alone(name, place):
+    function, call = CALLS[name]
+    with contextlib.suppress(ValueError):  # of what has no signature
+        for one in inspect.signature(function).parameters.values():
+            if isinstance(one.default, bool):
+                with pytest.raises(TypeError, match=f"{one.name} must be True"):
+                    function(**{**call, one.name: "no"})

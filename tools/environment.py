@@ -88,7 +88,16 @@ def build_wheel(stamp: dict[str, Any]) -> Path:
     staging = ROOT / "dist" / "staging"
     shutil.rmtree(staging, ignore_errors=True)
     incremental = f"build-dir={ROOT}/build/{{wheel_tag}}"
-    pip("wheel", "--no-deps", "--no-build-isolation", "-C", incremental, "--wheel-dir", staging, ROOT)
+    pip(
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+        "-C",
+        incremental,
+        "--wheel-dir",
+        staging,
+        ROOT,
+    )
     (built,) = staging.glob("culaunch-*.whl")
     wheel = built.replace(ROOT / "dist" / built.name)
     staging.rmdir()

@@ -13,6 +13,7 @@ import pytest
 
 import culaunch as cl
 from culaunch._base.outputs import open_output, write_output
+from culaunch._library import write_library
 
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
 NOBODY = 65534
@@ -26,11 +27,15 @@ def embed(path):
     cl.embed(PTX, path, "kernels")
 
 
+def library(path):
+    write_library(path, [{"name": "k", "kind": "test"}], {"a.ptx": PTX}, "test 1")
+
+
 def write(path):
     write_output(os.fspath(path), b"content")
 
 
-WRITERS = [save, embed, write]
+WRITERS = [save, embed, library, write]
 every_writer = pytest.mark.parametrize("writer", WRITERS, ids=lambda writer: writer.__name__)
 
 

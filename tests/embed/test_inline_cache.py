@@ -375,3 +375,9 @@ def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_pa
 
     monkeypatch.setattr(InlineCache, "find", found_and_gone)
     assert load() == 2
+
+
+@pytest.mark.parametrize(("argument", "value"), [("arch", "sm_90"), ("cuda_flags", ["-G"])])
+def test_what_is_for_nvcc_is_refused_without_sources_for_it(load, argument, value):
+    with pytest.raises(ValueError, match=f"{argument} is for cuda_sources, and there are none"):
+        load(**{argument: value})

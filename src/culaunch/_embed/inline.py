@@ -117,6 +117,11 @@ def load_inline(
     images = _opened({} if embed_cubin is None else embed_cubin)
     if build_directory is not None:
         checked_path("build_directory", build_directory)
+    for argument, value in (("arch", arch), ("cuda_flags", cuda_flags)):
+        if source.cuda is None and value:
+            raise ValueError(
+                f"{argument} is for cuda_sources, and there are none (got {value!r:.100})"
+            )
     toolchain = Toolchain.find(
         include_dirs=include_dirs,
         flags=flags,

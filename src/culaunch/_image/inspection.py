@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from culaunch._base.checks import checked_flag
 from culaunch._image import fatbin
 from culaunch._image.cubin import Cubin
 from culaunch._image.elf import SHT_NOBITS, Elf
@@ -58,6 +59,7 @@ def inspect(
     OSError
         If the file is not there or cannot be read.
     """
+    checked_flag("kernels", kernels)
     if isinstance(source, Image):
         return _inspect(source.data, source.path, source.signatures, kernels)
     path: str | None = None
