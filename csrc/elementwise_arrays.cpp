@@ -234,6 +234,33 @@ uint8_t WeakNumber(ArgumentKind kind) {
   return kind == ArgumentKind::kInt ? kWeakInt : kWeakFloat;
 }
 
+// What is computed of a tensor that requires grad has no derivative: where torch records, that is
+// an error and not a gradient that is missing without a word.
+bool CheckGradient(const std::string& what, PyObject* tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  const Ref requires_grad(PyObject_GetAttr(tensor, name));
+  if (!requires_grad) return false;
+  if (requires_grad.get() != Py_True) return true;
+  const Ref rules(PyImport_ImportModule("culaunch._launch._torch"));
+  return rules && Ref(PyObject_CallMethod(rules.get(), "check_gradient", "s", what.c_str()));
+}
+
+// A GPU reads elements at multiples of their size alone, and what it reads elsewhere ends the
+// process's work on the device.
+bool IsAligned(const std::string& what, const Operand& operand) {
+  const auto item = static_cast<uintptr_t>(ItemSize(operand.number));
+  const auto address = reinterpret_cast<uintptr_t>(operand.data);
+  if (address % item == 0) return true;
+  for (int i = 0; i < operand.ndim; ++i) {
+    if (operand.shape[i] == 0) return true;
+  }
+  PyErr_Format(PyExc_ValueError,
+               "%s begins at %p, which is not a multiple of the %d bytes of %s: copy it to memory "
+               "of its own",
+               what.c_str(), operand.data, static_cast<int>(item), NameOf(operand.number));
+  return false;
+}
+
 void SetError(void*, const char* kind, const char* message) {
   if (PyErr_Occurred() == nullptr) PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
 }
@@ -312,6 +339,7 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
   }
   if (!done) return ReadResult::kFailed;
   operand->is_array = true;
+  if (operand->entry->is_torch && !CheckGradient(what, object)) return ReadResult::kFailed;
   if (operand->number == kTypes) {
     const Ref dtype(PyObject_GetAttrString(object, "dtype"));
     PyErr_Clear();
@@ -319,7 +347,7 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
                  what.c_str(), dtype ? dtype.get() : Py_None);
     return ReadResult::kFailed;
   }
-  return ReadResult::kDone;
+  return IsAligned(what, *operand) ? ReadResult::kDone : ReadResult::kFailed;
 }
 
 void NoteOperand(const Operand& operand, Place* place) {

@@ -117,6 +117,19 @@ bool Fits(const AnyNumber& value, uint8_t number) {
   return value.whole >= -(1LL << (bits - 1)) && value.whole < 1LL << (bits - 1);
 }
 
+// The integer towards zero, or the nearest of the type that there is; 0 for NaN: as on the device.
+long long Nearest(double real, uint8_t number) {
+  const bool is_unsigned = number >= kUint8;
+  const int bits = TypeOf(number).bits;
+  const double end = std::ldexp(1.0, is_unsigned ? bits : bits - 1);  // past the greatest
+  if (real != real) return 0;
+  if (is_unsigned && real <= 0) return 0;
+  if (real >= end) return static_cast<long long>((~0ULL >> (64 - bits)) >> (is_unsigned ? 0 : 1));
+  if (real <= -end) return -static_cast<long long>(1ULL << (bits - 2)) * 2;
+  return is_unsigned ? static_cast<long long>(static_cast<unsigned long long>(real))
+                     : static_cast<long long>(real);
+}
+
 }  // namespace
 
 bool StoreScalar(const Operand& operand, uint8_t number, unsigned char* target, size_t size) {
@@ -140,7 +153,7 @@ bool StoreScalar(const Operand& operand, uint8_t number, unsigned char* target, 
   if (number == kBool) {
     *target = value.is_real ? value.real != 0 : value.whole != 0;
   } else if (number <= kUint64) {
-    const long long whole = value.is_real ? static_cast<long long>(value.real) : value.whole;
+    const long long whole = value.is_real ? Nearest(value.real, number) : value.whole;
     std::memcpy(target, &whole, size);
   } else if (number == kFloat64 || number == kComplex128) {
     std::memcpy(target, wide, size);

@@ -97,7 +97,8 @@ def test_python_numbers_give_a_type_where_no_array_does():
      ("float x", "float y", "float is no element type"),
      ("T x", "", "at least one parameter"), ("T x", "S y", "the type S of y is no element type"),
      ("T x", "raw T y", "raw output is not supported"), ("T x, T x", "T y", "is there twice"),
-     ("T i", "T y", "reserved")],
+     ("T i", "T y", "the element's index"), ("T new", "T y", "a word of C\\+\\+"),
+     ("T out", "T y", "the call has out=")],
 )  # fmt: skip
 def test_parameters_that_cannot_be_read(inputs, outputs, message):
     with pytest.raises(ValueError, match=message):
@@ -123,3 +124,11 @@ def test_an_error_in_the_operation_shows_the_compilers_words():
 
     with pytest.raises(cl.CompileError, match="undefined"):
         ew.kernel("T x", "T y", "y = missing(x)")(np.ones(3))
+
+
+def test_an_output_may_be_called_out():
+    double = ew.kernel("T inp", "T out", "out = inp * 2")
+    assert double(np.ones(3, np.float32)).tolist() == [2, 2, 2]
+    given = np.zeros(3, np.float32)
+    assert double(np.ones(3, np.float32), out=given) is given
+    assert given.tolist() == [2, 2, 2]

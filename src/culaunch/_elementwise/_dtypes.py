@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DType:
     """An element type.
+
+    It is equal to its name and to the same type of a framework: ``x.dtype == "float32"``.
 
     Attributes
     ----------
@@ -43,6 +47,17 @@ class DType:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self.number == other.number
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 FIRST_SCALAR = 32
@@ -145,6 +160,22 @@ def integer_range(dtype: DType) -> tuple[int, int]:
     if dtype.kind == "i":
         return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
     return 0, (1 << dtype.bits) - 1
+
+
+def rounded(number: float, dtype: DType) -> float:
+    """Round a number to half precision, ties to even; what is too large becomes infinite."""
+    if dtype is float16:
+        try:
+            return float(struct.unpack("<e", struct.pack("<e", number))[0])
+        except OverflowError:
+            return math.copysign(math.inf, number)
+    fraction, exponent = math.frexp(number)
+    if not math.isfinite(number) or number == 0:
+        return number
+    # bfloat16 has 8 bits of precision, fewer below 2**-126.
+    step = max(exponent, -125) - 8
+    value = math.ldexp(round(math.ldexp(fraction, exponent - step)), step)
+    return value if abs(value) < 2.0**128 else math.copysign(math.inf, number)
 
 
 def unsigned_of(dtype: DType) -> str:

@@ -122,6 +122,8 @@ def clip(x: Value, /, min: Operand | None = None, max: Operand | None = None) ->
     NaN stays NaN. The result has x's type: ``min`` and ``max`` must promote to it.
     """
     result = operate("positive", x)
+    if result.dtype.kind not in "iuf":
+        raise TypeError(f"clip takes signed, unsigned, real types (got {result.dtype})")
     for name, limit in (("maximum", min), ("minimum", max)):
         if limit is None:
             continue

@@ -81,6 +81,11 @@ __device__ complex<T> scaled(complex<T> x, double factor) {
     "complex_expm1": """\
 template <class T>
 __device__ complex<T> complex_expm1(complex<T> x) {
+  if (x.im == 0) return {expm1(x.re), x.im};
+  if (isinf(x.re)) {
+    if (x.re < 0) return {-1, isfinite(x.im) ? 0 * sin(x.im) : 0};
+    if (!isfinite(x.im)) return {x.re, x.im - x.im};
+  }
   const T half_sine = sin(x.im / 2), grown = expm1(x.re);
   return {grown * cos(x.im) - 2 * half_sine * half_sine, (grown + 1) * sin(x.im)};
 }
@@ -108,6 +113,8 @@ template <class T>
 __device__ complex<T> complex_sign(complex<T> x) {
   const T size = hypot(x.re, x.im);
   if (size == 0) return {0, 0};
+  if (isinf(x.re) && isfinite(x.im)) return {copysign((T)1, x.re), 0};
+  if (isinf(x.im) && isfinite(x.re)) return {0, copysign((T)1, x.im)};
   return {x.re / size, x.im / size};
 }
 """,
@@ -310,12 +317,42 @@ struct Division {
 """,
 }
 
+# What takes the place of a helper where the sign of a NaN is asked for: conversions to and from
+# half precision make one NaN of all.
+_WITH_SIGNS = {
+    "load_half": """\
+__device__ float load_half(__half x) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(x.bits));
+  return __int_as_float((__float_as_int(value) & 0x7fffffff) | (x.bits & 0x8000) << 16);
+}
+""",
+    "store_half": """\
+__device__ __half store_half(float x) {
+  __half half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half.bits) : "f"(x));
+  half.bits = (half.bits & 0x7fff) | (__float_as_int(x) >> 16 & 0x8000);
+  return half;
+}
+""",
+    "store_bfloat16": """\
+__device__ __nv_bfloat16 store_bfloat16(float x) {
+  __nv_bfloat16 half;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half.bits) : "f"(x));
+  half.bits = (half.bits & 0x7fff) | (__float_as_int(x) >> 16 & 0x8000);
+  return half;
+}
+""",
+}
+_SIGNS = re.compile(r"\b(?:signbit|copysignf?)\b")
+
 _NEEDS = {name: re.compile(rf"(?<![\w:]){name}\b") for name in HELPERS}
 _ALSO = {"from_std": "to_std", "cuda::std": "to_std"}
 
 
 def helpers_for(code: str) -> str:
     """Give the helpers that a piece of C++ calls, and those that they call, in order."""
+    helpers = HELPERS | _WITH_SIGNS if _SIGNS.search(code) else HELPERS
     wanted: set[str] = set()
     open_ends = [code]
     while open_ends:
@@ -325,5 +362,5 @@ def helpers_for(code: str) -> str:
                 pattern.search(text) or any(k in text and v == name for k, v in _ALSO.items())
             ):
                 wanted.add(name)
-                open_ends.append(HELPERS[name])
-    return "\n".join(HELPERS[name] for name in HELPERS if name in wanted)
+                open_ends.append(helpers[name])
+    return "\n".join(helpers[name] for name in HELPERS if name in wanted)

@@ -13,6 +13,7 @@ from culaunch._elementwise._trace import Trace, Value, cast
 
 # Of the operations in a kernel's name: what it computes is seen, and the name stays readable.
 _NAMED = 6
+_HALVES = {"float16": "half", "bfloat16": "bfloat16"}
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class _Writer:
         if value._op == "cast":  # noqa: SLF001
             return conversion(args[0], source, dtype)
         if value._op == "round_to":  # noqa: SLF001
-            kind = "half" if dtype.name == "float16" else "bfloat16"
+            kind = _HALVES[dtype.name]
             real = f"to_odd({args[0]})" if source.compute == "double" else f"(float){args[0]}"
             return f"load_{kind}(store_{kind}({real}))"
         code = OPERATIONS[value._op].code  # noqa: SLF001
@@ -165,7 +166,7 @@ class _Writer:
             T=source.compute,
             U=dt.unsigned_of(source) if source.kind in "iu" else "",
             s="f" if dt.real_of(source).compute == "float" else "",
-            H={"float16": "half"}.get(source.name, source.name),
+            H=_HALVES.get(source.name, source.name),
         )
 
 
@@ -180,6 +181,12 @@ def conversion(code: str, source: dt.DType, target: dt.DType) -> str:
         if source.kind == "c":
             return f"{target.compute}{{({part}){code}.re, ({part}){code}.im}}"
         return f"{target.compute}{{({part}){code}, 0}}"
+    if source.kind == "f" and target.kind in "iu" and target.bits < 32:
+        # The GPU converts to 32 bits and keeps the low ones: the limits must come between.
+        low, high = dt.integer_range(target)
+        if target.kind == "u":
+            return f"({target.compute})min((unsigned int){code}, {high}u)"
+        return f"({target.compute})max(min((int){code}, {high}), {low})"
     return f"({target.compute}){code}"
 
 

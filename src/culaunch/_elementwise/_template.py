@@ -11,7 +11,18 @@ from culaunch._elementwise._function import ElementwiseFunction
 from culaunch._elementwise._program import Array, Program, Scalar
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_RESERVED = ("i", "_ind", "out")
+_RESERVED = ("i", "_ind")
+# C++ words that are no names (C++20, [lex.key] and [lex.operators]).
+_KEYWORDS = frozenset(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+    constinit continue decltype default delete do double dynamic_cast else enum explicit export
+    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+    nullptr operator or or_eq private protected public register reinterpret_cast requires return
+    short signed sizeof static static_assert static_cast struct switch template this thread_local
+    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
+    xor xor_eq""".split()
+)
 
 
 @dataclass(frozen=True)
@@ -43,8 +54,17 @@ class TemplateKernel(ElementwiseFunction):
             raise ValueError("out_params: a raw output is not supported")
         names = [parameter.name for parameter in (*read_inputs, *read_outputs)]
         for each in names:
-            if names.count(each) > 1 or each in _RESERVED:
-                raise ValueError(f"the parameter name {each!r} is there twice, or reserved")
+            if names.count(each) > 1:
+                raise ValueError(f"the parameter name {each!r} is there twice")
+            if each in _RESERVED:
+                raise ValueError(
+                    f"a parameter cannot be called {each!r}: in the operation that is the element's "
+                    "index (i), or what has the number of elements (_ind)"
+                )
+            if each in _KEYWORDS:
+                raise ValueError(f"a parameter cannot be called {each!r}: it is a word of C++")
+        if any(parameter.name == "out" for parameter in read_inputs):
+            raise ValueError("an input cannot be called 'out': the call has out= for the outputs")
         known = {parameter.type for parameter in read_inputs if parameter.dtype is None}
         for parameter in read_outputs:
             if parameter.dtype is None and parameter.type not in known:

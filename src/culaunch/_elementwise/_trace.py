@@ -11,6 +11,8 @@ from culaunch._elementwise import _dtypes as dt
 from culaunch._elementwise._operations import OPERATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     Scalar = bool | int | float | complex
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -118,6 +120,37 @@ class Value:
     # fmt: on
 
 
+def _in_place(sign: str, name: str) -> Callable[[Value, object], Value]:
+    """Make ``x += y``: what it does to a local name, and an error for an argument."""
+
+    def method(self: Value, other: object) -> Value:
+        if self._op == "input":  # noqa: SLF001
+            raise TypeError(
+                f"at {here()}: {sign}= would not change the caller's array: write x = x {sign} y, "
+                "return it, and give out= to write into an array"
+            )
+        return operate(name, self, other)
+
+    return method
+
+
+for _sign, _method, _name in (
+    ("+", "add", "add"),
+    ("-", "sub", "subtract"),
+    ("*", "mul", "multiply"),
+    ("/", "truediv", "divide"),
+    ("//", "floordiv", "floor_divide"),
+    ("%", "mod", "remainder"),
+    ("**", "pow", "pow"),
+    ("&", "and", "bitwise_and"),
+    ("|", "or", "bitwise_or"),
+    ("^", "xor", "bitwise_xor"),
+    ("<<", "lshift", "bitwise_left_shift"),
+    (">>", "rshift", "bitwise_right_shift"),
+):
+    setattr(Value, f"__i{_method}__", _in_place(_sign, _name))
+
+
 class Trace:
     """The values of one traced call, each once."""
 
@@ -157,6 +190,9 @@ def operate(name: str, *operands: object) -> Value:
         short = _short_power(*operands)
         if short is not None:
             return short
+    if operation.result == "bool" and operation.arity == 2 and dtype.is_half:
+        # A number is compared as the array's type has it: 0.1 is equal to 0.1 that was stored.
+        values = tuple(_rounded(value, dtype) if value.dtype.is_weak else value for value in values)
     args = tuple(cast(value, dtype, name) for value in values)
     if name in ("real", "conj", "positive") and (name == "positive" or dtype.kind != "c"):
         return args[0]
@@ -221,18 +257,31 @@ def _as_values(
         raise _not_a_value(name, operands[0] if operands else None)
     values = []
     for operand in operands:
-        if isinstance(operand, Value):
-            values.append(operand)
-        elif type(operand) in _WEAK:
-            values.append(trace.constant(operand, _WEAK[type(operand)]))  # type: ignore[arg-type]
-        else:
-            raise _not_a_value(name, operand)
+        values.append(operand if isinstance(operand, Value) else _constant(name, operand, trace))
     return tuple(values)
 
 
 _WEAK = {
     bool: dt.weak_bool, int: dt.weak_int, float: dt.weak_float, complex: dt.weak_complex
 }  # fmt: skip
+
+
+def _constant(name: str, operand: object, trace: Trace) -> Value:
+    """Give a number that the function closes over: a NumPy scalar has its own type."""
+    weak = _WEAK.get(type(operand))
+    if weak is not None:
+        return trace.constant(operand, weak)  # type: ignore[arg-type]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(operand, numpy.generic):
+        dtype = dt.BY_NAME.get(operand.dtype.name)
+        if dtype is None:
+            raise TypeError(f"ew.{name}: no element type is NumPy's {operand.dtype}")
+        plain = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtype.kind]
+        return trace.constant(plain(operand), dtype)
+    for plain, weak in _WEAK.items():  # a subclass, such as an enum.IntEnum's member
+        if isinstance(operand, plain):
+            return trace.constant(plain(operand), weak)
+    raise _not_a_value(name, operand)
 
 
 def _common(name: str, values: tuple[Value, ...]) -> dt.DType:
@@ -260,6 +309,15 @@ def _short_power(base: object, exponent: object) -> Value | None:
             return None
         return operate("square", base)
     return None
+
+
+def _rounded(value: Value, dtype: dt.DType) -> Value:
+    """Round a value that is no array's to half precision."""
+    trace = _trace_of((value,))
+    if value._op == "constant":  # noqa: SLF001
+        number = value._data[2]  # type: ignore[index]  # noqa: SLF001
+        return trace.constant(dt.rounded(float(number), dtype), dtype)
+    return trace.value("round_to", dtype, (value,))
 
 
 def _fitting(number: Scalar, dtype: dt.DType, what: str) -> Scalar:

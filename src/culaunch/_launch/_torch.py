@@ -51,6 +51,22 @@ def is_lazy(tensor: Any) -> bool:
     return bool(tensor.is_conj() or tensor.is_neg())
 
 
+def check_gradient(what: str) -> None:
+    """Refuse a tensor that requires grad where torch records what is done to it.
+
+    Raises
+    ------
+    TypeError
+        If it records; `what` names the argument.
+    """
+    if sys.modules["torch"].is_grad_enabled():
+        raise TypeError(
+            f"{what} requires grad, and a fused function has no derivative, so that its result "
+            "would be a constant to autograd: pass tensor.detach(), call it under "
+            "torch.no_grad(), or in a torch.autograd.Function that has the derivative"
+        )
+
+
 def refusal(what: str, tensor: Any) -> str:
     """Say why a tensor is no argument; `what` names the argument."""
     problem, remedy = _problem(tensor)
