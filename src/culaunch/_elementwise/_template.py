@@ -6,23 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from culaunch._base.c_keywords import KEYWORDS
 from culaunch._elementwise import _dtypes as dt
 from culaunch._elementwise._function import ElementwiseFunction
 from culaunch._elementwise._program import Array, Program, Scalar
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _RESERVED = ("i", "_ind")
-# C++ words that are no names (C++20, [lex.key] and [lex.operators]).
-_KEYWORDS = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
-    char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
-    constinit continue decltype default delete do double dynamic_cast else enum explicit export
-    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
-    nullptr operator or or_eq private protected public register reinterpret_cast requires return
-    short signed sizeof static static_assert static_cast struct switch template this thread_local
-    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
-    xor xor_eq""".split()
-)
 
 
 @dataclass(frozen=True)
@@ -58,10 +48,10 @@ class TemplateKernel(ElementwiseFunction):
                 raise ValueError(f"the parameter name {each!r} is there twice")
             if each in _RESERVED:
                 raise ValueError(
-                    f"a parameter cannot be called {each!r}: in the operation that is the element's "
-                    "index (i), or what has the number of elements (_ind)"
+                    f"a parameter cannot be called {each!r}: in the operation, i is the element's "
+                    "index, and _ind has the number of elements"
                 )
-            if each in _KEYWORDS:
+            if each in KEYWORDS:
                 raise ValueError(f"a parameter cannot be called {each!r}: it is a word of C++")
         if any(parameter.name == "out" for parameter in read_inputs):
             raise ValueError("an input cannot be called 'out': the call has out= for the outputs")

@@ -124,7 +124,7 @@ def _in_place(sign: str, name: str) -> Callable[[Value, object], Value]:
     """Make ``x += y``: what it does to a local name, and an error for an argument."""
 
     def method(self: Value, other: object) -> Value:
-        if self._op == "input":  # noqa: SLF001
+        if self._op == "input":
             raise TypeError(
                 f"at {here()}: {sign}= would not change the caller's array: write x = x {sign} y, "
                 "return it, and give out= to write into an array"
@@ -255,10 +255,10 @@ def _as_values(
             trace = operand._trace  # noqa: SLF001
     if trace is None:
         raise _not_a_value(name, operands[0] if operands else None)
-    values = []
-    for operand in operands:
-        values.append(operand if isinstance(operand, Value) else _constant(name, operand, trace))
-    return tuple(values)
+    return tuple(
+        operand if isinstance(operand, Value) else _constant(name, operand, trace)
+        for operand in operands
+    )
 
 
 _WEAK = {

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import re
 
-# Keywords of C up to C23 and of C++ up to C++23, and what their headers define as macros.
+from culaunch._base.c_keywords import KEYWORDS
+
+# Keywords, what the languages' headers define as macros, and names that the output has itself.
 _WORDS = """
-    alignas alignof asm auto bool break case char const constexpr continue default do double else
-    enum extern false float for goto if inline int long nullptr register restrict return short
-    signed sizeof static static_assert struct switch thread_local true typedef typeof
-    typeof_unqual union unsigned void volatile while
-    and and_eq atomic_cancel atomic_commit atomic_noexcept bitand bitor catch char8_t char16_t
-    char32_t class co_await co_return co_yield compl concept const_cast consteval constinit
-    decltype delete dynamic_cast explicit export friend mutable namespace new noexcept not not_eq
-    operator or or_eq private protected public reflexpr reinterpret_cast requires static_cast
-    synchronized template this throw try typeid typename using virtual wchar_t xor xor_eq
     I complex imaginary noreturn assert errno stdin stdout stderr offsetof setjmp va_arg va_copy
     va_end va_start NULL EOF NAN INFINITY NDEBUG TRUE FALSE linux unix i386 main
     size_t ptrdiff_t intptr_t uintptr_t intmax_t uintmax_t
     stream grid_x grid_y grid_z config
 """
-WORDS = frozenset(_WORDS.split())
+WORDS = KEYWORDS | frozenset(_WORDS.split())
 
 # Functions that the headers of the source declare, or that compilers know without a declaration.
 _FUNCTIONS = """
