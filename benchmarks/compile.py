@@ -55,6 +55,21 @@ loaded = time.perf_counter()
 cl.compile(sys.argv[1], arch=sys.argv[2], names=sys.argv[4:], cache=cl.Cache(sys.argv[3]))
 print(time.perf_counter() - loaded, loaded - start)
 """
+HEADERS = """
+#include <lib/h0.h>
+extern "C" __global__ void k(int* o) { *o = LIB_H0; }
+"""
+# The first hit loads culaunch's modules; the second is the first of a source with headers.
+HIT_WITH_HEADERS = """
+import sys, time
+import culaunch as cl
+source, arch, dirs, path, plain = sys.argv[1:]
+cache = cl.Cache(path)
+cl.compile(plain, arch=arch, cache=cache)
+start = time.perf_counter()
+cl.compile(source, arch=arch, include_dirs=[dirs], cache=cache)
+print(time.perf_counter() - start)
+"""
 RACER = """
 import os, sys, time
 import culaunch as cl
@@ -78,6 +93,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as root:
         measure_cold_and_warm(report, Path(root), rounds)
         measure_second_process(report, Path(root), rounds)
+        measure_headers(report, Path(root), rounds, 20 if options.quick else 300)
         if options.quick:
             measure_races(report, Path(root), PLAIN, (1, 2))
             measure_many(report, 1)
@@ -161,6 +177,40 @@ def measure_second_process(report: Report, root: Path, rounds: int) -> None:
     runs = [subprocess.check_output(command, text=True).split() for _ in range(rounds)]
     report.add("culaunch, hit in a second process", [float(run[0]) for run in runs])
     report.add("  besides that: import culaunch", [float(run[1]) for run in runs])
+
+
+def measure_headers(report: Report, root: Path, rounds: int, count: int) -> None:
+    """Measure hits of a source with many headers, as those of CuTe have."""
+    include = root / "include"
+    write_headers(include / "lib", count)
+    time.sleep(2.1)  # until the files count as left alone
+    cache = cl.Cache(root / "headers")
+
+    def run() -> cl.Image:
+        return cl.compile(HEADERS, arch=ARCH, include_dirs=[include], cache=cache)
+
+    cl.compile(PLAIN, arch=ARCH, cache=cache)
+    report.add(f"culaunch, cold, {count} headers", [timed(run)[0]])
+    report.add(f"culaunch, hit, {count} headers", [timed(run)[0] for _ in range(rounds * 10)])
+    command = [sys.executable, "-c", HIT_WITH_HEADERS, HEADERS, ARCH, str(include)]
+    command += [cache.path, PLAIN]
+    runs = [float(subprocess.check_output(command)) for _ in range(rounds)]
+    report.add(f"culaunch, first hit in a process, {count} headers", runs)
+
+
+def write_headers(directory: Path, count: int) -> None:
+    """Write headers of 18 kB each that include one another."""
+    directory.mkdir(parents=True)
+    lines = [
+        f"// line {line} of a header that says little\n#ifdef LIB_NEVER_{line}\n"
+        f"template <class T> struct s{line} {{ T x; }};\n#endif\n"
+        for line in range(150)
+    ]
+    for number in range(count):
+        others = [other for other in (2 * number + 1, 2 * number + 2, number + 7) if other < count]
+        names = "".join(f"#include <lib/h{other}.h>\n" for other in others)
+        text = f"#pragma once\n{names}{''.join(lines)}#define LIB_H{number} {number}\n"
+        (directory / f"h{number}.h").write_text(text)
 
 
 def measure_races(report: Report, root: Path, text: str, counts: tuple[int, ...]) -> None:

@@ -150,3 +150,29 @@ def test_load_inline_without_nvcc_names_the_pip_command(monkeypatch):
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
     with pytest.raises(cl.MissingDependencyError, match="pip install nvidia-cuda-nvcc"):
         toolchain._needed_nvcc()
+
+
+def test_a_header_of_the_environment_is_noticed_when_it_changes(tmp_path, cache, monkeypatch):
+    (tmp_path / "one").mkdir()
+    monkeypatch.setenv("CPATH", str(tmp_path / "later"))
+    monkeypatch.setenv("CPLUS_INCLUDE_PATH", str(tmp_path / "one"))
+    source = '#include <v.h>\nextern "C" __global__ void k(int* x) { *x = V; }'
+    # The last directory was not there when the host compiler was asked where it looks.
+    for folder, value in (("one", 7001), ("one", 7002), ("later", 7003)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "v.h").write_text(f"#define V {value}\n")
+        image = cl.compile(source, arch="compute_80", backend="nvcc", cache=cache)
+        assert str(value).encode() in image.data
+
+
+@pytest.mark.parametrize("options", [["-Xcompiler=-isystem,{}"], ["-Xcompiler", "-I{}"]])
+def test_a_directory_that_an_option_hides_is_searched_for_the_key(tmp_path, options):
+    from culaunch._compile._options import make_options
+
+    extra = [option.format(tmp_path) for option in options]
+    given = make_options(std=None, defines=(), maxrregcount=None, extra_options=extra)
+    search = _nvcc.Nvcc().search(given, None, {}, [])
+    assert str(tmp_path) in search.dirs
+    assert str(tmp_path) not in search.own
+    assert {'"cuda_runtime.h', "<stdc-predef.h"} <= set(search.forced)
+    assert not search.unknown

@@ -133,10 +133,14 @@ class Tree:
     def question(self, index: int) -> str:
         return f"{self.label}q{index}.h"
 
+    def fresh(self) -> str:
+        """Give a name that nothing has yet."""
+        self.made += 1
+        return f"{self.label}_{self.made}"
+
     def add(self, path: Path, index: int) -> None:
         """Write a header that includes only those of higher indices."""
-        v = f"{self.label}_{self.made}"
-        self.made += 1
+        v = self.fresh()
         lines = [f"#ifndef {v}_G\n#define {v}_G"] if index else []
         later = range(index + 1, NAMES + 1)
         wanted = list(later)[:2] if not index else self.random.sample(later, min(len(later), 2))
@@ -158,8 +162,7 @@ class Tree:
         self.files[path] = text
 
     def include(self, path: Path, index: int) -> str:
-        self.made += 1
-        v = f"{self.label}_{self.made}"
+        v = self.fresh()
         name = self.name(index)
         choices = [
             line for line in PLAIN if not (self.compiler == "nvrtc" and line.startswith("#import"))
@@ -174,7 +177,11 @@ class Tree:
             spelled = f'"{name}"'
         elif kind < 0.3 and "." not in name.split("/")[0]:
             spelled = f'"{name}"'
-            choices = [*choices, *STRINGIFIED]
+            # What `##` makes must be one word.
+            choices = [
+                *choices,
+                *(one for one in STRINGIFIED if "/" not in name or "##" not in one),
+            ]
         else:
             spelled = self.random.choice([f'"{name}"', f"<{name}>", f'"{name}"'])
         line = self.random.choice(choices)
@@ -184,8 +191,7 @@ class Tree:
         return line.format(name=spelled, split=split, bare=name, v=v, head=head, tail=tail)
 
     def ask(self, index: int) -> str:
-        self.made += 1
-        v = f"{self.label}_{self.made}"
+        v = self.fresh()
         name = self.random.choice(['"{}"', "<{}>"]).format(self.question(index))
         before, asked = "", self.random.choice(ASKED)
         if self.random.random() < 0.5:

@@ -1,5 +1,6 @@
 """The scan against compilers: all that they read counts, and what changes is noticed."""
 
+import functools
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from header_trees import DIRS, Tree
 
+import culaunch as cl
 from culaunch._includes.closure import Search, follow
 
 MARKER = re.compile(r"^culaunch_tree (\d+)$", re.MULTILINE)
@@ -42,6 +44,23 @@ def scan(tree, root):
     return text, found
 
 
+def declared_by_nvrtc(root, count):
+    """Give what NVRTC makes of each tree; which files it reads it does not say."""
+    main = root / "src" / "main.cc"
+    main.write_text("".join(f'#include "t{n}.cu"\n' for n in range(count)))
+    image = cl.compile(
+        main,
+        arch="compute_80",
+        include_dirs=[root / folder for folder in DIRS],
+        device_as_default_execution_space=True,
+        cache=False,
+    )
+    found = [set() for _ in range(count)]
+    for number, rest in re.findall(r"\.global\b.* t(\d+)_(\d+_x\b.*);", image.data.decode()):
+        found[int(number)].add(rest)
+    return [sorted(one) for one in found], [set()] * count
+
+
 def check_trees(root, command, seeds, edits, *, compiler, old=False, settle=0.0):
     """Hold the scan of each tree against the compiler, before and after each edit.
 
@@ -51,7 +70,8 @@ def check_trees(root, command, seeds, edits, *, compiler, old=False, settle=0.0)
     root = Path(os.path.realpath(root))
     trees = [Tree(root, n, seed, compiler, old=old) for n, seed in enumerate(seeds)]
     time.sleep(settle)
-    before, files = preprocess(command, root, len(trees))
+    ask = declared_by_nvrtc if command is None else functools.partial(preprocess, command)
+    before, files = ask(root, len(trees))
     scans = [scan(tree, root) for tree in trees]
     changed = 0
     for _ in range(edits + 1):
@@ -62,7 +82,7 @@ def check_trees(root, command, seeds, edits, *, compiler, old=False, settle=0.0)
             assert again is not None, "nothing has changed"
         for tree in trees:
             tree.edit()
-        now, files = preprocess(command, root, len(trees))
+        now, files = ask(root, len(trees))
         scans_now = [scan(tree, root) for tree in trees]
         for index, tree in enumerate(trees):
             (text, found), (text_now, found_now) = scans[index], scans_now[index]
@@ -92,5 +112,27 @@ def test_every_file_that_a_compiler_reads_counts_and_every_change_is_noticed(
 ):
     if shutil.which(command[0]) is None:
         pytest.skip(f"needs {command[0]}")
-    seeds = range(300)
+    seeds = range(200)
     check_trees(tmp_path, command, seeds, 3, compiler=command[0], old=old, settle=settle)
+
+
+def test_every_change_that_nvrtc_sees_is_noticed(tmp_path):
+    check_trees(tmp_path, None, range(1000, 1050), 1, compiler="nvrtc")
+
+
+def test_every_file_that_nvcc_reads_counts(tmp_path):
+    if shutil.which("nvcc") is None:
+        pytest.skip("needs nvcc")
+    root = Path(os.path.realpath(tmp_path))
+    trees = [Tree(root, n, 2000 + n, "nvcc") for n in range(50)]
+    main = root / "src" / "main.cu"
+    main.write_text("".join(f'#include "t{n}.cu"\n' for n in range(len(trees))))
+    dirs = [f"-I{root / folder}" for folder in DIRS]
+    done = subprocess.run(["nvcc", "-M", *dirs, main], capture_output=True, text=True, check=True)
+    words = done.stdout.replace("\\\n", " ").split(" : ", 1)[1].split()
+    read = {os.path.realpath(word) for word in words if word.startswith(str(root))}
+    assert len(read) > 3 * len(trees)
+    noted = {str(tree.source) for tree in trees} | {str(main)}
+    for tree in trees:
+        noted |= {os.path.realpath(one.path) for one in scan(tree, root)[1].footprint.found}
+    assert read <= noted
