@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culaunch._base.untraced import untraced
 from culaunch._core import Driver, DriverFunction
 from culaunch._emulator._control import options_from_text, register
 from culaunch._emulator._device import Device
@@ -52,7 +53,7 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions):
     def table(self) -> dict[str, Any]:
         """Give the C functions by name; they live as long as the dict's values."""
         functions: dict[str, Any] = {
-            name: prototype(self._function(getattr(self, name), name not in _LONG))
+            name: prototype(self._function(untraced(getattr(self, name)), name not in _LONG))
             for name, prototype in PROTOTYPES.items()
         }
         functions["note_array"] = NoteArray(self._function(self.note_array, is_repeated=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.untraced import untraced
 from culaunch._triton._dispatcher import Dispatcher
 from culaunch._triton._facts import LaunchFacts
 from culaunch._triton._hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
@@ -133,6 +134,7 @@ class NativeKernel(Dispatcher):
             return self.warmup(*args, grid=grid, **kwargs)
         return self._call(grid, args, kwargs)
 
+    @untraced
     def warmup(self, *args: Any, grid: Any, **kwargs: Any) -> Any:
         """Compile for these arguments, or types of arguments, and launch nothing."""
         if self._driver is None:
@@ -176,6 +178,7 @@ class NativeKernel(Dispatcher):
 
     # ---- what the native half calls
 
+    @untraced
     def _miss(
         self,
         values: dict[str, Any],
@@ -195,6 +198,7 @@ class NativeKernel(Dispatcher):
             known = self._loaded[key] = (kernel, self._load(kernel, description, device))
         return known[1]
 
+    @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call where a global changed or a hook is installed: rarely, or while profiling."""
         self._check_globals()
@@ -216,6 +220,7 @@ class NativeKernel(Dispatcher):
             leave(metadata)
         return result
 
+    @untraced
     def _tune(
         self,
         grid: Any,

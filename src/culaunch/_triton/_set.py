@@ -6,6 +6,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.untraced import untraced
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._library import LibraryFile, write_library
 from culaunch._triton._dispatcher import Dispatcher
@@ -244,6 +245,7 @@ class KernelSet(Dispatcher):
 
     # ---- what the native half calls
 
+    @untraced
     def _miss(
         self,
         values: dict[str, Any],

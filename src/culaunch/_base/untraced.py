@@ -1,0 +1,39 @@
+"""Functions that torch.compile leaves alone."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+# Where PyTorch sets what looks at each Python frame that begins; it is there once torch is.
+_FRAMES = "torch._C._dynamo.eval_frame"
+
+
+def untraced(function: Function) -> Function:
+    """Make a function, with all that it calls, one that Dynamo does not trace.
+
+    A graph is broken once where a compiled region comes to culaunch. What runs there is called from
+    C, so that Dynamo would take each of its frames for the user's. This imports nothing.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        frames = sys.modules.get(_FRAMES)
+        if frames is None:
+            return function(*args, **kwargs)
+        before = frames.set_eval_frame(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            frames.set_eval_frame(before)
+
+    # Where Dynamo traces the caller, it looks for this.
+    call._torchdynamo_disable = True  # type: ignore[attr-defined]  # noqa: SLF001
+    return cast("Function", call)
