@@ -59,6 +59,9 @@ def test_with_nvcc_and_ninja(cmake, configure, project, run_recorded):
     image = cl.Image.open(build / "culaunch" / "outside" / "kernels.fatbin")
     assert set(image.arch) == {"sm_80", "compute_90"}
 
+    listed = cl.inspect(build / "outside").images
+    assert sorted(image.arch for image in listed) == ["compute_90", *["sm_80"] * 3]
+
     assert "no work to do" in cmake("--build", build)
     # Whatever an image is made from makes it again, and what it is in.
     for change in ("kernels/shift.cu", "kernels/with space/index.h"):

@@ -137,6 +137,13 @@ def test_an_output_that_culaunch_has_no_array_for(module):
         module.elsewhere(cl.empty(3, "f4"))
 
 
+def test_inspect_reads_the_library(module, directory):
+    (library,) = directory.glob("*/emulated-*.so")
+    (image,) = cl.inspect(library).images
+    assert (image.format, [kernel.name for kernel in image.kernels]) == ("ptx", ["add"])
+    assert [param.type for param in image.kernels[0].params][2:] == ["float", "int"]
+
+
 def test_a_read_past_the_end_is_found(module, directory, tmp_path):
     # In a process of its own: the error stays with the emulated device, as with a real one.
     (tmp_path / "program.py").write_text(
