@@ -10,7 +10,7 @@ int main() {
   CHECK_THROWS(Driver::Open("/nowhere/libcuda.so"), kNoDriver,
                "the chosen driver \"/nowhere/libcuda.so\" cannot be loaded (");
   CHECK_THROWS(Driver::Open("nonsense"), kNoDriver, "CULAUNCH_DRIVER must be \"cuda\" or the path");
-  CHECK_THROWS(Driver::Open("emulator"), kNoDriver, "started by Python");
+  CHECK_THROWS(Driver::Open("emulator"), kNoDriver, "which is written in Python");
   Dl_info libc;
   CHECK(dladdr(reinterpret_cast<void*>(&std::abort), &libc) != 0);
   CHECK_THROWS(Driver::Open(libc.dli_fname), kNoDriver,

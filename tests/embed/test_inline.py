@@ -189,7 +189,7 @@ void f() { CULAUNCH_GET_KERNEL(kernels, "k")({1, 1}); }
         ({"cpp_sources": [b"x"]}, TypeError, "cpp_sources must be C.. text"),
         ({"functions": "a::b"}, ValueError, "functions must be names of C.. functions"),
         ({"headers": {"../x.h": ""}}, ValueError, "a name in headers must be a relative path"),
-        ({"flags": "-O0"}, TypeError, "flags must be a sequence of str"),
+        ({"flags": "-O0"}, TypeError, "flags must be a list of str"),
         ({"embed_cubin": {"k": b"text"}}, cl.ImageError, "not a cubin"),
     ],
 )
