@@ -10,7 +10,8 @@ from corpus._basics import matmul_arguments
 from corpus._case import cuda
 from emulate import launch, module_of
 
-from culaunch._emulator import Device
+import culaunch as cl
+from culaunch._emulator import Device, PtxModule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,3 +50,14 @@ def test_matmul_of_256() -> None:
         launch("", "tiled_matmul", *arguments, **how)
 
     assert best(run, 2) < 5
+
+
+def test_a_module_with_curand_s_tables_loads_in_half_a_second() -> None:
+    source = """#include <curand_kernel.h>
+    extern "C" __global__ void draw(float* out) {
+      curandStateXORWOW_t state;
+      curand_init(1, threadIdx.x, 0, &state);
+      out[threadIdx.x] = curand_uniform(&state);
+    }"""
+    text = cl.compile(source, arch="compute_80").data.decode()
+    assert best(lambda: Device().load(PtxModule(text))) < 0.5
