@@ -205,3 +205,23 @@ def test_what_depends_on_undefined_bits_is_found(code: str) -> None:
         evaluate(LOAD + EVEN + code, a)
     assert caught.value.thread is not None
     evaluate(LOAD + EVEN + code, a, check_uninitialized=False)
+
+
+@pytest.mark.parametrize("rows", [16, 11, 1])
+def test_rows_of_a_matrix_product_that_are_not_stored_are_right(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    a, b = rng.integers(-4, 4, (2, 16, 16)).astype(np.float16)
+    d = np.zeros((16, 16), np.float32)
+    run("tensor_core_tail", a, b, d, np.int32(rows), np.int32(rows), block=(32,))
+    np.testing.assert_array_equal(d[:rows], a[:rows].astype("f4") @ b.astype("f4"))
+    x, y = rng.integers(-128, 128, (16, 32), np.int8), rng.integers(-128, 128, (8, 32), np.int8)
+    z = np.zeros((16, 8), np.int32)
+    run("int8_tail", x, y, z, np.int32(rows), np.int32(rows), block=(32,))
+    np.testing.assert_array_equal(z[:rows], x[:rows].astype("i4") @ y.astype("i4").T)
+
+
+@pytest.mark.parametrize("kernel", ["tensor_core_tail", "int8_tail"])
+def test_a_stored_row_of_a_matrix_product_with_an_undefined_one_is_found(kernel: str) -> None:
+    a, b, d = np.ones((3, 256), np.float32)
+    fault = fail(kernel, a, b, d, np.int32(11), np.int32(12), block=(32,))
+    assert UNWRITTEN in fault.reason

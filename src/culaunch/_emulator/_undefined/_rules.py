@@ -28,6 +28,7 @@ from culaunch._emulator._simt._liveness import read_slots
 from culaunch._emulator._simt._rows import from_rows, from_warps, to_rows
 from culaunch._emulator._types import Lanes, is_type
 from culaunch._emulator._undefined._memory_rules import MEMORY_RULES
+from culaunch._emulator._undefined._product_rule import can_multiply, multiply
 from culaunch._emulator._undefined._taint import Taint, Taints
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def find_rule(plan: Plan) -> Rule:
         return _bitwise
     if name == "setp":
         return _compare
+    if name in ("mma", "wmma") and can_multiply(plan):
+        return _product
     if name in _WHOLE_WARP:
         return _whole_warp
     return _nothing if name in EFFECTS else _all
@@ -94,6 +97,11 @@ def _whole_warp(engine: Undefined, group: Group, plan: Plan, active: Lanes | Non
         return {}
     rows, origin = _by_warp(group, *found)
     return _whole(group, plan.writes, from_warps(group, rows), origin)
+
+
+def _product(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    found = engine.lanes(group, plan.reads)
+    return {} if found is None else multiply(group, plan, _by_warp(group, *found)[1])
 
 
 def _nothing(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:

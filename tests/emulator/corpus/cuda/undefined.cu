@@ -191,3 +191,44 @@ extern "C" __global__ void lane_that_left(int* out)
     if (threadIdx.x % 32 >= 16) return;
     out[threadIdx.x] = __shfl_xor_sync(~0u, threadIdx.x, 16);
 }
+
+#include <cuda_fp16.h>
+#include <mma.h>
+
+extern "C" __global__ void tensor_core_tail(const half* a, const half* b, float* d, int rows, int shown)
+{
+    // Rows past the end of A are never written, and their products not stored.
+    using namespace nvcuda::wmma;
+    __shared__ __align__(32) half s[256];
+    __shared__ __align__(32) float t[256];
+    for (int i = threadIdx.x; i < rows * 16; i += 32) s[i] = a[i];
+    __syncwarp();
+    fragment<matrix_a, 16, 16, 16, half, row_major> x;
+    fragment<matrix_b, 16, 16, 16, half, row_major> y;
+    fragment<accumulator, 16, 16, 16, float> z;
+    load_matrix_sync(x, s, 16);
+    load_matrix_sync(y, b, 16);
+    fill_fragment(z, 0.0f);
+    mma_sync(z, x, y, z);
+    store_matrix_sync(t, z, 16, mem_row_major);
+    __syncwarp();
+    for (int i = threadIdx.x; i < shown * 16; i += 32) d[i] = t[i];
+}
+
+extern "C" __global__ void int8_tail(const int* a, const int* b, int* d, int rows, int shown)
+{
+    // As above, with ldmatrix and mma.m16n8k32 of bytes.
+    __shared__ __align__(16) int s[16 * 8];
+    for (int i = threadIdx.x; i < rows * 8; i += 32) s[i] = a[i];
+    __syncwarp();
+    unsigned x0, x1, x2, x3, at = (unsigned)__cvta_generic_to_shared(s + threadIdx.x % 16 * 8 + threadIdx.x / 16 * 4);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(x0), "=r"(x1), "=r"(x2), "=r"(x3) : "r"(at) : "memory");
+    unsigned y0 = b[threadIdx.x / 4 * 8 + threadIdx.x % 4], y1 = b[threadIdx.x / 4 * 8 + threadIdx.x % 4 + 4];
+    int z[4] = {0, 0, 0, 0};
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(z[0]), "+r"(z[1]), "+r"(z[2]), "+r"(z[3]) : "r"(x0), "r"(x1), "r"(x2), "r"(x3), "r"(y0), "r"(y1));
+    int row = threadIdx.x / 4, column = threadIdx.x % 4 * 2;
+    if (row < shown) d[row * 8 + column] = z[0], d[row * 8 + column + 1] = z[1];
+    if (row + 8 < shown) d[row * 8 + 64 + column] = z[2], d[row * 8 + 65 + column] = z[3];
+}
