@@ -169,19 +169,23 @@ class Undefined:
         if doubt is not None and plan.instruction.name in EFFECTS:
             self.use(group, doubt, f"whether {opcode} is executed", None)
         self._check(group, plan.addresses, f"the address of {opcode}", active)
-        before = [group.regs[slot] for slot in plan.writes]
+        differ: list[Lanes | None] = [None for _ in plan.writes]
+        if doubt is not None:
+            # What it would change, wherever its guard says that it runs.
+            copy = group.with_registers(list(group.regs))
+            plan.run(copy)
+            differ = [group.regs[slot] ^ copy.regs[slot] for slot in plan.writes]
         results = plan.rule(self, group, plan, active)
         op(group)
         for do in self.after:
             do()
         self.after.clear()
         changes: dict[int, Taint | None] = {}
-        for slot, old_value in zip(plan.writes, before, strict=True):
+        for slot, difference in zip(plan.writes, differ, strict=True):
             new = results.get(slot)
             if active is not None:
                 old = group.undefined.get(slot)
-                differ = old_value ^ group.regs[slot] if doubt is not None else None
-                new = _choose(group, slot, active, new, old, doubt, differ)
+                new = _choose(group, slot, active, new, old, doubt, difference)
             changes[slot] = new
         self._put(group, changes)
 
