@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytest
 import random_ptx
 from emulate import launch
 from hypothesis import HealthCheck, example, given, settings
@@ -14,6 +13,9 @@ from hypothesis import strategies as st
 from culaunch._emulator import Fault
 from culaunch._emulator._memory import _scratch
 from culaunch._emulator._undefined import _memory_rules
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def hide(text: str, word: int, lane: int) -> str:
