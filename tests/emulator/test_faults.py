@@ -138,7 +138,10 @@ def test_fault_is_sticky() -> None:
     device = Device()
     fail("stop", integers(), device=device)
     again = fail("stop", integers(), device=device)
-    assert again is device.fault
+    assert again is not device.fault
+    assert again.reason == "an earlier launch is to blame, and this call did nothing: the kernel executed trap"
+    assert device.fault is not None
+    assert device.fault.reason == "the kernel executed trap"
 
 
 @pytest.mark.parametrize(
