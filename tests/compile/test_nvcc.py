@@ -165,7 +165,7 @@ def test_a_header_of_the_environment_is_noticed_when_it_changes(tmp_path, cache,
         assert str(value).encode() in image.data
 
 
-@pytest.mark.parametrize("options", [["-Xcompiler=-isystem,{}"], ["-Xcompiler", "-I{}"]])
+@pytest.mark.parametrize("options", [["-Xcompiler=-isystem,{}"], ["-Xcompiler", "-isystem,{}"]])
 def test_a_directory_that_an_option_hides_is_searched_for_the_key(tmp_path, options):
     from culaunch._compile._options import make_options
 
