@@ -11,7 +11,11 @@ from culaunch._triton._facts import LaunchFacts
 from culaunch._triton._hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
 from culaunch._triton._objects import TensorStandIn
 from culaunch._triton._parameters import parameters_of
-from culaunch._triton._target import compiling_for, triton_module
+from culaunch._triton._target import (
+    compiling_for,
+    stand_in_where_triton_has_no_driver,
+    triton_module,
+)
 from culaunch._triton._tuning import TunedCache, native_tuner, split_config
 from culaunch._triton._variant import load_variant, resources_missing
 
@@ -54,6 +58,7 @@ def native(kernel: Any) -> Any:
     function_type = triton_module("runtime.jit").JITFunction
     if isinstance(kernel, NativeKernel):
         return kernel
+    stand_in_where_triton_has_no_driver()
     if isinstance(kernel, function_type):
         return NativeKernel(kernel)
     if isinstance(kernel, autotuner.Autotuner):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
 from culaunch._errors import MissingDependencyError
+from culaunch._launch._driver import current_driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,3 +139,24 @@ def standing_in(driver: StandIn) -> Iterator[None]:
             yield
         finally:
             active.set_active(before)
+
+
+def stand_in_where_triton_has_no_driver() -> None:
+    """Give Triton an active driver where the emulator is chosen and no GPU is there to be one.
+
+    Wrappers of kernels and functions that prune configurations ask it for the target and for the
+    device's properties.
+    """
+    if os.environ.get("CULAUNCH_DRIVER") != "emulator":
+        return
+    active = triton_module("runtime.driver").driver
+    if isinstance(getattr(active, "_active", None), StandIn):
+        return
+    backends = triton_module("backends").backends
+    try:
+        if any(backend.driver.is_active() for backend in backends.values()):
+            return
+    except ImportError:  # Triton's own asks PyTorch
+        pass
+    driver = current_driver()
+    active.set_active(StandIn.of_device(driver, driver.current_device()))

@@ -1,0 +1,75 @@
+"""What asks Triton for its active driver is answered on the emulator, too."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+
+import triton.language as tl  # noqa: E402
+
+from culaunch import testing  # noqa: E402
+from culaunch.triton import native  # noqa: E402
+
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="Triton has a driver of its own")
+
+
+@pytest.fixture(autouse=True)
+def emulator(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    active = triton.runtime.driver
+    before = getattr(active, "_active", None)
+    with testing.use_driver("emulator"):
+        yield
+    if before is None and hasattr(active, "_active"):
+        active._active = None
+    else:
+        active.set_active(before)
+
+
+def fill(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, i, mask=i < n)
+
+
+asked = []
+
+
+def prune(configs, _arguments, **_more):
+    asked.append(triton.runtime.driver.active.get_current_target().backend)
+    return configs[:1]
+
+
+CONFIGS = [triton.Config({"BLOCK": size}) for size in (64, 128)]
+
+
+@pytest.mark.parametrize(
+    "options", [{"cache_results": True}, {"prune_configs_by": {"early_config_prune": prune}}], ids=str
+)
+def test_an_autotuner_that_asks(options):
+    asked.clear()
+    kernel = native(triton.autotune(CONFIGS, key=["n"], **options)(triton.jit(fill)))
+    x = torch.zeros(100, dtype=torch.int32)
+    kernel[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, 100)
+    assert torch.equal(x, torch.arange(100, dtype=torch.int32))
+    assert asked == (["cuda"] if "prune_configs_by" in options else [])
+
+
+def test_an_autotuner_under_heuristics_that_asks():
+    tuned = triton.autotune(CONFIGS, key=["n"], prune_configs_by={"early_config_prune": prune})
+    with_even = triton.heuristics({"n": lambda arguments: arguments["n"]})(triton.jit(fill))
+    asked.clear()
+    x = torch.zeros(64, dtype=torch.int32)
+    native(tuned(with_even))[(1,)](x, n=64)
+    assert asked == ["cuda"]
+    assert torch.equal(x, torch.arange(64, dtype=torch.int32))
+
+
+def test_a_wrapper_that_asks():
+    native(triton.jit(fill))
+    active = triton.runtime.driver.active
+    assert active.get_current_target().arch == 80
+    properties = active.utils.get_device_properties(active.get_current_device())
+    assert properties["multiprocessor_count"] == 16
+    assert properties["max_shared_mem"] == 163 * 1024
