@@ -183,6 +183,13 @@ Fault Specializer::TensorLike(PyObject* object, Rules rules) {
       const Fault fault = ReadArgumentArray(call_, *entry, base, &ignored);
       if (fault != Fault::kNone) return fault;
     }
+  } else if (call_.driver.note_array != nullptr) {
+    unsigned long long begin = 0;
+    unsigned long long bytes = 0;
+    const Ref memory(PyObject_CallMethod(module.get(), "memory_of", "O", object));
+    if (!memory || !PyArg_ParseTuple(memory.get(), "KK", &begin, &bytes)) return Fault::kPython;
+    call_.driver.note_array(reinterpret_cast<void*>(static_cast<uintptr_t>(begin)), bytes,
+                            culaunch::kNoteArray);
   }
   uint64_t number = 0;
   bool is_immutable = false;

@@ -44,6 +44,7 @@ _TOLERANCES = {
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
+_ALIGNMENT = 256  # bytes: cuMemAlloc's
 _CHOICE = ("CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE")
 
 
@@ -58,13 +59,14 @@ def to_driver(array: Any) -> Any:
     Returns
     -------
     numpy.ndarray, culaunch.DeviceArray or torch.Tensor
-        On the emulator a new NumPy array; on a GPU a `DeviceArray`. A torch tensor stays one.
+        On the emulator a new NumPy array; on a GPU a `DeviceArray`. A torch tensor stays one. The
+        first element is at a multiple of 256 bytes on both.
     """
     on_host = driver_name() == "emulator"
     if _is_torch(array):
-        return array.detach().clone() if on_host else array.detach().cuda()
+        return _aligned_tensor(array.detach()) if on_host else array.detach().cuda()
     if on_host:
-        return _numpy("to_driver").array(array)
+        return _aligned_array(_numpy("to_driver").array(array))
     return to_device(array)
 
 
@@ -219,6 +221,33 @@ def emulator_options(
     }
     with with_options(**{name: value for name, value in given.items() if value is not None}):
         yield
+
+
+def _aligned_array(copy: Any) -> Any:
+    """Move an array to where a GPU's memory would be: wide loads must not depend on luck."""
+    import numpy as np
+
+    if copy.dtype.hasobject or copy.nbytes == 0:
+        return copy
+    room = np.empty(copy.nbytes + _ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % _ALIGNMENT
+    order = "F" if copy.flags.f_contiguous and not copy.flags.c_contiguous else "C"
+    aligned = np.ndarray(copy.shape, copy.dtype, room, start, order=order)
+    aligned[...] = copy
+    return aligned
+
+
+def _aligned_tensor(tensor: Any) -> Any:
+    import torch
+
+    copy = tensor.clone()
+    if copy.layout != torch.strided or copy.is_quantized or copy.numel() == 0:
+        return copy
+    room = torch.empty(copy.untyped_storage().nbytes() + _ALIGNMENT, dtype=torch.uint8)
+    start = -room.data_ptr() % _ALIGNMENT
+    size = copy.untyped_storage().nbytes() // copy.element_size() * copy.element_size()
+    elements = room[start : start + size].view(copy.dtype)
+    return elements.as_strided(copy.shape, copy.stride(), elements.storage_offset()).copy_(copy)
 
 
 def _is_torch(array: Any) -> bool:

@@ -163,3 +163,20 @@ def test_a_read_past_the_end_is_found(module, directory, tmp_path):
     )
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout
     assert "4-byte read of global address" in done.stdout
+
+
+def test_a_library_starts_the_chosen_emulator_itself(module, directory):
+    (library,) = directory.glob("*/emulated-*.so")
+    script = """
+import sys, numpy as np, tvm_ffi
+module = tvm_ffi.load_module(sys.argv[1])
+x = np.arange(100, dtype=np.float32)
+y = np.zeros_like(x)
+module.add_twice(y, x, 1.5)
+assert np.array_equal(y, x + 3)
+assert "culaunch" in sys.modules
+assert not hasattr(sys.modules["__main__"], "culaunch")
+"""
+    environment = {**os.environ, "CULAUNCH_DRIVER": "emulator"}
+    environment.pop("CULAUNCH_DRIVER_TABLE", None)
+    subprocess.run([sys.executable, "-c", script, library], env=environment, check=True)

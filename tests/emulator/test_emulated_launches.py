@@ -178,9 +178,11 @@ def test_the_newest_ptx_that_fits_is_taken():
     assert x[0] == 800
 
 
-def test_machine_code_alone_cannot_run():
+def test_machine_code_alone_cannot_run(monkeypatch):
     pytest.importorskip("cuda.bindings")
-    image = cl.compile('extern "C" __global__ void f() {}', arch="sm_80")
+    with monkeypatch.context() as patch:
+        patch.setenv("CULAUNCH_DRIVER", "cuda")
+        image = cl.compile('extern "C" __global__ void f() {}', arch="sm_80")
     with pytest.raises(cl.DriverError, match="compile with PTX, as in arch='compute_80'") as caught:
         cl.load(image)["f"]
     assert caught.value.name == "CUDA_ERROR_NO_BINARY_FOR_GPU"
@@ -212,6 +214,18 @@ def test_threads_launch_with_arrays_of_their_own():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+LAST = b"""
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry last(.param .u64 out, .param .u64 array, .param .u64 index) {
+.reg .b64 %o, %a, %i; .reg .b32 %v;
+ld.param.u64 %o, [out]; ld.param.u64 %a, [array]; ld.param.u64 %i, [index];
+add.u64 %a, %a, %i; ld.global.u8 %v, [%a]; st.global.u32 [%o], %v; ret;
+}
+"""
 
 
 # ---- C++ in the same process
@@ -246,9 +260,10 @@ extern "C" int run(unsigned value, char* text, size_t size) {
 }
 
 // A raw pointer of the host's: the emulator was told of no array.
-extern "C" int run_on(unsigned* words, char* text, size_t size) {
+extern "C" int run_on(unsigned* words, char* text, size_t size, int notes) {
   try {
     static culaunch::Module module(kPtx, sizeof kPtx);
+    if (notes != 0) culaunch::NoteArray(words, 40);
     module["add"]({1, 10}, static_cast<void*>(words), 1u);
     return 0;
   } catch (const std::exception& error) {
@@ -273,9 +288,9 @@ def library(tmp_path_factory):
     return ctypes.CDLL(str(target))
 
 
-def call(function, argument):
+def call(function, argument, *more):
     text = ctypes.create_string_buffer(4000)
-    return function(argument, text, ctypes.c_size_t(len(text))), text.value.decode()
+    return function(argument, text, ctypes.c_size_t(len(text)), *more), text.value.decode()
 
 
 @pytest.mark.needs("g++")
@@ -286,9 +301,57 @@ def test_a_cpp_library_uses_the_published_driver(library):
 @pytest.mark.needs("g++")
 def test_a_cpp_library_with_a_pointer_of_the_hosts(library):
     words = (ctypes.c_uint * (1 << 17))()
-    code, text = call(library.run_on, words)
+    assert call(library.run_on, words, 1)[0] == 0
+    assert list(words[:11]) == [1] * 10 + [0]
+    code, text = call(library.run_on, words, 0)
     assert code == -1
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in text
     assert "known is only what the launch was given as an array" in text
     testing.reset_emulator()
     assert call(library.run, ctypes.c_uint(1)) == (10, "emulator")
+
+
+def test_a_cpp_program_is_not_sent_in_a_circle(tmp_path):
+    source = r"""
+#include <culaunch/culaunch.h>
+#include <cstdio>
+int main() {
+  try { culaunch::Driver::Get(); } catch (const std::exception& error) { std::puts(error.what()); }
+}
+"""
+    from culaunch._embed.cuda_header import cuda_include_dir
+
+    (tmp_path / "main.cpp").write_text(source)
+    command = ["g++", "-std=c++17", "-O0", "main.cpp", f"-I{cl.include_dir()}"]
+    command += [f"-I{cuda_include_dir()}", "-ldl", "-o", "program"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    environment = {**os.environ, "CULAUNCH_DRIVER": "emulator"}
+    text = subprocess.check_output([tmp_path / "program"], env=environment, text=True)
+    assert "written in Python, and this process runs no Python that has culaunch" in text
+
+
+# ---- what arrays span
+
+
+def test_arrays_that_are_no_numbers_are_known_with_all_their_bytes():
+    kernel = cl.load(LAST)["last"]
+    record = np.dtype([("a", "i1"), ("b", "f8"), ("c", "S3")])
+    for kind in ("U12", "S12", "V12", record, "M8[ns]", "U1"):
+        array = np.zeros(9, kind)
+        array.view("u1")[-1] = 7
+        out = np.zeros(1, np.uint32)
+        kernel[1, 1](out, array, array.nbytes - 1)
+        assert out[0] == 7, kind
+
+
+def test_an_empty_tensor_leaves_the_others_known():
+    torch = pytest.importorskip("torch")
+    out, array = torch.zeros(1, dtype=torch.int32), torch.arange(200, dtype=torch.uint8)
+    kernel = cl.load(LAST)["last"]
+    with_empty = cl.load(LAST.replace(b"last(", b"last(.param .u64 none, "))["last"]
+    kernel[1, 1](out, array, 150)
+    assert out[0] == 150
+    for empty in (torch.empty(0), torch.empty(0, 3), np.zeros(0, "f4")):
+        out.zero_()
+        with_empty[1, 1](empty, out, array, 199)
+        assert out[0] == 199

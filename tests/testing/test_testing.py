@@ -236,3 +236,43 @@ def test_shapes_that_do_not_go_together_are_a_difference(kind, got, wanted):
     with pytest.raises(AssertionError, match="the shapes differ"):
         testing.assert_allclose(np.zeros(got, kind), np.zeros(wanted, kind))
     testing.assert_allclose(np.zeros(got, kind), 0)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(7, dtype="f4"),
+        np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+        np.arange(24, dtype="i2").reshape(2, 3, 4)[:, ::2],
+        np.zeros((0, 3)),
+        np.float32(3),
+        np.array(["one", "three"]),
+    ],
+    ids=range(6),
+)
+def test_arrays_are_aligned_as_on_a_gpu(array):
+    with testing.use_driver("emulator"):
+        for _ in range(5):
+            copy = testing.to_driver(array)
+            assert copy.nbytes == 0 or copy.ctypes.data % 256 == 0
+            assert np.array_equal(copy, array)
+            assert copy.flags.writeable
+            assert copy.strides == np.array(array).strides
+
+
+def test_tensors_are_aligned_as_on_a_gpu():
+    torch = pytest.importorskip("torch")
+    tensors = [
+        torch.arange(7.0),
+        torch.arange(12, dtype=torch.bfloat16).reshape(3, 4).T,
+        torch.zeros(0, 3),
+        torch.arange(10)[::3],
+        torch.tensor(2 + 1j),
+        torch.zeros(2, 3, 4, 4).to(memory_format=torch.channels_last),
+    ]
+    with testing.use_driver("emulator"):
+        for tensor in tensors:
+            copy = testing.to_driver(tensor)
+            assert copy.numel() == 0 or copy.data_ptr() % 256 == 0
+            assert torch.equal(copy, tensor)
+            assert copy.stride() == tensor.clone().stride()

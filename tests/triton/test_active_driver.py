@@ -45,7 +45,9 @@ CONFIGS = [triton.Config({"BLOCK": size}) for size in (64, 128)]
 
 
 @pytest.mark.parametrize(
-    "options", [{"cache_results": True}, {"prune_configs_by": {"early_config_prune": prune}}], ids=str
+    "options",
+    [{"cache_results": True}, {"prune_configs_by": {"early_config_prune": prune}}],
+    ids=str,
 )
 def test_an_autotuner_that_asks(options):
     asked.clear()
@@ -73,3 +75,26 @@ def test_a_wrapper_that_asks():
     properties = active.utils.get_device_properties(active.get_current_device())
     assert properties["multiprocessor_count"] == 16
     assert properties["max_shared_mem"] == 163 * 1024
+
+
+class Buffer:
+    """What FlagGems passes: an address and a type, and PyTorch's methods for the rest."""
+
+    def __init__(self, tensor, **methods):
+        self.dtype, self.tensor = tensor.dtype, tensor
+        self.__dict__.update(methods)
+
+    def data_ptr(self):
+        return self.tensor.data_ptr()
+
+
+@pytest.mark.parametrize("how", ["storage", "nbytes", "methods"])
+def test_an_address_with_a_type_is_known_by_what_tells_its_size(how):
+    x = torch.zeros(1 << 17, dtype=torch.int32)
+    methods = {
+        "storage": {"untyped_storage": x.untyped_storage},
+        "nbytes": {"nbytes": x.nbytes},
+        "methods": {"numel": x.numel, "element_size": x.element_size},
+    }
+    native(triton.jit(fill))[(1,)](Buffer(x, **methods[how]), 64, BLOCK=64)
+    assert torch.equal(x[:65], torch.tensor([*range(64), 0], dtype=torch.int32))

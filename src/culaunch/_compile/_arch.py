@@ -57,6 +57,14 @@ def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
     return tuple(sorted(found, key=_order))
 
 
+def with_ptx(archs: tuple[str, ...]) -> tuple[str, ...]:
+    """Add the PTX of each machine code where the emulator is chosen, which executes PTX alone."""
+    if os.environ.get("CULAUNCH_DRIVER") != "emulator":
+        return archs
+    virtual = (f"compute_{arch_number(arch)}" for arch in archs)
+    return tuple(sorted({*archs, *virtual}, key=_order))
+
+
 def arch_number(arch: str) -> str:
     """Give the part after the underscore, ``"90a"`` of ``"sm_90a"``."""
     return arch.partition("_")[2]
@@ -87,12 +95,19 @@ def _current_device_arch() -> tuple[str, ...]:
         if _ARCH.fullmatch(emulated) is None:
             raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {emulated!r})")
         found = (f"compute_{arch_number(emulated)}",)
+    elif driver not in ("", "cuda") and os.sep not in driver:
+        raise ValueError(
+            "CULAUNCH_DRIVER must be 'cuda', 'emulator' or the path of a library that exports the "
+            f"CUDA driver API (got {driver!r})"
+        )
     else:
         found = _ask_driver(driver if os.sep in driver else "libcuda.so.1")
     if not found:
         raise CompileError(
             "arch was not given and there is no GPU to take it from; name one, "
-            "as in arch='sm_90', or several, as in arch=['sm_80', 'sm_90a', 'compute_90']"
+            "as in arch='sm_90', or several, as in arch=['sm_80', 'sm_90a', 'compute_90']; or "
+            "choose the emulator, which runs kernels on the CPU: CULAUNCH_DRIVER=emulator, or "
+            "culaunch.set_driver('emulator')"
         )
     return found
 

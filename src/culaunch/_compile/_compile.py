@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
-from culaunch._compile._arch import resolve_arch
+from culaunch._compile._arch import resolve_arch, with_ptx
 from culaunch._compile._cache import Cache, checked_cache
 from culaunch._compile._diagnostics import warnings_error
 from culaunch._compile._headers import as_headers
@@ -128,6 +128,8 @@ def compile(  # noqa: A001
     if checked_flag("pch", pch) and backend != "nvrtc":
         raise ValueError("pch=True keeps precompiled headers of NVRTC; nvcc has none")
     archs = resolve_arch(arch)
+    if not (relocatable or lto):  # link makes those into what can be loaded
+        archs = with_ptx(archs)
     request = Request(
         unit,
         options,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
-from culaunch._compile._arch import resolve_arch
+from culaunch._compile._arch import arch_number, resolve_arch, with_ptx
 from culaunch._compile._backend import Compiled
 from culaunch._compile._cache import Cache, checked_cache
 from culaunch._compile._duplicates import check_duplicates
@@ -48,7 +48,9 @@ def link(
         Images compiled with ``lto=True`` or ``relocatable=True``, PTX, and paths of host objects
         and static libraries with device code (such as ``libcudadevrt.a``).
     arch : str or iterable of str, optional
-        ``"sm_90"``, or several for a fatbin. By default the current GPU's.
+        ``"sm_90"``, or several for a fatbin; ``"compute_90"`` for PTX, where every image was
+        compiled with ``lto=True``. By default the current GPU's. PTX is added for the emulator
+        where that is chosen.
     line_info, debug : bool, optional
         Keep line or debug information.
     maxrregcount : int, optional
@@ -72,15 +74,22 @@ def link(
     OSError
         If a file cannot be read.
     ValueError, TypeError
-        If an argument is not what it should be: no images, an architecture compute_...
+        If an argument is not what it should be: no images, PTX of images without LTO-IR.
     MissingDependencyError
         If nvJitLink is not installed; the message has the pip command.
     """
     inputs = _read_inputs(images)
     archs = resolve_arch(arch)
+    is_lto = all(lto for *_, lto in inputs)
+    if is_lto:
+        archs = with_ptx(archs)
     for one in archs:
-        if not one.startswith("sm_"):
-            raise ValueError(f"arch has {one!r}: linking makes cubins, name an architecture sm_...")
+        if not one.startswith("sm_") and not is_lto:
+            raise ValueError(
+                f"{f'arch has {one!r}' if arch is not None else 'the emulator executes PTX'}: only "
+                "images that were all compiled with lto=True can be linked to PTX; compile them so"
+                f"{', or name an architecture sm_...' if arch is not None else ''}"
+            )
     checked = make_options(
         std=None,
         defines=(),
@@ -135,7 +144,8 @@ def _link_one(
     inputs: Sequence[tuple[str, bytes | Image, bool]], arch: str, options: Sequence[str]
 ) -> Compiled:
     api = _nvjitlink()
-    given = [f"-arch={arch}", *options]
+    to_ptx = arch.startswith("compute_")
+    given = [f"-arch=sm_{arch_number(arch)}", *options, *["-ptx"] * to_ptx]
     try:
         handle = api.create(len(given), given)
     except api.nvJitLinkError as error:
@@ -154,9 +164,10 @@ def _link_one(
             where = _where(index, data)
             api.add_data(handle, getattr(api.InputType, kind), content, len(content), where)
         api.complete(handle)
-        buffer = bytearray(api.get_linked_cubin_size(handle))
-        api.get_linked_cubin(handle, buffer)
-        return Compiled(arch, "cubin", bytes(buffer), log=_log(api, handle, "info"))
+        kind = "ptx" if to_ptx else "cubin"
+        buffer = bytearray(getattr(api, f"get_linked_{kind}_size")(handle))
+        getattr(api, f"get_linked_{kind}")(handle, buffer)
+        return Compiled(arch, kind, bytes(buffer), log=_log(api, handle, "info"))
     except api.nvJitLinkError as error:
         log = _log(api, handle, "error") or str(error)
         raise CompileError(

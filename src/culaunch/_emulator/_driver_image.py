@@ -7,6 +7,8 @@ import functools
 import re
 
 from culaunch._emulator._module import PtxModule
+from culaunch._emulator._ops._builtins import BUILTINS
+from culaunch._emulator._ptx._syntax import Symbol
 from culaunch._errors import DriverError, ImageError
 from culaunch._image import Image, embedded_ptx
 
@@ -14,6 +16,8 @@ _ELF = b"\x7fELF"
 _FATBIN = b"\x50\xed\x55\xba"
 _INVALID_IMAGE = 200
 _NO_BINARY = 209
+# Functions of CUDA's device runtime, such as those that launch: the instruction says what it lacks.
+_RUNTIME = ("cuda", "__cuda", "cnp", "__cnp")
 _TARGET = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)", re.MULTILINE)
 
 
@@ -65,7 +69,36 @@ def _texts(address: int) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _parse(text: str) -> PtxModule:
-    return PtxModule(text)
+    module = PtxModule(text)
+    _require_linked(module)
+    return module
+
+
+def _require_linked(module: PtxModule) -> None:
+    """Refuse calls of functions that are elsewhere, as the compiler in NVIDIA's driver does."""
+    functions, aliases = module.syntax.functions, module.syntax.aliases
+    missing = {
+        name
+        for name, function in functions.items()
+        if function.tokens is None
+        and name not in aliases
+        and name not in BUILTINS
+        and not name.startswith(_RUNTIME)
+    }
+    if not missing:
+        return
+    for function in functions.values():
+        for instruction in function.instructions:
+            if instruction.name != "call":
+                continue
+            for operand in instruction.operands[:2]:
+                if isinstance(operand, Symbol) and operand.name in missing:
+                    raise ImageError(
+                        f"{function.name} calls {operand.name!r}, which the image does not define: "
+                        "it is relocatable code. Compile all of its parts with lto=True and link "
+                        "them: culaunch.link(parts)",
+                        source=f"PTX line {instruction.line}",
+                    )
 
 
 def _target(text: str) -> str:

@@ -91,3 +91,18 @@ def read_tensor(value: Any) -> tuple[int, str, object]:
     """Give the address, Triton's element type, and the array that it wraps, if any."""
     base = getattr(value, "base", None)
     return int(value.data_ptr()), type_name(value.dtype), base
+
+
+def memory_of(value: Any) -> tuple[int, int]:
+    """Give the address and the bytes that an object with ``data_ptr()`` stands for, or zeros.
+
+    Asked for the emulator alone, which takes addresses that it does not know for mistakes.
+    """
+    if hasattr(value, "untyped_storage"):
+        storage = value.untyped_storage()
+        return int(storage.data_ptr()), int(storage.nbytes())
+    if isinstance(getattr(value, "nbytes", None), int):
+        return int(value.data_ptr()), value.nbytes
+    if hasattr(value, "numel") and hasattr(value, "element_size"):
+        return int(value.data_ptr()), int(value.numel()) * int(value.element_size())
+    return 0, 0
