@@ -231,8 +231,7 @@ def _aligned_array(copy: Any) -> Any:
         return copy
     room = np.empty(copy.nbytes + _ALIGNMENT, np.uint8)
     start = -room.ctypes.data % _ALIGNMENT
-    order = "F" if copy.flags.f_contiguous and not copy.flags.c_contiguous else "C"
-    aligned = np.ndarray(copy.shape, copy.dtype, room, start, order=order)
+    aligned: Any = np.ndarray(copy.shape, copy.dtype, room, start, copy.strides)
     aligned[...] = copy
     return aligned
 
