@@ -317,7 +317,8 @@ def test_a_grid_that_clusters_make_too_large(tmp_path):
         '#include "k.h"\n#include <stdio.h>\nint main(void) {\n'
         "  CUcontext context;\n  cuInit(0);\n  cuDevicePrimaryCtxRetain(&context, 0);\n"
         "  cuCtxSetCurrent(context);\n"
-        '  printf("%d %d\\n", k(NULL, 1u << 30, 1, 1, 16, 5), k(NULL, 1u << 31, 1, 1, 16, 5));\n'
+        '  printf("%d %d ", k(NULL, 1u << 30, 1, 1, 16, 5), k(NULL, 1u << 31, 1, 1, 16, 5));\n'
+        '  printf("%d %d\\n", k(NULL, 1, 65536, 1, 16, 5), k(NULL, 1, 1, 65536, 16, 5));\n'
         "  return 0;\n}\n"
     )
     driver = build_null_driver()
@@ -327,7 +328,7 @@ def test_a_grid_that_clusters_make_too_large(tmp_path):
     )  # fmt: skip
     done = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True,
                           env={"LD_LIBRARY_PATH": str(driver.parent)})  # fmt: skip
-    assert done.stdout.split() == ["1", "1"]
+    assert done.stdout.split() == ["1"] * 4
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

@@ -237,6 +237,23 @@ def test_a_call_with_a_name_that_nothing_has(tutorials, recorder):
             made[(1,)](x, x, x, 64, **{name: value})
 
 
+def test_a_grid_that_clusters_make_too_large(recorder):
+    """2^31 blocks wrap in the driver's 32 bits: they are refused."""
+    import torch
+    from extra_kernels import clustered
+
+    from culaunch.triton import compile  # noqa: A004
+
+    made = compile(clustered, "*fp32, *fp32, i32", arch="sm_90a", constants={"BLOCK": 64},
+                   num_ctas=2)  # fmt: skip
+    x = torch.zeros(64)
+    made[(2,)](x, x, 64)
+    assert recorder.last.grid == (4, 1, 1)
+    for width in (2**30, 2**31, 2**31 + 1):
+        with pytest.raises(ValueError, match="too large"):
+            made[(width,)](x, x, 64)
+
+
 def test_the_log_lists_every_variant(tutorials, recorder):
     import torch
 

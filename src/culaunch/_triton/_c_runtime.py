@@ -82,8 +82,8 @@ static CUresult culaunch_prepare(culaunch_variant *variant, int device, CUkernel
 static CUresult culaunch_launch(culaunch_variant *variant, int device, CUstream stream, unsigned x,
                                 unsigned y, unsigned z, void **arguments, CUdeviceptr *scratch) {
   CUkernel kernel = NULL;
-  /* The driver counts the blocks of all clusters, up to 2^31 - 1. */
-  if (x > 2147483647u / variant->ctas) return CUDA_ERROR_INVALID_VALUE;
+  /* The most that CUDA allows; along x the blocks of all clusters count. */
+  if (x > 2147483647u / variant->ctas || y > 65535 || z > 65535) return CUDA_ERROR_INVALID_VALUE;
   CUresult code = culaunch_prepare(variant, device, &kernel);
   if (code != CUDA_SUCCESS) return code;
   const size_t blocks = (size_t)x * y * z * variant->ctas;
