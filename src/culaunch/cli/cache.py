@@ -12,7 +12,7 @@ import culaunch as cl
 
 @click.group("cache")
 def command() -> None:
-    """Look at, check and empty the cache of compiled images and inline libraries."""
+    """Look at, check and empty the cache of what was compiled."""
 
 
 @command.command("path")
