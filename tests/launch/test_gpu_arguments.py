@@ -306,3 +306,62 @@ def test_a_device_array_is_everybody_s(gpu):
     torch.cuda.synchronize()
     np.testing.assert_array_equal(array.numpy(), numbers() + 1)
     np.testing.assert_array_equal(torch.as_tensor(array, device="cuda").cpu(), numbers() + 1)
+
+
+# ---- what is not plain memory, or not to be written
+
+
+@pytest.mark.needs("torch")
+def test_a_lazy_view_of_torch_is_refused_until_it_is_resolved(gpu):
+    import torch
+
+    z = torch.tensor([1 + 2j] * N, device="cuda").to(torch.complex64)
+    y = torch.zeros(N, device="cuda")
+    lazy = z.conj().imag  # -2, held as 2
+    with pytest.raises(TypeError, match=r"argument 1 of .*resolve_neg\(\)"):
+        run_scale(gpu, lazy, y)
+    with pytest.raises(TypeError, match=r"argument 0 of .*resolve_neg\(\)"):
+        run_scale(gpu, y, torch._neg_view(y))
+    assert not y.any()
+    run_scale(gpu, lazy.resolve_neg().contiguous(), y)
+    np.testing.assert_array_equal(y.cpu().numpy(), np.full(N, -2 * 2.5, "f4"))
+
+
+@pytest.mark.needs("cupy")
+def test_a_read_only_interface_is_not_written(gpu):
+    import cupy
+
+    class ReadOnly:
+        def __init__(self, array):
+            self.array = array
+            x, _ = array.__cuda_array_interface__["data"]
+            self.__cuda_array_interface__ = {
+                **array.__cuda_array_interface__,
+                "data": (x, True),
+            }
+
+    x, y = cupy.asarray(numbers()), cupy.zeros(N, "f4")
+    with pytest.raises(TypeError, match="the array is read-only"):
+        run_scale(gpu, x, ReadOnly(y))
+    run_scale(gpu, ReadOnly(x), y)
+    np.testing.assert_array_equal(y.get(), numbers() * 2.5)
+
+
+def test_vectors_by_value():
+    module = cl.load(
+        cl.compile(
+            "__global__ void two(float* o, float2 v) { o[0] = v.x; o[1] = v.y; }",
+            names=["two"],
+            arch="native",
+        )
+    )
+    out = cl.empty(2, "f4")
+    module["two"][1, 1](out, np.complex64(1.5 - 2.5j))
+    assert out.numpy().tolist() == [1.5, -2.5]
+    module["two"][1, 1](out, (ctypes.c_float * 2)(3, 4))
+    assert out.numpy().tolist() == [3, 4]
+    for wrong in (1.5, 3, out, None):
+        with pytest.raises(
+            TypeError, match=r"argument 1 of two, float2 \(8 bytes\), takes a ctypes"
+        ):
+            module["two"][1, 1](out, wrong)
