@@ -87,7 +87,7 @@ Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayDa
     const Extent extent = ExtentOf(tensor);
     call.driver.note_array(extent.begin, extent.bytes, culaunch::kNoteArray);
   }
-  *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype, false};
+  *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
   return Fault::kNone;
 }
 
@@ -97,7 +97,7 @@ Fault ReadCupyArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayD
   const Fault fault =
       SeeDevice(call, view.device, [&] { return ArrayStream(entry, &call.stream); });
   if (fault != Fault::kNone) return fault;
-  *array = {view.data, view.dtype, false};
+  *array = {view.data, view.dtype};
   return Fault::kNone;
 }
 
@@ -120,7 +120,8 @@ Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, Array
     call.driver.note_array(view.extent.begin, view.extent.bytes,
                            view.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
   }
-  *array = {view.data, view.dtype, view.is_read_only};
+  call.is_read_only = view.is_read_only;
+  *array = {view.data, view.dtype};
   return Fault::kNone;
 }
 
@@ -129,7 +130,11 @@ Fault ConvertPointer(Call& call, const ParameterSlot& slot, const TypeEntry& ent
   ArrayData array;
   const Fault fault = ReadArgumentArray(call, entry, object, &array);
   if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
-  if (CULAUNCH_UNLIKELY(array.is_read_only && slot.may_write)) return Fault::kReadOnly;
+  // The quicker kinds do not say.
+  if (CULAUNCH_UNLIKELY(entry.kind == ArgumentKind::kArray) && call.is_read_only &&
+      slot.may_write) {
+    return Fault::kReadOnly;
+  }
   return StorePointer(call, slot, array.data, array.dtype, target);
 }
 

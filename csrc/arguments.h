@@ -59,13 +59,13 @@ struct Call {
   CUstream stream = nullptr;
   Ref owners;  // what keeps the views of slower arrays, a list; usually none
   long long detail = 0;
+  bool is_read_only = false;  // the last array of kind kArray
 };
 
 // Where an array's elements begin, and their type; bits 0: not known.
 struct ArrayData {
   void* data = nullptr;
   DLDataType dtype = {0, 0, 0};
-  bool is_read_only = false;
 };
 
 // Read an array, whose type's entry is of kind kExchange, kCupy or kArray: the call notes its
