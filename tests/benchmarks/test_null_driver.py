@@ -161,16 +161,17 @@ def test_nvrtc_compiles_beside_it(null: ctypes.CDLL, tmp_path: Path) -> None:
 def test_a_daemon_thread_that_launches_as_python_ends(overhead: Callable[[str], Any]) -> None:
     """CPython ends such a thread where it takes the GIL back: no C++ frame may abort then."""
     script = """
-import threading, time
+import ctypes, os, threading
 import culaunch as cl
+null = ctypes.CDLL(os.environ["CULAUNCH_DRIVER"])
+null.null_set_params(b"nothing", 0, (ctypes.c_size_t * 0)())
 ptx = ".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry nothing() { ret; }"
 kernel = cl.load(ptx.encode())["nothing"]
 launcher = kernel[1, 1]
-arguments = [0] * len(kernel.signature)
 started = threading.Event()
 def work():
     while True:
-        launcher(*arguments)
+        launcher()
         started.set()
 for _ in range(2):
     threading.Thread(target=work, daemon=True).start()
