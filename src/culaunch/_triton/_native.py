@@ -330,8 +330,9 @@ class NativeKernel(Dispatcher):
         if isinstance(data, str):
             data = data.encode()
         before, after = load_hooks()
+        group = getattr(kernel, "metadata_group", None)  # not before Triton 3.5
         if before is not None:
-            before(None, None, kernel.name, kernel.metadata_group, kernel.hash)
+            before(None, None, kernel.name, group, kernel.hash)
         variant = load_variant(self._driver, data, facts, types, {}, kernel)
         missing = resources_missing(self._driver, variant, facts, device)
         if missing is not None:
@@ -343,7 +344,7 @@ class NativeKernel(Dispatcher):
                 setattr(kernel, name, variant.kernel._attribute(attribute, device) // unit)  # noqa: SLF001
         if after is not None:
             handle = variant.kernel.handle
-            after(handle, handle, kernel.name, kernel.metadata_group, kernel.hash)
+            after(handle, handle, kernel.name, group, kernel.hash)
         return variant
 
     def _watch(self) -> None:
