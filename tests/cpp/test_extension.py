@@ -10,14 +10,15 @@ import pytest
 
 import culaunch as cl
 
-SOURCES = sorted((Path(__file__).parents[2] / "csrc").glob("*.cpp"))
+CSRC = Path(__file__).parents[2] / "csrc"
+SOURCES = sorted(CSRC.rglob("*.cpp"))
 PYTHON = Path(sysconfig.get_path("include"))
 
 
 @pytest.mark.skipif(not (PYTHON / "Python.h").exists(), reason="needs Python.h")
 @pytest.mark.parametrize("part", range(4))
 def test_it_compiles_with_clang_without_a_warning(clang, cuda_headers, part):
-    own = ["-I", str(cl.include_dir())]
+    own = ["-I", str(cl.include_dir()), "-I", str(CSRC)]
     system = ["-isystem", cuda_headers, "-isystem", str(PYTHON)]
     command = [clang, "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *own, *system]
     done = subprocess.run(

@@ -1,4 +1,7 @@
-"""Every row of the table of arguments, and every error of it, bit for bit (csrc/arguments.cpp)."""
+"""Every row of the table of arguments, and every error of it, bit for bit.
+
+The code is csrc/arguments/convert.cpp.
+"""
 
 import ctypes
 import enum

@@ -1,4 +1,7 @@
-"""Arrays of every protocol: what is passed, from where, in which stream (csrc/arrays.cpp)."""
+"""Arrays of every protocol: what is passed, from where, in which stream.
+
+The code is csrc/arguments/arrays.cpp.
+"""
 
 import ctypes
 import gc

@@ -1,4 +1,7 @@
-"""Tensors of torch are refused where their memory is not what they show (csrc/torch_tensor.cpp)."""
+"""Tensors of torch are refused where their memory is not what they show.
+
+The code is csrc/arguments/torch_tensor.cpp.
+"""
 
 import os
 import subprocess

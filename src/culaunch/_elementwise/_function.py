@@ -139,7 +139,7 @@ class ElementwiseFunction(_core.Elementwise):
         raise TypeError(f"{self.__name__} cannot be called while another function is traced")
 
 
-_MOST = 48  # csrc/elementwise_arrays.h, kMaxOperands
+_MOST = 48  # csrc/elementwise/operands.h, kMaxOperands
 
 
 def _layout(kind: str, vector: int, rank: int, flags: int, classes: bytes) -> Layout:

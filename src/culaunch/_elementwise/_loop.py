@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from culaunch._elementwise import _dtypes as dt
     from culaunch._elementwise._program import Array, Program
 
-BLOCK = 256  # threads; csrc/elementwise_layout.h has the same
+BLOCK = 256  # threads; csrc/elementwise/layout.h has the same
 PATCH = 4  # a thread of a tiled kernel computes 4 x 4 elements
 TILE = 64  # and a block 64 x 64: 16 x 16 threads
 

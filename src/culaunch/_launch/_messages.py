@@ -25,7 +25,10 @@ _CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 def raise_argument(
     launcher: Launcher, index: int, value: object, fault: str, detail: int, device: int
 ) -> NoReturn:
-    """Raise for the argument ``value`` of parameter ``index``; csrc/arguments.h has the faults."""
+    """Raise for the argument ``value`` of parameter ``index``.
+
+    csrc/arguments/convert.h has the faults.
+    """
     kernel: Kernel = launcher.kernel  # type: ignore[assignment]
     parameter = kernel.signature.parameters[index]
     start = f"argument {index} of {_title(kernel)}, {_describe(parameter)}"

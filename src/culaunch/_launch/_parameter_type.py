@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 
 class TypeClass(enum.IntEnum):
-    """What may be given for a parameter: csrc/argument_rules.cpp says what goes with each class.
+    """What may be given for a parameter: csrc/arguments/rules.cpp says what goes with each class.
 
-    csrc/type_table.h has the same numbers.
+    csrc/arguments/type_table.h has the same numbers.
     """
 
     UNKNOWN = 0

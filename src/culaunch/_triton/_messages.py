@@ -45,7 +45,7 @@ def raise_unknown(dispatcher: Any, unknown: list[str], options: list[str]) -> No
 def raise_argument(
     dispatcher: Any, index: int, value: object, fault: str, detail: int, device: int
 ) -> NoReturn:
-    """Raise for one argument; csrc/arguments.h has the faults."""
+    """Raise for one argument; csrc/arguments/convert.h has the faults."""
     name = dispatcher._parameter_names[index]  # noqa: SLF001
     start = f"argument {name!r} of {dispatcher.name}()"
     got = f"(got {show(value)})"

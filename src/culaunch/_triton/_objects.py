@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# csrc/triton_types.h, ObjectKind.
+# csrc/triton/types.h, ObjectKind.
 _UNSUPPORTED, _TENSOR_LIKE, _CONSTEXPR, _DESCRIPTOR, _INTEGER, _FLOAT, _LAYOUT = range(7)
 
 _CONSTANTS = {

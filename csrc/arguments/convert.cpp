@@ -1,0 +1,315 @@
+#include "arguments/convert.h"
+
+#include <cmath>
+#include <limits>
+
+#include "arguments/rules.h"
+#include "arguments/torch_tensor.h"
+#include "formats/half.h"
+#include "python/numbers.h"
+
+namespace {
+
+constexpr uint8_t kDLBfloat = 4;
+
+bool SameType(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+long long PackedType(DLDataType type) {
+  return type.code | static_cast<long long>(type.bits) << 8 |
+         static_cast<long long>(type.lanes) << 16;
+}
+
+// Note the device of an array, and at the first one the stream of its framework.
+template <class FindStream>
+Fault SeeDevice(Call& call, DLDevice device, FindStream&& find_stream) {
+  // Most arrays of a call are where the first one is.
+  if (call.has_array && device.device_type == call.first.device_type &&
+      device.device_id == call.first.device_id) {
+    return Fault::kNone;
+  }
+  if (!call.driver.IsDeviceMemory(device.device_type)) {
+    call.detail = device.device_type;
+    return Fault::kMemory;
+  }
+  // Pinned and managed memory is every device's.
+  const bool on_device = device.device_type == call.driver.device_types().front();
+  // A negative id is no device: nor is this one, and the launch says so.
+  const int ordinal = device.device_id >= 0 ? device.device_id : call.driver.device_count();
+  if (on_device && call.ordinal != ordinal) {
+    if (call.ordinal >= 0) {
+      call.detail = device.device_id;
+      return Fault::kDevice;
+    }
+    call.ordinal = ordinal;
+  }
+  if (!on_device) return Fault::kNone;
+  call.has_array = true;
+  call.first = device;
+  if (!call.stream_known) {
+    if (!find_stream()) return Fault::kPython;
+    call.stream_known = true;
+  }
+  return Fault::kNone;
+}
+
+Fault StorePointer(Call& call, const ParameterSlot& slot, void* data, DLDataType type,
+                   unsigned char* target) {
+  if (CULAUNCH_UNLIKELY(slot.type.bits != 0 && type.bits != 0 && !SameType(slot.type, type))) {
+    call.detail = PackedType(type);
+    return Fault::kElement;
+  }
+  std::memcpy(target, &data, sizeof data);
+  return Fault::kNone;
+}
+
+Fault FaultOf(TensorRead read) {
+  return read == TensorRead::kFailed ? Fault::kPython : Fault::kTensor;
+}
+
+Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+  DLTensor tensor;
+  const TensorRead read = ReadTensor(entry.api, object, &tensor);
+  if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return FaultOf(read);
+  const Fault fault = SeeDevice(call, tensor.device, [&] {
+    void* stream = nullptr;
+    if (tensor.device.device_type == culaunch::kDLCPU) return true;  // an emulator's memory
+    if (entry.api->current_work_stream(tensor.device.device_type, tensor.device.device_id,
+                                       &stream) != 0) {
+      return false;
+    }
+    call.stream = static_cast<CUstream>(stream);
+    return true;
+  });
+  if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
+  if (CULAUNCH_UNLIKELY(call.driver.note_array != nullptr)) {
+    const Extent extent = ExtentOf(tensor);
+    call.driver.note_array(extent.begin, extent.bytes, culaunch::kNoteArray);
+  }
+  *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
+  return Fault::kNone;
+}
+
+Fault ReadCupyArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+  ArrayView view;
+  if (!ReadCupy(object, &view)) return Fault::kPython;
+  const Fault fault =
+      SeeDevice(call, view.device, [&] { return ArrayStream(entry, &call.stream); });
+  if (fault != Fault::kNone) return fault;
+  *array = {view.data, view.dtype};
+  return Fault::kNone;
+}
+
+Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+  if (entry.is_torch) {  // a torch without the exchange API
+    const TensorRead read = AskTensor(object);
+    if (read != TensorRead::kDone) return FaultOf(read);
+  }
+  DLDevice device;
+  if (!ReadArrayDevice(object, entry, call.driver, &device)) return Fault::kPython;
+  const Fault fault = SeeDevice(call, device, [&] { return ArrayStream(entry, &call.stream); });
+  if (fault != Fault::kNone) return fault;
+  ArrayView view;
+  if (!ReadArray(object, entry, call.driver, call.stream, &view)) return Fault::kPython;
+  if (!call.owners) call.owners = Ref(PyList_New(0));
+  if (!call.owners || PyList_Append(call.owners.get(), view.owner.get()) < 0) {
+    return Fault::kPython;
+  }
+  if (call.driver.note_array != nullptr) {
+    call.driver.note_array(view.extent.begin, view.extent.bytes,
+                           view.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
+  }
+  call.is_read_only = view.is_read_only;
+  *array = {view.data, view.dtype};
+  return Fault::kNone;
+}
+
+Fault ConvertPointer(Call& call, const ParameterSlot& slot, const TypeEntry& entry,
+                     PyObject* object, unsigned char* target) {
+  ArrayData array;
+  const Fault fault = ReadArgumentArray(call, entry, object, &array);
+  if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
+  // The quicker kinds do not say.
+  if (CULAUNCH_UNLIKELY(entry.kind == ArgumentKind::kArray) && call.is_read_only &&
+      slot.may_write) {
+    return Fault::kReadOnly;
+  }
+  return StorePointer(call, slot, array.data, array.dtype, target);
+}
+
+// Whether a value, negative or with all 64 bits in use, fits an integer of this many bytes.
+bool FitsSigned(long long value, size_t size) {
+  if (size == 8) return true;
+  const long long limit = 1LL << (size * 8 - 1);
+  return value >= -limit && value < limit;
+}
+
+bool FitsUnsigned(unsigned long long value, size_t size) {
+  return size == 8 || value < 1ULL << (size * 8);
+}
+
+Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
+  const TypeClass type = slot.type_class;
+  int overflow = 0;
+  int64_t value = 0;
+  if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value))) {
+    value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (value == -1 && overflow == 0 && PyErr_Occurred() != nullptr) return Fault::kPython;
+  }
+  if (overflow == 0) {
+    const bool fits =
+        (value < 0 || type == TypeClass::kSigned)
+            ? FitsSigned(value, slot.size) &&
+                  !(value < 0 && (type == TypeClass::kUnsigned || type == TypeClass::kPointer))
+            : FitsUnsigned(static_cast<unsigned long long>(value), slot.size);
+    if (!fits) return Fault::kOverflow;
+    std::memcpy(target, &value, slot.size);  // little-endian: the low bytes
+    return Fault::kNone;
+  }
+  if (overflow < 0 || slot.size != 8 || type == TypeClass::kSigned) return Fault::kOverflow;
+  const unsigned long long large = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return Fault::kOverflow;
+  }
+  std::memcpy(target, &large, sizeof large);
+  return Fault::kNone;
+}
+
+template <class T>
+Fault StoreNarrow(double value, T narrow, bool is_finite, unsigned char* target) {
+  if (std::isfinite(value) && !is_finite) return Fault::kOverflow;
+  std::memcpy(target, &narrow, sizeof narrow);
+  return Fault::kNone;
+}
+
+Fault ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
+  const bool is_known = slot.type_class == TypeClass::kFloat;
+  const double value = ReadFloat(object);
+  if (slot.size == sizeof value) {
+    std::memcpy(target, &value, sizeof value);
+    return Fault::kNone;
+  }
+  if (slot.size == sizeof(float)) {
+    const auto narrow = static_cast<float>(value);
+    return StoreNarrow(value, narrow, std::isfinite(narrow), target);
+  }
+  if (!is_known || slot.type.bits == 0) return Fault::kAmbiguous;
+  if (slot.type.code == kDLBfloat) {
+    const uint16_t bits = Bfloat16Bits(value);
+    return StoreNarrow(value, bits, (bits & 0x7f80) != 0x7f80, target);
+  }
+  const uint16_t bits = Float16Bits(value);
+  return StoreNarrow(value, bits, (bits & 0x7c00) != 0x7c00, target);
+}
+
+// Whether a typed scalar of the right kind is of the parameter's very type: float16 is not
+// bfloat16.
+bool IsOfType(const ParameterSlot& slot, const TypeEntry& entry) {
+  const bool is_float =
+      slot.type_class == TypeClass::kFloat || slot.type_class == TypeClass::kFloat8;
+  return !is_float || slot.type.bits == 0 || slot.type.code == entry.scalar_type.code;
+}
+
+// The bytes of a NumPy or ctypes object.
+Fault ConvertBytes(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
+                   unsigned char* target) {
+  if (!IsOfType(slot, entry)) return Fault::kMismatch;
+  Ref bytes;  // some NumPy scalars (ml_dtypes) export no buffer
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) {
+    PyErr_Clear();
+    bytes = Ref(PyObject_CallMethod(object, "tobytes", nullptr));
+    if (!bytes || PyObject_GetBuffer(bytes.get(), &view, PyBUF_SIMPLE) != 0) {
+      return Fault::kPython;
+    }
+  }
+  Fault fault = Fault::kNone;
+  if (static_cast<size_t>(view.len) != slot.size) {
+    call.detail = view.len;
+    fault = Fault::kSize;
+  } else {
+    std::memcpy(target, view.buf, slot.size);
+  }
+  PyBuffer_Release(&view);
+  // A signed number for an unsigned parameter (an address is one), or the other way round: the
+  // value must fit both.
+  const bool differs =
+      entry.scalar_class == TypeClass::kSigned
+          ? slot.type_class == TypeClass::kUnsigned || slot.type_class == TypeClass::kPointer
+          : entry.scalar_class == TypeClass::kUnsigned && slot.type_class == TypeClass::kSigned;
+  if (fault == Fault::kNone && differs && (target[slot.size - 1] & 0x80) != 0) {
+    return Fault::kOverflow;
+  }
+  return fault;
+}
+
+// The rules of the table (Takes) hold already.
+Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
+               unsigned char* target) {
+  switch (entry.kind) {
+    case ArgumentKind::kExchange:
+    case ArgumentKind::kCupy:
+    case ArgumentKind::kArray:
+      return ConvertPointer(call, slot, entry, object, target);
+    case ArgumentKind::kInt:
+      return ConvertInt(slot, object, target);
+    case ArgumentKind::kFloat:
+      return ConvertFloat(slot, object, target);
+    case ArgumentKind::kScalar:
+    case ArgumentKind::kStructure:
+      return ConvertBytes(call, slot, entry, object, target);
+    case ArgumentKind::kBool:
+      *target = object == Py_True ? 1 : 0;
+      return Fault::kNone;
+    case ArgumentKind::kNone:
+      std::memset(target, 0, sizeof(void*));
+      return Fault::kNone;
+    case ArgumentKind::kUnsupported:
+      break;
+  }
+  return Fault::kUnsupported;
+}
+
+// The first object of its type for this parameter.
+CULAUNCH_RARE Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* object,
+                                   unsigned char* target) {
+  TypeEntry scratch;
+  const TypeEntry* entry = LookUpObject(object, &scratch);
+  if (entry == nullptr) return Fault::kPython;
+  if (!Takes(slot.type_class, slot.size, *entry)) {
+    return entry->kind == ArgumentKind::kUnsupported ? Fault::kUnsupported : Fault::kMismatch;
+  }
+  // Only the entry of a type that the parameter takes: objects of it are not asked about again.
+  if (entry != &scratch) slot.last.store(entry, std::memory_order_release);
+  return Dispatch(call, slot, *entry, object, target);
+}
+
+}  // namespace
+
+const char* FaultName(Fault fault) {
+  static const char* const names[] = {"",       "",         "unsupported", "mismatch",
+                                      "size",   "overflow", "ambiguous",   "element",
+                                      "memory", "device",   "read_only",   "tensor"};
+  return names[static_cast<int>(fault)];
+}
+
+Fault ReadArgumentArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+  if (entry.kind == ArgumentKind::kExchange) return ReadExchange(call, entry, object, array);
+  if (entry.kind == ArgumentKind::kCupy) return ReadCupyArray(call, entry, object, array);
+  return ReadOtherArray(call, entry, object, array);
+}
+
+Fault Convert(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target) {
+  const TypeEntry* entry = slot.last.load(std::memory_order_acquire);
+  if (entry != nullptr && entry->type == Py_TYPE(object)) {
+    // The commonest kinds first: a switch's indirect jump is rarely predicted after a launch.
+    if (entry->kind == ArgumentKind::kExchange) {
+      return ConvertPointer(call, slot, *entry, object, target);
+    }
+    if (entry->kind == ArgumentKind::kInt) return ConvertInt(slot, object, target);
+    return Dispatch(call, slot, *entry, object, target);
+  }
+  return ConvertNewType(call, slot, object, target);
+}

@@ -1,0 +1,76 @@
+// From a Python object to the bytes of a kernel parameter, by the rules of a launch.
+#pragma once
+
+#include <culaunch/kernel.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "arguments/arrays.h"
+#include "arguments/type_table.h"
+#include "formats/dlpack.h"
+#include "python/python.h"
+
+// One parameter of a kernel: where it lies, and what is known of its type.
+struct ParameterSlot {
+  size_t offset = 0;
+  size_t size = 0;
+  TypeClass type_class = TypeClass::kUnknown;
+  // Of a pointer: to elements that the kernel may write, so that a read-only array is no argument.
+  bool may_write = false;
+  // The element type of a pointer, the type of a floating-point number; bits 0: not known.
+  DLDataType type = {0, 0, 0};
+  // The entry of the type of object that came last: most calls bring the same one again.
+  std::atomic<const TypeEntry*> last{nullptr};
+};
+
+// Why an object cannot be an argument.
+enum class Fault {
+  kNone,
+  kPython,       // a Python error is set already
+  kUnsupported,  // no rule for objects of this type
+  kMismatch,     // the kind of object does not go with the parameter's type or size
+  kSize,         // bytes of the wrong length; detail: the length that came
+  kOverflow,     // a number that does not fit
+  kAmbiguous,    // a float for two bytes: float16 or bfloat16
+  kElement,      // the array's element type is not the pointer's; detail: its DLPack type
+  kMemory,       // the array is not in this driver's memory; detail: its DLPack device type
+  kDevice,       // another device than the arrays before; detail: its ordinal
+  kReadOnly,     // a read-only array for a pointer to what the kernel may write
+  kTensor,       // a tensor of torch whose memory is not what it shows
+};
+
+// The word by which culaunch._launch._messages and culaunch._triton._messages know a fault.
+const char* FaultName(Fault fault);
+
+// The state of one call while its arguments are converted, in order.
+struct Call {
+  explicit Call(culaunch::Driver& driver) : driver(driver) {
+    // Forget what a call noted that then failed.
+    if (driver.note_array != nullptr) driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
+  }
+
+  culaunch::Driver& driver;
+  int ordinal = -1;           // the device of the arrays so far, or of a fixed stream; -1: none
+  bool has_array = false;     // an array on a device has been seen
+  DLDevice first = {0, 0};    // where it is
+  bool stream_known = false;  // given, or found with the first array
+  CUstream stream = nullptr;
+  Ref owners;  // what keeps the views of slower arrays, a list; usually none
+  long long detail = 0;
+  bool is_read_only = false;  // the last array of kind kArray
+};
+
+// Where an array's elements begin, and their type; bits 0: not known.
+struct ArrayData {
+  void* data = nullptr;
+  DLDataType dtype = {0, 0, 0};
+};
+
+// Read an array, whose type's entry is of kind kExchange, kCupy or kArray: the call notes its
+// device, and at the first one the stream.
+Fault ReadArgumentArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array);
+
+// Convert an object into the bytes at `target`, which has room for the parameter.
+Fault Convert(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target);

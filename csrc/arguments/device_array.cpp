@@ -1,0 +1,350 @@
+#include "arguments/device_array.h"
+
+#include <culaunch/guard.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "arguments/device_array_exchange.h"
+#include "driver/driver_object.h"
+#include "driver/errors.h"
+#include "formats/dlpack.h"
+
+namespace {
+
+PyTypeObject* g_array_type = nullptr;
+
+struct ArrayObject {
+  PyObject_HEAD PyObject* driver;  // the _core.Driver
+  CUdeviceptr data;
+  size_t bytes;
+  DLDevice device;
+  DLDataType dtype;
+  int32_t ndim;
+  int64_t* shape;                   // owned: ndim sizes, then ndim strides in elements
+  DLManagedTensorVersioned* owner;  // of memory that is another library's; null for its own
+};
+
+ArrayObject* Self(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }
+
+culaunch::Driver& DriverOfArray(ArrayObject* self) {
+  return *reinterpret_cast<DriverObject*>(self->driver)->driver;
+}
+
+// DeviceArray(driver, ordinal, shape, code, bits)
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* driver = nullptr;
+  PyObject* shape = nullptr;
+  int ordinal = 0;
+  int code = 0;
+  int bits = 0;
+  if (!PyArg_ParseTuple(args, "OiO!ii:DeviceArray", &driver, &ordinal, &PyTuple_Type, &shape, &code,
+                        &bits)) {
+    return nullptr;
+  }
+  culaunch::Driver* table = DriverOf(driver);
+  if (table == nullptr) return nullptr;
+  Ref object(PyType_GenericAlloc(type, 0));
+  if (!object) return nullptr;
+  ArrayObject* self = Self(object.get());
+  Py_INCREF(driver);
+  self->driver = driver;
+  self->device = {table->device_types().front(), ordinal};
+  self->dtype = {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
+  self->ndim = static_cast<int32_t>(PyTuple_Size(shape));
+  const auto ndim = static_cast<size_t>(self->ndim);
+  self->shape = static_cast<int64_t*>(PyMem_Malloc((2 * ndim + 1) * sizeof(int64_t)));
+  if (self->shape == nullptr) return PyErr_NoMemory();
+  int64_t elements = 1;
+  for (size_t i = ndim; i-- > 0;) {
+    const int64_t size = PyLong_AsLongLong(PyTuple_GetItem(shape, static_cast<Py_ssize_t>(i)));
+    if (size == -1 && PyErr_Occurred() != nullptr) return nullptr;
+    if (size < 0 || (size != 0 && elements > INT64_MAX / 16 / size)) {
+      PyErr_Format(PyExc_ValueError, "shape %R is negative or too large", shape);
+      return nullptr;
+    }
+    self->shape[i] = size;
+    self->shape[ndim + i] = elements;
+    elements *= size;
+  }
+  self->bytes = static_cast<size_t>(elements) * static_cast<size_t>((bits + 7) / 8);
+  const bool allocated = Guarded<bool>(nullptr, false, [&] {
+    table->Device(ordinal);
+    if (self->bytes == 0) return true;
+    CUresult result;
+    {
+      const ReleaseGil released;
+      const culaunch::RelaxedCaptureGuard relaxed(*table);
+      const culaunch::DeviceGuard guard(*table, ordinal);
+      result =
+          guard.code() == CUDA_SUCCESS ? table->cuMemAlloc(&self->data, self->bytes) : guard.code();
+    }
+    if (result != CUDA_SUCCESS) self->data = 0;
+    table->Check(result, "allocating " + std::to_string(self->bytes) + " bytes on device " +
+                             std::to_string(ordinal));
+    return true;
+  });
+  return allocated ? object.release() : nullptr;
+}
+
+void Dealloc(PyObject* object) {
+  ArrayObject* self = Self(object);
+  PyTypeObject* type = Py_TYPE(object);
+  if (self->owner != nullptr && self->owner->deleter != nullptr) {
+    self->owner->deleter(self->owner);
+  } else if (self->data != 0 && self->owner == nullptr) {
+    // An array may go while an exception is on its way, and an emulated driver runs Python.
+    PyObject *type_raised, *value, *trace;
+    PyErr_Fetch(&type_raised, &value, &trace);
+    {
+      // Freeing waits for the kernels that use it (driver API, cuMemFree).
+      culaunch::Driver& driver = DriverOfArray(self);
+      const ReleaseGil released;
+      const culaunch::RelaxedCaptureGuard relaxed(driver);
+      const culaunch::DeviceGuard guard(driver, self->device.device_id);
+      if (guard.code() == CUDA_SUCCESS) driver.cuMemFree(self->data);
+    }
+    PyErr_Restore(type_raised, value, trace);
+  }
+  PyMem_Free(self->shape);
+  Py_XDECREF(self->driver);
+  // A subclass made in Python is collected, and freed in another way.
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+// The numbers of a C-contiguous tensor. Raises what is wrong with any other.
+bool TakeLayout(ArrayObject* self, const DLTensor& tensor) {
+  const auto ndim = static_cast<size_t>(tensor.ndim);
+  self->shape = static_cast<int64_t*>(PyMem_Malloc((2 * ndim + 1) * sizeof(int64_t)));
+  if (self->shape == nullptr) return PyErr_NoMemory(), false;
+  bool contiguous = true;
+  int64_t elements = 1;
+  for (size_t i = ndim; i-- > 0;) {
+    const int64_t stride = tensor.strides != nullptr ? tensor.strides[i] : elements;
+    contiguous = contiguous && (stride == elements || tensor.shape[i] <= 1);
+    self->shape[i] = tensor.shape[i];
+    self->shape[ndim + i] = elements;
+    elements *= tensor.shape[i];
+  }
+  self->ndim = tensor.ndim;
+  self->device = tensor.device;
+  self->dtype = tensor.dtype;
+  self->bytes = static_cast<size_t>(elements) * static_cast<size_t>((tensor.dtype.bits + 7) / 8);
+  self->data = reinterpret_cast<CUdeviceptr>(tensor.data) + tensor.byte_offset;
+  if (contiguous || elements == 0) return true;
+  PyErr_SetString(PyExc_BufferError, "culaunch.DeviceArray is contiguous, and the tensor is not");
+  return false;
+}
+
+// DeviceArray._adopt(driver, capsule "dltensor_versioned"): an array over another library's memory.
+// The capsule's tensor is taken over if this succeeds.
+PyObject* Adopt(PyObject* type, PyObject* args) {
+  PyObject *driver, *capsule;
+  if (!PyArg_ParseTuple(args, "OO:_adopt", &driver, &capsule)) return nullptr;
+  culaunch::Driver* table = DriverOf(driver);
+  if (table == nullptr) return nullptr;
+  auto* managed =
+      static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+  if (managed == nullptr) return nullptr;
+  const DLTensor& tensor = managed->dl_tensor;
+  if (!table->IsDeviceMemory(tensor.device.device_type) || tensor.device.device_id < 0 ||
+      tensor.device.device_id >= table->device_count()) {
+    PyErr_Format(PyExc_BufferError, "device (%d, %d) of DLPack is none of the driver in use",
+                 tensor.device.device_type, tensor.device.device_id);
+    return nullptr;
+  }
+  Ref object(PyType_GenericAlloc(reinterpret_cast<PyTypeObject*>(type), 0));
+  if (!object) return nullptr;
+  ArrayObject* self = Self(object.get());
+  self->driver = Ref::Borrow(driver).release();
+  const bool taken = TakeLayout(self, tensor);
+  if (!taken) self->data = 0;  // it is not the array's to free
+  if (!taken || PyCapsule_SetName(capsule, "used_dltensor_versioned") != 0) {
+    self->data = 0;
+    return nullptr;
+  }
+  self->owner = managed;
+  return object.release();
+}
+
+// Copy between the array and a contiguous buffer of the same length, on a stream, and wait.
+PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
+  Py_buffer host;
+  unsigned long long handle = 0;
+  if (!PyArg_ParseTuple(args, to_device ? "y*K:_copy_from" : "w*K:_copy_to", &host, &handle)) {
+    return nullptr;
+  }
+  PyObject* result = Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    if (static_cast<size_t>(host.len) != self->bytes) {
+      PyErr_Format(PyExc_ValueError, "the buffer must have %zu bytes (got %zd)", self->bytes,
+                   host.len);
+      return nullptr;
+    }
+    if (self->bytes == 0) Py_RETURN_NONE;
+    culaunch::Driver& driver = DriverOfArray(self);
+    auto* stream = reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle));
+    CUresult code;
+    {
+      const ReleaseGil released;
+      const culaunch::DeviceGuard guard(driver, self->device.device_id);
+      code = guard.code();
+      if (code == CUDA_SUCCESS) {
+        code = to_device ? driver.cuMemcpyHtoDAsync(self->data, host.buf, self->bytes, stream)
+                         : driver.cuMemcpyDtoHAsync(host.buf, self->data, self->bytes, stream);
+      }
+      if (code == CUDA_SUCCESS) code = driver.cuStreamSynchronize(stream);
+    }
+    driver.Check(code, to_device ? "copying to the device" : "copying from the device");
+    Py_RETURN_NONE;
+  });
+  PyBuffer_Release(&host);
+  return result;
+}
+
+PyObject* CopyFrom(PyObject* self, PyObject* args) { return CopyBuffer(Self(self), args, true); }
+PyObject* CopyTo(PyObject* self, PyObject* args) { return CopyBuffer(Self(self), args, false); }
+
+DLTensor View(ArrayObject* self) {
+  return {reinterpret_cast<void*>(self->data),
+          self->device,
+          self->ndim,
+          self->dtype,
+          self->shape,
+          self->shape + self->ndim,
+          0};
+}
+
+// Where Python has ended, the array's memory ends with the process.
+template <class Managed>
+void Delete(Managed* managed) {
+  if (Py_IsInitialized() == 0) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  Py_DECREF(static_cast<PyObject*>(managed->manager_ctx));
+  PyGILState_Release(state);
+  delete managed;
+}
+
+template <class Managed>
+Managed* MakeManaged(PyObject* self) {
+  auto* managed = new (std::nothrow) Managed{};
+  if (managed == nullptr) return nullptr;
+  managed->dl_tensor = View(Self(self));
+  managed->manager_ctx = Ref::Borrow(self).release();
+  managed->deleter = Delete<Managed>;
+  return managed;
+}
+
+// A capsule that nobody consumed frees what it holds.
+template <class Managed>
+PyObject* MakeCapsule(Managed* managed, const char* name) {
+  if (managed == nullptr) return PyErr_NoMemory();
+  PyObject* capsule = PyCapsule_New(managed, name, [](PyObject* dead) {
+    const char* current = PyCapsule_GetName(dead);
+    if (current == nullptr || std::strncmp(current, "used_", 5) == 0) return;
+    auto* held = static_cast<Managed*>(PyCapsule_GetPointer(dead, current));
+    if (held != nullptr) held->deleter(held);
+  });
+  if (capsule == nullptr) managed->deleter(managed);
+  return capsule;
+}
+
+// _dlpack(versioned)
+PyObject* Dlpack(PyObject* self, PyObject* args) {
+  int versioned = 0;
+  if (!PyArg_ParseTuple(args, "p:_dlpack", &versioned)) return nullptr;
+  if (versioned == 0) return MakeCapsule(MakeManaged<DLManagedTensor>(self), "dltensor");
+  auto* managed = MakeManaged<DLManagedTensorVersioned>(self);
+  if (managed != nullptr) managed->version = {1, 0};
+  return MakeCapsule(managed, "dltensor_versioned");
+}
+
+int ExchangeToManaged(void* object, DLManagedTensorVersioned** out) {
+  *out = MakeManaged<DLManagedTensorVersioned>(static_cast<PyObject*>(object));
+  if (*out == nullptr) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  (*out)->version = {1, 0};
+  return 0;
+}
+
+int ExchangeView(void* object, DLTensor* out) {
+  *out = View(static_cast<ArrayObject*>(object));
+  return 0;
+}
+
+int ExchangeStream(int32_t, int32_t, void** stream) {
+  *stream = nullptr;
+  return 0;
+}
+
+const DLPackExchangeAPI g_exchange = {
+    {1, 1},           nullptr,      AllocateDeviceArray, ExchangeToManaged,
+    AdoptDeviceArray, ExchangeView, ExchangeStream};
+
+PyObject* GetDriver(PyObject* self, void*) { return Ref::Borrow(Self(self)->driver).release(); }
+PyObject* GetAddress(PyObject* self, void*) {
+  return PyLong_FromUnsignedLongLong(static_cast<unsigned long long>(Self(self)->data));
+}
+PyObject* GetBytes(PyObject* self, void*) { return PyLong_FromSize_t(Self(self)->bytes); }
+PyObject* GetDevice(PyObject* self, void*) {
+  return Py_BuildValue("ii", Self(self)->device.device_type, Self(self)->device.device_id);
+}
+PyObject* GetType(PyObject* self, void*) {
+  return Py_BuildValue("ii", Self(self)->dtype.code, Self(self)->dtype.bits);
+}
+PyObject* GetShape(PyObject* self, void*) {
+  Ref tuple(PyTuple_New(Self(self)->ndim));
+  for (int32_t i = 0; tuple && i < Self(self)->ndim; ++i) {
+    PyTuple_SetItem(tuple.get(), i, PyLong_FromLongLong(Self(self)->shape[i]));
+  }
+  return tuple.release();
+}
+
+PyMethodDef methods[] = {
+    {"_adopt", Adopt, METH_VARARGS | METH_CLASS, nullptr},
+    {"_copy_from", CopyFrom, METH_VARARGS, nullptr},
+    {"_copy_to", CopyTo, METH_VARARGS, nullptr},
+    {"_dlpack", Dlpack, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"_driver", GetDriver, nullptr, nullptr, nullptr},
+    {"address", GetAddress, nullptr, "The address of the first element.", nullptr},
+    {"nbytes", GetBytes, nullptr, "The size in bytes.", nullptr},
+    {"_dlpack_device", GetDevice, nullptr, nullptr, nullptr},
+    {"_dlpack_type", GetType, nullptr, nullptr, nullptr},
+    {"shape", GetShape, nullptr, "The size in each dimension, in elements.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(New)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.DeviceArray", sizeof(ArrayObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+}  // namespace
+
+int AddDeviceArrayType(PyObject* module) {
+  g_array_type = AddType(module, &spec);
+  if (g_array_type == nullptr) return -1;
+  const Ref capsule(
+      PyCapsule_New(const_cast<DLPackExchangeAPI*>(&g_exchange), "dlpack_exchange_api", nullptr));
+  if (!capsule) return -1;
+  return PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_array_type),
+                                "__dlpack_c_exchange_api__", capsule.get());
+}
+
+const DLPackExchangeAPI* DeviceArrayExchange() { return &g_exchange; }
+
+bool IsDeviceArray(PyObject* object) { return PyObject_TypeCheck(object, g_array_type) != 0; }

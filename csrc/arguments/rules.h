@@ -1,0 +1,33 @@
+// Which kinds of Python objects go with which classes of parameters: the one table, which the
+// launch obeys, the documentation prints and a test crosses.
+#pragma once
+
+#include "arguments/type_table.h"
+#include "python/python.h"
+
+// What is given for a parameter, as far as it decides.
+enum class Given : uint8_t {
+  kInt,
+  kIntEnum,
+  kFloat,
+  kBool,
+  kNone,
+  kArray,
+  kInteger,    // a NumPy or ctypes integer
+  kFloating,   // a NumPy or ctypes floating-point number
+  kBoolean,    // a NumPy or ctypes bool
+  kComplex,    // a NumPy complex number
+  kAddress,    // a ctypes pointer
+  kStructure,  // a ctypes structure, union or array, a NumPy structured scalar, a tensor map
+  kNothing,    // anything else: no parameter takes it
+};
+
+Given GivenOf(const TypeEntry& entry);
+
+// Whether a parameter of this class and size takes such an object at all. Its value may still not
+// fit, nor the size of a typed scalar or a structure, nor the elements of an array.
+bool Takes(TypeClass type_class, size_t size, const TypeEntry& entry);
+
+// argument_rules(): {class: {given: sizes}}; an empty tuple where the object has the parameter's
+// own size, or the parameter's type has but one.
+PyObject* ArgumentRules(PyObject* self, PyObject* args);

@@ -1,0 +1,68 @@
+#include "arguments/torch_tensor.h"
+
+TorchBits g_torch_bits = {};
+
+namespace {
+
+// In the middle of some of torch's modes no plain tensor can be made to find the bits with; then it
+// is tried again later, but not for ever.
+int g_attempts_left = 32;
+
+Ref TorchRules() { return Ref(PyImport_ImportModule("culaunch._launch._torch")); }
+
+}  // namespace
+
+void FindTorchBits(const DLPackExchangeAPI* api) {
+  if (api == nullptr || g_torch_bits.api == api || g_attempts_left == 0) return;
+  --g_attempts_left;
+  g_torch_bits.asked_api = api;
+  const Ref rules = TorchRules();
+  const Ref found(rules ? PyObject_CallMethod(rules.get(), "find_bits", nullptr) : nullptr);
+  unsigned long long tensor = 0;
+  unsigned long long keys = 0;
+  unsigned long long lazy = 0;
+  if (!found || found.get() == Py_None ||
+      !PyArg_ParseTuple(found.get(), "KKK", &tensor, &keys, &lazy)) {
+    PyErr_Clear();
+    return;
+  }
+  g_torch_bits = {api, nullptr, static_cast<size_t>(tensor), static_cast<size_t>(keys), lazy};
+}
+
+TensorRead AskTensor(PyObject* tensor) {
+  const Ref rules = TorchRules();
+  const Ref is_lazy(rules ? PyObject_CallMethod(rules.get(), "is_lazy", "O", tensor) : nullptr);
+  if (!is_lazy) return TensorRead::kFailed;
+  return is_lazy.get() == Py_True ? TensorRead::kRefused : TensorRead::kDone;
+}
+
+CULAUNCH_RARE TensorRead FailedTensor(const DLPackExchangeAPI* api) {
+  if (api != g_torch_bits.api && api != g_torch_bits.asked_api) return TensorRead::kFailed;
+  // torch's own text is a trace of C++; an interrupt or a lack of memory is not about the tensor.
+  if (PyErr_ExceptionMatches(PyExc_RuntimeError) == 0 &&
+      PyErr_ExceptionMatches(PyExc_BufferError) == 0 &&
+      PyErr_ExceptionMatches(PyExc_TypeError) == 0 &&
+      PyErr_ExceptionMatches(PyExc_ValueError) == 0) {
+    return TensorRead::kFailed;
+  }
+  PyErr_Clear();
+  return TensorRead::kRefused;
+}
+
+CULAUNCH_RARE TensorRead LookTwice(PyObject* object, const DLTensor& tensor, bool is_lazy) {
+  if (is_lazy) return TensorRead::kRefused;
+  if (tensor.data == nullptr) {  // right for an empty tensor alone
+    bool is_empty = false;
+    for (int32_t i = 0; i < tensor.ndim; ++i) is_empty = is_empty || tensor.shape[i] == 0;
+    if (!is_empty) return TensorRead::kRefused;
+  }
+  if (g_torch_bits.asked_api == nullptr) return TensorRead::kDone;
+  FindTorchBits(g_torch_bits.asked_api);
+  return AskTensor(object);
+}
+
+CULAUNCH_RARE void RaiseRefused(const char* what, PyObject* object) {
+  const Ref rules = TorchRules();
+  const Ref text(rules ? PyObject_CallMethod(rules.get(), "refusal", "sO", what, object) : nullptr);
+  if (text) PyErr_SetObject(PyExc_TypeError, text.get());
+}

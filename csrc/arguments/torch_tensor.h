@@ -1,0 +1,64 @@
+// Reading a tensor through its framework's exchange API, where torch's need a second look: torch
+// has tensors whose memory is not what they show.
+#pragma once
+
+#include <culaunch/version.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "formats/dlpack.h"
+#include "python/python.h"
+
+// Where torch keeps the bits of a lazy view (a conjugate or a negative that nobody has computed
+// yet). Neither its exchange API nor DLPack tells of them, and asking by a method costs as much as
+// the rest of an argument; culaunch._launch._torch finds where they are, and verifies it, when the
+// first tensor comes. Until then, and where it does not find them, the methods are asked.
+struct TorchBits {
+  const DLPackExchangeAPI* api;        // torch's, while the place is known
+  const DLPackExchangeAPI* asked_api;  // torch's, while it is not
+  size_t tensor;                       // offset in the Python object of the pointer to the tensor
+  size_t keys;                         // offset there of the word
+  uint64_t lazy;                       // the bits in it
+};
+extern TorchBits g_torch_bits;
+
+enum class TensorRead : uint8_t {
+  kDone,
+  kFailed,   // a Python error is set
+  kRefused,  // its memory is not what it shows; culaunch._launch._torch.problem says why
+};
+
+// Look for the place of torch's bits. `api` is torch's; null for a torch that has none.
+void FindTorchBits(const DLPackExchangeAPI* api);
+
+// Ask a tensor of torch itself whether its memory is what it shows.
+TensorRead AskTensor(PyObject* tensor);
+
+// What ReadTensor does where something is unusual: the exchange function failed, a bit is set, the
+// place of the bits is not known, or there is no address.
+TensorRead FailedTensor(const DLPackExchangeAPI* api);
+TensorRead LookTwice(PyObject* object, const DLTensor& tensor, bool is_lazy);
+
+// Set the TypeError for a tensor that was refused; `what` names the argument.
+void RaiseRefused(const char* what, PyObject* object);
+
+inline TensorRead ReadTensor(const DLPackExchangeAPI* api, PyObject* object, DLTensor* tensor) {
+  if (CULAUNCH_UNLIKELY(api->dltensor_from_py_object_no_sync(object, tensor) != 0)) {
+    return FailedTensor(api);
+  }
+  const TorchBits& bits = g_torch_bits;
+  if (CULAUNCH_UNLIKELY(api != bits.api)) {
+    if (!CULAUNCH_UNLIKELY(api == bits.asked_api)) return TensorRead::kDone;
+    return LookTwice(object, *tensor, false);
+  }
+  const char* inner;
+  uint64_t keys;
+  std::memcpy(&inner, reinterpret_cast<const char*>(object) + bits.tensor, sizeof inner);
+  std::memcpy(&keys, inner + bits.keys, sizeof keys);
+  const bool is_lazy = (keys & bits.lazy) != 0;
+  if (CULAUNCH_UNLIKELY(is_lazy | (tensor->data == nullptr))) {
+    return LookTwice(object, *tensor, is_lazy);
+  }
+  return TensorRead::kDone;
+}

@@ -1,0 +1,325 @@
+#include "driver/driver_object.h"
+
+#include <culaunch/guard.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "driver/errors.h"
+#include "driver/python_gate.h"
+#include "driver/shared_driver.h"
+
+PyTypeObject* g_driver_type = nullptr;
+
+culaunch::Driver* DriverOf(PyObject* object) {
+  if (!PyObject_TypeCheck(object, g_driver_type)) {
+    PyErr_SetString(PyExc_TypeError, "driver must be a culaunch._core.Driver");
+    return nullptr;
+  }
+  return reinterpret_cast<DriverObject*>(object)->driver;
+}
+
+namespace {
+
+culaunch::Driver& Self(PyObject* self) { return *reinterpret_cast<DriverObject*>(self)->driver; }
+
+PyObject* Wrap(std::unique_ptr<culaunch::Driver> driver) {
+  auto* self = PyObject_New(DriverObject, g_driver_type);
+  if (self != nullptr) self->driver = driver.release();
+  return reinterpret_cast<PyObject*>(self);
+}
+
+PyObject* Open(PyObject*, PyObject* args) {
+  const char* choice = nullptr;
+  if (!PyArg_ParseTuple(args, "s:open", &choice)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&] { return Wrap(culaunch::Driver::Open(choice)); });
+}
+
+// from_functions(name, {function: address}, device_types, in_python=False): a table filled by
+// Python. The dict may hold "note_array" too (culaunch::Driver). in_python: its functions run
+// Python code for as long as the process lives.
+PyObject* FromFunctions(PyObject*, PyObject* args) {
+  const char* name = nullptr;
+  PyObject* functions = nullptr;
+  PyObject* types = nullptr;
+  int in_python = 0;
+  if (!PyArg_ParseTuple(args, "sO!O!|p:from_functions", &name, &PyDict_Type, &functions,
+                        &PyTuple_Type, &types, &in_python)) {
+    return nullptr;
+  }
+  culaunch::DriverTable table;
+  std::string missing;
+  culaunch::ForEachFunction(table, [&](const char* function, int, bool required, void** pointer) {
+    PyObject* address = PyDict_GetItemString(functions, function);
+    if (address != nullptr) *pointer = PyLong_AsVoidPtr(address);
+    if (*pointer == nullptr && required) missing.append(" ").append(function);
+  });
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (!missing.empty()) {
+    PyErr_Format(PyExc_ValueError, "the driver table lacks%s", missing.c_str());
+    return nullptr;
+  }
+  std::vector<int> device_types;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(types); ++i) {
+    device_types.push_back(static_cast<int>(PyLong_AsLong(PyTuple_GetItem(types, i))));
+  }
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  PyObject* note = PyDict_GetItemString(functions, "note_array");
+  void* note_address = note != nullptr ? PyLong_AsVoidPtr(note) : nullptr;
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  auto note_array = reinterpret_cast<culaunch::NoteArrayFunction>(note_address);
+  if (in_python != 0) GateFunctions(&table, &note_array);
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    auto driver = std::make_unique<culaunch::Driver>(table, name, device_types);
+    driver->note_array = note_array;
+    return Wrap(std::move(driver));
+  });
+}
+
+PyObject* FunctionNames(PyObject*, PyObject*) {
+  culaunch::DriverTable table;
+  const Ref names(PyList_New(0));
+  culaunch::ForEachFunction(table, [&](const char* function, int, bool, void**) {
+    const Ref text(PyUnicode_FromString(function));
+    if (names && text) PyList_Append(names.get(), text.get());
+  });
+  return PyErr_Occurred() != nullptr ? nullptr : PyList_AsTuple(names.get());
+}
+
+// publish(): offer this driver to every library in the process that is built on the header.
+PyObject* Publish(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(PublishDriver(Self(self)).c_str());
+}
+
+PyObject* Attribute(PyObject* self, PyObject* args) {
+  int attribute = 0;
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(args, "ii:attribute", &attribute, &ordinal)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    return PyLong_FromLong(
+        Self(self).Attribute(static_cast<CUdevice_attribute>(attribute), ordinal));
+  });
+}
+
+PyObject* DeviceName(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(args, "i:device_name", &ordinal)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    char name[256] = "";
+    culaunch::Driver& driver = Self(self);
+    driver.Check(driver.cuDeviceGetName(name, sizeof name, driver.Device(ordinal)),
+                 "cuDeviceGetName");
+    return PyUnicode_FromString(name);
+  });
+}
+
+PyObject* CurrentDevice(PyObject* self, PyObject*) {
+  return PyLong_FromLong(culaunch::CurrentDevice(Self(self)));
+}
+
+PyObject* StreamDevice(PyObject* self, PyObject* args) {
+  unsigned long long handle = 0;
+  if (!PyArg_ParseTuple(args, "K:stream_device", &handle)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    int ordinal = 0;
+    auto* stream = reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle));
+    Self(self).Check(culaunch::StreamDevice(Self(self), stream, &ordinal),
+                     "finding the stream's device");
+    return PyLong_FromLong(ordinal);
+  });
+}
+
+// Run a driver call with a device current and the GIL released, then check its code.
+template <class Call>
+PyObject* OnDevice(PyObject* self, int ordinal, const char* what, Call&& call) {
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    culaunch::Driver& driver = Self(self);
+    driver.Device(ordinal);
+    CUresult code;
+    {
+      const ReleaseGil released;
+      const culaunch::DeviceGuard guard(driver, ordinal);
+      code = guard.code() == CUDA_SUCCESS ? call(driver) : guard.code();
+    }
+    driver.Check(code, what);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* Synchronize(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(args, "i:synchronize", &ordinal)) return nullptr;
+  return OnDevice(self, ordinal, "synchronizing the device",
+                  [](culaunch::Driver& driver) { return driver.cuCtxSynchronize(); });
+}
+
+PyObject* StreamSynchronize(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  unsigned long long handle = 0;
+  if (!PyArg_ParseTuple(args, "iK:stream_synchronize", &ordinal, &handle)) return nullptr;
+  return OnDevice(self, ordinal, "synchronizing the stream", [&](culaunch::Driver& driver) {
+    return driver.cuStreamSynchronize(reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle)));
+  });
+}
+
+PyObject* StreamCreate(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  int priority = 0;
+  if (!PyArg_ParseTuple(args, "ii:stream_create", &ordinal, &priority)) return nullptr;
+  CUstream stream = nullptr;
+  const Ref done(OnDevice(self, ordinal, "creating a stream", [&](culaunch::Driver& driver) {
+    return driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, priority);
+  }));
+  return done ? PyLong_FromVoidPtr(stream) : nullptr;
+}
+
+PyObject* StreamDestroy(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  unsigned long long handle = 0;
+  if (!PyArg_ParseTuple(args, "iK:stream_destroy", &ordinal, &handle)) return nullptr;
+  return OnDevice(self, ordinal, "destroying the stream", [&](culaunch::Driver& driver) {
+    return driver.cuStreamDestroy(reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle)));
+  });
+}
+
+PyObject* PushDevice(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(args, "i:push_device", &ordinal)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    culaunch::Driver& driver = Self(self);
+    CUcontext context = nullptr;
+    driver.Device(ordinal);
+    driver.Check(driver.PrimaryContext(ordinal, &context), "retaining the primary context");
+    driver.Check(driver.cuCtxPushCurrent(context), "making the device current");
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* PopDevice(PyObject* self, PyObject*) {
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    CUcontext context = nullptr;
+    Self(self).Check(Self(self).cuCtxPopCurrent(&context), "restoring the current device");
+    Py_RETURN_NONE;
+  });
+}
+
+// The item of a tuple as an unsigned number of 32 bits; what does not fit sets OverflowError.
+cuuint32_t Number32(PyObject* tuple, Py_ssize_t index) {
+  const unsigned long value = PyLong_AsUnsignedLong(PyTuple_GetItem(tuple, index));
+  if (value > UINT32_MAX && PyErr_Occurred() == nullptr) {
+    PyErr_Format(PyExc_OverflowError, "%lu does not fit 32 bits", value);
+  }
+  return static_cast<cuuint32_t>(value);
+}
+
+PyObject* EncodeTiled(PyObject* self, PyObject* args) {
+  Py_buffer out;
+  int type, interleave, swizzle, promotion, fill;
+  unsigned long long address;
+  PyObject *dims, *strides, *box, *steps;
+  if (!PyArg_ParseTuple(args, "w*iKO!O!O!O!iiii:encode_tiled", &out, &type, &address, &PyTuple_Type,
+                        &dims, &PyTuple_Type, &strides, &PyTuple_Type, &box, &PyTuple_Type, &steps,
+                        &interleave, &swizzle, &promotion, &fill)) {
+    return nullptr;
+  }
+  constexpr Py_ssize_t kMaxRank = 5;
+  const Py_ssize_t rank = PyTuple_Size(dims);
+  CUresult code = CUDA_ERROR_INVALID_VALUE;
+  culaunch::Driver& driver = Self(self);
+  if (driver.cuTensorMapEncodeTiled == nullptr) {
+    code = CUDA_ERROR_NOT_SUPPORTED;
+  } else if (rank >= 1 && rank <= kMaxRank && PyTuple_Size(strides) == rank - 1 &&
+             PyTuple_Size(box) == rank && PyTuple_Size(steps) == rank &&
+             out.len == static_cast<Py_ssize_t>(sizeof(CUtensorMap))) {
+    cuuint64_t global[kMaxRank] = {};
+    cuuint64_t stride[kMaxRank] = {};
+    cuuint32_t boxes[kMaxRank] = {};
+    cuuint32_t step[kMaxRank] = {};
+    for (Py_ssize_t i = 0; i < rank; ++i) {
+      global[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(dims, i));
+      boxes[i] = Number32(box, i);
+      step[i] = Number32(steps, i);
+      if (i + 1 < rank) stride[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(strides, i));
+    }
+    if (PyErr_Occurred() == nullptr) {
+      CUtensorMap map;  // cuda.h says how it is aligned
+      code = driver.cuTensorMapEncodeTiled(
+          &map, static_cast<CUtensorMapDataType>(type), static_cast<cuuint32_t>(rank),
+          reinterpret_cast<void*>(static_cast<uintptr_t>(address)), global, stride, boxes, step,
+          static_cast<CUtensorMapInterleave>(interleave), static_cast<CUtensorMapSwizzle>(swizzle),
+          static_cast<CUtensorMapL2promotion>(promotion),
+          static_cast<CUtensorMapFloatOOBfill>(fill));
+      if (code == CUDA_SUCCESS) std::memcpy(out.buf, &map, sizeof map);
+    }
+  }
+  PyBuffer_Release(&out);
+  return PyErr_Occurred() != nullptr ? nullptr : PyLong_FromLong(code);
+}
+
+PyObject* Describe(PyObject* self, PyObject* args) {
+  int code = 0;
+  if (!PyArg_ParseTuple(args, "i:describe", &code)) return nullptr;
+  return PyUnicode_FromString(Self(self).Describe(static_cast<CUresult>(code)).c_str());
+}
+
+PyObject* GetName(PyObject* self, void*) { return PyUnicode_FromString(Self(self).name().c_str()); }
+
+PyObject* GetVersion(PyObject* self, void*) { return PyLong_FromLong(Self(self).version()); }
+
+PyObject* GetDeviceCount(PyObject* self, void*) {
+  return PyLong_FromLong(Self(self).device_count());
+}
+
+PyObject* GetDeviceTypes(PyObject* self, void*) {
+  const std::vector<int>& types = Self(self).device_types();
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(types.size())));
+  for (size_t i = 0; tuple && i < types.size(); ++i) {
+    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), PyLong_FromLong(types[i]));
+  }
+  return tuple.release();
+}
+
+PyMethodDef methods[] = {
+    {"open", Open, METH_VARARGS | METH_STATIC, nullptr},
+    {"from_functions", FromFunctions, METH_VARARGS | METH_STATIC, nullptr},
+    {"function_names", FunctionNames, METH_NOARGS | METH_STATIC, nullptr},
+    {"publish", Publish, METH_NOARGS, nullptr},
+    {"attribute", Attribute, METH_VARARGS, nullptr},
+    {"device_name", DeviceName, METH_VARARGS, nullptr},
+    {"current_device", CurrentDevice, METH_NOARGS, nullptr},
+    {"stream_device", StreamDevice, METH_VARARGS, nullptr},
+    {"stream_create", StreamCreate, METH_VARARGS, nullptr},
+    {"stream_destroy", StreamDestroy, METH_VARARGS, nullptr},
+    {"stream_synchronize", StreamSynchronize, METH_VARARGS, nullptr},
+    {"synchronize", Synchronize, METH_VARARGS, nullptr},
+    {"push_device", PushDevice, METH_VARARGS, nullptr},
+    {"pop_device", PopDevice, METH_NOARGS, nullptr},
+    {"encode_tiled", EncodeTiled, METH_VARARGS, nullptr},
+    {"describe", Describe, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"name", GetName, nullptr, nullptr, nullptr},
+    {"version", GetVersion, nullptr, nullptr, nullptr},
+    {"device_count", GetDeviceCount, nullptr, nullptr, nullptr},
+    {"device_types", GetDeviceTypes, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.Driver", sizeof(DriverObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+}  // namespace
+
+int AddDriverType(PyObject* module) {
+  g_driver_type = AddType(module, &spec);
+  return g_driver_type != nullptr ? 0 : -1;
+}

@@ -1,0 +1,39 @@
+#include "driver/errors.h"
+
+#include "driver/python_function.h"
+
+Ref ErrorClass(const char* name) {
+  const Ref module(PyImport_ImportModule("culaunch._errors"));
+  return module ? Ref(PyObject_GetAttrString(module.get(), name)) : Ref();
+}
+
+Ref Spelled(PyObject* value) {
+  const Ref values(PyImport_ImportModule("culaunch._launch._values"));
+  Ref text(values ? PyObject_CallMethod(values.get(), "spell", "(O)", value) : nullptr);
+  if (text) return text;
+  PyErr_Clear();
+  return Ref(PyUnicode_FromString(Py_TYPE(value)->tp_name));
+}
+
+void RaiseError(const culaunch::Error& error, const char* call_class) {
+  if (RaiseKept()) return;  // the driver was interrupted: its code says nothing else
+  const char* name = "DriverError";
+  bool with_code = true;
+  if (error.kind() == culaunch::ErrorKind::kNoDriver) {
+    name = "DriverNotFoundError";
+  } else if (error.kind() == culaunch::ErrorKind::kCall) {
+    if (call_class == nullptr) {
+      PyErr_SetString(PyExc_ValueError, error.what());
+      return;
+    }
+    name = call_class;
+    with_code = std::string(call_class) == "LaunchError";
+  }
+  const Ref type = ErrorClass(name);
+  if (!type) return;
+  const Ref value(with_code
+                      ? PyObject_CallFunction(type.get(), "sis", error.what(),
+                                              static_cast<int>(error.code()), error.name().c_str())
+                      : PyObject_CallFunction(type.get(), "s", error.what()));
+  if (value) PyErr_SetObject(type.get(), value.get());
+}

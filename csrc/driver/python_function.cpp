@@ -1,0 +1,195 @@
+#include "driver/python_function.h"
+
+#include <cuda.h>
+#include <structmember.h>
+
+#include <cstddef>
+
+namespace {
+
+PyTypeObject* g_function_type = nullptr;
+
+// An exception can reach Python code anywhere: Ctrl-C, a signal's handler, another thread. ctypes
+// would print it, and leave the result of its C function unwritten. So nothing of Python stands
+// between ctypes and this object: it keeps the exception, and the caller raises it.
+struct FunctionObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* state;      // its `lock` is held during the call: asked each time, as a fork renews it
+  PyObject* method;     // returns for success, raises for everything else
+  PyObject* translate;  // translate(method, exception) -> code, or the exception that is kept
+  bool is_repeated;     // after an interrupt: it is short, and doing it again does no harm
+};
+
+FunctionObject* Self(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
+
+thread_local PyObject* t_kept = nullptr;
+thread_local int t_depth = 0;
+
+// The current exception, whole; none is set afterwards.
+Ref TakeException() {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (value != nullptr && trace != nullptr) PyException_SetTraceback(value, trace);
+  Py_XDECREF(type);
+  Py_XDECREF(trace);
+  return Ref(value);
+}
+
+void Keep(Ref exception) {
+  if (!exception) return;
+  if (t_kept != nullptr && t_kept != exception.get()) {
+    PyException_SetContext(exception.get(), t_kept);  // takes the reference over
+    t_kept = nullptr;
+  }
+  Ref before(t_kept);
+  t_kept = exception.release();
+}
+
+int Deliver(void*) { return t_depth == 0 && RaiseKept() ? -1 : 0; }
+
+// Whether this is the thread in which Python runs the handlers of signals.
+bool IsMainThread() {
+  const Ref threading(PyImport_ImportModule("threading"));
+  const Ref main(threading ? PyObject_CallMethod(threading.get(), "main_thread", nullptr)
+                           : nullptr);
+  const Ref ident(main ? PyObject_GetAttrString(main.get(), "ident") : nullptr);
+  const bool is_main = !ident || PyLong_AsUnsignedLong(ident.get()) == PyThread_get_thread_ident();
+  if (PyErr_Occurred() != nullptr) Keep(TakeException());
+  return is_main;
+}
+
+// What is kept reaches the thread's Python code as soon as it runs again, whoever called the
+// driver, unless the caller raises it before.
+void Announce() {
+  if (IsMainThread()) {
+    Py_AddPendingCall(Deliver, nullptr);
+  } else {
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(),
+                              reinterpret_cast<PyObject*>(Py_TYPE(t_kept)));
+  }
+}
+
+// One attempt: null with an exception set where it does not return.
+Ref Attempt(FunctionObject* self, PyObject* const* args, size_t nargsf) {
+  const Ref lock(PyObject_GetAttrString(self->state, "lock"));
+  const Ref locked(lock ? PyObject_CallMethod(lock.get(), "acquire", nullptr) : nullptr);
+  if (!locked) return Ref();
+  Ref result(PyObject_Vectorcall(self->method, args, nargsf, nullptr));
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const Ref released(PyObject_CallMethod(lock.get(), "release", nullptr));
+  if (!released) PyErr_Clear();
+  PyErr_Restore(type, value, trace);
+  return result;
+}
+
+// The code of an exception, or -1 for one that was kept.
+long Translate(FunctionObject* self, Ref exception) {
+  for (int attempts = 0; attempts < 16; ++attempts) {
+    const Ref code(
+        PyObject_CallFunctionObjArgs(self->translate, self->method, exception.get(), nullptr));
+    if (code && PyLong_Check(code.get())) return PyLong_AsLong(code.get());
+    if (code && PyExceptionInstance_Check(code.get())) {
+      Keep(Ref::Borrow(code.get()));
+      return -1;
+    }
+    if (code) break;
+    Keep(TakeException());  // an interrupt while the other was looked at
+  }
+  Keep(std::move(exception));
+  return -1;
+}
+
+long Run(FunctionObject* self, PyObject* const* args, size_t nargsf) {
+  // After an interrupt nothing long begins.
+  if (t_kept != nullptr && !self->is_repeated) return CUDA_ERROR_UNKNOWN;
+  for (int attempts = 0; attempts < 16; ++attempts) {
+    if (Attempt(self, args, nargsf)) return CUDA_SUCCESS;
+    const long code = Translate(self, TakeException());
+    if (code >= 0) return code;
+    if (!self->is_repeated) break;
+  }
+  return CUDA_ERROR_UNKNOWN;
+}
+
+PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject*) {
+  if (Py_IsInitialized() == 0) return PyLong_FromLong(CUDA_ERROR_DEINITIALIZED);
+  ++t_depth;
+  const long code = Run(Self(callable), args, nargsf);
+  --t_depth;
+  if (t_kept != nullptr && t_depth == 0) Announce();
+  return PyLong_FromLong(code);
+}
+
+// DriverFunction(state, method, translate, is_repeated)
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *state, *method, *translate;
+  int is_repeated = 0;
+  if (!PyArg_ParseTuple(args, "OOOp:DriverFunction", &state, &method, &translate, &is_repeated)) {
+    return nullptr;
+  }
+  PyObject* self = PyType_GenericAlloc(type, 0);
+  if (self == nullptr) return nullptr;
+  Self(self)->vectorcall = CallFunction;
+  Self(self)->state = Ref::Borrow(state).release();
+  Self(self)->method = Ref::Borrow(method).release();
+  Self(self)->translate = Ref::Borrow(translate).release();
+  Self(self)->is_repeated = is_repeated != 0;
+  return self;
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(Self(self)->state);
+  Py_VISIT(Self(self)->method);
+  Py_VISIT(Self(self)->translate);
+  return 0;
+}
+
+// What it calls stays until it goes itself: C code may call it until then.
+int Clear(PyObject*) { return 0; }
+
+void Dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF(Self(self)->state);
+  Py_XDECREF(Self(self)->method);
+  Py_XDECREF(Self(self)->translate);
+  PyObject_GC_Del(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(New)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.DriverFunction", sizeof(FunctionObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+
+}  // namespace
+
+bool RaiseKept() {
+  if (t_kept == nullptr) return false;
+  const Ref exception(std::exchange(t_kept, nullptr));
+  // Where Announce told a thread of it, it has come now.
+  if (!IsMainThread()) PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), nullptr);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  return true;
+}
+
+int AddDriverFunctionType(PyObject* module) {
+  g_function_type = AddType(module, &spec);
+  return g_function_type != nullptr ? 0 : -1;
+}

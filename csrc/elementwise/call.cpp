@@ -1,0 +1,313 @@
+#include "elementwise/call.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "driver/errors.h"
+#include "elementwise/parameters.h"
+
+namespace elementwise {
+
+namespace {
+
+// For tests, which want the kernels of large arrays for small ones; -1: as the device has it.
+std::atomic<int64_t> g_threads{-1};
+
+int64_t Threads(const Specialization& special) {
+  const int64_t set = g_threads.load(std::memory_order_relaxed);
+  return set >= 0 ? set : special.threads;
+}
+
+// As culaunch._elementwise._function reads them.
+int Flags(const LayoutKey& key) { return key.wide | key.small << 1; }
+
+}  // namespace
+
+PyObject* SetBusyThreads(PyObject*, PyObject* args) {
+  long long threads = 0;
+  if (!PyArg_ParseTuple(args, "L:_set_busy_threads", &threads)) return nullptr;
+  g_threads.store(threads, std::memory_order_relaxed);
+  Py_RETURN_NONE;
+}
+
+void ElementwiseCall::Rename(const std::string& what) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const Ref message(value != nullptr ? PyObject_Str(value) : nullptr);
+  const bool is_mistake =
+      type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError;
+  if (message && is_mistake) {
+    PyErr_Format(type, "%s%U", what.c_str(), message.get());
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+  } else {
+    PyErr_Restore(type, value, trace);
+  }
+}
+
+bool ElementwiseCall::ReadArguments() {
+  const TypeEntry* last = self_->last.load(std::memory_order_acquire);
+  for (int i = 0; i < count_; ++i) {
+    operands_[i].entry = last;
+    // Names are spelled out only where something is wrong.
+    static const std::string none;
+    const ReadResult result = ReadOperand(args_[i], none, &place_, &operands_[i]);
+    if (result == ReadResult::kUnknownType) {
+      fall_back = true;
+      return false;
+    }
+    if (result == ReadResult::kFailed) {
+      NameArgument(i);
+      return false;
+    }
+  }
+  if (place_.first == nullptr) {
+    PyErr_Format(PyExc_TypeError, "%U needs at least one array among its arguments", self_->name);
+    return false;
+  }
+  self_->driver.store(place_.driver, std::memory_order_release);
+  const Operand& first = *place_.first;
+  if (first.entry != last && first.entry != &first.scratch) {
+    self_->last.store(first.entry, std::memory_order_release);
+  }
+  return true;
+}
+
+// Ask Python for what these argument types make, if they are new.
+bool ElementwiseCall::Specialize() {
+  uint8_t numbers[kMaxOperands];
+  for (int i = 0; i < count_; ++i) numbers[i] = operands_[i].number;
+  const auto count = static_cast<size_t>(count_);
+  Specialization* head = self_->specializations.load(std::memory_order_acquire);
+  for (Specialization* it = head; it != nullptr; it = it->next) {
+    if (it->driver == place_.driver && it->ordinal == place_.device.device_id &&
+        std::memcmp(it->numbers.data(), numbers, count) == 0) {
+      special_ = it;
+      return true;
+    }
+  }
+  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), "_specialize", "y#",
+                                     reinterpret_cast<const char*>(numbers),
+                                     static_cast<Py_ssize_t>(count_)));
+  if (!made) return false;
+  const char* outputs = nullptr;
+  const char* roles = nullptr;
+  const char* scalars = nullptr;
+  Py_ssize_t output_count, role_count, scalar_bytes;
+  int uses_index = 0;
+  PyObject* token = nullptr;
+  if (!PyArg_ParseTuple(made.get(), "y#y#y#pO", &outputs, &output_count, &roles, &role_count,
+                        &scalars, &scalar_bytes, &uses_index, &token)) {
+    return false;
+  }
+  if (output_count + count_ > kMaxOperands) {
+    PyErr_Format(PyExc_ValueError, "%U has %zd inputs and outputs together, and at most %d may be",
+                 self_->name, output_count + count_, kMaxOperands);
+    return false;
+  }
+  auto special = std::make_unique<Specialization>();
+  special->numbers.assign(numbers, numbers + count);
+  special->driver = place_.driver;
+  special->ordinal = place_.device.device_id;
+  special->outputs.assign(outputs, outputs + output_count);
+  special->roles.assign(roles, roles + role_count);
+  for (Py_ssize_t i = 0; i + 1 < scalar_bytes; i += 2) {
+    special->scalars.push_back({scalars[i], static_cast<uint8_t>(scalars[i + 1])});
+  }
+  special->uses_index = uses_index != 0;
+  constexpr int kBusyThreads = 512;  // of a multiprocessor
+  special->threads =
+      int64_t{kBusyThreads} *
+      place_.driver->Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, place_.device.device_id);
+  special->token = Ref::Borrow(token).release();
+  special_ = special.release();
+  special_->next = head;
+  while (!self_->specializations.compare_exchange_weak(special_->next, special_)) {
+  }
+  return true;
+}
+
+// Broadcast the arguments; where none is mapped, the shape is out's.
+bool ElementwiseCall::FindShape(PyObject* out) {
+  problem_.ndim = 0;
+  const Operand* before = nullptr;
+  for (int i = 0; i < count_; ++i) {
+    const uint8_t role = special_->roles[static_cast<size_t>(i)];
+    if (role != 1 && role != 4) continue;
+    if (!Broadcast(&problem_, operands_[i])) {
+      Operand so_far;
+      so_far.ndim = problem_.ndim;
+      so_far.shape = problem_.shape;
+      PyErr_Format(PyExc_ValueError,
+                   "%s of shape %s does not broadcast with shape %s of the arguments before it",
+                   What(i).c_str(), operands_[i].ShapeText().c_str(), so_far.ShapeText().c_str());
+      return false;
+    }
+    before = &operands_[i];
+  }
+  if (before == nullptr && out == nullptr) {
+    PyErr_Format(PyExc_ValueError,
+                 "%U: no argument gives the output a shape: pass out=", self_->name);
+    return false;
+  }
+  if (before == nullptr) Broadcast(&problem_, outputs_[0]);  // raw arguments alone
+  return true;
+}
+
+CompiledLayout* ElementwiseCall::FindKernel(const LayoutKey& key) {
+  CompiledLayout* head = special_->layouts.load(std::memory_order_acquire);
+  for (CompiledLayout* it = head; it != nullptr; it = it->next) {
+    if (std::memcmp(&it->key, &key, sizeof key) == 0) return it;
+  }
+  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), "_make_kernel", "OiCiiiy#",
+                                     special_->token, special_->ordinal, static_cast<int>(key.kind),
+                                     static_cast<int>(key.vector), static_cast<int>(key.rank),
+                                     Flags(key), key.classes,
+                                     static_cast<Py_ssize_t>(problem_.count)));
+  PyObject* kernel = nullptr;
+  unsigned unroll = 1;
+  if (!made || !PyArg_ParseTuple(made.get(), "O!I", g_kernel_type, &kernel, &unroll)) {
+    return nullptr;
+  }
+  auto* compiled = new CompiledLayout{
+      key, reinterpret_cast<KernelObject*>(Ref::Borrow(kernel).release()), unroll, head};
+  if (&compiled->kernel->state->driver() != place_.driver) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "%U: the driver in use is no longer %s, whose memory the arrays are in: choose it "
+                 "again with culaunch.set_driver",
+                 self_->name, place_.driver->name().c_str());
+    Py_DECREF(kernel);
+    delete compiled;
+    return nullptr;
+  }
+  while (!special_->layouts.compare_exchange_weak(compiled->next, compiled)) {
+  }
+  return compiled;
+}
+
+bool ElementwiseCall::Launch(const CompiledLayout& compiled, const LayoutKey& key) {
+  const KernelObject& kernel = *compiled.kernel;
+  ParameterWriter writer(kernel);
+  const size_t outputs = special_->outputs.size();
+  for (size_t i = 0; i < outputs; ++i) writer.Put(problem_.views[i].data);
+  size_t mapped = outputs;
+  for (int i = 0; i < count_; ++i) {
+    const uint8_t role = special_->roles[static_cast<size_t>(i)];
+    if (role == 1) writer.Put(problem_.views[mapped++].data);
+    if (role == 2) writer.Put(operands_[i].data);
+  }
+  for (const ScalarPlan& scalar : special_->scalars) {
+    const size_t size = writer.NextSize();
+    if (!StoreScalar(operands_[scalar.argument], scalar.number, writer.Next(size),
+                     std::min<size_t>(size, 16))) {
+      NameArgument(scalar.argument);
+      return false;
+    }
+  }
+  const uint64_t blocks = PutLayout(&writer, problem_, key, compiled.unroll);
+  if (!writer.IsComplete()) {
+    const Ref type = ErrorClass("InternalError");
+    if (type) PyErr_SetString(type.get(), "a generated kernel has other parameters than its call");
+    return false;
+  }
+  CUlaunchConfig config = {};
+  config.gridDimX = static_cast<unsigned>(std::min<uint64_t>(blocks, INT32_MAX));
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = kBlock;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = place_.stream;
+  const int ordinal = place_.device.device_id;
+  culaunch::KernelState& state = *kernel.state;
+  CUresult code;
+  {
+    const ReleaseGil released;
+    code = state.Launch(config, ordinal, writer.pointers());
+  }
+  if (code == CUDA_SUCCESS) return true;
+  try {
+    RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), state.name(), config,
+                                       ordinal, code),
+               "LaunchError");
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return false;
+}
+
+// Read what there is and find the shape; outputs given are read.
+bool ElementwiseCall::Prepare(PyObject* out) {
+  if (!ReadArguments() || !Specialize()) return false;
+  if (special_->outputs.size() > 1) {
+    many_outputs_ = std::vector<Operand>(special_->outputs.size());
+    outputs_ = many_outputs_.data();
+  }
+  return (out == nullptr || ReadOutputs(out)) && FindShape(out);
+}
+
+// Give the problem every array's strides.
+bool ElementwiseCall::AddViews() {
+  const int outputs = static_cast<int>(special_->outputs.size());
+  for (int i = 0; i < outputs; ++i) {
+    const Operand& operand = outputs_[i];
+    if (operand.ndim != problem_.ndim ||
+        !std::equal(operand.shape, operand.shape + operand.ndim, problem_.shape)) {
+      Operand wanted;
+      wanted.ndim = problem_.ndim;
+      wanted.shape = problem_.shape;
+      PyErr_Format(PyExc_ValueError, "%s must have shape %s (got %s)", WhatOut(i).c_str(),
+                   wanted.ShapeText().c_str(), operand.ShapeText().c_str());
+      return false;
+    }
+    problem_.AddView(operand);
+  }
+  for (int i = 0; i < count_; ++i) {
+    const uint8_t role = special_->roles[static_cast<size_t>(i)];
+    if (role == 1) problem_.AddView(operands_[i]);
+    if (role != 2) continue;
+    int64_t dense = 1;
+    for (int d = operands_[i].ndim; d-- > 0;) {
+      if (operands_[i].shape[d] != 1 && operands_[i].strides[d] != dense) {
+        PyErr_Format(PyExc_ValueError, "%s is raw, and must be contiguous in C order",
+                     What(i).c_str());
+        return false;
+      }
+      dense *= operands_[i].shape[d];
+    }
+  }
+  return true;
+}
+
+PyObject* ElementwiseCall::Run(PyObject* out) {
+  if (!Prepare(out) || (out == nullptr && !AllocateOutputs()) || !AddViews()) return nullptr;
+  if (problem_.Size() == 0) return Result(out);
+  if (out != nullptr && !CheckOverlap()) return nullptr;
+  if (place_.driver->note_array != nullptr) {
+    for (int i = 0; i < count_; ++i) NoteOperand(operands_[i], &place_);
+    for (size_t i = 0; i < special_->outputs.size(); ++i) NoteOperand(outputs_[i], &place_);
+  }
+  const LayoutKey key = ChooseLayout(&problem_, special_->uses_index, Threads(*special_));
+  const CompiledLayout* compiled = FindKernel(key);
+  if (compiled == nullptr || !Launch(*compiled, key)) return nullptr;
+  return Result(out);
+}
+
+PyObject* ElementwiseCall::Describe(PyObject* out) {
+  if (!Prepare(out)) {
+    if (fall_back) {
+      PyErr_Format(PyExc_TypeError, "%U: every argument must be an array or a number", self_->name);
+    }
+    return nullptr;
+  }
+  if (out == nullptr) PretendOutputs();
+  if (!AddViews()) return nullptr;
+  LayoutKey key;
+  const bool is_empty = problem_.Size() == 0;
+  if (!is_empty) key = ChooseLayout(&problem_, special_->uses_index, Threads(*special_));
+  const char kind[] = {static_cast<char>(key.kind), 0};
+  return Py_BuildValue("Oisiiiy#", special_->token, special_->ordinal, kind,
+                       static_cast<int>(key.vector), static_cast<int>(key.rank), Flags(key),
+                       key.classes, static_cast<Py_ssize_t>(problem_.count));
+}
+
+}  // namespace elementwise

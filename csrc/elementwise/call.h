@@ -1,0 +1,127 @@
+// One call of a fused function, and what the function keeps between calls.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "elementwise/layout.h"
+#include "elementwise/operands.h"
+#include "launch/kernel_object.h"
+#include "python/python.h"
+
+namespace elementwise {
+
+// A kernel for one layout.
+struct CompiledLayout {
+  LayoutKey key;
+  KernelObject* kernel;  // owned
+  uint32_t unroll;
+  CompiledLayout* next;
+};
+
+struct ScalarPlan {
+  int argument;
+  uint8_t number;
+};
+
+// What is known for one list of argument types on one device.
+struct Specialization {
+  std::vector<uint8_t> numbers;  // of the arguments
+  culaunch::Driver* driver;
+  int ordinal;
+  std::vector<uint8_t> outputs;
+  // Of each argument: 1 mapped, 2 raw, 3 a scalar, 4 broadcast but not read, 0 not used.
+  std::vector<uint8_t> roles;
+  std::vector<ScalarPlan> scalars;
+  bool uses_index;
+  int64_t threads;  // that keep the device busy
+  PyObject* token;  // owned: what Python makes kernels from
+  std::atomic<CompiledLayout*> layouts{nullptr};
+  Specialization* next;
+};
+
+// The lists only grow: a call walks them without a lock.
+struct ElementwiseObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* name;        // owned, a str
+  PyObject* parameters;  // owned, a tuple of str
+  std::atomic<Specialization*> specializations;
+  std::atomic<culaunch::Driver*> driver;  // of the last call
+  // The entry of the type of array that came last: most calls bring the same one again.
+  std::atomic<const TypeEntry*> last;
+};
+
+inline std::string TextOf(PyObject* text) {
+  Py_ssize_t size = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text, &size);
+  return data != nullptr ? std::string(data, static_cast<size_t>(size)) : std::string();
+}
+
+// The state of one call.
+class ElementwiseCall {
+ public:
+  ElementwiseCall(ElementwiseObject* self, PyObject* const* args, size_t count)
+      : self_(self), args_(args), count_(static_cast<int>(count)) {
+    place_.driver = self->driver.load(std::memory_order_acquire);
+    if (count > kInline) many_operands_ = std::vector<Operand>(count);
+    operands_ = count > kInline ? many_operands_.data() : inline_operands_;
+  }
+
+  // A null reference with a Python error set, unless `fall_back` is set.
+  PyObject* Run(PyObject* out);
+
+  // What a call would run: (program, ordinal, kind, vector, rank, wide, classes).
+  PyObject* Describe(PyObject* out);
+
+  // Python must look at the arguments: one of them is of no known type.
+  bool fall_back = false;
+
+ private:
+  std::string What(int index) const {
+    return TextOf(self_->name) + ": argument " + TextOf(PyTuple_GetItem(self_->parameters, index));
+  }
+  std::string WhatOut(int index) const {
+    return TextOf(self_->name) + ": out" +
+           (special_->outputs.size() > 1 ? "[" + std::to_string(index) + "]" : "");
+  }
+
+  // Put what it is about before the message of the error that is set.
+  void NameArgument(int index) const { Rename(What(index)); }
+  static void Rename(const std::string& what);
+
+  bool ReadArguments();
+  bool Specialize();
+  bool FindShape(PyObject* out);
+  bool ReadOutputs(PyObject* out);
+  bool CheckOverlap();
+  bool WantsOrder(int* order) const;
+  bool AllocateOutputs();
+  void PretendOutputs();
+  bool Prepare(PyObject* out);
+  bool AddViews();
+  CompiledLayout* FindKernel(const LayoutKey& key);
+  bool Launch(const CompiledLayout& compiled, const LayoutKey& key);
+  PyObject* Result(PyObject* out);
+
+  ElementwiseObject* self_;
+  PyObject* const* args_;
+  int count_;
+  Place place_;
+  Specialization* special_ = nullptr;
+  static constexpr size_t kInline = 4;
+  Operand inline_operands_[kInline];
+  Operand inline_output_;
+  std::vector<Operand> many_operands_;
+  std::vector<Operand> many_outputs_;
+  Operand* operands_;
+  Operand* outputs_ = &inline_output_;
+  std::vector<Ref> made_;
+  Problem problem_;
+};
+
+// Elementwise._set_busy_threads(threads), for tests.
+PyObject* SetBusyThreads(PyObject* self, PyObject* args);
+
+}  // namespace elementwise

@@ -1,0 +1,161 @@
+#include "elementwise/function.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+#include "driver/errors.h"
+#include "elementwise/call.h"
+
+namespace {
+
+using elementwise::CompiledLayout;
+using elementwise::ElementwiseCall;
+using elementwise::ElementwiseObject;
+using elementwise::Specialization;
+
+PyTypeObject* g_elementwise_type = nullptr;
+
+ElementwiseObject* Self(PyObject* self) { return reinterpret_cast<ElementwiseObject*>(self); }
+
+PyObject* CallSlowly(PyObject* self, PyObject* const* args, size_t count, PyObject* names) {
+  const Ref positional(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  const Ref keywords(PyDict_New());
+  if (!positional || !keywords) return nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    PyTuple_SetItem(positional.get(), static_cast<Py_ssize_t>(i), Ref::Borrow(args[i]).release());
+  }
+  const Py_ssize_t named = names != nullptr ? PyTuple_Size(names) : 0;
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    if (PyDict_SetItem(keywords.get(), PyTuple_GetItem(names, i),
+                       args[count + static_cast<size_t>(i)]) < 0) {
+      return nullptr;
+    }
+  }
+  return PyObject_CallMethod(self, "_call_slowly", "OO", positional.get(), keywords.get());
+}
+
+PyObject* CallElementwise(PyObject* callable, PyObject* const* args, size_t nargsf,
+                          PyObject* names) {
+  ElementwiseObject* self = Self(callable);
+  const auto count = ArgumentCount(nargsf);
+  const Py_ssize_t named = names != nullptr ? PyTuple_Size(names) : 0;
+  PyObject* out = nullptr;
+  bool is_plain = static_cast<Py_ssize_t>(count) == PyTuple_Size(self->parameters) && named <= 1;
+  if (is_plain && named == 1) {
+    is_plain = PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out") == 0;
+    out = args[count] != Py_None ? args[count] : nullptr;
+  }
+  if (!is_plain || count >= elementwise::kMaxOperands) {
+    return CallSlowly(callable, args, count, names);
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    ElementwiseCall call(self, args, count);
+    PyObject* result = call.Run(out);
+    return call.fall_back ? CallSlowly(callable, args, count, names) : result;
+  });
+}
+
+// Elementwise(name, parameters)
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* name = nullptr;
+  PyObject* parameters = nullptr;
+  if (!PyArg_ParseTuple(args, "UO!:Elementwise", &name, &PyTuple_Type, &parameters)) return nullptr;
+  PyObject* object = PyType_GenericAlloc(type, 0);
+  if (object == nullptr) return nullptr;
+  ElementwiseObject* self = Self(object);
+  self->vectorcall = CallElementwise;
+  self->name = Ref::Borrow(name).release();
+  self->parameters = Ref::Borrow(parameters).release();
+  new (&self->specializations) std::atomic<Specialization*>(nullptr);
+  new (&self->driver) std::atomic<culaunch::Driver*>(nullptr);
+  new (&self->last) std::atomic<const TypeEntry*>(nullptr);
+  return object;
+}
+
+int Traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  for (Specialization* it = Self(object)->specializations.load(); it != nullptr; it = it->next) {
+    Py_VISIT(it->token);
+    for (CompiledLayout* one = it->layouts.load(); one != nullptr; one = one->next) {
+      Py_VISIT(reinterpret_cast<PyObject*>(one->kernel));
+    }
+  }
+  return 0;
+}
+
+// A call may come until the object goes: what it needs stays until then. Python's half, which
+// may hold a cycle, is the subclass's dict, and cleared with it.
+int Clear(PyObject*) { return 0; }
+
+void Dealloc(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  ElementwiseObject* self = Self(object);
+  PyObject_GC_UnTrack(object);
+  while (Specialization* special = self->specializations.load()) {
+    self->specializations = special->next;
+    while (CompiledLayout* compiled = special->layouts.load()) {
+      special->layouts = compiled->next;
+      Py_DECREF(reinterpret_cast<PyObject*>(compiled->kernel));
+      delete compiled;
+    }
+    Py_XDECREF(special->token);
+    delete special;
+  }
+  Py_XDECREF(self->name);
+  Py_XDECREF(self->parameters);
+  PyObject_GC_Del(object);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+// _describe(arguments, out)
+PyObject* Describe(PyObject* object, PyObject* args) {
+  PyObject* arguments = nullptr;
+  PyObject* out = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O:_describe", &PyTuple_Type, &arguments, &out)) return nullptr;
+  std::vector<PyObject*> items;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(arguments); ++i) {
+    items.push_back(PyTuple_GetItem(arguments, i));
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    ElementwiseCall call(Self(object), items.data(), items.size());
+    return call.Describe(out != Py_None ? out : nullptr);
+  });
+}
+
+PyMethodDef methods[] = {
+    {"_describe", Describe, METH_VARARGS, nullptr},
+    {"_set_busy_threads", elementwise::SetBusyThreads, METH_VARARGS | METH_STATIC, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ElementwiseObject, vectorcall), READONLY,
+     nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(New)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {
+    "culaunch._core.Elementwise", sizeof(ElementwiseObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    slots};
+
+}  // namespace
+
+int AddElementwiseType(PyObject* module) {
+  g_elementwise_type = AddType(module, &spec);
+  return g_elementwise_type != nullptr ? 0 : -1;
+}

@@ -1,0 +1,69 @@
+// Which kernel a call needs, by how its arrays lie in memory, and that kernel's sizes and strides.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "elementwise/operands.h"
+
+namespace elementwise {
+
+constexpr uint32_t kBlock = 256;  // threads; culaunch._elementwise._loop has the same
+constexpr int kTile = 64;
+
+// What a compiled kernel depends on; compared byte by byte.
+struct LayoutKey {
+  uint8_t kind = 0;  // 'c' contiguous, 's' strided, 't' tiled
+  uint8_t vector = 1;
+  uint8_t rank = 1;
+  uint8_t wide = 0;
+  uint8_t small = 0;  // a thread takes one pack: few elements are spread over the device
+  char classes[kMaxOperands] = {};  // of each array, see culaunch._elementwise._loop.Layout
+};
+
+// An array as the kernel sees it: outputs first, then inputs.
+struct View {
+  char* data;
+  int item;                   // bytes
+  int64_t strides[kMaxDims];  // in elements; 0 where it is broadcast
+};
+
+// The dimensions of a call, and every array's strides in them.
+struct Problem {
+  int ndim = 0;
+  int64_t shape[kMaxDims];
+  int count = 0;
+  View views[kMaxOperands];
+
+  int64_t Size() const {
+    int64_t size = 1;
+    for (int i = 0; i < ndim; ++i) size *= shape[i];
+    return size;
+  }
+  void AddView(const Operand& operand);
+};
+
+// Extend the problem's shape by an array's, as broadcasting does; false where they do not go
+// together.
+bool Broadcast(Problem* problem, const Operand& operand);
+
+// The dimensions from the outermost in memory to the innermost; false if that is C order.
+bool MemoryOrder(const Operand& operand, int* order);
+
+// Reorder and merge dimensions (innermost first afterwards) and choose the kernel. With
+// `in_order` elements stay in C order. `threads` is how many keep the device busy.
+LayoutKey ChooseLayout(Problem* problem, bool in_order, int64_t threads);
+
+// Whether two arrays may share memory; the same elements in the same places are `exact`.
+bool Overlap(const Problem& problem, const View& a, const View& b, bool* exact);
+
+// Whether two elements of an array may be the same memory.
+bool OverlapsItself(const Problem& problem, const View& view);
+
+// A division by a number known before the launch, as in culaunch._elementwise._helpers.
+struct Division {
+  explicit Division(uint32_t number);
+  uint32_t divisor, factor, shift;
+};
+
+}  // namespace elementwise

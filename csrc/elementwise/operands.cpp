@@ -1,0 +1,414 @@
+#include "elementwise/operands.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "arguments/device_array.h"
+#include "arguments/torch_tensor.h"
+#include "driver/driver_object.h"
+#include "driver/errors.h"
+
+namespace elementwise {
+
+namespace {
+
+struct TypeInfo {
+  DLDataType type;
+  const char* name;
+};
+
+constexpr TypeInfo kInfo[kTypes] = {
+    {{6, 8, 1}, "bool"},     {{0, 8, 1}, "int8"},       {{0, 16, 1}, "int16"},
+    {{0, 32, 1}, "int32"},   {{0, 64, 1}, "int64"},     {{1, 8, 1}, "uint8"},
+    {{1, 16, 1}, "uint16"},  {{1, 32, 1}, "uint32"},    {{1, 64, 1}, "uint64"},
+    {{2, 16, 1}, "float16"}, {{4, 16, 1}, "bfloat16"},  {{2, 32, 1}, "float32"},
+    {{2, 64, 1}, "float64"}, {{5, 64, 1}, "complex64"}, {{5, 128, 1}, "complex128"},
+};
+
+// The number of an element type; kTypes where there is none.
+uint8_t NumberOf(DLDataType type) {
+  if (type.lanes > 1) return kTypes;
+  for (uint8_t i = 0; i < kTypes; ++i) {
+    if (kInfo[i].type.code == type.code && kInfo[i].type.bits == type.bits) return i;
+  }
+  return kTypes;
+}
+
+void SetDense(Operand* operand) {
+  int64_t dense = 1;
+  for (int i = operand->ndim; i-- > 0;) {
+    operand->room[kMaxDims + i] = dense;
+    dense *= operand->shape[i];
+  }
+  operand->strides = operand->room + kMaxDims;
+}
+
+bool RefuseDims(const std::string& what, int ndim) {
+  PyErr_Format(PyExc_ValueError, "%s has %d dimensions, and at most %d are supported", what.c_str(),
+               ndim, kMaxDims);
+  return false;
+}
+
+bool TakeTensor(const DLTensor& tensor, const std::string& what, Operand* operand) {
+  if (tensor.ndim > kMaxDims) return RefuseDims(what, tensor.ndim);
+  operand->data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+  operand->device = tensor.device;
+  operand->ndim = tensor.ndim;
+  operand->shape = tensor.shape;
+  operand->strides = tensor.strides;
+  if (tensor.strides == nullptr) SetDense(operand);
+  operand->number = NumberOf(tensor.dtype);
+  return true;
+}
+
+// Shape and strides, in bytes, as Python tuples.
+bool TakeTuples(PyObject* shape, PyObject* strides, const std::string& what, Operand* operand) {
+  const Py_ssize_t ndim = shape != nullptr && PyTuple_Check(shape) ? PyTuple_Size(shape) : -1;
+  if (ndim < 0) {
+    PyErr_Format(PyExc_TypeError, "%s has no tuple as its shape", what.c_str());
+    return false;
+  }
+  if (ndim > kMaxDims) return RefuseDims(what, static_cast<int>(ndim));
+  operand->ndim = static_cast<int>(ndim);
+  for (Py_ssize_t i = 0; i < ndim; ++i) {
+    operand->room[i] = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
+  }
+  operand->shape = operand->room;
+  if (strides == nullptr || !PyTuple_Check(strides)) {
+    SetDense(operand);
+    return PyErr_Occurred() == nullptr;
+  }
+  if (operand->number >= kTypes) return true;  // refused by the caller, with its type
+  const int item = ItemSize(operand->number);
+  for (Py_ssize_t i = 0; i < ndim; ++i) {
+    const long long bytes = PyLong_AsLongLong(PyTuple_GetItem(strides, i));
+    if (bytes % item != 0 && operand->shape[i] > 1 && PyErr_Occurred() == nullptr) {
+      PyErr_Format(PyExc_ValueError, "%s has a stride of %lld bytes, not whole elements",
+                   what.c_str(), bytes);
+    }
+    operand->room[kMaxDims + i] = bytes / item;
+  }
+  operand->strides = operand->room + kMaxDims;
+  return PyErr_Occurred() == nullptr;
+}
+
+// ml_dtypes' bfloat16 in NumPy arrays is known by its name alone.
+bool IsBfloat16(PyObject* array) {
+  const Ref dtype(PyObject_GetAttrString(array, "dtype"));
+  const Ref name(dtype ? PyObject_GetAttrString(dtype.get(), "name") : nullptr);
+  const bool is = name && PyUnicode_Check(name.get()) &&
+                  PyUnicode_CompareWithASCIIString(name.get(), "bfloat16") == 0;
+  PyErr_Clear();
+  return is;
+}
+
+bool SameFramework(const TypeEntry* a, const TypeEntry* b, const Operand& first,
+                   const Operand& other) {
+  if (a->type == b->type && a->type != nullptr) return true;
+  if (a->kind == ArgumentKind::kExchange && b->kind == ArgumentKind::kExchange) {
+    return a->api == b->api;
+  }
+  return ModuleRoot(Py_TYPE(first.object)) == ModuleRoot(Py_TYPE(other.object));
+}
+
+culaunch::Driver* CurrentDriver() {
+  const Ref module(PyImport_ImportModule("culaunch._launch._driver"));
+  const Ref driver(module ? PyObject_CallMethod(module.get(), "current_driver", nullptr) : nullptr);
+  return driver ? DriverOf(driver.get()) : nullptr;
+}
+
+// Check where an array lives against the arrays before it; the first decides.
+bool SeePlace(const std::string& what, Place* place, const Operand& operand, DLDevice device) {
+  if (place->first != nullptr) {
+    const bool is_host = !place->driver->IsDeviceMemory(device.device_type);
+    if (is_host || device.device_id != place->device.device_id) {
+      PyErr_Format(PyExc_ValueError,
+                   "%s is on device %d of DLPack type %d, and the arrays before it are on device "
+                   "%d of type %d: copy it there first",
+                   what.c_str(), device.device_id, device.device_type, place->device.device_id,
+                   place->device.device_type);
+      return false;
+    }
+    if (!SameFramework(place->first->entry, operand.entry, *place->first, operand)) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s is a %R, and the arrays before it are %R: one call takes arrays of one "
+                   "framework; convert it, as with from_dlpack",
+                   what.c_str(), reinterpret_cast<PyObject*>(Py_TYPE(operand.object)),
+                   reinterpret_cast<PyObject*>(Py_TYPE(place->first->object)));
+      return false;
+    }
+    return true;
+  }
+  if (place->driver == nullptr || !place->driver->IsDeviceMemory(device.device_type)) {
+    place->driver = CurrentDriver();
+    if (place->driver == nullptr) return false;
+  }
+  if (!place->driver->IsDeviceMemory(device.device_type)) {
+    PyErr_Format(PyExc_TypeError,
+                 "%s is in memory of DLPack type %d, which the driver %s does not run on: move it "
+                 "to the GPU, or choose the emulator with culaunch.set_driver(\"emulator\")",
+                 what.c_str(), device.device_type, place->driver->name().c_str());
+    return false;
+  }
+  place->device = device;
+  place->first = &operand;
+  return true;
+}
+
+bool Refuse(TensorRead read, const std::string& what, const Operand& operand) {
+  if (read == TensorRead::kRefused) RaiseRefused(what.c_str(), operand.object);
+  return false;
+}
+
+bool ReadExchange(const std::string& what, Place* place, Operand* operand) {
+  DLTensor tensor;
+  const TensorRead read = ReadTensor(operand->entry->api, operand->object, &tensor);
+  if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return Refuse(read, what, *operand);
+  const bool is_first = place->first == nullptr;
+  if (!TakeTensor(tensor, what, operand) || !SeePlace(what, place, *operand, tensor.device)) {
+    return false;
+  }
+  if (!is_first || tensor.device.device_type == culaunch::kDLCPU) return true;
+  void* stream = nullptr;
+  if (operand->entry->api->current_work_stream(tensor.device.device_type, tensor.device.device_id,
+                                               &stream) != 0) {
+    return false;
+  }
+  place->stream = static_cast<CUstream>(stream);
+  return true;
+}
+
+bool ReadCupyOperand(const std::string& what, Place* place, Operand* operand) {
+  ArrayView view;
+  if (!ReadCupy(operand->object, &view)) return false;
+  const bool is_first = place->first == nullptr;
+  operand->data = static_cast<char*>(view.data);
+  operand->device = view.device;
+  operand->number = NumberOf(view.dtype);
+  if (operand->number == kTypes && IsBfloat16(operand->object)) operand->number = kBfloat16;
+  static PyObject* const shape_name = PyUnicode_InternFromString("shape");
+  static PyObject* const strides_name = PyUnicode_InternFromString("strides");
+  const Ref shape(PyObject_GetAttr(operand->object, shape_name));
+  const Ref strides(shape ? PyObject_GetAttr(operand->object, strides_name) : nullptr);
+  if (!strides || !TakeTuples(shape.get(), strides.get(), what, operand) ||
+      !SeePlace(what, place, *operand, view.device)) {
+    return false;
+  }
+  return !is_first || ArrayStream(*operand->entry, &place->stream);
+}
+
+bool ReadSlowArray(const std::string& what, Place* place, Operand* operand) {
+  const TypeEntry& entry = *operand->entry;
+  culaunch::Driver* driver = place->driver != nullptr ? place->driver : CurrentDriver();
+  if (driver == nullptr) return false;
+  if (entry.is_torch) {  // a torch without the exchange API
+    const TensorRead read = AskTensor(operand->object);
+    if (read != TensorRead::kDone) return Refuse(read, what, *operand);
+  }
+  if (!ReadArrayDevice(operand->object, entry, *driver, &operand->device)) return false;
+  const bool is_first = place->first == nullptr;
+  if (!SeePlace(what, place, *operand, operand->device)) return false;
+  if (is_first && !ArrayStream(entry, &place->stream)) return false;
+  ArrayView view;
+  DLTensor tensor = {};
+  if (!ReadArray(operand->object, entry, *place->driver, place->stream, &view, &tensor)) {
+    return false;
+  }
+  operand->is_read_only = view.is_read_only;
+  bool done;
+  if (PyDict_Check(view.owner.get())) {
+    operand->data = static_cast<char*>(view.data);
+    operand->number = NumberOf(view.dtype);
+    if (operand->number == kTypes && IsBfloat16(operand->object)) operand->number = kBfloat16;
+    done = TakeTuples(PyDict_GetItemString(view.owner.get(), "shape"),
+                      PyDict_GetItemString(view.owner.get(), "strides"), what, operand);
+  } else {
+    done = TakeTensor(tensor, what, operand);
+  }
+  operand->owner = std::move(view.owner);
+  return done;
+}
+
+uint8_t WeakNumber(ArgumentKind kind) {
+  if (kind == ArgumentKind::kBool) return kWeakBool;
+  return kind == ArgumentKind::kInt ? kWeakInt : kWeakFloat;
+}
+
+// What is computed of a tensor that requires grad has no derivative: where torch records, that is
+// an error and not a gradient that is missing without a word.
+bool CheckGradient(const std::string& what, PyObject* tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  const Ref requires_grad(PyObject_GetAttr(tensor, name));
+  if (!requires_grad) return false;
+  if (requires_grad.get() != Py_True) return true;
+  const Ref rules(PyImport_ImportModule("culaunch._launch._torch"));
+  return rules && Ref(PyObject_CallMethod(rules.get(), "check_gradient", "s", what.c_str()));
+}
+
+// A GPU reads elements at multiples of their size alone, and what it reads elsewhere ends the
+// process's work on the device.
+bool IsAligned(const std::string& what, const Operand& operand) {
+  const auto item = static_cast<uintptr_t>(ItemSize(operand.number));
+  const auto address = reinterpret_cast<uintptr_t>(operand.data);
+  if (address % item == 0) return true;
+  for (int i = 0; i < operand.ndim; ++i) {
+    if (operand.shape[i] == 0) return true;
+  }
+  PyErr_Format(PyExc_ValueError,
+               "%s begins at %p, which is not a multiple of the %d bytes of %s: copy it to memory "
+               "of its own",
+               what.c_str(), operand.data, static_cast<int>(item), NameOf(operand.number));
+  return false;
+}
+
+void SetError(void*, const char* kind, const char* message) {
+  if (PyErr_Occurred() == nullptr) PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
+}
+
+}  // namespace
+
+DLDataType TypeOf(uint8_t number) {
+  if (number < kTypes) return kInfo[number].type;
+  if (number >= kFirstWeak) {
+    static constexpr uint8_t wide[] = {kBool, kInt64, kFloat64, kComplex128};
+    return kInfo[wide[number - kFirstWeak]].type;
+  }
+  return kInfo[number - kFirstScalar].type;
+}
+
+const char* NameOf(uint8_t number) {
+  if (number < kTypes) return kInfo[number].name;
+  static constexpr const char* weak[] = {"Python bool", "Python int", "Python float",
+                                         "Python complex"};
+  return number >= kFirstWeak ? weak[number - kFirstWeak] : kInfo[number - kFirstScalar].name;
+}
+
+std::string ModuleRoot(PyTypeObject* type) {
+  const Ref name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__"));
+  Py_ssize_t size = 0;
+  const char* text =
+      name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8AndSize(name.get(), &size) : nullptr;
+  PyErr_Clear();
+  const std::string module(text != nullptr ? text : "");
+  return module.substr(0, module.find('.'));
+}
+
+std::string Operand::ShapeText() const {
+  std::string text = "(";
+  for (int i = 0; i < ndim; ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + (ndim == 1 ? ",)" : ")");
+}
+
+ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, Operand* operand) {
+  operand->object = object;
+  operand->is_array = false;
+  operand->is_read_only = false;
+  operand->ndim = 0;
+  if (PyComplex_CheckExact(object)) {
+    operand->number = kWeakComplex;
+    return ReadResult::kDone;
+  }
+  if (operand->entry == nullptr || operand->entry->type != Py_TYPE(object)) {
+    operand->entry = LookUpObject(object, &operand->scratch);
+    if (operand->entry == nullptr) return ReadResult::kFailed;
+  }
+  bool done = false;
+  switch (operand->entry->kind) {
+    case ArgumentKind::kBool:
+    case ArgumentKind::kInt:
+    case ArgumentKind::kFloat:
+      operand->number = WeakNumber(operand->entry->kind);
+      return ReadResult::kDone;
+    case ArgumentKind::kScalar: {
+      const uint8_t number = NumberOf(operand->entry->scalar_type);
+      if (number == kTypes) return ReadResult::kUnknownType;
+      operand->number = static_cast<uint8_t>(kFirstScalar + number);
+      return ReadResult::kDone;
+    }
+    case ArgumentKind::kExchange:
+      done = ReadExchange(what, place, operand);
+      break;
+    case ArgumentKind::kCupy:
+      done = ReadCupyOperand(what, place, operand);
+      break;
+    case ArgumentKind::kArray:
+      done = ReadSlowArray(what, place, operand);
+      break;
+    default:
+      return ReadResult::kUnknownType;
+  }
+  if (!done) return ReadResult::kFailed;
+  operand->is_array = true;
+  if (operand->entry->is_torch && !CheckGradient(what, object)) return ReadResult::kFailed;
+  if (operand->number == kTypes) {
+    const Ref dtype(PyObject_GetAttrString(object, "dtype"));
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "%s has elements of a type that is not supported (%R)",
+                 what.c_str(), dtype ? dtype.get() : Py_None);
+    return ReadResult::kFailed;
+  }
+  return IsAligned(what, *operand) ? ReadResult::kDone : ReadResult::kFailed;
+}
+
+void NoteOperand(const Operand& operand, Place* place) {
+  culaunch::Driver& driver = *place->driver;
+  if (driver.note_array == nullptr || !operand.is_array) return;
+  if (!place->has_noted) driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
+  place->has_noted = true;
+  const DLTensor tensor = {operand.data,
+                           operand.device,
+                           operand.ndim,
+                           TypeOf(operand.number),
+                           const_cast<int64_t*>(operand.shape),
+                           const_cast<int64_t*>(operand.strides),
+                           0};
+  const Extent extent = ExtentOf(tensor);
+  driver.note_array(extent.begin, extent.bytes,
+                    operand.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
+}
+
+Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape, const int* order,
+             Operand* operand) {
+  const TypeEntry& entry = *place.first->entry;
+  Place own = place;
+  own.first = nullptr;
+  if (entry.kind == ArgumentKind::kExchange && order == nullptr &&
+      entry.api != DeviceArrayExchange() && entry.api->managed_tensor_allocator != nullptr) {
+    DLTensor prototype = {
+        nullptr, place.device, ndim, TypeOf(number), const_cast<int64_t*>(shape), nullptr, 0};
+    DLManagedTensorVersioned* managed = nullptr;
+    void* object = nullptr;
+    if (entry.api->managed_tensor_allocator(&prototype, &managed, nullptr, SetError) != 0) {
+      if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, "allocation failed");
+      return Ref();
+    }
+    operand->data = static_cast<char*>(managed->dl_tensor.data) + managed->dl_tensor.byte_offset;
+    operand->device = place.device;
+    operand->number = number;
+    operand->is_array = true;
+    operand->ndim = ndim;
+    std::memcpy(operand->room, shape, static_cast<size_t>(ndim) * sizeof *shape);
+    operand->shape = operand->room;
+    SetDense(operand);
+    if (entry.api->managed_tensor_to_py_object_no_sync(managed, &object) != 0) return Ref();
+    operand->object = static_cast<PyObject*>(object);
+    return Ref(static_cast<PyObject*>(object));
+  }
+  const Ref module(PyImport_ImportModule("culaunch._elementwise._allocate"));
+  const Ref sizes(PyTuple_New(ndim));
+  const Ref dims(PyTuple_New(ndim));
+  if (!module || !sizes || !dims) return Ref();
+  for (int i = 0; i < ndim; ++i) {
+    PyTuple_SetItem(sizes.get(), i, PyLong_FromLongLong(shape[i]));
+    PyTuple_SetItem(dims.get(), i, PyLong_FromLong(order != nullptr ? order[i] : i));
+  }
+  Ref array(PyObject_CallMethod(module.get(), "allocate", "OOOsi", place.first->object, sizes.get(),
+                                dims.get(), NameOf(number), place.device.device_id));
+  if (!array) return array;
+  const ReadResult result = ReadOperand(array.get(), "the output", &own, operand);
+  if (result == ReadResult::kDone && operand->is_array) return array;
+  if (result != ReadResult::kFailed) PyErr_SetString(PyExc_RuntimeError, "no array was allocated");
+  return Ref();
+}
+
+}  // namespace elementwise

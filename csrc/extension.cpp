@@ -1,0 +1,59 @@
+// culaunch._core: the native half of the launch path.
+#include "arguments/arrays.h"
+#include "arguments/device_array.h"
+#include "arguments/rules.h"
+#include "driver/driver_object.h"
+#include "driver/python_function.h"
+#include "elementwise/function.h"
+#include "launch/kernel_object.h"
+#include "launch/launcher.h"
+#include "launch/module_object.h"
+#include "python/numbers.h"
+#include "python/python.h"
+#include "triton/launcher.h"
+#include "triton/variant.h"
+
+namespace {
+
+int Execute(PyObject* module) {
+  TryNumbers();
+  return PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) == 0 &&
+                 AddDriverType(module) == 0 && AddDriverFunctionType(module) == 0 &&
+                 AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
+                 AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
+                 AddElementwiseType(module) == 0 && AddTritonVariantType(module) == 0 &&
+                 AddTritonDispatcherType(module) == 0 && AddTritonLauncherType(module) == 0
+             ? 0
+             : -1;
+}
+
+PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, reinterpret_cast<void*>(Execute)},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, nullptr},
+};
+
+PyMethodDef functions[] = {
+    {"array_info", ArrayInfo, METH_VARARGS, nullptr},
+    {"argument_rules", ArgumentRules, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "culaunch._core",
+                          "The native half of the launch path.",
+                          0,
+                          functions,
+                          slots,
+                          nullptr,
+                          nullptr,
+                          nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&definition); }

@@ -1,0 +1,314 @@
+#include "launch/kernel_object.h"
+
+#include <mutex>
+#include <new>
+
+#include "driver/errors.h"
+#include "launch/configuration.h"
+#include "launch/launcher.h"
+#include "launch/module_object.h"
+
+PyTypeObject* g_kernel_type = nullptr;
+
+namespace {
+
+KernelObject* Self(PyObject* self) { return reinterpret_cast<KernelObject*>(self); }
+
+// With the GIL nothing else runs between two calls of the C API that run no Python code;
+// without it (free-threaded builds) the cache needs a lock.
+class CacheLock {
+#ifdef Py_GIL_DISABLED
+ public:
+  CacheLock() { mutex().lock(); }
+  ~CacheLock() { mutex().unlock(); }
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex mutex;
+    return mutex;
+  }
+#else
+ public:
+  CacheLock() {}
+  ~CacheLock() {}
+#endif
+};
+
+// types: None, or for each parameter (class, DLPack code, bits, whether it points to what may be
+// written).
+bool FillSlots(KernelObject* self, PyObject* types) {
+  const auto& parameters = self->state->parameters();
+  self->count = parameters.size();
+  self->bytes = self->state->ParameterBytes();
+  self->slots = new (std::nothrow) ParameterSlot[self->count + 1];
+  if (self->slots == nullptr) {
+    PyErr_NoMemory();
+    return false;
+  }
+  if (types != Py_None &&
+      (!PyTuple_Check(types) || static_cast<size_t>(PyTuple_Size(types)) != self->count)) {
+    PyErr_SetString(PyExc_ValueError, "types must be None or a tuple with one entry a parameter");
+    return false;
+  }
+  for (size_t i = 0; i < self->count; ++i) {
+    ParameterSlot& slot = self->slots[i];
+    slot.offset = parameters[i].offset;
+    slot.size = parameters[i].size;
+    if (types == Py_None) continue;
+    int type_class = 0;
+    int code = 0;
+    int bits = 0;
+    int may_write = 0;
+    PyObject* entry = PyTuple_GetItem(types, static_cast<Py_ssize_t>(i));
+    if (!PyArg_ParseTuple(entry, "iiip", &type_class, &code, &bits, &may_write)) return false;
+    slot.type_class = static_cast<TypeClass>(type_class);
+    slot.type = {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
+    slot.may_write = may_write != 0;
+  }
+  return true;
+}
+
+// Kernel(module, name, types): arguments beyond these are a subclass's.
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* module = nullptr;
+  const char* name = nullptr;
+  PyObject* types = nullptr;
+  if (!PyArg_ParseTuple(args, "O!sO:Kernel", g_module_type, &module, &name, &types)) {
+    return nullptr;
+  }
+  auto* state = Guarded<culaunch::KernelState*>("KernelNotFoundError", nullptr, [&] {
+    culaunch::Module& library = *reinterpret_cast<ModuleObject*>(module)->module;
+    return WithoutGil([&] { return &library.GetKernel(name).state(); });
+  });
+  if (state == nullptr) return nullptr;
+  PyObject* self = PyType_GenericAlloc(type, 0);
+  if (self == nullptr) return nullptr;
+  Py_INCREF(module);
+  Self(self)->module = module;
+  Self(self)->state = state;
+  if (!FillSlots(Self(self), types)) {
+    Py_DECREF(self);
+    return nullptr;
+  }
+  return self;
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(Self(self)->module);
+  for (CachedLauncher& cached : Self(self)->cache) {
+    Py_VISIT(cached.key);
+    Py_VISIT(cached.launcher);
+  }
+  return 0;
+}
+
+int Clear(PyObject* self) {
+  Self(self)->cached = 0;
+  for (CachedLauncher& cached : Self(self)->cache) {
+    Py_CLEAR(cached.key);
+    Py_CLEAR(cached.launcher);
+  }
+  return 0;
+}
+
+void Dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Clear(self);
+  Py_CLEAR(Self(self)->module);
+  delete[] Self(self)->slots;
+  PyObject_GC_Del(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+// What `kernel[grid, block]` and `kernel[grid, block, shared_memory]` ask for. False, without an
+// error, where the key is of another form.
+bool ReadSimpleKey(PyObject* key, uint32_t* numbers) {
+  if (!PyTuple_CheckExact(key)) return false;
+  const Py_ssize_t size = PyTuple_Size(key);
+  if (size != 2 && size != 3) return false;
+  numbers[6] = 0;
+  return QuickDims(PyTuple_GetItem(key, 0), numbers) &&
+         QuickDims(PyTuple_GetItem(key, 1), numbers + 3) &&
+         (size == 2 || QuickNumber(PyTuple_GetItem(key, 2), &numbers[6]));
+}
+
+PyObject* FindLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers) {
+  const CacheLock lock;
+  for (int i = 0; i < self->cached; ++i) {
+    const CachedLauncher& cached = self->cache[i];
+    if (cached.key == key ||
+        (numbers != nullptr && std::memcmp(cached.numbers, numbers, sizeof cached.numbers) == 0)) {
+      Py_INCREF(cached.launcher);
+      return cached.launcher;
+    }
+  }
+  return nullptr;
+}
+
+void KeepLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers, PyObject* launcher) {
+  CachedLauncher old = {};
+  {
+    const CacheLock lock;
+    CachedLauncher& slot = self->cache[self->next];
+    old = slot;
+    Py_INCREF(key);
+    Py_INCREF(launcher);
+    slot.key = key;
+    slot.launcher = launcher;
+    std::memcpy(slot.numbers, numbers, sizeof slot.numbers);
+    self->next = (self->next + 1) % KernelObject::kCached;
+    if (self->cached < KernelObject::kCached) ++self->cached;
+  }
+  Py_XDECREF(old.key);
+  Py_XDECREF(old.launcher);
+}
+
+PyObject* Subscript(PyObject* self, PyObject* key) {
+  PyObject* launcher = FindLauncher(Self(self), key, nullptr);
+  if (launcher != nullptr) return launcher;
+  uint32_t numbers[7];
+  if (!ReadSimpleKey(key, numbers)) return LauncherFromKey(Self(self), key);
+  launcher = FindLauncher(Self(self), key, numbers);
+  if (launcher != nullptr) return launcher;
+  launcher = LauncherFromKey(Self(self), key);
+  if (launcher != nullptr) KeepLauncher(Self(self), key, numbers, launcher);
+  return launcher;
+}
+
+PyObject* Configure(PyObject* self, PyObject* args, PyObject* keywords) {
+  return LauncherFromKeywords(Self(self), args, keywords);
+}
+
+PyObject* Attribute(PyObject* self, PyObject* args) {
+  int attribute = 0;
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(args, "ii:_attribute", &attribute, &ordinal)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    culaunch::KernelState& state = *Self(self)->state;
+    culaunch::Driver& driver = state.driver();
+    int value = 0;
+    state.RequireLoaded();
+    driver.Device(ordinal);
+    const culaunch::DeviceGuard guard(driver, ordinal);
+    driver.Check(guard.code(), "making the device current");
+    driver.Check(driver.cuKernelGetAttribute(&value, static_cast<CUfunction_attribute>(attribute),
+                                             state.handle(), driver.Device(ordinal)),
+                 "reading an attribute of " + state.name());
+    return PyLong_FromLong(value);
+  });
+}
+
+PyObject* MaxDynamicSharedMemory(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(args, "i:_max_dynamic_shared_memory", &ordinal)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    culaunch::KernelState& state = *Self(self)->state;
+    int bytes = 0;
+    state.RequireLoaded();
+    state.driver().Device(ordinal);
+    state.driver().Check(state.MaxDynamicSharedMemory(ordinal, &bytes),
+                         "reading the shared memory of " + state.name());
+    return PyLong_FromLong(bytes);
+  });
+}
+
+// _occupancy(ordinal, block, shared_memory, cluster) -> the fields of Occupancy
+PyObject* Occupancy(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  PyObject *block, *shared, *cluster;
+  culaunch::LaunchConfig config;
+  if (!PyArg_ParseTuple(args, "iOOO:_occupancy", &ordinal, &block, &shared, &cluster) ||
+      !ReadDims("block", block, &config.block) ||
+      !ReadBytes("shared_memory", shared, &config.shared_memory) ||
+      (cluster != Py_None && !ReadDims("cluster", cluster, &config.cluster))) {
+    return nullptr;
+  }
+  config.grid = config.HasCluster() ? config.cluster : culaunch::Dim3(1);
+  return Guarded<PyObject*>(nullptr, nullptr, [&] {
+    culaunch::KernelState& state = *Self(self)->state;
+    culaunch::Driver& driver = state.driver();
+    const std::string what = "reading the occupancy of " + state.name();
+    if (config.block.Volume() > INT32_MAX) {
+      throw culaunch::Error("block " + config.block.ToString() + " is too large for any device");
+    }
+    state.RequireLoaded();
+    const bool has_clusters = driver.Attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, ordinal) != 0;
+    const culaunch::DeviceGuard guard(driver, ordinal);
+    driver.Check(guard.code(), "making the device current");
+    const culaunch::DriverLaunchConfig driver_config(config);
+    driver.Check(state.Prepare(state.handle(), ordinal, driver_config.get()), what);
+    auto* function = reinterpret_cast<CUfunction>(state.handle());
+    int active = 0, best_grid = 0, best_block = 0, largest = 0, clusters = 0;
+    driver.Check(
+        driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &active, function, static_cast<int>(config.block.Volume()), config.shared_memory),
+        what);
+    driver.Check(driver.cuOccupancyMaxPotentialBlockSize(&best_grid, &best_block, function, nullptr,
+                                                         config.shared_memory, 0),
+                 what);
+    if (has_clusters) {
+      driver.Check(
+          driver.cuOccupancyMaxPotentialClusterSize(&largest, function, &driver_config.get()),
+          what);
+    }
+    if (config.HasCluster()) {
+      driver.Check(driver.cuOccupancyMaxActiveClusters(&clusters, function, &driver_config.get()),
+                   what);
+    }
+    const Ref most = has_clusters ? Ref(PyLong_FromLong(largest)) : Ref::Borrow(Py_None);
+    const Ref fitting = config.HasCluster() ? Ref(PyLong_FromLong(clusters)) : Ref::Borrow(Py_None);
+    return Py_BuildValue("iiiOO", active, best_block, best_grid, most.get(), fitting.get());
+  });
+}
+
+PyObject* GetModule(PyObject* self, void*) {
+  Py_INCREF(Self(self)->module);
+  return Self(self)->module;
+}
+
+PyObject* GetName(PyObject* self, void*) {
+  return PyUnicode_FromString(Self(self)->state->name().c_str());
+}
+
+PyObject* GetHandle(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(Self(self)->state->handle());
+}
+
+PyMethodDef methods[] = {
+    {"configure", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Configure)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"_attribute", Attribute, METH_VARARGS, nullptr},
+    {"_max_dynamic_shared_memory", MaxDynamicSharedMemory, METH_VARARGS, nullptr},
+    {"_occupancy", Occupancy, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"_module", GetModule, nullptr, nullptr, nullptr},
+    {"name", GetName, nullptr, nullptr, nullptr},
+    {"handle", GetHandle, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(New)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_mp_subscript, reinterpret_cast<void*>(Subscript)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.Kernel", sizeof(KernelObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+
+}  // namespace
+
+int AddKernelType(PyObject* module) {
+  g_kernel_type = AddType(module, &spec);
+  return g_kernel_type != nullptr ? 0 : -1;
+}

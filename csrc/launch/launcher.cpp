@@ -1,0 +1,321 @@
+#include "launch/launcher.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "driver/errors.h"
+#include "launch/configuration.h"
+
+namespace {
+
+PyTypeObject* g_launcher_type = nullptr;
+
+struct LauncherObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  KernelObject* kernel;    // owned
+  PyObject* stream_owner;  // owned: keeps a stream object alive; null: none was given
+  int stream_ordinal;      // the given stream's device; -1: any
+  culaunch::LaunchConfig config;
+  culaunch::DriverLaunchConfig driver_config;
+};
+
+LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
+
+// Raise what is wrong with the arguments, in Python: messages are made there.
+CULAUNCH_RARE PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* const* args,
+                                   size_t index, const Call& call) {
+  if (fault == Fault::kPython) {
+    if (PyErr_Occurred() == nullptr) {
+      PyErr_Format(PyExc_BufferError, "reading argument %zu, a %R, failed without a reason", index,
+                   reinterpret_cast<PyObject*>(Py_TYPE(args[index])));
+    }
+    return nullptr;
+  }
+  const Ref messages(PyImport_ImportModule("culaunch._launch._messages"));
+  if (!messages) return nullptr;
+  const Ref none(PyObject_CallMethod(messages.get(), "raise_argument", "OnOsLi", self,
+                                     static_cast<Py_ssize_t>(index), args[index], FaultName(fault),
+                                     call.detail, call.has_array ? call.ordinal : -1));
+  return nullptr;
+}
+
+CULAUNCH_RARE PyObject* RaiseCount(LauncherObject* self, size_t count, PyObject* keyword_names) {
+  const Ref messages(PyImport_ImportModule("culaunch._launch._messages"));
+  if (!messages) return nullptr;
+  const Ref none(PyObject_CallMethod(messages.get(), "raise_count", "OnO", self,
+                                     static_cast<Py_ssize_t>(count),
+                                     keyword_names != nullptr ? keyword_names : Py_None));
+  return nullptr;
+}
+
+// Raise why the driver refused the launch.
+CULAUNCH_RARE PyObject* RaiseLaunch(LauncherObject* self, const CUlaunchConfig& config, int ordinal,
+                                    CUresult code) {
+  culaunch::KernelState& state = *self->kernel->state;
+  if (ordinal < 0) ordinal = culaunch::CurrentDevice(state.driver());
+  try {
+    RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), state.name(), config,
+                                       ordinal, code),
+               "LaunchError");
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+// The parameter block and the pointers into it, on the stack for any usual kernel. Kernels have
+// at most 4 KiB of parameters, or 32,764 bytes from CUDA 12.1 on (programming guide).
+class Parameters {
+ public:
+  Parameters(size_t bytes, size_t count) {
+    if (bytes > sizeof inline_block_) {
+      large_block_ = std::make_unique<unsigned char[]>(bytes);
+      block_ = large_block_.get();
+    }
+    if (count > kInlineCount) {
+      many_pointers_ = std::make_unique<void*[]>(count);
+      pointers_ = many_pointers_.get();
+    }
+  }
+
+  unsigned char* block() { return block_; }
+  void** pointers() { return pointers_; }
+
+ private:
+  static constexpr size_t kInlineCount = 64;
+  alignas(64) unsigned char inline_block_[4096];
+  void* inline_pointers_[kInlineCount];
+  unsigned char* block_ = inline_block_;
+  void** pointers_ = inline_pointers_;
+  std::unique_ptr<unsigned char[]> large_block_;
+  std::unique_ptr<void*[]> many_pointers_;
+};
+
+PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
+                       PyObject* keyword_names) {
+  LauncherObject* self = Self(callable);
+  KernelObject* kernel = self->kernel;
+  culaunch::KernelState& state = *kernel->state;
+  const auto count = ArgumentCount(nargsf);
+  if (CULAUNCH_UNLIKELY(count != kernel->count || keyword_names != nullptr)) {
+    return RaiseCount(self, count, keyword_names);
+  }
+  Parameters parameters(kernel->bytes, count);
+  Call call(state.driver());
+  if (self->stream_owner != nullptr) {
+    call.stream_known = true;
+    call.stream = self->config.stream.handle;
+    call.ordinal = self->stream_ordinal;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    ParameterSlot& slot = kernel->slots[i];
+    unsigned char* target = parameters.block() + slot.offset;
+    parameters.pointers()[i] = target;
+    const Fault fault = Convert(call, slot, args[i], target);
+    if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return RaiseFault(self, fault, args, i, call);
+  }
+  CUlaunchConfig config = self->driver_config.get();
+  config.hStream = call.stream;
+  CUresult code;
+  {
+    // The launch waits while the stream's queue is full.
+    const ReleaseGil released;
+    code = state.Launch(config, call.ordinal, parameters.pointers());
+  }
+  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
+    return RaiseLaunch(self, config, call.ordinal, code);
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* Make(KernelObject* kernel, const culaunch::LaunchConfig& config, PyObject* stream) {
+  int ordinal = -1;
+  const bool is_valid = Guarded<bool>(nullptr, false, [&] {
+    config.Validate();
+    if (stream != nullptr && !culaunch::IsDefaultStream(config.stream.handle)) {
+      culaunch::Driver& driver = kernel->state->driver();
+      driver.Check(culaunch::StreamDevice(driver, config.stream.handle, &ordinal),
+                   "finding the device of the stream");
+    }
+    return true;
+  });
+  if (!is_valid) return nullptr;
+  PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
+  if (object == nullptr) return nullptr;
+  LauncherObject* self = Self(object);
+  Py_INCREF(reinterpret_cast<PyObject*>(kernel));
+  Py_XINCREF(stream);
+  self->vectorcall = CallLauncher;
+  self->kernel = kernel;
+  self->stream_owner = stream;
+  self->stream_ordinal = ordinal;
+  new (&self->config) culaunch::LaunchConfig(config);
+  new (&self->driver_config) culaunch::DriverLaunchConfig(config);
+  return object;
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<PyObject*>(Self(self)->kernel));
+  Py_VISIT(Self(self)->stream_owner);
+  return 0;
+}
+
+// The kernel stays until the launcher itself goes: a call may come until then. The kernel's own
+// clear breaks the cycle with its cache.
+int Clear(PyObject*) { return 0; }
+
+void Dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF(reinterpret_cast<PyObject*>(Self(self)->kernel));
+  Py_XDECREF(Self(self)->stream_owner);
+  PyObject_GC_Del(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyObject* DimsTuple(const culaunch::Dim3& dims) {
+  return Py_BuildValue("III", dims.x, dims.y, dims.z);
+}
+
+PyObject* GetKernel(PyObject* self, void*) {
+  return Ref::Borrow(reinterpret_cast<PyObject*>(Self(self)->kernel)).release();
+}
+PyObject* GetGrid(PyObject* self, void*) { return DimsTuple(Self(self)->config.grid); }
+PyObject* GetBlock(PyObject* self, void*) { return DimsTuple(Self(self)->config.block); }
+PyObject* GetCluster(PyObject* self, void*) {
+  if (!Self(self)->config.HasCluster()) Py_RETURN_NONE;
+  return DimsTuple(Self(self)->config.cluster);
+}
+PyObject* GetSharedMemory(PyObject* self, void*) {
+  return PyLong_FromUnsignedLong(Self(self)->config.shared_memory);
+}
+PyObject* GetStream(PyObject* self, void*) {
+  PyObject* stream = Self(self)->stream_owner;
+  return Ref::Borrow(stream != nullptr ? stream : Py_None).release();
+}
+PyObject* GetStreamDevice(PyObject* self, void*) {
+  return PyLong_FromLong(Self(self)->stream_ordinal);
+}
+
+PyObject* Repr(PyObject* self) {
+  const culaunch::LaunchConfig& config = Self(self)->config;
+  const std::string text = "<culaunch.Launcher of " +
+                           culaunch::Demangle(Self(self)->kernel->state->name()) + ", grid " +
+                           config.grid.ToString() + ", block " + config.block.ToString() + ", " +
+                           std::to_string(config.shared_memory) + " bytes of shared memory>";
+  return PyUnicode_FromString(text.c_str());
+}
+
+PyGetSetDef properties[] = {
+    {"kernel", GetKernel, nullptr, "The kernel that it launches.", nullptr},
+    {"grid", GetGrid, nullptr, "The grid in blocks, (x, y, z).", nullptr},
+    {"block", GetBlock, nullptr, "The block in threads, (x, y, z).", nullptr},
+    {"cluster", GetCluster, nullptr, "The cluster in blocks, (x, y, z), or None.", nullptr},
+    {"shared_memory", GetSharedMemory, nullptr, "Dynamic shared memory of a block in bytes.",
+     nullptr},
+    {"stream", GetStream, nullptr, "The stream as it was given, or None.", nullptr},
+    {"_stream_device", GetStreamDevice, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+    {Py_tp_members, members},
+    {Py_tp_getset, properties},
+    {Py_tp_doc, const_cast<char*>("A kernel with its launch configuration fixed: call it with the "
+                                  "kernel's arguments to launch it.")},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.Launcher", sizeof(LauncherObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
+
+bool IsGiven(PyObject* object) { return object != nullptr && object != Py_None; }
+
+}  // namespace
+
+PyObject* LauncherFromKey(KernelObject* kernel, PyObject* key) {
+  const Py_ssize_t size = PyTuple_Check(key) ? PyTuple_Size(key) : 0;
+  if (size < 2 || size > 4) {
+    PyErr_Format(PyExc_TypeError,
+                 "a kernel takes [grid, block], [grid, block, shared_memory] or "
+                 "[grid, block, shared_memory, stream] (got [%S])",
+                 Spelled(key).get());
+    return nullptr;
+  }
+  culaunch::LaunchConfig config;
+  PyObject* stream = size > 3 ? PyTuple_GetItem(key, 3) : nullptr;
+  if (!ReadDims("grid", PyTuple_GetItem(key, 0), &config.grid) ||
+      !ReadDims("block", PyTuple_GetItem(key, 1), &config.block) ||
+      (size > 2 && !ReadBytes("shared_memory", PyTuple_GetItem(key, 2), &config.shared_memory)) ||
+      (IsGiven(stream) && !ReadStream(stream, &config.stream.handle))) {
+    return nullptr;
+  }
+  return Make(kernel, config, IsGiven(stream) ? stream : nullptr);
+}
+
+PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* keywords) {
+  static const char* names[] = {"grid",          "block",  "cluster",     "preferred_cluster",
+                                "shared_memory", "stream", "cooperative", "programmatic",
+                                "priority",      nullptr};
+  PyObject *grid = nullptr, *block = nullptr;
+  PyObject *cluster = nullptr, *preferred = nullptr, *shared = nullptr, *stream = nullptr;
+  PyObject* priority = nullptr;
+  int cooperative = 0;
+  int programmatic = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOOppO:configure",
+                                   const_cast<char**>(names), &grid, &block, &cluster, &preferred,
+                                   &shared, &stream, &cooperative, &programmatic, &priority)) {
+    return nullptr;
+  }
+  if (grid == nullptr || block == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "a launch needs grid= and block=");
+    return nullptr;
+  }
+  culaunch::LaunchConfig config;
+  if (!ReadDims("grid", grid, &config.grid) || !ReadDims("block", block, &config.block) ||
+      (IsGiven(cluster) && !ReadDims("cluster", cluster, &config.cluster)) ||
+      (IsGiven(preferred) &&
+       !ReadDims("preferred_cluster", preferred, &config.preferred_cluster)) ||
+      (IsGiven(shared) && !ReadBytes("shared_memory", shared, &config.shared_memory)) ||
+      (IsGiven(stream) && !ReadStream(stream, &config.stream.handle))) {
+    return nullptr;
+  }
+  config.cooperative = cooperative != 0;
+  config.programmatic = programmatic != 0;
+  if (IsGiven(priority)) {
+    int overflow = 0;
+    const Ref integer(PyBool_Check(priority) ? nullptr : PyNumber_Index(priority));
+    const long long value = integer ? PyLong_AsLongLongAndOverflow(integer.get(), &overflow) : 0;
+    if (!integer || overflow != 0 || value != static_cast<int>(value)) {
+      PyErr_Clear();
+      PyErr_Format(integer ? PyExc_OverflowError : PyExc_TypeError,
+                   "priority must be an int of 32 bits (got %S)", Spelled(priority).get());
+      return nullptr;
+    }
+    config.has_priority = true;
+    config.priority = static_cast<int>(value);
+  }
+  return Make(kernel, config, IsGiven(stream) ? stream : nullptr);
+}
+
+int AddLauncherType(PyObject* module) {
+  g_launcher_type = AddType(module, &spec);
+  return g_launcher_type != nullptr ? 0 : -1;
+}

@@ -1,0 +1,144 @@
+#include "launch/module_object.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver/driver_object.h"
+#include "driver/errors.h"
+
+PyTypeObject* g_module_type = nullptr;
+
+namespace {
+
+ModuleObject* Self(PyObject* self) { return reinterpret_cast<ModuleObject*>(self); }
+
+// Module(driver, bytes)
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* driver = nullptr;
+  Py_buffer image;
+  if (!PyArg_ParseTuple(args, "Oy*:Module", &driver, &image)) return nullptr;
+  culaunch::Driver* table = DriverOf(driver);
+  auto* module =
+      table == nullptr ? nullptr : Guarded<culaunch::Module*>("ImageError", nullptr, [&] {
+        const ReleaseGil released;  // PTX is compiled here
+        return new culaunch::Module(image.buf, static_cast<size_t>(image.len), *table);
+      });
+  PyBuffer_Release(&image);
+  if (module == nullptr) return nullptr;
+  module->Release();
+  PyObject* self = PyType_GenericAlloc(type, 0);
+  if (self == nullptr) return nullptr;
+  Py_INCREF(driver);
+  Self(self)->driver = driver;
+  Self(self)->module = module;
+  return self;
+}
+
+void Dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  Py_XDECREF(Self(self)->driver);
+  delete Self(self)->module;  // released: the driver keeps the library
+  // A subclass made in Python is collected, and freed in another way.
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyObject* KernelNames(PyObject* self, PyObject*) {
+  return Guarded<PyObject*>("ImageError", nullptr, [&]() -> PyObject* {
+    const auto names = WithoutGil([&] { return Self(self)->module->KernelNames(); });
+    Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(names.size())));
+    for (size_t i = 0; tuple && i < names.size(); ++i) {
+      PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i),
+                      PyUnicode_FromString(names[i].c_str()));
+    }
+    return PyErr_Occurred() != nullptr ? nullptr : tuple.release();
+  });
+}
+
+// layout(kernel) -> ((offset, size), ...), or None where the module has no such kernel.
+PyObject* Layout(PyObject* self, PyObject* args) {
+  const char* name = nullptr;
+  if (!PyArg_ParseTuple(args, "s:layout", &name)) return nullptr;
+  return Guarded<PyObject*>("KernelNotFoundError", nullptr, [&]() -> PyObject* {
+    culaunch::Module& module = *Self(self)->module;
+    const auto kernel = WithoutGil([&]() -> std::optional<culaunch::Kernel> {
+      if (!module.HasKernel(name)) return std::nullopt;
+      return module.GetKernel(name);
+    });
+    if (!kernel.has_value()) Py_RETURN_NONE;
+    const auto& parameters = kernel->parameters();
+    Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(parameters.size())));
+    for (size_t i = 0; tuple && i < parameters.size(); ++i) {
+      PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i),
+                      Py_BuildValue("nn", static_cast<Py_ssize_t>(parameters[i].offset),
+                                    static_cast<Py_ssize_t>(parameters[i].size)));
+    }
+    return PyErr_Occurred() != nullptr ? nullptr : tuple.release();
+  });
+}
+
+PyObject* GetGlobal(PyObject* self, PyObject* args) {
+  const char* name = nullptr;
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(args, "si:get_global", &name, &ordinal)) return nullptr;
+  return Guarded<PyObject*>("KernelNotFoundError", nullptr, [&] {
+    const culaunch::GlobalVariable variable =
+        WithoutGil([&] { return Self(self)->module->GetGlobal(name, ordinal); });
+    return Py_BuildValue("Kn", static_cast<unsigned long long>(variable.address),
+                         static_cast<Py_ssize_t>(variable.size));
+  });
+}
+
+PyObject* Unload(PyObject* self, PyObject*) {
+  {
+    const ReleaseGil released;
+    Self(self)->module->Unload();
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* GetDriver(PyObject* self, void*) {
+  Py_INCREF(Self(self)->driver);
+  return Self(self)->driver;
+}
+
+PyObject* GetLoaded(PyObject* self, void*) {
+  return PyBool_FromLong(Self(self)->module->IsLoaded());
+}
+
+PyObject* GetHandle(PyObject* self, void*) {
+  return PyLong_FromVoidPtr(Self(self)->module->handle());
+}
+
+PyMethodDef methods[] = {
+    {"kernel_names", KernelNames, METH_NOARGS, nullptr},
+    {"layout", Layout, METH_VARARGS, nullptr},
+    {"get_global", GetGlobal, METH_VARARGS, nullptr},
+    {"unload", Unload, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"driver", GetDriver, nullptr, nullptr, nullptr},
+    {"is_loaded", GetLoaded, nullptr, nullptr, nullptr},
+    {"handle", GetHandle, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(New)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.Module", sizeof(ModuleObject), 0, Py_TPFLAGS_DEFAULT, slots};
+
+}  // namespace
+
+int AddModuleType(PyObject* module) {
+  g_module_type = AddType(module, &spec);
+  return g_module_type != nullptr ? 0 : -1;
+}

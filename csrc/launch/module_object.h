@@ -1,0 +1,18 @@
+// _core.Module: a culaunch::Module as a Python object. It is never unloaded by the garbage
+// collector or at exit: kernels of it may still run.
+#pragma once
+
+#include <culaunch/module.h>
+
+#include <memory>
+
+#include "python/python.h"
+
+struct ModuleObject {
+  PyObject_HEAD PyObject* driver;  // the _core.Driver
+  culaunch::Module* module;
+};
+
+extern PyTypeObject* g_module_type;
+
+int AddModuleType(PyObject* module);

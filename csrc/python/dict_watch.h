@@ -1,0 +1,24 @@
+// Noticing that a dict changed without looking into it.
+#pragma once
+
+#include <cstdint>
+
+#include "python/python.h"
+
+// Counts the changes of all dicts that are watched.
+extern uint64_t g_dict_changes;
+
+// Watch a dict from now on: each change of it adds one to g_dict_changes. False where the
+// interpreter cannot (CPython 3.12 can, and what comes after 3.13.0 where it notices the attributes
+// of objects too): the entries must be looked up then.
+bool WatchDict(PyObject* dict);
+
+// Before watchers there were versions (PEP 509): a number that no other state of a dict ever had.
+#if !defined(Py_LIMITED_API) && PY_VERSION_HEX < 0x030c0000
+#define CULAUNCH_DICTS_HAVE_VERSIONS 1
+inline uint64_t DictVersion(PyObject* dict) {
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+}
+#else
+#define CULAUNCH_DICTS_HAVE_VERSIONS 0
+#endif

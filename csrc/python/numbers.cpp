@@ -1,0 +1,51 @@
+#include "python/numbers.h"
+
+#include <cstring>
+
+bool g_numbers_are_known = false;
+
+namespace {
+
+// Whether an int is read as the C API reads it, and as small just when it is.
+bool IsReadRight(long long number) {
+  const Ref object(PyLong_FromLongLong(number));
+  if (!object) return false;
+  constexpr long long kDigit = 1LL << 30;
+  const bool is_small = number > -kDigit && number < kDigit;
+  int64_t value = 0;
+  if (numbers::ReadSmall(object.get(), &value) != is_small) return false;
+  return !is_small || value == number;
+}
+
+bool IsReadRight(double number) {
+  const Ref object(PyFloat_FromDouble(number));
+  return object && std::memcmp(&reinterpret_cast<const numbers::Behind*>(object.get())->value,
+                               &number, sizeof number) == 0;
+}
+
+bool AreReadRight() {
+  for (int bit = 0; bit < 62; ++bit) {
+    for (const long long near : {-1, 0, 1}) {
+      const long long number = (1LL << bit) + near;
+      if (!IsReadRight(number) || !IsReadRight(-number)) return false;
+    }
+  }
+  for (const double number : {0.0, -0.0, 1.0, -2.5, 1e300, 5e-324}) {
+    if (!IsReadRight(number)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void TryNumbers() {
+#if PY_VERSION_HEX < 0x030b0000
+  const unsigned long version = PY_VERSION_HEX;
+#else
+  const unsigned long version = Py_Version;  // of the interpreter, not of its headers
+#endif
+  // A layout that is not there would be read behind an object.
+  const bool may_be = sizeof(void*) == 8 && sizeof(PyObject) + 8 <= 32 && version < 0x030f0000;
+  g_numbers_are_known = may_be && AreReadRight();
+  PyErr_Clear();
+}

@@ -1,0 +1,57 @@
+// Reading Python's small ints and its floats without a call into Python.
+#pragma once
+
+#include <culaunch/version.h>
+
+#include <cstdint>
+
+#include "python/python.h"
+
+// Whether numbers are laid out as this file believes. CPython's structures are not part of its
+// stable ABI: an int is a signed count of digits (3.10 and 3.11) or a word with the count and the
+// sign (from 3.12 on), and then the digits. They are used only where reading a list of numbers,
+// when the module is imported, gives just what the C API gives; else every number is read through
+// that.
+extern bool g_numbers_are_known;
+
+void TryNumbers();
+
+namespace numbers {
+
+// Where an int's count of digits is, and a float's value.
+struct Behind {
+  PyObject head;
+  union {
+    Py_ssize_t count;
+    uintptr_t tag;
+    double value;
+  };
+  uint32_t digit;  // of an int: 30 bits
+};
+
+inline bool ReadSmall(PyObject* object, int64_t* value) {
+  const auto* behind = reinterpret_cast<const Behind*>(object);
+#if PY_VERSION_HEX >= 0x030c0000
+  constexpr uintptr_t kTwoDigits = 2 << 3;  // below: the count, the sign (2: negative)
+  if (CULAUNCH_UNLIKELY(behind->tag >= kTwoDigits)) return false;
+  *value = (1 - static_cast<int64_t>(behind->tag & 3)) * behind->digit;
+#else
+  if (CULAUNCH_UNLIKELY(static_cast<size_t>(behind->count + 1) > 2)) return false;
+  *value = behind->count * static_cast<int64_t>(behind->digit);
+#endif
+  return true;
+}
+
+}  // namespace numbers
+
+// Read an int of one digit (30 bits). False where it has more, or where the layout is not
+// known; then the C API tells.
+inline bool ReadSmallInt(PyObject* object, int64_t* value) {
+  return !CULAUNCH_UNLIKELY(!g_numbers_are_known) && numbers::ReadSmall(object, value);
+}
+
+// Read a float.
+inline double ReadFloat(PyObject* object) {
+  if (CULAUNCH_UNLIKELY(!g_numbers_are_known)) return PyFloat_AsDouble(object);
+  return reinterpret_cast<const numbers::Behind*>(object)->value;
+}

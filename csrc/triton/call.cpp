@@ -1,0 +1,443 @@
+// One call of a Triton kernel: bind, specialise, look up, launch.
+#include <culaunch/guard.h>
+
+#include "driver/driver_object.h"
+#include "driver/errors.h"
+#include "triton/bound.h"
+#include "triton/form.h"
+#include "triton/launch.h"
+#include "triton/launcher.h"
+
+namespace {
+
+class OneCall {
+ public:
+  OneCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims, PyObject* const* args,
+          size_t count, PyObject* keyword_names, TritonMode mode)
+      : self_(self),
+        state_(*self->state),
+        grid_(grid),
+        dims_(dims),
+        args_(args),
+        count_(count),
+        keyword_names_(keyword_names),
+        mode_(mode),
+        call_(*state_.table),
+        specializer_(call_, state_.interner),
+        bound_(state_.count) {}
+
+  // The arguments in Triton's words.
+  PyObject* Description() {
+    if (!Bind() || !Specialize() || !FillDefaults()) return nullptr;
+    return Describe().release();
+  }
+
+  PyObject* Run() {
+    if (mode_ == TritonMode::kGuarded && !state_.guards.Hold()) return CallGuarded();
+    if (!Bind() || !Specialize()) return nullptr;
+    std::shared_ptr<const TunedChoice> choice;
+    if (state_.is_tuned) {
+      choice = FindChoice();
+      if (choice == nullptr) return PyErr_Occurred() != nullptr ? nullptr : CallTuner();
+      state_.last_choice = choice;
+      if (!ApplyChoice(*choice)) return nullptr;
+    }
+    if (!FillDefaults() || !AddConstants()) return nullptr;
+    if (!FindVariant()) return nullptr;
+    if (variant_ == nullptr) Py_RETURN_NONE;
+    uint32_t dims[3];
+    if (dims_ == nullptr) {
+      if (!AskGrid(dims) || !ReadAgain()) return nullptr;
+      dims_ = dims;
+      if (variant_ == nullptr) Py_RETURN_NONE;
+    }
+    if (mode_ == TritonMode::kResolve) return Resolved();
+    if (mode_ == TritonMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
+      TritonForm::Learn(state_, args_, count_, keyword_names_,
+                        {variant_, choice, call_.ordinal, specializer_.key});
+    }
+    return LaunchTriton(*variant_, dims_, call_, specializer_, Object());
+  }
+
+ private:
+  // ---- before anything else
+
+  Ref PositionalTuple() const {
+    Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(count_)));
+    for (size_t i = 0; tuple && i < count_; ++i) {
+      PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), Ref::Borrow(args_[i]).release());
+    }
+    return tuple;
+  }
+
+  Ref KeywordDict() const {
+    Ref dict(PyDict_New());
+    const Py_ssize_t size = keyword_names_ != nullptr ? PyTuple_Size(keyword_names_) : 0;
+    for (Py_ssize_t i = 0; dict && i < size; ++i) {
+      if (PyDict_SetItem(dict.get(), PyTuple_GetItem(keyword_names_, i),
+                         args_[count_ + static_cast<size_t>(i)]) < 0) {
+        return Ref();
+      }
+    }
+    return dict;
+  }
+
+  // Let a method in Python handle the whole call.
+  PyObject* CallGuarded() {
+    const Ref positional = PositionalTuple();
+    const Ref keywords = KeywordDict();
+    if (!positional || !keywords) return nullptr;
+    return PyObject_CallMethod(Object(), "_guarded", "OOO", grid_, positional.get(),
+                               keywords.get());
+  }
+
+  // ---- binding
+
+  bool Bind() {
+    if (count_ > state_.count) return RaiseBinding("too_many", Py_None);
+    for (size_t i = 0; i < count_; ++i) bound_[i] = args_[i];
+    if (keyword_names_ == nullptr) return true;
+    const auto size = static_cast<size_t>(PyTuple_Size(keyword_names_));
+    for (size_t i = 0; i < size; ++i) {
+      PyObject* name = PyTuple_GetItem(keyword_names_, static_cast<Py_ssize_t>(i));
+      const int target = state_.FindParameter(name);
+      PyObject* value = args_[count_ + i];
+      if (target < 0) {
+        bound_.options.emplace_back(name, value);
+      } else if (bound_[static_cast<size_t>(target)] != nullptr) {
+        return RaiseBinding("twice", name);
+      } else {
+        bound_[static_cast<size_t>(target)] = value;
+      }
+    }
+    return true;
+  }
+
+  bool FillDefaults() {
+    for (const size_t i : state_.constants) {
+      if (bound_[i] != nullptr) continue;
+      const TritonParameter& parameter = state_.parameters[i];
+      bound_[i] = parameter.default_value.get();
+      if (bound_[i] == nullptr && !parameter.is_optional) {
+        return RaiseBinding("missing", parameter.name.get());
+      }
+    }
+    return true;
+  }
+
+  bool RaiseBinding(const char* what, PyObject* name) {
+    const Ref messages(PyImport_ImportModule("culaunch._triton._messages"));
+    if (messages) {
+      const Ref none(PyObject_CallMethod(messages.get(), "raise_binding", "OsOn", Object(), what,
+                                         name, static_cast<Py_ssize_t>(count_)));
+    }
+    return false;
+  }
+
+  // ---- the key
+
+  bool Specialize() {
+    for (const size_t i : state_.runtime) {
+      TritonParameter& parameter = state_.parameters[i];
+      PyObject* object = bound_[i];
+      if (object == nullptr) {
+        object = parameter.default_value.get();
+        if (object == nullptr) return RaiseBinding("missing", parameter.name.get());
+      }
+      const Fault fault = specializer_.Add(parameter, object);
+      if (fault != Fault::kNone) return RaiseArgument(fault, i, object);
+    }
+    return true;
+  }
+
+  bool RaiseArgument(Fault fault, size_t index, PyObject* object) {
+    if (fault == Fault::kPython) return false;
+    const Ref messages(PyImport_ImportModule("culaunch._triton._messages"));
+    if (messages) {
+      const Ref none(PyObject_CallMethod(messages.get(), "raise_argument", "OnOsLi", Object(),
+                                         static_cast<Py_ssize_t>(index), object, FaultName(fault),
+                                         call_.detail, call_.has_array ? call_.ordinal : -1));
+    }
+    return false;
+  }
+
+  bool AddConstants() {
+    for (const size_t i : state_.constants) {
+      TritonParameter& parameter = state_.parameters[i];
+      if (bound_[i] == nullptr) {
+        specializer_.key.Add(MakeWord(TritonKind::kMissing));
+        continue;
+      }
+      const Fault fault = specializer_.AddConstant(&parameter, bound_[i]);
+      if (fault != Fault::kNone) return RaiseArgument(fault, i, bound_[i]);
+    }
+    for (const TritonOption& option : bound_.options) {
+      uint64_t number = 0;
+      bool is_immutable = false;
+      if (!state_.interner.Number(option.first, &number, &is_immutable)) return false;
+      specializer_.key.Add(MakeWord(TritonKind::kOption, number));
+      if (specializer_.AddConstant(nullptr, option.second) != Fault::kNone) return false;
+    }
+    uint64_t target = 0;
+    if (!FindTarget(&target)) return false;
+    specializer_.key.Add(MakeWord(TritonKind::kTarget, target));
+    return true;
+  }
+
+  // The architecture of the call's device; without arrays that is the current one.
+  bool FindTarget(uint64_t* target) {
+    if (call_.ordinal < 0) {
+      call_.ordinal = culaunch::CurrentDevice(*state_.table);
+      if (!call_.stream_known && state_.fallback != nullptr) {
+        void* stream = nullptr;
+        if (state_.fallback->current_work_stream(culaunch::kDLCUDA, call_.ordinal, &stream) != 0) {
+          return false;
+        }
+        call_.stream = static_cast<CUstream>(stream);
+      }
+    }
+    const auto ordinal = static_cast<size_t>(call_.ordinal);
+    *target = static_cast<uint64_t>(ordinal < state_.targets.size() ? state_.targets[ordinal] : 0);
+    return true;
+  }
+
+  // ---- the tuned configuration
+
+  std::shared_ptr<const TunedChoice> FindChoice() {
+    Words& key = tuning_key_;
+    for (const size_t index : state_.tuning_key) {
+      Specializer words(call_, state_.interner);
+      if (bound_[index] == nullptr) {
+        key.Add(MakeWord(TritonKind::kUnset));
+        continue;
+      }
+      if (words.AddConstant(nullptr, bound_[index]) != Fault::kNone) return nullptr;
+      for (size_t i = 0; i < words.key.size(); ++i) key.Add(words.key[i]);
+    }
+    // The element types of the tensors, in the order of the parameters.
+    const Words& all = specializer_.key;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const TritonKind kind = KindOf(all[i]);
+      if (kind == TritonKind::kDescriptor) {
+        i += PayloadOf(all[i]) & 0xff;  // its block: a hook may still set it
+      } else if (kind == TritonKind::kTensor || kind == TritonKind::kNamed) {
+        key.Add(MakeWord(kind, PayloadOf(all[i])));
+      } else {
+        key.Add(MakeWord(TritonKind::kNone));
+      }
+    }
+    // What is best on one architecture need not even run on another.
+    uint64_t target = 0;
+    if (!FindTarget(&target)) return nullptr;
+    key.Add(MakeWord(TritonKind::kTarget, target));
+    const TritonLock lock(state_.mutex);
+    const std::shared_ptr<const TunedChoice>* choice = state_.choices.Find(key, key.Hash());
+    return choice != nullptr ? *choice : nullptr;
+  }
+
+  // The autotuner runs in Python, launches once itself, and says what it chose.
+  PyObject* CallTuner() {
+    const Ref positional = PositionalTuple();
+    const Ref keywords = KeywordDict();
+    if (!positional || !keywords) return nullptr;
+    const Ref tuned(PyObject_CallMethod(Object(), "_tune", "OOOi", grid_, positional.get(),
+                                        keywords.get(), call_.ordinal));
+    if (!tuned) return nullptr;
+    PyObject* result = nullptr;
+    std::shared_ptr<const TunedChoice> choice = TunedChoice::Read(state_, tuned.get(), &result);
+    if (choice == nullptr) return nullptr;
+    {
+      const TritonLock lock(state_.mutex);
+      const uint64_t hash = tuning_key_.Hash();
+      if (state_.choices.Find(tuning_key_, hash) == nullptr) {
+        state_.choices.Add(tuning_key_, hash, std::move(choice));
+      }
+      state_.last_choice = *state_.choices.Find(tuning_key_, hash);
+    }
+    return Ref::Borrow(result).release();
+  }
+
+  bool ApplyChoice(const TunedChoice& choice) {
+    for (const auto& [index, value] : choice.constants) {
+      if (bound_[index] != nullptr) {
+        return RaiseBinding("tuned", state_.parameters[index].name.get());
+      }
+      bound_[index] = value.get();
+    }
+    const size_t given = bound_.options.size();
+    for (const auto& [name, value] : choice.options) {
+      for (size_t i = 0; i < given; ++i) {
+        if (PyUnicode_Compare(bound_.options[i].first, name.get()) == 0) {
+          return RaiseBinding("tuned", name.get());
+        }
+      }
+      bound_.options.emplace_back(name.get(), value.get());
+    }
+    if (!choice.has_hook) return true;
+    // It may change what the arguments are (a descriptor's block): they are read again.
+    const Ref values = ArgumentDict(false);
+    if (!values) return false;
+    for (const auto& [name, value] : choice.options) {
+      if (PyDict_SetItem(values.get(), name.get(), value.get()) < 0) return false;
+    }
+    const Ref none(
+        PyObject_CallMethod(Object(), "_run_hook", "OO", choice.config.get(), values.get()));
+    if (!none) return false;
+    specializer_.Clear();
+    return Specialize();
+  }
+
+  // ---- the variant
+
+  // The variant is kept here: the table may forget it while Python or a launch runs. It is null
+  // where a hook of Triton's took the compilation over. False with a Python error set.
+  bool FindVariant() {
+    Ref found(LookUpVariant());
+    if (!found) return false;
+    kept_ = std::move(found);
+    variant_ =
+        kept_.get() != Py_None ? reinterpret_cast<TritonVariantObject*>(kept_.get()) : nullptr;
+    return true;
+  }
+
+  // A function that was asked for the grid may have changed what the tensors are: given other
+  // storage, for instance.
+  bool ReadAgain() {
+    specializer_.Clear();
+    return Specialize() && AddConstants() && FindVariant();
+  }
+
+  // A new reference; None where there is nothing to launch; null with a Python error set.
+  PyObject* LookUpVariant() {
+    const uint64_t hash = specializer_.key.Hash();
+    {
+      const TritonLock lock(state_.mutex);
+      PyObject** found = state_.variants.Find(specializer_.key, hash);
+      if (found != nullptr) return Ref::Borrow(*found).release();
+    }
+    const Ref values = ArgumentDict(true);
+    const Ref options(PyDict_New());
+    const Ref description = Describe();
+    if (!values || !options || !description) return nullptr;
+    for (const TritonOption& option : bound_.options) {
+      if (PyDict_SetItem(options.get(), option.first, option.second) < 0) return nullptr;
+    }
+    Ref made(PyObject_CallMethod(Object(), "_miss", "OOOi", values.get(), options.get(),
+                                 description.get(), call_.ordinal));
+    if (!made) return nullptr;
+    if (made.get() == Py_None) return made.release();
+    if (PyObject_TypeCheck(made.get(), g_triton_variant_type) == 0) {
+      PyErr_SetString(PyExc_TypeError, "_miss must give a TritonVariant");
+      return nullptr;
+    }
+    const TritonLock lock(state_.mutex);
+    PyObject** other = state_.variants.Find(specializer_.key, hash);  // of another thread
+    if (other != nullptr) return Ref::Borrow(*other).release();
+    state_.variants.Add(specializer_.key, hash, Ref::Borrow(made.get()).release());
+    return made.release();
+  }
+
+  // Every argument by name. Without defaults where `with_defaults` is false.
+  Ref ArgumentDict(bool with_defaults) {
+    Ref dict(PyDict_New());
+    for (size_t i = 0; dict && i < state_.count; ++i) {
+      const TritonParameter& parameter = state_.parameters[i];
+      PyObject* value = bound_[i];
+      if (value == nullptr && with_defaults) value = parameter.default_value.get();
+      if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
+        return Ref();
+      }
+    }
+    return dict;
+  }
+
+  // [(type, key), ...] in Triton's words, one for each parameter.
+  Ref Describe() {
+    Ref list(PyList_New(0));
+    size_t position = 0;
+    for (size_t i = 0; list && i < state_.count; ++i) {
+      const TritonParameter& parameter = state_.parameters[i];
+      Ref item(parameter.is_constexpr
+                   ? Py_BuildValue("sO", "constexpr", bound_[i] != nullptr ? bound_[i] : Py_None)
+                   : DescribeWords(specializer_.key, &position, parameter, state_.interner));
+      if (!item || PyList_Append(list.get(), item.get()) < 0) return Ref();
+    }
+    return list;
+  }
+
+  // ---- the launch
+
+  bool AskGrid(uint32_t* dims) {
+    const Ref values = ArgumentDict(true);
+    return values && AskTritonGrid(grid_, values.get(), variant_, dims);
+  }
+
+  PyObject* Resolved() {
+    const Ref values = ArgumentDict(true);
+    if (!values) return nullptr;
+    return Py_BuildValue("OiNO(III)", variant_, call_.ordinal, PyLong_FromVoidPtr(call_.stream),
+                         values.get(), dims_[0], dims_[1], dims_[2]);
+  }
+
+  PyObject* Object() const { return reinterpret_cast<PyObject*>(self_); }
+
+  TritonDispatcherObject* self_;
+  TritonState& state_;
+  PyObject* grid_;
+  const uint32_t* dims_;
+  PyObject* const* args_;
+  size_t count_;
+  PyObject* keyword_names_;
+  TritonMode mode_;
+  Call call_;
+  Specializer specializer_;
+  TritonBound bound_;
+  Words tuning_key_;
+  TritonVariantObject* variant_ = nullptr;
+  Ref kept_;
+};
+
+CULAUNCH_RARE bool Prepare(TritonDispatcherObject* self) {
+  const Ref none(PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_prepare", nullptr));
+  if (none && self->state->table == nullptr) {
+    PyErr_SetString(PyExc_SystemError, "_prepare chose no driver");
+  }
+  return self->state->table != nullptr;
+}
+
+CULAUNCH_APART PyObject* CallGenerally(TritonDispatcherObject* self, PyObject* grid,
+                                       const uint32_t* dims, PyObject* const* args, size_t count,
+                                       PyObject* keyword_names, TritonMode mode) {
+  try {
+    return OneCall(self, grid, dims, args, count, keyword_names, mode).Run();
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
+}
+
+}  // namespace
+
+PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims,
+                     PyObject* const* args, size_t count, PyObject* keyword_names,
+                     TritonMode mode) {
+  TritonState& state = *self->state;
+  PyObject* result;
+  uint32_t asked[3];
+  if (!CULAUNCH_UNLIKELY(mode != TritonMode::kGuarded || state.forms[0] == nullptr ||
+                         !state.guards.Hold())) {
+    const bool is_done = !CULAUNCH_UNLIKELY(dims == nullptr)
+                             ? TritonForm::Call(state, dims, args, count, keyword_names, &result)
+                             : TritonForm::CallAsking(state, grid, asked, &dims, args, count,
+                                                      keyword_names, &result);
+    if (!CULAUNCH_UNLIKELY(!is_done)) return result;
+  }
+  if (state.table == nullptr && !Prepare(self)) return nullptr;
+  return CallGenerally(self, grid, dims, args, count, keyword_names, mode);
+}
+
+PyObject* TritonDescribe(TritonDispatcherObject* self, PyObject* const* args, size_t count,
+                         PyObject* keyword_names) {
+  if (self->state->table == nullptr && !Prepare(self)) return nullptr;
+  return OneCall(self, Py_None, nullptr, args, count, keyword_names, TritonMode::kPlain)
+      .Description();
+}

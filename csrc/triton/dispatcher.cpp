@@ -1,0 +1,382 @@
+#include "triton/dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "driver/driver_object.h"
+#include "driver/errors.h"
+#include "launch/configuration.h"
+#include "triton/form.h"
+#include "triton/launcher.h"
+
+int TritonState::FindParameter(PyObject* name) const {
+  for (size_t i = 0; i < count; ++i) {
+    if (parameters[i].name.get() == name) return static_cast<int>(i);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (PyUnicode_Compare(parameters[i].name.get(), name) == 0) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+namespace {
+
+// The flags of a parameter, as culaunch._triton._parameters gives them.
+constexpr int kIsConstexpr = 1;
+constexpr int kIsConst = 2;
+constexpr int kSpecialize = 4;
+constexpr int kAlign = 8;
+constexpr int kOptional = 16;
+constexpr int kHasDefault = 32;
+
+TritonDispatcherObject* Self(PyObject* self) {
+  return reinterpret_cast<TritonDispatcherObject*>(self);
+}
+TritonState& StateOf(PyObject* self) { return *Self(self)->state; }
+
+bool ReadParameter(PyObject* item, TritonParameter* parameter) {
+  PyObject* name = nullptr;
+  PyObject* default_value = nullptr;
+  int flags = 0;
+  const char* annotation = nullptr;
+  if (!PyArg_ParseTuple(item, "UOis", &name, &default_value, &flags, &annotation)) return false;
+  Py_INCREF(name);
+  PyUnicode_InternInPlace(&name);
+  parameter->name = Ref(name);
+  if ((flags & kHasDefault) != 0) parameter->default_value = Ref::Borrow(default_value);
+  parameter->annotation = annotation;
+  if (!ParseForcedType(annotation, &parameter->forced)) {
+    PyErr_Format(PyExc_TypeError, "parameter %R has a type that cannot be passed: %s", name,
+                 annotation);
+    return false;
+  }
+  parameter->is_constexpr = (flags & kIsConstexpr) != 0;
+  parameter->is_const = (flags & kIsConst) != 0;
+  parameter->specialize = (flags & kSpecialize) != 0;
+  parameter->align = (flags & kAlign) != 0;
+  parameter->is_optional = (flags & kOptional) != 0;
+  return true;
+}
+
+// TritonDispatcher(((name, default, flags, annotation), ...), tuning key or None): arguments
+// beyond these are a subclass's.
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* parameters = nullptr;
+  PyObject* key = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O:TritonDispatcher", &PyTuple_Type, &parameters, &key)) {
+    return nullptr;
+  }
+  auto state = std::make_unique<TritonState>();
+  if (PyErr_Occurred() != nullptr) return nullptr;  // no memory for its guards
+  state->count = static_cast<size_t>(PyTuple_Size(parameters));
+  state->parameters = std::make_unique<TritonParameter[]>(state->count);
+  for (size_t i = 0; i < state->count; ++i) {
+    if (!ReadParameter(PyTuple_GetItem(parameters, static_cast<Py_ssize_t>(i)),
+                       &state->parameters[i])) {
+      return nullptr;
+    }
+    (state->parameters[i].is_constexpr ? state->constants : state->runtime).push_back(i);
+  }
+  if (key != Py_None) {
+    state->is_tuned = true;
+    const Ref items(PySequence_Tuple(key));
+    if (!items) return nullptr;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(items.get()); ++i) {
+      const size_t index = PyLong_AsSize_t(PyTuple_GetItem(items.get(), i));
+      if (PyErr_Occurred() != nullptr) return nullptr;
+      if (index >= state->count) {
+        PyErr_SetString(PyExc_ValueError, "the tuning key names no parameter");
+        return nullptr;
+      }
+      state->tuning_key.push_back(index);
+    }
+  }
+  PyObject* self = PyType_GenericAlloc(type, 0);
+  if (self != nullptr) Self(self)->state = state.release();
+  return self;
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (Self(self)->state == nullptr) return 0;
+  TritonState& state = StateOf(self);
+  for (size_t i = 0; i < state.count; ++i) {
+    Py_VISIT(state.parameters[i].default_value.get());
+    Py_VISIT(state.parameters[i].last_constant.get());
+  }
+  for (const TritonCached& one : Self(self)->cached) {
+    Py_VISIT(one.grid);
+    Py_VISIT(one.launcher);
+  }
+  Py_VISIT(state.interner.numbers());
+  Py_VISIT(state.interner.objects());
+  int failed = state.guards.Traverse(visit, arg);
+  const unsigned traversal = ++state.traversal;
+  const auto visit_choice = [&](const std::shared_ptr<const TunedChoice>& choice) {
+    if (failed == 0 && choice != nullptr) failed = choice->Traverse(visit, arg, traversal);
+  };
+  const auto visit_form = [&](const TritonForm* form) {
+    if (failed == 0 && form != nullptr) failed = form->Traverse(visit, arg, traversal);
+  };
+  std::for_each(state.forms, state.forms + TritonState::kForms, visit_form);
+  std::for_each(state.retired.begin(), state.retired.end(), visit_form);
+  state.variants.ForEach([&](PyObject* variant) {
+    if (failed == 0 && variant != nullptr) failed = visit(variant, arg);
+  });
+  state.choices.ForEach(visit_choice);
+  visit_choice(state.last_choice);
+  return failed;
+}
+
+void ClearLaunchers(TritonDispatcherObject* self) {
+  for (TritonCached& one : self->cached) {
+    Py_CLEAR(one.launcher);
+    Py_CLEAR(one.grid);
+  }
+}
+
+// Everything is out of reach before anything is freed, which may run Python.
+void ClearVariants(TritonState& state) {
+  WordTable<PyObject*> variants;
+  WordTable<std::shared_ptr<const TunedChoice>> choices;
+  std::swap(variants, state.variants);
+  std::swap(choices, state.choices);
+  const std::shared_ptr<const TunedChoice> last = std::move(state.last_choice);
+  state.last_choice = nullptr;
+  TritonForm::ForgetAll(state);
+  variants.ForEach([](PyObject*& variant) { Py_CLEAR(variant); });
+}
+
+int Clear(PyObject* self) {
+  if (Self(self)->state == nullptr) return 0;
+  ClearLaunchers(Self(self));
+  ClearVariants(StateOf(self));
+  StateOf(self).guards.Clear();
+  return 0;
+}
+
+void Dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  if (Self(self)->state != nullptr) {
+    Clear(self);
+    for (TritonForm* form : StateOf(self).retired) delete form;
+    delete Self(self)->state;
+  }
+  PyObject_GC_Del(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+// dispatcher[grid]. A grid that came lately is found by identity, or by its numbers.
+PyObject* Subscript(PyObject* object, PyObject* grid) {
+  TritonDispatcherObject* self = Self(object);
+  const TritonLock lock(self->state->mutex);
+  for (const TritonCached& one : self->cached) {
+    if (one.grid == grid) return Ref::Borrow(one.launcher).release();
+  }
+  uint32_t numbers[3];
+  if (PyTuple_CheckExact(grid) && QuickDims(grid, numbers)) {
+    for (const TritonCached& one : self->cached) {
+      uint32_t known[3];
+      if (one.grid != nullptr && QuickDims(one.grid, known) &&
+          std::equal(numbers, numbers + 3, known)) {
+        return Ref::Borrow(one.launcher).release();
+      }
+    }
+  }
+  Ref launcher(MakeTritonLauncher(object, grid));
+  // Objects that may change are read each time; functions come new with each call.
+  if (launcher && PyTuple_CheckExact(grid)) {
+    TritonCached& slot = self->cached[self->next];
+    self->next = (self->next + 1) % TritonDispatcherObject::kCached;
+    const TritonCached old = slot;
+    slot = {Ref::Borrow(grid).release(), Ref::Borrow(launcher.get()).release()};
+    Py_XDECREF(old.grid);
+    Py_XDECREF(old.launcher);
+  }
+  return launcher.release();
+}
+
+// _set_driver(driver, type or None): the driver from now on, and the framework (by its array type)
+// whose stream a call without arrays uses.
+PyObject* SetDriver(PyObject* self, PyObject* args) {
+  PyObject* driver = nullptr;
+  PyObject* type = nullptr;
+  if (!PyArg_ParseTuple(args, "OO:_set_driver", &driver, &type)) return nullptr;
+  culaunch::Driver* table = DriverOf(driver);
+  if (table == nullptr) return nullptr;
+  TritonState& state = StateOf(self);
+  const DLPackExchangeAPI* fallback = nullptr;
+  if (type != Py_None && PyType_Check(type)) {
+    TypeEntry scratch;
+    const TypeEntry* entry = LookUpType(reinterpret_cast<PyTypeObject*>(type), &scratch);
+    if (entry == nullptr) return nullptr;
+    if (entry->kind == ArgumentKind::kExchange) fallback = entry->api;
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    std::vector<int> targets;
+    for (int i = 0; i < table->device_count(); ++i) {
+      targets.push_back(10 * table->Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, i) +
+                        table->Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, i));
+    }
+    state.targets = std::move(targets);
+    state.fallback = fallback;
+    const Ref before = std::exchange(state.driver, Ref::Borrow(driver));
+    state.table = table;
+    state.device_type = table->device_types().front();
+    ClearVariants(state);  // last: freeing may run Python, which may call
+    Py_RETURN_NONE;
+  });
+}
+
+// _set_guards(((dict, name, is present, object), ...), (list, ...))
+PyObject* SetGuards(PyObject* self, PyObject* args) {
+  PyObject* guards = nullptr;
+  PyObject* lists = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!:_set_guards", &PyTuple_Type, &guards, &PyTuple_Type, &lists)) {
+    return nullptr;
+  }
+  if (!StateOf(self).guards.Set(guards, lists)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// The arguments of a call in Python, as a vector call has them.
+struct Flattened {
+  std::vector<PyObject*> values;  // borrowed: of the tuple, and of `kept`
+  size_t count = 0;
+  Ref names;
+  Ref kept;  // the dict's, which Python may change
+};
+
+bool Flatten(PyObject* args, PyObject* keywords, Flattened* flat) {
+  flat->count = static_cast<size_t>(PyTuple_Size(args));
+  for (size_t i = 0; i < flat->count; ++i) {
+    flat->values.push_back(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
+  }
+  if (PyDict_Size(keywords) == 0) return true;
+  flat->names = Ref(PyTuple_New(PyDict_Size(keywords)));
+  flat->kept = Ref(PyDict_Values(keywords));
+  if (!flat->names || !flat->kept) return false;
+  PyObject* name = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t position = 0;
+  for (Py_ssize_t i = 0; PyDict_Next(keywords, &position, &name, &value) != 0; ++i) {
+    PyTuple_SetItem(flat->names.get(), i, Ref::Borrow(name).release());
+    flat->values.push_back(value);
+  }
+  return true;
+}
+
+PyObject* CallInMode(PyObject* self, PyObject* args, TritonMode mode) {
+  PyObject* grid = nullptr;
+  PyObject* positional = nullptr;
+  PyObject* keywords = nullptr;
+  if (!PyArg_ParseTuple(args, "OO!O!", &grid, &PyTuple_Type, &positional, &PyDict_Type,
+                        &keywords)) {
+    return nullptr;
+  }
+  Flattened flat;
+  if (!Flatten(positional, keywords, &flat)) return nullptr;
+  uint32_t dims[3];
+  const bool is_fixed = PyCallable_Check(grid) == 0;
+  if (is_fixed && !ReadTritonGrid(grid, dims)) return nullptr;
+  return TritonCall(Self(self), grid, is_fixed ? dims : nullptr, flat.values.data(), flat.count,
+                    flat.names.get(), mode);
+}
+
+// _call(grid, args, keywords), _call_plain, _resolve -> (variant, device, stream, arguments, grid)
+PyObject* CallGuarded(PyObject* self, PyObject* args) {
+  return CallInMode(self, args, TritonMode::kGuarded);
+}
+PyObject* CallPlain(PyObject* self, PyObject* args) {
+  return CallInMode(self, args, TritonMode::kPlain);
+}
+PyObject* Resolve(PyObject* self, PyObject* args) {
+  return CallInMode(self, args, TritonMode::kResolve);
+}
+
+// _specialize(args, keywords) -> [(type, key), ...]
+PyObject* Specialize(PyObject* self, PyObject* args) {
+  PyObject* positional = nullptr;
+  PyObject* keywords = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!:_specialize", &PyTuple_Type, &positional, &PyDict_Type,
+                        &keywords)) {
+    return nullptr;
+  }
+  Flattened flat;
+  if (!Flatten(positional, keywords, &flat)) return nullptr;
+  return TritonDescribe(Self(self), flat.values.data(), flat.count, flat.names.get());
+}
+
+// _clear(): forget every variant and tuned configuration.
+PyObject* ForgetAll(PyObject* self, PyObject*) {
+  ClearVariants(StateOf(self));
+  Py_RETURN_NONE;
+}
+
+PyObject* GetDriver(PyObject* self, void*) {
+  PyObject* driver = StateOf(self).driver.get();
+  return Ref::Borrow(driver != nullptr ? driver : Py_None).release();
+}
+PyObject* GetVariantCount(PyObject* self, void*) {
+  return PyLong_FromSize_t(StateOf(self).variants.count());
+}
+PyObject* GetMisses(PyObject* self, void*) { return PyLong_FromUnsignedLong(StateOf(self).misses); }
+PyObject* GetWatched(PyObject* self, void*) {
+  return PyBool_FromLong(StateOf(self).guards.is_watched() ? 1 : 0);
+}
+PyObject* GetLastConfig(PyObject* self, void*) {
+  const TunedChoice* choice = StateOf(self).last_choice.get();
+  return Ref::Borrow(choice != nullptr ? choice->config.get() : Py_None).release();
+}
+PyObject* GetParameterNames(PyObject* self, void*) {
+  TritonState& state = StateOf(self);
+  PyObject* names = PyTuple_New(static_cast<Py_ssize_t>(state.count));
+  for (size_t i = 0; names != nullptr && i < state.count; ++i) {
+    PyTuple_SetItem(names, static_cast<Py_ssize_t>(i),
+                    Ref::Borrow(state.parameters[i].name.get()).release());
+  }
+  return names;
+}
+
+PyMethodDef methods[] = {
+    {"_set_driver", SetDriver, METH_VARARGS, nullptr},
+    {"_set_guards", SetGuards, METH_VARARGS, nullptr},
+    {"_call", CallGuarded, METH_VARARGS, nullptr},
+    {"_call_plain", CallPlain, METH_VARARGS, nullptr},
+    {"_resolve", Resolve, METH_VARARGS, nullptr},
+    {"_specialize", Specialize, METH_VARARGS, nullptr},
+    {"_clear", ForgetAll, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"_driver", GetDriver, nullptr, nullptr, nullptr},
+    {"_key_count", GetVariantCount, nullptr, nullptr, nullptr},
+    {"_last_config", GetLastConfig, nullptr, nullptr, nullptr},
+    {"_misses", GetMisses, nullptr, nullptr, nullptr},
+    {"_is_watched", GetWatched, nullptr, nullptr, nullptr},
+    {"_parameter_names", GetParameterNames, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(New)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_mp_subscript, reinterpret_cast<void*>(Subscript)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, properties},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.TritonDispatcher", sizeof(TritonDispatcherObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+
+}  // namespace
+
+int AddTritonDispatcherType(PyObject* module) {
+  PyTypeObject* type = AddType(module, &spec);
+  return type != nullptr ? 0 : -1;
+}

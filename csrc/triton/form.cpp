@@ -1,0 +1,257 @@
+#include "triton/form.h"
+
+#include <culaunch/guard.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "arguments/torch_tensor.h"
+#include "formats/half.h"
+#include "python/numbers.h"
+#include "triton/launch.h"
+#include "triton/launcher.h"
+
+namespace {
+
+// An int of more than one digit. False where it has more than 64 bits.
+CULAUNCH_APART bool ReadLargeInt(PyObject* object, int64_t* value) {
+  int overflow = 0;
+  *value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0;
+}
+
+// Tell the driver of the arrays that the next launch may touch: once all are read, since a call
+// from within the reading begins another list.
+CULAUNCH_APART void Note(const culaunch::Driver& driver, const void* const* begins,
+                         const size_t* spans, size_t count) {
+  driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
+  for (size_t i = 0; i < count; ++i) {
+    driver.note_array(begins[i], spans[i], culaunch::kNoteArray);
+  }
+}
+
+// Ask a grid that is a function, with the arguments by parameter, and the defaults. `found` is null
+// where its variant has no say in what the function is given.
+bool Ask(PyObject* grid, const TritonState& state, PyObject* const* args, size_t count,
+         PyObject* keyword_names, const TritonFound* found, uint32_t* dims) {
+  const Ref dict(PyDict_New());
+  for (size_t i = 0; dict && i < state.count; ++i) {
+    const TritonParameter& parameter = state.parameters[i];
+    const int argument = TritonArgumentOf(parameter.name.get(), i, count, keyword_names);
+    PyObject* value = argument >= 0 ? args[argument] : parameter.default_value.get();
+    if (found != nullptr && found->choice != nullptr) {
+      for (const auto& [index, chosen] : found->choice->constants) {
+        if (index == i) value = chosen.get();
+      }
+    }
+    if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
+      return false;
+    }
+  }
+  return dict && AskTritonGrid(grid, dict.get(), found != nullptr ? found->variant : nullptr, dims);
+}
+
+}  // namespace
+
+bool TritonForm::Call(TritonState& state, const uint32_t* dims, PyObject* const* args, size_t count,
+                      PyObject* keyword_names, PyObject** result) {
+  const TritonUse use(state);
+  Reading reading;
+  const Outcome outcome = Find(state, args, count, keyword_names, &reading);
+  if (CULAUNCH_UNLIKELY(outcome != Outcome::kSame)) {
+    *result = nullptr;
+    return outcome == Outcome::kFailed;
+  }
+  LaunchFound(state, reading, dims, result);
+  return true;
+}
+
+inline void TritonForm::LaunchFound(TritonState& state, Reading& reading, const uint32_t* dims,
+                                    PyObject** result) {
+  const TritonFound& found = *reading.found;
+  const DLPackExchangeAPI* api = reading.form->api_;
+  if (CULAUNCH_UNLIKELY(api == nullptr)) api = state.fallback;
+  void* stream = nullptr;
+  if (!CULAUNCH_UNLIKELY(api == nullptr || state.device_type == culaunch::kDLCPU) &&
+      CULAUNCH_UNLIKELY(api->current_work_stream(state.device_type, reading.ordinal, &stream) !=
+                        0)) {
+    *result = nullptr;
+    return;
+  }
+  if (CULAUNCH_UNLIKELY(state.last_choice != found.choice)) state.last_choice = found.choice;
+  *result = LaunchTriton(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
+                         reading.pointers);
+}
+
+CULAUNCH_APART bool TritonForm::CallAsking(TritonState& state, PyObject* grid, uint32_t* asked,
+                                           const uint32_t** dims, PyObject* const* args,
+                                           size_t count, PyObject* keyword_names,
+                                           PyObject** result) {
+  const TritonUse use(state);
+  const TritonFound* found = nullptr;
+  if (state.is_tuned || state.variants_have_constants) {
+    // What the function is given depends on what the arguments are.
+    Reading reading;
+    const Outcome outcome = Find(state, args, count, keyword_names, &reading);
+    *result = nullptr;
+    if (outcome != Outcome::kSame) return outcome == Outcome::kFailed;
+    found = reading.found;
+  }
+  *result = nullptr;
+  if (!Ask(grid, state, args, count, keyword_names, found, asked)) return true;
+  if (found == nullptr) *dims = asked;
+  if (state.forms[0] == nullptr) return false;  // the function had everything forgotten
+  if (found == nullptr) return Call(state, asked, args, count, keyword_names, result);
+  // Where the function made the arguments those of another variant, the general way asks it again.
+  Reading reading;
+  const Outcome outcome = Find(state, args, count, keyword_names, &reading);
+  if (outcome == Outcome::kFailed) return true;
+  if (outcome != Outcome::kSame || reading.found != found) return false;
+  LaunchFound(state, reading, asked, result);
+  return true;
+}
+
+inline TritonForm::Outcome TritonForm::Find(TritonState& state, PyObject* const* args, size_t count,
+                                            PyObject* keyword_names, Reading* reading) {
+  TritonForm* form = state.forms[0];
+  Outcome outcome = Outcome::kDifferent;
+  // One comparison: two branches may both be mistaken.
+  const auto differs =
+      (reinterpret_cast<uintptr_t>(form->names_) ^ reinterpret_cast<uintptr_t>(keyword_names)) |
+      (form->count_ ^ count);
+  if (!CULAUNCH_UNLIKELY(differs != 0)) outcome = form->Read(state, args, *form->last_, reading);
+  if (!CULAUNCH_UNLIKELY(outcome != Outcome::kSame)) return outcome;
+  return ReadSlowly(state, args, count, keyword_names, form, outcome, reading);
+}
+
+inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* const* args,
+                                            const TritonFound& found, Reading* reading) const {
+  const culaunch::Driver& driver = *state.table;
+  const bool is_noted = driver.note_array != nullptr;
+  reading->form = this;
+  reading->found = &found;
+  const uint64_t* expected = found.words + 1;
+  const uint8_t* slot = found.slots;
+  uint64_t* word = reading->words + 1;
+  uint64_t* leaf = reading->leaves;
+  uint64_t difference = 0;
+  int ordinal = -1;
+  size_t noted = 0;
+  for (const TritonStep *step = steps_, *end = steps_ + step_count_; step != end; ++step) {
+    PyObject* object = step->object;
+    if (!CULAUNCH_UNLIKELY(step->argument < 0)) object = args[step->argument];
+    if (CULAUNCH_UNLIKELY(Py_TYPE(object) != step->type)) return Outcome::kDifferent;
+    // No switch: its indirect jump is rarely predicted after a launch.
+    if (step->kind <= TritonStep::kKeyInt) {
+      int64_t value;
+      if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value)) && !ReadLargeInt(object, &value)) {
+        return Outcome::kDifferent;
+      }
+      *word = IntWord(value, step->specialize, step->align);
+      difference |= *word++ ^ *expected++;
+      if (CULAUNCH_UNLIKELY(step->kind == TritonStep::kKeyInt)) {
+        *word = static_cast<uint64_t>(value);
+        difference |= *word++ ^ *expected++;
+      }
+      reading->pointers[*slot++] = leaf;
+      *leaf++ = static_cast<uint64_t>(value);
+    } else if (step->kind == TritonStep::kTensor) {
+      DLTensor tensor;
+      const TensorRead read = ReadTensor(api_, object, &tensor);
+      if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) {
+        // A refused one comes to the general way, which names the argument.
+        return read == TensorRead::kFailed ? Outcome::kFailed : Outcome::kDifferent;
+      }
+      if (CULAUNCH_UNLIKELY(is_noted)) {
+        const Extent extent = ExtentOf(tensor);
+        reading->begins[noted] = extent.begin;
+        reading->spans[noted++] = extent.bytes;
+      }
+      // For an element type without a name, and elsewhere, there is a rule or an error.
+      const int device = ordinal < 0 ? tensor.device.device_id : ordinal;
+      const int differs = (tensor.device.device_id ^ device) |
+                          (tensor.device.device_type ^ state.device_type) | (device & INT32_MIN) |
+                          static_cast<int>(tensor.dtype.bits == 0);
+      if (CULAUNCH_UNLIKELY(differs != 0)) return Outcome::kDifferent;
+      ordinal = device;
+      const auto address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
+      *word = MakeWord(TritonKind::kTensor, PackType(tensor.dtype),
+                       KeyOfBits(address, step->specialize, step->align));
+      difference |= *word++ ^ *expected++;
+      reading->pointers[*slot++] = leaf;
+      *leaf++ = address;
+    } else if (step->kind == TritonStep::kConstantInt) {
+      int64_t value;
+      if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value)) && !ReadLargeInt(object, &value)) {
+        return Outcome::kDifferent;
+      }
+      *word = static_cast<uint64_t>(value);
+      difference |= *word++ ^ *expected++;
+    } else if (step->kind == TritonStep::kConstant) {
+      if (CULAUNCH_UNLIKELY(object != step->object)) return Outcome::kDifferent;
+    } else {
+      reading->pointers[*slot++] = leaf;
+      *leaf = object == Py_True ? 1 : 0;  // False and None are 0
+      if (step->kind == TritonStep::kFloat) *leaf = SingleBits(ReadFloat(object));
+      ++leaf;
+    }
+  }
+  if (CULAUNCH_UNLIKELY(is_noted)) Note(driver, reading->begins, reading->spans, noted);
+  if (CULAUNCH_UNLIKELY(ordinal < 0)) ordinal = culaunch::CurrentDevice(driver);
+  reading->ordinal = ordinal;
+  reading->words[0] = static_cast<uint64_t>(ordinal);
+  difference |= reading->words[0] ^ found.words[0];
+  reading->pointers[found.nulls[0]] = &reading->null;
+  reading->pointers[found.nulls[1]] = &reading->null;
+  return CULAUNCH_UNLIKELY(difference != 0) ? Outcome::kOther : Outcome::kSame;
+}
+
+CULAUNCH_RARE bool TritonForm::ReadWords(const TritonState& state, PyObject* const* args,
+                                         const TritonOutcome& outcome, TritonFound* found) const {
+  Reading reading;
+  const Outcome read = Read(state, args, *found, &reading);
+  if (read == Outcome::kFailed) PyErr_Clear();
+  if (read == Outcome::kFailed || read == Outcome::kDifferent) return false;
+  if (!AreWordsOf(outcome, reading.words)) return false;
+  std::copy(reading.words, reading.words + word_count_, found->words);
+  return true;
+}
+
+// Another variant of this form becomes the last one.
+bool TritonForm::FindOther(Reading* reading) {
+  for (const std::unique_ptr<TritonFound>& one : found_) {
+    if (one == nullptr) return false;
+    if (!std::equal(reading->words, reading->words + word_count_, one->words)) continue;
+    last_ = one.get();
+    reading->found = last_;
+    for (size_t i = 0; i < leaf_count_; ++i) {
+      reading->pointers[last_->slots[i]] = reading->leaves + i;
+    }
+    for (const uint8_t slot : last_->nulls) reading->pointers[slot] = &reading->null;
+    return true;
+  }
+  return false;
+}
+
+// `outcome` is what reading for the form `first` gave.
+CULAUNCH_APART TritonForm::Outcome TritonForm::ReadSlowly(TritonState& state, PyObject* const* args,
+                                                          size_t count, PyObject* keyword_names,
+                                                          const TritonForm* first, Outcome outcome,
+                                                          Reading* reading) {
+  if (outcome == Outcome::kFailed) return outcome;
+  // Reading may change which forms there are, and their order.
+  TritonForm* forms[TritonState::kForms];
+  std::copy(state.forms, state.forms + TritonState::kForms, forms);
+  for (TritonForm* form : forms) {
+    if (form == nullptr) break;
+    if (form->count_ != count || form->names_ != keyword_names) continue;
+    const bool is_read = form == first;
+    if (!is_read) outcome = form->Read(state, args, *form->last_, reading);
+    if (outcome == Outcome::kDifferent) continue;
+    if (outcome == Outcome::kOther && form->FindOther(reading)) outcome = Outcome::kSame;
+    TritonForm** place = std::find(state.forms, state.forms + TritonState::kForms, form);
+    if (place != state.forms + TritonState::kForms) std::swap(state.forms[0], *place);
+    return outcome;
+  }
+  return Outcome::kDifferent;
+}

@@ -1,0 +1,70 @@
+// What must be as it was for a call of a Triton kernel to need no look from Python: no launch hook
+// is installed, and no global that the kernel uses has changed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "python/dict_watch.h"
+#include "python/python.h"
+
+class TritonGuards {
+ public:
+  TritonGuards();
+  TritonGuards(const TritonGuards&) = delete;
+  TritonGuards& operator=(const TritonGuards&) = delete;
+  ~TritonGuards();
+
+  bool Hold() {
+    Py_ssize_t size = 0;
+    for (PyObject* list : empties_) size |= Py_SIZE(list);
+    if (CULAUNCH_UNLIKELY(size != 0)) return false;
+    return AreUnchanged() || Look();
+  }
+
+  // guards: ((dict, name, is present, object), ...), entries of dicts that must be as given; lists:
+  // (list, ...), lists that must be empty. False with a Python error set.
+  bool Set(PyObject* guards, PyObject* lists);
+
+  // For the garbage collector.
+  int Traverse(visitproc visit, void* arg) const;
+  void Clear();
+
+  // Whether a dict that changed is noticed without looking into it.
+  bool is_watched() const { return is_watched_; }
+
+ private:
+  // An entry of a dict that must be an object (null: absent).
+  struct Entry {
+    Ref dict;
+    Ref name;
+    Ref expected;
+  };
+  using Entries = std::vector<Entry>;
+
+  // Whether no dict has changed since the entries were looked at last.
+  bool AreUnchanged() const {
+#if CULAUNCH_DICTS_HAVE_VERSIONS
+    uint64_t difference = 0;
+    for (const Version& one : versions_) difference |= DictVersion(one.dict) ^ one.held;
+    return difference == 0;
+#else
+    return is_watched_ && held_at_ == g_dict_changes;
+#endif
+  }
+  CULAUNCH_APART bool Look();
+
+  static constexpr Py_ssize_t kLists = 4;
+  PyObject* empties_[kLists];  // owned
+#if CULAUNCH_DICTS_HAVE_VERSIONS
+  struct Version {
+    PyObject* dict;  // of an entry
+    uint64_t held;   // when the entries were looked at last; 0: they have not been
+  };
+  std::vector<Version> versions_;
+#endif
+  uint64_t held_at_ = 0;     // g_dict_changes when the entries were looked at last
+  bool is_watched_ = false;  // all their dicts are
+  std::shared_ptr<const Entries> entries_ = std::make_shared<Entries>();
+};

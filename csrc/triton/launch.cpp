@@ -1,0 +1,142 @@
+#include "triton/launch.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "driver/errors.h"
+#include "triton/scratch.h"
+
+namespace {
+
+PyObject* RaiseLayout() {
+  PyErr_SetString(PyExc_SystemError, "the variant does not go with these arguments");
+  return nullptr;
+}
+
+// The address of what a tensor descriptor gives for a parameter; null where it has no such part.
+void* PartOf(TritonDescriptor& descriptor, const TritonSource& source) {
+  const bool is_dimension = source.index < descriptor.rank;
+  switch (source.part) {
+    case TritonSource::kBase:
+      return &descriptor.base;
+    case TritonSource::kShape:
+      return is_dimension ? &descriptor.shape[source.index] : nullptr;
+    case TritonSource::kStride:
+      return is_dimension ? &descriptor.strides[source.index] : nullptr;
+    case TritonSource::kFillsNan:
+      return &descriptor.fills_nan;
+    case TritonSource::kRoundsToTf32:
+      return &descriptor.rounds_to_tf32;
+    default:
+      return nullptr;
+  }
+}
+
+bool Encode(const TritonVariantObject& variant, const TritonLayout& layout,
+            const TritonDescriptor& descriptor, CUtensorMap* map) {
+  culaunch::Driver& driver = variant.state->kernel->driver();
+  const CUresult code = EncodeTensorMap(driver, layout, descriptor, map);
+  if (code == CUDA_SUCCESS) return true;
+  return Guarded<bool>(nullptr, false, [&] {
+    driver.Check(code, "encoding a tensor descriptor of " + variant.state->kernel->name());
+    return false;
+  });
+}
+
+// Fill in the parameters that tensor descriptors become.
+bool FillParts(const TritonVariantObject& variant, Specializer& arguments, void** pointers,
+               std::vector<CUtensorMap>* maps) {
+  const TritonVariantState& state = *variant.state;
+  maps->resize(state.layouts.size());
+  for (size_t i = 0; i < state.sources.size(); ++i) {
+    const TritonSource& source = state.sources[i];
+    if (source.part == TritonSource::kValue || source.part >= TritonSource::kGlobalScratch) {
+      continue;
+    }
+    const uint64_t number =
+        source.leaf < arguments.leaves.size() ? arguments.leaves[source.leaf] : ~0ull;
+    if (number >= arguments.descriptors.size()) return RaiseLayout() != nullptr;
+    TritonDescriptor& descriptor = arguments.descriptors[number];
+    if (source.part == TritonSource::kTensorMap) {
+      const auto index = static_cast<size_t>(source.index);
+      pointers[i] = &(*maps)[index];
+      if (!Encode(variant, state.layouts[index], descriptor, &(*maps)[index])) return false;
+    } else {
+      pointers[i] = PartOf(descriptor, source);
+      if (pointers[i] == nullptr) return RaiseLayout() != nullptr;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+PyObject* LaunchNoGrid(const TritonVariantState& variant, const uint32_t* dims) {
+  if (dims[0] == 0 || dims[1] == 0 || dims[2] == 0) return Ref::Borrow(variant.result).release();
+  const std::string name = variant.kernel->name();
+  const std::string ctas =
+      variant.ctas > 1 ? ", and num_ctas=" + std::to_string(variant.ctas) + " multiplies the first"
+                       : "";
+  PyErr_Format(PyExc_ValueError,
+               "the grid of %s is too large: CUDA allows (2147483647, 65535, 65535) blocks (got "
+               "(%u, %u, %u)%s)",
+               name.c_str(), dims[0], dims[1], dims[2], ctas.c_str());
+  return nullptr;
+}
+
+PyObject* RaiseTritonLaunch(const TritonVariantState& variant, const CUlaunchConfig& config,
+                            int ordinal, CUresult code) {
+  culaunch::KernelState& kernel = *variant.kernel;
+  try {
+    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), kernel.name(), config,
+                                       ordinal, code),
+               "LaunchError");
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims, const Call& call,
+                       Specializer& arguments, PyObject* dispatcher) {
+  const TritonVariantState& state = *variant.state;
+  const uint64_t width = uint64_t{dims[0]} * state.ctas;
+  if (width > INT32_MAX || dims[1] > UINT16_MAX || dims[2] > UINT16_MAX) {
+    return LaunchNoGrid(state, dims);
+  }
+  const uint64_t blocks = width * dims[1] * dims[2];
+  constexpr size_t kInline = 96;
+  void* inline_pointers[kInline];
+  std::unique_ptr<void*[]> large;
+  void** pointers = inline_pointers;
+  const size_t count = state.sources.size();
+  if (count > kInline) {
+    large = std::make_unique<void*[]>(count);
+    pointers = large.get();
+  }
+  const auto bytes = [&](uint64_t for_one) {  // at most: then the allocation fails
+    return for_one != 0 && blocks > UINT64_MAX / for_one ? UINT64_MAX : for_one * blocks;
+  };
+  TritonScratch global(dispatcher, call, "global", bytes(state.global_scratch),
+                       state.global_alignment);
+  TritonScratch profile(dispatcher, call, "profile", bytes(state.profile_scratch),
+                        state.profile_alignment);
+  if (!global.is_good() || !profile.is_good()) return nullptr;
+  std::vector<CUtensorMap> maps;
+  if (blocks != 0 && state.has_parts && !FillParts(variant, arguments, pointers, &maps)) {
+    return nullptr;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const TritonSource& source = state.sources[i];
+    if (source.part == TritonSource::kValue) {
+      if (source.leaf >= arguments.leaves.size()) return RaiseLayout();
+      pointers[i] = arguments.leaves.data() + source.leaf;
+    } else if (source.part == TritonSource::kGlobalScratch) {
+      pointers[i] = global.address();
+    } else if (source.part == TritonSource::kProfileScratch) {
+      pointers[i] = profile.address();
+    }
+  }
+  return LaunchTriton(state, dims, call.ordinal, call.stream, pointers);
+}

@@ -1,0 +1,46 @@
+// Launching a variant of a Triton kernel.
+#pragma once
+
+#include "triton/specialize.h"
+#include "triton/variant.h"
+
+// Raise why the driver refused a launch.
+CULAUNCH_RARE PyObject* RaiseTritonLaunch(const TritonVariantState& variant,
+                                          const CUlaunchConfig& config, int ordinal, CUresult code);
+
+// What a launch gives whose grid is empty, as with Triton, or too large: then null with a Python
+// error set.
+CULAUNCH_RARE PyObject* LaunchNoGrid(const TritonVariantState& variant, const uint32_t* dims);
+
+// Launch with a pointer to each parameter: what the call gives, or null with a Python error set.
+// An empty grid launches nothing, as with Triton. The variant must live until this returns.
+inline PyObject* LaunchTriton(const TritonVariantState& variant, const uint32_t* dims, int ordinal,
+                              CUstream stream, void** pointers) {
+  const uint64_t width = uint64_t{dims[0]} * variant.ctas;
+  // From 1 to the most that CUDA allows: 2^31 - 1, 65535, 65535.
+  const bool is_launched =
+      (static_cast<int>(width - 1 < INT32_MAX) & static_cast<int>(dims[1] - 1 < UINT16_MAX) &
+       static_cast<int>(dims[2] - 1 < UINT16_MAX)) != 0;
+  if (CULAUNCH_UNLIKELY(!is_launched)) return LaunchNoGrid(variant, dims);
+  CUlaunchConfig config = variant.config;
+  config.gridDimX = static_cast<uint32_t>(width);
+  config.gridDimY = dims[1];
+  config.gridDimZ = dims[2];
+  config.hStream = stream;
+  CUresult code;
+  {
+    // The launch waits while the stream's queue is full.
+    const ReleaseGil released;
+    code = variant.kernel->Launch(config, ordinal, pointers);
+  }
+  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
+    return RaiseTritonLaunch(variant, config, ordinal, code);
+  }
+  Py_INCREF(variant.result);
+  return variant.result;
+}
+
+// Likewise with the arguments that a specializer read: descriptors are encoded, and scratch memory
+// is allocated.
+PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims, const Call& call,
+                       Specializer& arguments, PyObject* dispatcher);

@@ -1,0 +1,111 @@
+#include "triton/launcher.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "driver/errors.h"
+#include "launch/configuration.h"
+
+namespace {
+
+PyTypeObject* g_launcher_type = nullptr;
+
+struct LauncherObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* dispatcher;  // owned
+  PyObject* grid;        // owned
+  bool is_fixed;
+  uint32_t dims[3];
+};
+
+LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
+
+PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
+                       PyObject* keyword_names) {
+  LauncherObject* self = Self(callable);
+  return TritonCall(reinterpret_cast<TritonDispatcherObject*>(self->dispatcher), self->grid,
+                    self->is_fixed ? self->dims : nullptr, args, ArgumentCount(nargsf),
+                    keyword_names, TritonMode::kGuarded);
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(Self(self)->dispatcher);
+  Py_VISIT(Self(self)->grid);
+  return 0;
+}
+
+// The dispatcher's own clear breaks the cycle with its cache.
+int Clear(PyObject*) { return 0; }
+
+void Dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_XDECREF(Self(self)->dispatcher);
+  Py_XDECREF(Self(self)->grid);
+  PyObject_GC_Del(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall), READONLY, nullptr},
+    {"grid", T_OBJECT, offsetof(LauncherObject, grid), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.TritonLauncher", sizeof(LauncherObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
+
+}  // namespace
+
+bool ReadTritonGrid(PyObject* grid, uint32_t* dims) {
+  if (QuickDims(grid, dims)) return true;
+  bool is_too_large = false;
+  if (ReadSlowDims(grid, dims, &is_too_large)) return true;
+  PyErr_Format(is_too_large ? PyExc_OverflowError : PyExc_TypeError,
+               "a grid must be a tuple of 1 to 3 ints, each from 0 to 2^31 - 1, or a function of "
+               "the arguments that gives one (got %S)",
+               Spelled(grid).get());
+  return false;
+}
+
+bool AskTritonGrid(PyObject* grid, PyObject* values, const TritonVariantObject* variant,
+                   uint32_t* dims) {
+  // What a saved variant was compiled with and the caller left out.
+  if (variant != nullptr && PyDict_Update(values, variant->constants) < 0) return false;
+  const Ref found(PyObject_CallFunctionObjArgs(grid, values, nullptr));
+  return found && ReadTritonGrid(found.get(), dims);
+}
+
+PyObject* MakeTritonLauncher(PyObject* dispatcher, PyObject* grid) {
+  uint32_t dims[3] = {0, 0, 0};
+  const bool is_fixed = PyCallable_Check(grid) == 0;
+  if (is_fixed && !ReadTritonGrid(grid, dims)) return nullptr;
+  PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
+  if (object == nullptr) return nullptr;
+  LauncherObject* self = Self(object);
+  self->vectorcall = CallLauncher;
+  self->dispatcher = Ref::Borrow(dispatcher).release();
+  self->grid = Ref::Borrow(grid).release();
+  self->is_fixed = is_fixed;
+  std::copy(dims, dims + 3, self->dims);
+  return object;
+}
+
+int AddTritonLauncherType(PyObject* module) {
+  g_launcher_type = AddType(module, &spec);
+  return g_launcher_type != nullptr ? 0 : -1;
+}

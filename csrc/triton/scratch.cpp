@@ -1,0 +1,50 @@
+#include "triton/scratch.h"
+
+#include <culaunch/guard.h>
+
+#include <string>
+
+#include "driver/errors.h"
+
+TritonScratch::TritonScratch(PyObject* dispatcher, const Call& call, const char* which,
+                             uint64_t bytes, uint64_t alignment)
+    : call_(call) {
+  if (bytes == 0) return;
+  owner_ = Ref(PyObject_CallMethod(
+      dispatcher, "_allocate", "sKKNi", which, static_cast<unsigned long long>(bytes),
+      static_cast<unsigned long long>(alignment), PyLong_FromVoidPtr(call.stream), call.ordinal));
+  if (!owner_) {
+    is_good_ = false;
+  } else if (owner_.get() == Py_None) {
+    Allocate(bytes);
+  } else {
+    const Ref address(PyLong_Check(owner_.get())
+                          ? Ref::Borrow(owner_.get()).release()
+                          : PyObject_CallMethod(owner_.get(), "data_ptr", nullptr));
+    address_ = address ? PyLong_AsUnsignedLongLong(address.get()) : 0;
+    is_good_ = PyErr_Occurred() == nullptr;
+  }
+}
+
+void TritonScratch::Allocate(uint64_t bytes) {
+  culaunch::Driver& driver = call_.driver;
+  CUresult code;
+  {
+    const ReleaseGil released;
+    const culaunch::DeviceGuard guard(driver, call_.ordinal);
+    code = guard.code();
+    if (code == CUDA_SUCCESS) code = driver.cuMemAllocAsync(&address_, bytes, call_.stream);
+  }
+  is_good_ = is_ours_ = code == CUDA_SUCCESS;
+  if (is_good_) return;
+  Guarded<bool>(nullptr, false, [&] {
+    driver.Check(code, "allocating " + std::to_string(bytes) + " bytes of scratch memory");
+    return false;
+  });
+}
+
+void TritonScratch::Free() {
+  const ReleaseGil released;
+  const culaunch::DeviceGuard guard(call_.driver, call_.ordinal);
+  if (guard.code() == CUDA_SUCCESS) call_.driver.cuMemFreeAsync(address_, call_.stream);
+}

@@ -1,0 +1,32 @@
+// Memory that a Triton kernel asks for beside its arguments, for one launch.
+#pragma once
+
+#include "arguments/convert.h"
+#include "python/python.h"
+
+// From the user's allocator or the framework's where there is one (dispatcher._allocate), else
+// from the driver, in the order of the stream: freed there at the end of the scope.
+class TritonScratch {
+ public:
+  // Nothing is allocated for 0 bytes. is_good() is false with a Python error set on failure.
+  TritonScratch(PyObject* dispatcher, const Call& call, const char* which, uint64_t bytes,
+                uint64_t alignment);
+  TritonScratch(const TritonScratch&) = delete;
+  TritonScratch& operator=(const TritonScratch&) = delete;
+  ~TritonScratch() {
+    if (is_ours_) Free();
+  }
+
+  bool is_good() const { return is_good_; }
+  void* address() { return &address_; }
+
+ private:
+  void Allocate(uint64_t bytes);
+  void Free();
+
+  const Call& call_;
+  Ref owner_;
+  CUdeviceptr address_ = 0;
+  bool is_ours_ = false;
+  bool is_good_ = true;
+};

@@ -1,0 +1,378 @@
+#include "triton/specialize.h"
+
+#include <culaunch/guard.h>
+
+#include <cstring>
+#include <utility>
+
+#include "formats/half.h"
+
+namespace {
+
+uint64_t BitsOf(double value) {
+  uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+// As Triton's launcher packs them: bfloat16 is cut off, not rounded.
+uint64_t FloatBits(const ForcedType& type, double value) {
+  if (type.bits == 64) return BitsOf(value);
+  if (type.bits == 32) return SingleBits(value);
+  return type.is_bfloat ? SingleBits(value) >> 16 : Float16Bits(value);
+}
+
+// Ints from a sequence. False with a Python error set.
+bool ReadInts(PyObject* object, const char* attribute, uint64_t* numbers, int* count) {
+  const Ref sequence(PyObject_GetAttrString(object, attribute));
+  const Ref items(sequence ? PySequence_Tuple(sequence.get()) : nullptr);
+  if (!items) return false;
+  const Py_ssize_t size = PyTuple_Size(items.get());
+  if (size < 1 || size > 5) {
+    PyErr_Format(PyExc_ValueError, "%s of a tensor descriptor must have 1 to 5 entries (got %zd)",
+                 attribute, size);
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    numbers[i] = static_cast<uint64_t>(PyLong_AsLongLong(PyTuple_GetItem(items.get(), i)));
+  }
+  *count = static_cast<int>(size);
+  return PyErr_Occurred() == nullptr;
+}
+
+}  // namespace
+
+bool Interner::Number(PyObject* object, uint64_t* number, bool* is_immutable) {
+  Ref key = Ref::Borrow(object);
+  *is_immutable = true;
+  if (!PyUnicode_CheckExact(object)) {
+    const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
+    const Ref pair(module ? PyObject_CallMethod(module.get(), "constant", "(O)", object) : nullptr);
+    if (!pair) return false;
+    key = Ref::Borrow(PyTuple_GetItem(pair.get(), 0));
+    *is_immutable = PyTuple_GetItem(pair.get(), 1) == Py_True;
+  }
+  PyObject* found = PyDict_GetItemWithError(numbers_.get(), key.get());
+  if (found != nullptr) {
+    *number = PyLong_AsUnsignedLongLong(found);
+    return true;
+  }
+  if (PyErr_Occurred() != nullptr) return false;
+  *number = static_cast<uint64_t>(PyList_Size(objects_.get()));
+  const Ref value(PyLong_FromUnsignedLongLong(*number));
+  return value && PyList_Append(objects_.get(), object) == 0 &&
+         PyDict_SetItem(numbers_.get(), key.get(), value.get()) == 0;
+}
+
+// What is not the commonest kind, or comes with a new type.
+Fault Specializer::AddOther(TritonParameter& parameter, PyObject* object) {
+  const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
+  TypeEntry scratch;
+  if (entry == nullptr || entry->type != Py_TYPE(object)) {
+    entry = LookUpObject(object, &scratch);
+    if (entry == nullptr) return Fault::kPython;
+    if (entry != &scratch) parameter.last.store(entry, std::memory_order_release);
+  }
+  const Rules rules{parameter.specialize, parameter.align};
+  if (parameter.forced.type_class != ForcedType::kNotForced) {
+    return Force(parameter, object, entry, rules);
+  }
+  return Natural(object, entry, rules);
+}
+
+Fault Specializer::AddConstant(TritonParameter* parameter, PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (object == Py_None) {
+    key.Add(MakeWord(TritonKind::kNone));
+    return Fault::kNone;
+  }
+  if (type == &PyLong_Type) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow == 0) {
+      key.Add(MakeWord(TritonKind::kInt));
+      key.Add(static_cast<uint64_t>(value));
+      return Fault::kNone;
+    }
+  } else if (type == &PyBool_Type) {
+    key.Add(MakeWord(TritonKind::kBool, object == Py_True ? 1 : 0));
+    return Fault::kNone;
+  } else if (type == &PyFloat_Type) {
+    key.Add(MakeWord(TritonKind::kFloat));
+    key.Add(BitsOf(PyFloat_AsDouble(object)));
+    return Fault::kNone;
+  } else if (parameter != nullptr && parameter->last_constant.get() == object) {
+    key.Add(MakeWord(TritonKind::kConstant, parameter->last_number));
+    return Fault::kNone;
+  }
+  uint64_t number = 0;
+  bool is_immutable = false;
+  if (!interner_.Number(object, &number, &is_immutable)) return Fault::kPython;
+#ifndef Py_GIL_DISABLED
+  if (parameter != nullptr && is_immutable) {
+    // The one before goes last: freeing it may run Python, which may call.
+    const Ref before = std::exchange(parameter->last_constant, Ref::Borrow(object));
+    parameter->last_number = number;
+  }
+#endif
+  key.Add(MakeWord(TritonKind::kConstant, number));
+  return Fault::kNone;
+}
+
+Fault Specializer::Natural(PyObject* object, const TypeEntry* entry, Rules rules) {
+  switch (entry->kind) {
+    case ArgumentKind::kExchange:
+    case ArgumentKind::kCupy:
+    case ArgumentKind::kArray:
+      return Array(*entry, object, rules);
+    case ArgumentKind::kInt:
+      return Int(object, rules);
+    case ArgumentKind::kFloat:
+      key.Add(MakeWord(TritonKind::kFp32));
+      leaves.Add(SingleBits(PyFloat_AsDouble(object)));
+      return Fault::kNone;
+    case ArgumentKind::kBool:
+      key.Add(MakeWord(TritonKind::kU1));
+      leaves.Add(object == Py_True ? 1 : 0);
+      return Fault::kNone;
+    case ArgumentKind::kNone:
+      key.Add(MakeWord(TritonKind::kNone));
+      leaves.Add(0);
+      return Fault::kNone;
+    default:
+      return Other(object, rules);
+  }
+}
+
+Fault Specializer::BigInt(PyObject* object, Rules rules) {
+  const unsigned long long bits = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return Fault::kOverflow;
+  }
+  key.Add(MakeWord(TritonKind::kU64, 0, KeyOfBits(bits, rules.specialize, rules.align)));
+  leaves.Add(bits);
+  return Fault::kNone;
+}
+
+Fault Specializer::Array(const TypeEntry& entry, PyObject* object, Rules rules) {
+  ArrayData array;
+  const Fault fault = ReadArgumentArray(call_, entry, object, &array);
+  if (fault != Fault::kNone) return fault;
+  if (array.dtype.bits == 0) return TensorLike(object, rules);
+  AddTensor(PackType(array.dtype), TritonKind::kTensor, array.data, rules);
+  return Fault::kNone;
+}
+
+// An object with data_ptr() and dtype alone. Where it wraps a tensor, that says its device.
+Fault Specializer::TensorLike(PyObject* object, Rules rules) {
+  const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
+  const Ref read(module ? PyObject_CallMethod(module.get(), "read_tensor", "(O)", object)
+                        : nullptr);
+  if (!read) return Fault::kPython;
+  unsigned long long address = 0;
+  PyObject* name = nullptr;
+  PyObject* base = nullptr;
+  if (!PyArg_ParseTuple(read.get(), "KOO", &address, &name, &base)) return Fault::kPython;
+  if (base != Py_None) {
+    TypeEntry scratch;
+    const TypeEntry* entry = LookUpType(Py_TYPE(base), &scratch);
+    if (entry == nullptr) return Fault::kPython;
+    ArrayData ignored;
+    if (entry->kind == ArgumentKind::kExchange) {
+      const Fault fault = ReadArgumentArray(call_, *entry, base, &ignored);
+      if (fault != Fault::kNone) return fault;
+    }
+  } else if (call_.driver.note_array != nullptr) {
+    unsigned long long begin = 0;
+    unsigned long long bytes = 0;
+    const Ref memory(PyObject_CallMethod(module.get(), "memory_of", "O", object));
+    if (!memory || !PyArg_ParseTuple(memory.get(), "KK", &begin, &bytes)) return Fault::kPython;
+    call_.driver.note_array(reinterpret_cast<void*>(static_cast<uintptr_t>(begin)), bytes,
+                            culaunch::kNoteArray);
+  }
+  uint64_t number = 0;
+  bool is_immutable = false;
+  if (!interner_.Number(name, &number, &is_immutable)) return Fault::kPython;
+  AddTensor(number, TritonKind::kNamed, reinterpret_cast<void*>(static_cast<uintptr_t>(address)),
+            rules);
+  return Fault::kNone;
+}
+
+// The items are specialised whatever the parameter says.
+Fault Specializer::Tuple(PyObject* tuple) {
+  const Recursion recursion(" while the items of a tuple are specialised");
+  if (recursion.is_too_deep()) return Fault::kPython;
+  uint64_t type_number = 0;
+  bool is_immutable = false;
+  if (!PyTuple_CheckExact(tuple)) {
+    if (!interner_.Number(reinterpret_cast<PyObject*>(Py_TYPE(tuple)), &type_number,
+                          &is_immutable)) {
+      return Fault::kPython;
+    }
+    ++type_number;
+  }
+  const Py_ssize_t size = PyTuple_Size(tuple);
+  key.Add(MakeWord(TritonKind::kTuple, static_cast<uint64_t>(size) | type_number << 24));
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* item = PyTuple_GetItem(tuple, i);
+    TypeEntry scratch;
+    const TypeEntry* entry = LookUpObject(item, &scratch);
+    if (entry == nullptr) return Fault::kPython;
+    const Fault fault = Natural(item, entry, {true, true});
+    if (fault != Fault::kNone) return fault;
+  }
+  return Fault::kNone;
+}
+
+Fault Specializer::Descriptor(PyObject* object, bool has_layout) {
+  TritonDescriptor descriptor;
+  const Ref base(PyObject_GetAttrString(object, "base"));
+  if (!base) return Fault::kPython;
+  TypeEntry scratch;
+  const TypeEntry* entry = LookUpObject(base.get(), &scratch);
+  if (entry == nullptr) return Fault::kPython;
+  const size_t position = key.size();
+  const size_t leaf = leaves.size();
+  Fault fault = Natural(base.get(), entry, {false, false});
+  if (fault != Fault::kNone) return fault;
+  if (leaves.size() != leaf + 1 || key.size() != position + 1 ||
+      (KindOf(key[position]) != TritonKind::kTensor &&
+       KindOf(key[position]) != TritonKind::kNamed)) {
+    return Fault::kUnsupported;
+  }
+  descriptor.base = reinterpret_cast<void*>(static_cast<uintptr_t>(leaves[leaf]));
+  uint64_t block[5];
+  int block_rank = 0;
+  int stride_rank = 0;
+  if (!ReadInts(object, "block_shape", block, &block_rank) ||
+      !ReadInts(object, "shape", descriptor.shape, &descriptor.rank) ||
+      !ReadInts(object, "strides", descriptor.strides, &stride_rank)) {
+    return Fault::kPython;
+  }
+  if (stride_rank != descriptor.rank) {
+    PyErr_SetString(PyExc_ValueError, "a tensor descriptor needs one stride a dimension");
+    return Fault::kPython;
+  }
+  // Older versions of Triton have neither attribute.
+  const Ref padding(PyObject_GetAttrString(object, "padding"));
+  if (!padding) PyErr_Clear();
+  if (padding && PyUnicode_Check(padding.get())) {
+    descriptor.fills_nan = PyUnicode_CompareWithASCIIString(padding.get(), "nan") == 0 ? 1 : 0;
+  }
+  const Ref rounds(PyObject_GetAttrString(object, "round_f32_to_tf32"));
+  if (!rounds) PyErr_Clear();
+  descriptor.rounds_to_tf32 = rounds && PyObject_IsTrue(rounds.get()) == 1 ? 1 : 0;
+  uint64_t layout_number = 0;
+  if (has_layout) {
+    const Ref layout(PyObject_GetAttrString(object, "layout"));
+    const Ref text(layout ? PyObject_Repr(layout.get()) : nullptr);
+    bool is_immutable = false;
+    if (!text || !interner_.Number(text.get(), &layout_number, &is_immutable)) {
+      return Fault::kPython;
+    }
+    ++layout_number;
+  }
+  key.Add(
+      MakeWord(TritonKind::kDescriptor, static_cast<uint64_t>(block_rank) | layout_number << 8));
+  for (int i = 0; i < block_rank; ++i) key.Add(block[i]);
+  leaves.data()[leaf] = descriptors.size();
+  descriptors.push_back(descriptor);
+  return Fault::kNone;
+}
+
+Fault Specializer::Other(PyObject* object, Rules rules) {
+  if (PyTuple_Check(object)) return Tuple(object);
+  const int kind = ClassifyObject(Py_TYPE(object));
+  if (kind < 0) return Fault::kPython;
+  switch (static_cast<ObjectKind>(kind)) {
+    case ObjectKind::kTensorLike:
+      return TensorLike(object, rules);
+    case ObjectKind::kConstexpr:
+      leaves.Add(0);
+      return AddConstant(nullptr, object);
+    case ObjectKind::kDescriptor:
+      return Descriptor(object, false);
+    case ObjectKind::kLayoutDescriptor:
+      return Descriptor(object, true);
+    case ObjectKind::kInteger:
+      return Int(object, rules);
+    case ObjectKind::kFloatNumber:
+      key.Add(MakeWord(TritonKind::kFp32));
+      leaves.Add(SingleBits(PyFloat_AsDouble(object)));
+      return Fault::kNone;
+    case ObjectKind::kUnsupported:
+      break;
+  }
+  return Fault::kUnsupported;
+}
+
+Fault Specializer::Force(const TritonParameter& parameter, PyObject* object, const TypeEntry* entry,
+                         Rules rules) {
+  const ForcedType& type = parameter.forced;
+  if (type.type_class == ForcedType::kFloatingPoint) {
+    const double value = PyFloat_AsDouble(object);
+    if (value == -1.0 && PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      return Fault::kMismatch;
+    }
+    key.Add(MakeWord(TritonKind::kForced));
+    leaves.Add(FloatBits(type, value));
+    return Fault::kNone;
+  }
+  if (type.type_class == ForcedType::kBoolean) {
+    uint64_t value = 0;
+    const Fault fault = ForceInt({ForcedType::kUnsigned, 8, false}, object, &value);
+    if (fault != Fault::kNone) return fault;
+    key.Add(MakeWord(TritonKind::kForced));
+    leaves.Add(value);
+    return Fault::kNone;
+  }
+  const size_t position = key.size();
+  const size_t leaf = leaves.size();
+  const Fault fault = Natural(object, entry, rules);
+  if (fault != Fault::kNone) return fault;
+  if (key.size() != position + 1 || leaves.size() != leaf + 1) return Fault::kMismatch;
+  const uint64_t word = key[position];
+  const TritonKind kind = KindOf(word);
+  const bool is_number = kind == TritonKind::kI32 || kind == TritonKind::kI64 ||
+                         kind == TritonKind::kU64 || kind == TritonKind::kOne ||
+                         kind == TritonKind::kU1;
+  if (type.type_class == ForcedType::kPointer) {
+    if (!is_number && kind != TritonKind::kTensor && kind != TritonKind::kNamed &&
+        kind != TritonKind::kNone) {
+      return Fault::kMismatch;
+    }
+  } else {
+    if (!is_number) return Fault::kMismatch;
+    uint64_t value = 0;
+    const Fault range = ForceInt(type, object, &value);
+    if (range != Fault::kNone) return range;
+    leaves.data()[leaf] = value;
+  }
+  key.data()[position] = MakeWord(TritonKind::kForced, 0, KeyOf(word));
+  return Fault::kNone;
+}
+
+Fault Specializer::ForceInt(const ForcedType& type, PyObject* object, uint64_t* value) {
+  if (!PyLong_Check(object)) return Fault::kMismatch;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow == 0) {
+    const int shift = 64 - type.bits;
+    const auto bits = static_cast<uint64_t>(number);
+    const bool fits = type.type_class == ForcedType::kSigned
+                          ? static_cast<int64_t>(bits << shift) >> shift == number
+                          : number >= 0 && (bits << shift) >> shift == bits;
+    if (!fits) return Fault::kOverflow;
+    *value = bits;
+    return Fault::kNone;
+  }
+  if (overflow < 0 || type.type_class == ForcedType::kSigned || type.bits != 64) {
+    return Fault::kOverflow;
+  }
+  *value = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() == nullptr) return Fault::kNone;
+  PyErr_Clear();
+  return Fault::kOverflow;
+}

@@ -1,0 +1,136 @@
+// From the arguments of a Triton kernel to the words of a key and the values that are passed.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "arguments/convert.h"
+#include "python/numbers.h"
+#include "python/python.h"
+#include "triton/types.h"
+#include "triton/words.h"
+
+// A parameter of a Triton kernel's Python function. What each call reads comes first, in one cache
+// line.
+struct alignas(64) TritonParameter {
+  // The entry of the type that came last: most calls bring the same again.
+  std::atomic<const TypeEntry*> last{nullptr};
+  ForcedType forced;
+  bool is_constexpr = false;
+  bool is_const = false;     // of a pointer: the elements are read only
+  bool specialize = true;    // by value: 1 is folded, divisibility matters
+  bool align = true;         // by divisibility
+  bool is_optional = false;  // may be left out although it has no default
+  Ref name;                  // interned
+  Ref default_value;         // null: none
+  Ref last_constant;         // the immutable object that came last, known by identity
+  uint64_t last_number = 0;
+  std::string annotation;
+};
+
+// A host-side tensor descriptor.
+struct TritonDescriptor {
+  void* base = nullptr;
+  int rank = 0;
+  uint64_t shape[5] = {};
+  uint64_t strides[5] = {};
+  uint64_t fills_nan = 0;
+  uint64_t rounds_to_tf32 = 0;
+};
+
+// Numbers for objects that are part of a key, equal for equal objects of one type.
+class Interner {
+ public:
+  Interner() : numbers_(PyDict_New()), objects_(PyList_New(0)) {}
+
+  // Number an object. *is_immutable: it may be recognised by identity from now on. False with a
+  // Python error set.
+  bool Number(PyObject* object, uint64_t* number, bool* is_immutable);
+  // The object of a number, borrowed.
+  PyObject* Object(uint64_t number) const {
+    return PyList_GetItem(objects_.get(), static_cast<Py_ssize_t>(number));
+  }
+  PyObject* numbers() const { return numbers_.get(); }
+  PyObject* objects() const { return objects_.get(); }
+
+ private:
+  Ref numbers_;  // key -> number
+  Ref objects_;
+};
+
+// Reads one call's arguments in order.
+class Specializer {
+ public:
+  Specializer(Call& call, Interner& interner) : call_(call), interner_(interner) {}
+
+  // Add an argument of a run-time parameter: its words to the key, its leaves to the values.
+  Fault Add(TritonParameter& parameter, PyObject* object) {
+    // The commonest kind, on the shortest way.
+    const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
+    if (entry != nullptr && entry->type == Py_TYPE(object) && entry->kind == ArgumentKind::kInt &&
+        parameter.forced.type_class == ForcedType::kNotForced) {
+      return Int(object, {parameter.specialize, parameter.align});
+    }
+    return AddOther(parameter, object);
+  }
+  // Add a constant's words.
+  Fault AddConstant(TritonParameter* parameter, PyObject* object);
+
+  void Clear() {
+    key.Clear();
+    leaves.Clear();
+    descriptors.clear();
+  }
+
+  Words key;
+  // One word for each leaf of the run-time arguments (tuples are flattened), folded ones too. That
+  // of a descriptor is its number.
+  Words leaves;
+  std::vector<TritonDescriptor> descriptors;
+
+ private:
+  struct Rules {
+    bool specialize;
+    bool align;
+  };
+
+  Fault Natural(PyObject* object, const TypeEntry* entry, Rules rules);
+  Fault AddOther(TritonParameter& parameter, PyObject* object);
+
+  Fault Int(PyObject* object, Rules rules) {
+    int64_t value = 0;
+    if (!PyLong_CheckExact(object) || !ReadSmallInt(object, &value)) {
+      int overflow = 0;
+      value = PyLong_AsLongLongAndOverflow(object, &overflow);
+      if (overflow != 0) return overflow < 0 ? Fault::kOverflow : BigInt(object, rules);
+      if (value == -1 && PyErr_Occurred() != nullptr) return Fault::kPython;
+    }
+    key.Add(IntWord(value, rules.specialize, rules.align));
+    leaves.Add(static_cast<uint64_t>(value));
+    return Fault::kNone;
+  }
+
+  Fault BigInt(PyObject* object, Rules rules);
+  Fault Array(const TypeEntry& entry, PyObject* object, Rules rules);
+  Fault TensorLike(PyObject* object, Rules rules);
+  Fault Tuple(PyObject* tuple);
+  Fault Descriptor(PyObject* object, bool has_layout);
+  Fault Other(PyObject* object, Rules rules);
+  Fault Force(const TritonParameter& parameter, PyObject* object, const TypeEntry* entry,
+              Rules rules);
+  Fault ForceInt(const ForcedType& type, PyObject* object, uint64_t* value);
+
+  void AddTensor(uint64_t word_payload, TritonKind kind, void* data, Rules rules) {
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    key.Add(MakeWord(kind, word_payload, KeyOfBits(address, rules.specialize, rules.align)));
+    leaves.Add(address);
+  }
+
+  Call& call_;
+  Interner& interner_;
+};
+
+// Triton's words for the argument at *position of a key, a pair (type, key); the position moves on.
+PyObject* DescribeWords(const Words& key, size_t* position, const TritonParameter& parameter,
+                        const Interner& interner);

@@ -1,0 +1,93 @@
+#include "triton/types.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+namespace {
+
+struct NamedType {
+  DLDataType type;
+  const char* name;
+};
+
+// DLPack's type codes (dlpack.h, DLDataTypeCode) and Triton's names.
+constexpr NamedType kTypes[] = {
+    {{6, 8, 1}, "u1"},     {{0, 8, 1}, "i8"},        {{0, 16, 1}, "i16"},
+    {{0, 32, 1}, "i32"},   {{0, 64, 1}, "i64"},      {{1, 8, 1}, "u8"},
+    {{1, 16, 1}, "u16"},   {{1, 32, 1}, "u32"},      {{1, 64, 1}, "u64"},
+    {{2, 16, 1}, "fp16"},  {{2, 32, 1}, "fp32"},     {{2, 64, 1}, "fp64"},
+    {{4, 16, 1}, "bf16"},  {{10, 8, 1}, "fp8e4nv"},  {{11, 8, 1}, "fp8e4b8"},
+    {{12, 8, 1}, "fp8e5"}, {{13, 8, 1}, "fp8e5b16"},
+};
+
+}  // namespace
+
+const char* TritonTypeName(uint64_t packed) {
+  for (const NamedType& known : kTypes) {
+    if (PackType(known.type) == packed) return known.name;
+  }
+  return nullptr;
+}
+
+bool ParseForcedType(const char* name, ForcedType* type) {
+  *type = {};
+  const size_t length = std::strlen(name);
+  if (length == 0) return true;
+  if (name[0] == '*') {
+    type->type_class = ForcedType::kPointer;
+    type->bits = 64;
+    return true;
+  }
+  if (std::strcmp(name, "u1") == 0 || std::strcmp(name, "i1") == 0) {
+    type->type_class = ForcedType::kBoolean;
+    type->bits = 8;
+    return true;
+  }
+  const bool is_float = std::strncmp(name, "fp", 2) == 0;
+  type->is_bfloat = std::strncmp(name, "bf", 2) == 0;
+  const size_t prefix = is_float || type->is_bfloat ? 2 : 1;
+  if (is_float || type->is_bfloat) {
+    type->type_class = ForcedType::kFloatingPoint;
+  } else if (name[0] == 'i') {
+    type->type_class = ForcedType::kSigned;
+  } else if (name[0] == 'u') {
+    type->type_class = ForcedType::kUnsigned;
+  } else {
+    return false;
+  }
+  char* end = nullptr;
+  const long bits = std::strtol(name + prefix, &end, 10);
+  type->bits = static_cast<uint8_t>(bits);
+  const bool is_size = bits == 16 || bits == 32 || bits == 64 || (bits == 8 && prefix == 1);
+  return *end == '\0' && is_size && !(type->is_bfloat && bits != 16);
+}
+
+int ClassifyObject(PyTypeObject* type) {
+  struct Known {
+    PyTypeObject* type;  // owned
+    int kind;
+  };
+  static std::vector<Known> known;
+  static std::mutex mutex;
+  constexpr size_t kMost = 256;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (const Known& one : known) {
+      if (one.type == type) return one.kind;
+    }
+  }
+  const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
+  if (!module) return -1;
+  const Ref number(PyObject_CallMethod(module.get(), "classify", "(O)", type));
+  if (!number) return -1;
+  const int kind = static_cast<int>(PyLong_AsLong(number.get()));
+  if (kind == -1 && PyErr_Occurred() != nullptr) return -1;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (known.size() < kMost) {
+    Py_INCREF(reinterpret_cast<PyObject*>(type));
+    known.push_back({type, kind});
+  }
+  return kind;
+}

@@ -1,0 +1,71 @@
+// _core.TritonVariant: one compiled form of a Triton kernel, with what its launch needs besides
+// the arguments.
+#pragma once
+
+#include <cuda.h>
+
+#include <vector>
+
+#include "launch/kernel_object.h"
+#include "triton/specialize.h"
+
+// Where a parameter of the kernel comes from: a leaf of the arguments, or a part of one that is a
+// tensor descriptor.
+struct TritonSource {
+  enum Part : int {
+    kValue,
+    kTensorMap,
+    kBase,
+    kShape,
+    kStride,
+    kFillsNan,
+    kRoundsToTf32,
+    kGlobalScratch,
+    kProfileScratch,
+  };
+  size_t leaf;
+  int part;
+  int index;  // of kShape and kStride the dimension; of kTensorMap the layout
+};
+
+// How a tensor descriptor is encoded: what the compiler chose.
+struct TritonLayout {
+  int swizzle;
+  uint32_t element_size;
+  int element_type;  // CUtensorMapDataType
+  int rank;
+  uint32_t box[5];
+  bool is_fp4_padded;
+};
+
+struct alignas(64) TritonVariantState {
+  // What each quick call reads comes first.
+  CUlaunchConfig config = {};  // all but the grid and the stream
+  uint32_t ctas = 1;
+  culaunch::KernelState* kernel = nullptr;  // of the object's kernel
+  PyObject* result = nullptr;               // the object's
+
+  std::vector<TritonSource> sources;
+  std::vector<TritonLayout> layouts;
+  bool has_parts = false;       // anything but plain values and scratch
+  uint64_t global_scratch = 0;  // bytes a block
+  uint64_t profile_scratch = 0;
+  uint64_t global_alignment = 1;
+  uint64_t profile_alignment = 1;
+  CUlaunchAttribute attributes[6];  // of the configuration
+};
+
+struct TritonVariantObject {
+  PyObject_HEAD KernelObject* kernel;  // owned
+  PyObject* result;                    // owned: what a call gives
+  PyObject* constants;                 // owned: a dict
+  TritonVariantState* state;
+};
+
+extern PyTypeObject* g_triton_variant_type;
+
+// Fill a tensor map for a descriptor.
+CUresult EncodeTensorMap(culaunch::Driver& driver, const TritonLayout& layout,
+                         const TritonDescriptor& descriptor, CUtensorMap* map);
+
+int AddTritonVariantType(PyObject* module);
