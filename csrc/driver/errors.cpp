@@ -12,7 +12,7 @@ Ref Spelled(PyObject* value) {
   Ref text(values ? PyObject_CallMethod(values.get(), "spell", "(O)", value) : nullptr);
   if (text) return text;
   PyErr_Clear();
-  return Ref(PyUnicode_FromString(Py_TYPE(value)->tp_name));
+  return Ref(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__name__"));
 }
 
 void RaiseError(const culaunch::Error& error, const char* call_class) {
