@@ -21,8 +21,8 @@ int Execute(PyObject* module) {
                  AddDriverType(module) == 0 && AddDriverFunctionType(module) == 0 &&
                  AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
                  AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
-                 AddElementwiseType(module) == 0 && AddTritonVariantType(module) == 0 &&
-                 AddTritonDispatcherType(module) == 0 && AddTritonLauncherType(module) == 0
+                 AddElementwiseType(module) == 0 && triton::AddVariantType(module) == 0 &&
+                 triton::AddDispatcherType(module) == 0 && triton::AddLauncherType(module) == 0
              ? 0
              : -1;
 }

@@ -8,13 +8,15 @@
 
 #include "python/python.h"
 
+namespace triton {
+
 // A keyword that is no parameter's: its name and value, borrowed.
-using TritonOption = std::pair<PyObject*, PyObject*>;
+using Option = std::pair<PyObject*, PyObject*>;
 
 // Borrowed references; null where nothing was given.
-class TritonBound {
+class Bound {
  public:
-  explicit TritonBound(size_t count) : count_(count) {
+  explicit Bound(size_t count) : count_(count) {
     if (count > kInline) {
       large_ = std::make_unique<PyObject*[]>(count);
       values_ = large_.get();
@@ -25,7 +27,7 @@ class TritonBound {
   PyObject*& operator[](size_t i) { return values_[i]; }
   size_t count() const { return count_; }
 
-  std::vector<TritonOption> options;  // in the order given
+  std::vector<Option> options;  // in the order given
 
  private:
   static constexpr size_t kInline = 96;
@@ -34,3 +36,5 @@ class TritonBound {
   PyObject** values_ = inline_;
   std::unique_ptr<PyObject*[]> large_;
 };
+
+}  // namespace triton

@@ -8,12 +8,14 @@
 #include "triton/launch.h"
 #include "triton/launcher.h"
 
+namespace triton {
+
 namespace {
 
 class OneCall {
  public:
-  OneCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims, PyObject* const* args,
-          size_t count, PyObject* keyword_names, TritonMode mode)
+  OneCall(DispatcherObject* self, PyObject* grid, const uint32_t* dims, PyObject* const* args,
+          size_t count, PyObject* keyword_names, CallMode mode)
       : self_(self),
         state_(*self->state),
         grid_(grid),
@@ -33,7 +35,7 @@ class OneCall {
   }
 
   PyObject* Run() {
-    if (mode_ == TritonMode::kGuarded && !state_.guards.Hold()) return CallGuarded();
+    if (mode_ == CallMode::kGuarded && !state_.guards.Hold()) return CallGuarded();
     if (!Bind() || !Specialize()) return nullptr;
     std::shared_ptr<const TunedChoice> choice;
     if (state_.is_tuned) {
@@ -51,12 +53,12 @@ class OneCall {
       dims_ = dims;
       if (variant_ == nullptr) Py_RETURN_NONE;
     }
-    if (mode_ == TritonMode::kResolve) return Resolved();
-    if (mode_ == TritonMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
-      TritonForm::Learn(state_, args_, count_, keyword_names_,
-                        {variant_, choice, call_.ordinal, specializer_.key});
+    if (mode_ == CallMode::kResolve) return Resolved();
+    if (mode_ == CallMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
+      Form::Learn(state_, args_, count_, keyword_names_,
+                  {variant_, choice, call_.ordinal, specializer_.key});
     }
-    return LaunchTriton(*variant_, dims_, call_, specializer_, Object());
+    return LaunchVariant(*variant_, dims_, call_, specializer_, Object());
   }
 
  private:
@@ -116,7 +118,7 @@ class OneCall {
   bool FillDefaults() {
     for (const size_t i : state_.constants) {
       if (bound_[i] != nullptr) continue;
-      const TritonParameter& parameter = state_.parameters[i];
+      const Parameter& parameter = state_.parameters[i];
       bound_[i] = parameter.default_value.get();
       if (bound_[i] == nullptr && !parameter.is_optional) {
         return RaiseBinding("missing", parameter.name.get());
@@ -138,7 +140,7 @@ class OneCall {
 
   bool Specialize() {
     for (const size_t i : state_.runtime) {
-      TritonParameter& parameter = state_.parameters[i];
+      Parameter& parameter = state_.parameters[i];
       PyObject* object = bound_[i];
       if (object == nullptr) {
         object = parameter.default_value.get();
@@ -163,24 +165,24 @@ class OneCall {
 
   bool AddConstants() {
     for (const size_t i : state_.constants) {
-      TritonParameter& parameter = state_.parameters[i];
+      Parameter& parameter = state_.parameters[i];
       if (bound_[i] == nullptr) {
-        specializer_.key.Add(MakeWord(TritonKind::kMissing));
+        specializer_.key.Add(MakeWord(WordKind::kMissing));
         continue;
       }
       const Fault fault = specializer_.AddConstant(&parameter, bound_[i]);
       if (fault != Fault::kNone) return RaiseArgument(fault, i, bound_[i]);
     }
-    for (const TritonOption& option : bound_.options) {
+    for (const Option& option : bound_.options) {
       uint64_t number = 0;
       bool is_immutable = false;
       if (!state_.interner.Number(option.first, &number, &is_immutable)) return false;
-      specializer_.key.Add(MakeWord(TritonKind::kOption, number));
+      specializer_.key.Add(MakeWord(WordKind::kOption, number));
       if (specializer_.AddConstant(nullptr, option.second) != Fault::kNone) return false;
     }
     uint64_t target = 0;
     if (!FindTarget(&target)) return false;
-    specializer_.key.Add(MakeWord(TritonKind::kTarget, target));
+    specializer_.key.Add(MakeWord(WordKind::kTarget, target));
     return true;
   }
 
@@ -208,7 +210,7 @@ class OneCall {
     for (const size_t index : state_.tuning_key) {
       Specializer words(call_, state_.interner);
       if (bound_[index] == nullptr) {
-        key.Add(MakeWord(TritonKind::kUnset));
+        key.Add(MakeWord(WordKind::kUnset));
         continue;
       }
       if (words.AddConstant(nullptr, bound_[index]) != Fault::kNone) return nullptr;
@@ -217,20 +219,20 @@ class OneCall {
     // The element types of the tensors, in the order of the parameters.
     const Words& all = specializer_.key;
     for (size_t i = 0; i < all.size(); ++i) {
-      const TritonKind kind = KindOf(all[i]);
-      if (kind == TritonKind::kDescriptor) {
+      const WordKind kind = KindOf(all[i]);
+      if (kind == WordKind::kDescriptor) {
         i += PayloadOf(all[i]) & 0xff;  // its block: a hook may still set it
-      } else if (kind == TritonKind::kTensor || kind == TritonKind::kNamed) {
+      } else if (kind == WordKind::kTensor || kind == WordKind::kNamed) {
         key.Add(MakeWord(kind, PayloadOf(all[i])));
       } else {
-        key.Add(MakeWord(TritonKind::kNone));
+        key.Add(MakeWord(WordKind::kNone));
       }
     }
     // What is best on one architecture need not even run on another.
     uint64_t target = 0;
     if (!FindTarget(&target)) return nullptr;
-    key.Add(MakeWord(TritonKind::kTarget, target));
-    const TritonLock lock(state_.mutex);
+    key.Add(MakeWord(WordKind::kTarget, target));
+    const FreeThreadedLock lock(state_.mutex);
     const std::shared_ptr<const TunedChoice>* choice = state_.choices.Find(key, key.Hash());
     return choice != nullptr ? *choice : nullptr;
   }
@@ -247,7 +249,7 @@ class OneCall {
     std::shared_ptr<const TunedChoice> choice = TunedChoice::Read(state_, tuned.get(), &result);
     if (choice == nullptr) return nullptr;
     {
-      const TritonLock lock(state_.mutex);
+      const FreeThreadedLock lock(state_.mutex);
       const uint64_t hash = tuning_key_.Hash();
       if (state_.choices.Find(tuning_key_, hash) == nullptr) {
         state_.choices.Add(tuning_key_, hash, std::move(choice));
@@ -295,8 +297,7 @@ class OneCall {
     Ref found(LookUpVariant());
     if (!found) return false;
     kept_ = std::move(found);
-    variant_ =
-        kept_.get() != Py_None ? reinterpret_cast<TritonVariantObject*>(kept_.get()) : nullptr;
+    variant_ = kept_.get() != Py_None ? reinterpret_cast<VariantObject*>(kept_.get()) : nullptr;
     return true;
   }
 
@@ -311,7 +312,7 @@ class OneCall {
   PyObject* LookUpVariant() {
     const uint64_t hash = specializer_.key.Hash();
     {
-      const TritonLock lock(state_.mutex);
+      const FreeThreadedLock lock(state_.mutex);
       PyObject** found = state_.variants.Find(specializer_.key, hash);
       if (found != nullptr) return Ref::Borrow(*found).release();
     }
@@ -319,18 +320,18 @@ class OneCall {
     const Ref options(PyDict_New());
     const Ref description = Describe();
     if (!values || !options || !description) return nullptr;
-    for (const TritonOption& option : bound_.options) {
+    for (const Option& option : bound_.options) {
       if (PyDict_SetItem(options.get(), option.first, option.second) < 0) return nullptr;
     }
     Ref made(PyObject_CallMethod(Object(), "_miss", "OOOi", values.get(), options.get(),
                                  description.get(), call_.ordinal));
     if (!made) return nullptr;
     if (made.get() == Py_None) return made.release();
-    if (PyObject_TypeCheck(made.get(), g_triton_variant_type) == 0) {
+    if (PyObject_TypeCheck(made.get(), g_variant_type) == 0) {
       PyErr_SetString(PyExc_TypeError, "_miss must give a TritonVariant");
       return nullptr;
     }
-    const TritonLock lock(state_.mutex);
+    const FreeThreadedLock lock(state_.mutex);
     PyObject** other = state_.variants.Find(specializer_.key, hash);  // of another thread
     if (other != nullptr) return Ref::Borrow(*other).release();
     state_.variants.Add(specializer_.key, hash, Ref::Borrow(made.get()).release());
@@ -341,7 +342,7 @@ class OneCall {
   Ref ArgumentDict(bool with_defaults) {
     Ref dict(PyDict_New());
     for (size_t i = 0; dict && i < state_.count; ++i) {
-      const TritonParameter& parameter = state_.parameters[i];
+      const Parameter& parameter = state_.parameters[i];
       PyObject* value = bound_[i];
       if (value == nullptr && with_defaults) value = parameter.default_value.get();
       if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
@@ -356,7 +357,7 @@ class OneCall {
     Ref list(PyList_New(0));
     size_t position = 0;
     for (size_t i = 0; list && i < state_.count; ++i) {
-      const TritonParameter& parameter = state_.parameters[i];
+      const Parameter& parameter = state_.parameters[i];
       Ref item(parameter.is_constexpr
                    ? Py_BuildValue("sO", "constexpr", bound_[i] != nullptr ? bound_[i] : Py_None)
                    : DescribeWords(specializer_.key, &position, parameter, state_.interner));
@@ -369,7 +370,7 @@ class OneCall {
 
   bool AskGrid(uint32_t* dims) {
     const Ref values = ArgumentDict(true);
-    return values && AskTritonGrid(grid_, values.get(), variant_, dims);
+    return values && triton::AskGrid(grid_, values.get(), variant_, dims);
   }
 
   PyObject* Resolved() {
@@ -381,23 +382,23 @@ class OneCall {
 
   PyObject* Object() const { return reinterpret_cast<PyObject*>(self_); }
 
-  TritonDispatcherObject* self_;
-  TritonState& state_;
+  DispatcherObject* self_;
+  State& state_;
   PyObject* grid_;
   const uint32_t* dims_;
   PyObject* const* args_;
   size_t count_;
   PyObject* keyword_names_;
-  TritonMode mode_;
+  CallMode mode_;
   Call call_;
   Specializer specializer_;
-  TritonBound bound_;
+  Bound bound_;
   Words tuning_key_;
-  TritonVariantObject* variant_ = nullptr;
+  VariantObject* variant_ = nullptr;
   Ref kept_;
 };
 
-CULAUNCH_RARE bool Prepare(TritonDispatcherObject* self) {
+CULAUNCH_RARE bool Prepare(DispatcherObject* self) {
   const Ref none(PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_prepare", nullptr));
   if (none && self->state->table == nullptr) {
     PyErr_SetString(PyExc_SystemError, "_prepare chose no driver");
@@ -405,9 +406,9 @@ CULAUNCH_RARE bool Prepare(TritonDispatcherObject* self) {
   return self->state->table != nullptr;
 }
 
-CULAUNCH_APART PyObject* CallGenerally(TritonDispatcherObject* self, PyObject* grid,
-                                       const uint32_t* dims, PyObject* const* args, size_t count,
-                                       PyObject* keyword_names, TritonMode mode) {
+CULAUNCH_APART PyObject* CallGenerally(DispatcherObject* self, PyObject* grid, const uint32_t* dims,
+                                       PyObject* const* args, size_t count, PyObject* keyword_names,
+                                       CallMode mode) {
   try {
     return OneCall(self, grid, dims, args, count, keyword_names, mode).Run();
   } catch (const std::bad_alloc&) {
@@ -417,27 +418,29 @@ CULAUNCH_APART PyObject* CallGenerally(TritonDispatcherObject* self, PyObject* g
 
 }  // namespace
 
-PyObject* TritonCall(TritonDispatcherObject* self, PyObject* grid, const uint32_t* dims,
-                     PyObject* const* args, size_t count, PyObject* keyword_names,
-                     TritonMode mode) {
-  TritonState& state = *self->state;
+PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t* dims,
+                         PyObject* const* args, size_t count, PyObject* keyword_names,
+                         CallMode mode) {
+  State& state = *self->state;
   PyObject* result;
   uint32_t asked[3];
-  if (!CULAUNCH_UNLIKELY(mode != TritonMode::kGuarded || state.forms[0] == nullptr ||
+  if (!CULAUNCH_UNLIKELY(mode != CallMode::kGuarded || state.forms[0] == nullptr ||
                          !state.guards.Hold())) {
-    const bool is_done = !CULAUNCH_UNLIKELY(dims == nullptr)
-                             ? TritonForm::Call(state, dims, args, count, keyword_names, &result)
-                             : TritonForm::CallAsking(state, grid, asked, &dims, args, count,
-                                                      keyword_names, &result);
+    const bool is_done =
+        !CULAUNCH_UNLIKELY(dims == nullptr)
+            ? Form::Call(state, dims, args, count, keyword_names, &result)
+            : Form::CallAsking(state, grid, asked, &dims, args, count, keyword_names, &result);
     if (!CULAUNCH_UNLIKELY(!is_done)) return result;
   }
   if (state.table == nullptr && !Prepare(self)) return nullptr;
   return CallGenerally(self, grid, dims, args, count, keyword_names, mode);
 }
 
-PyObject* TritonDescribe(TritonDispatcherObject* self, PyObject* const* args, size_t count,
-                         PyObject* keyword_names) {
+PyObject* DescribeArguments(DispatcherObject* self, PyObject* const* args, size_t count,
+                            PyObject* keyword_names) {
   if (self->state->table == nullptr && !Prepare(self)) return nullptr;
-  return OneCall(self, Py_None, nullptr, args, count, keyword_names, TritonMode::kPlain)
+  return OneCall(self, Py_None, nullptr, args, count, keyword_names, CallMode::kPlain)
       .Description();
 }
+
+}  // namespace triton

@@ -3,6 +3,8 @@
 
 #include "triton/specialize.h"
 
+namespace triton {
+
 namespace {
 
 PyObject* Interned(const char* text) { return PyUnicode_InternFromString(text); }
@@ -36,7 +38,7 @@ Ref MakeTuple(const Ref& items, uint64_t type_number, const Interner& interner) 
 
 PyObject* DescribeTuple(const Words& key, size_t* position, uint64_t payload,
                         const Interner& interner) {
-  static const TritonParameter item{};  // nothing of the parameter's is the items'
+  static const Parameter item{};  // nothing of the parameter's is the items'
   const Recursion recursion(" while the items of a tuple are described");
   if (recursion.is_too_deep()) return nullptr;
   const auto size = static_cast<Py_ssize_t>(payload & 0xffffff);
@@ -56,8 +58,8 @@ PyObject* DescribeTuple(const Words& key, size_t* position, uint64_t payload,
 }
 
 std::string TensorName(uint64_t word, const Interner& interner) {
-  if (KindOf(word) == TritonKind::kTensor) {
-    const char* name = TritonTypeName(PayloadOf(word));
+  if (KindOf(word) == WordKind::kTensor) {
+    const char* name = TypeName(PayloadOf(word));
     if (name != nullptr) return name;
     return "dlpack" + std::to_string(PayloadOf(word) & 0xff) + "_" +
            std::to_string(PayloadOf(word) >> 8 & 0xff);
@@ -89,36 +91,36 @@ PyObject* DescribeDescriptor(const Words& key, size_t* position, uint64_t tensor
 
 }  // namespace
 
-PyObject* DescribeWords(const Words& key, size_t* position, const TritonParameter& parameter,
+PyObject* DescribeWords(const Words& key, size_t* position, const Parameter& parameter,
                         const Interner& interner) {
   const uint64_t word = key[(*position)++];
   switch (KindOf(word)) {
-    case TritonKind::kI32:
+    case WordKind::kI32:
       return Pair("i32", KeyOf(word));
-    case TritonKind::kI64:
+    case WordKind::kI64:
       return Pair("i64", KeyOf(word));
-    case TritonKind::kU64:
+    case WordKind::kU64:
       return Pair("u64", KeyOf(word));
-    case TritonKind::kOne:
+    case WordKind::kOne:
       return Pair("constexpr", SpecKey::kOne);
-    case TritonKind::kU1:
+    case WordKind::kU1:
       return Pair("u1", SpecKey::kNone);
-    case TritonKind::kFp32:
+    case WordKind::kFp32:
       return Pair("fp32", SpecKey::kNone);
-    case TritonKind::kNone:
+    case WordKind::kNone:
       return Pair("constexpr", SpecKey::kNone);
-    case TritonKind::kTensor:
-    case TritonKind::kNamed:
-      if (*position < key.size() && KindOf(key[*position]) == TritonKind::kDescriptor) {
+    case WordKind::kTensor:
+    case WordKind::kNamed:
+      if (*position < key.size() && KindOf(key[*position]) == WordKind::kDescriptor) {
         return DescribeDescriptor(key, position, word, interner);
       }
       return Pair(((parameter.is_const ? "*k" : "*") + TensorName(word, interner)).c_str(),
                   KeyOf(word));
-    case TritonKind::kForced:
+    case WordKind::kForced:
       return Pair(parameter.annotation.c_str(), KeyOf(word));
-    case TritonKind::kTuple:
+    case WordKind::kTuple:
       return DescribeTuple(key, position, PayloadOf(word), interner);
-    case TritonKind::kConstant: {
+    case WordKind::kConstant: {
       PyObject* object = interner.Object(PayloadOf(word));
       if (object == nullptr) return nullptr;
       const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
@@ -130,3 +132,5 @@ PyObject* DescribeWords(const Words& key, size_t* position, const TritonParamete
       return nullptr;
   }
 }
+
+}  // namespace triton

@@ -9,7 +9,9 @@
 #include "triton/form.h"
 #include "triton/launcher.h"
 
-int TritonState::FindParameter(PyObject* name) const {
+namespace triton {
+
+int State::FindParameter(PyObject* name) const {
   for (size_t i = 0; i < count; ++i) {
     if (parameters[i].name.get() == name) return static_cast<int>(i);
   }
@@ -29,12 +31,10 @@ constexpr int kAlign = 8;
 constexpr int kOptional = 16;
 constexpr int kHasDefault = 32;
 
-TritonDispatcherObject* Self(PyObject* self) {
-  return reinterpret_cast<TritonDispatcherObject*>(self);
-}
-TritonState& StateOf(PyObject* self) { return *Self(self)->state; }
+DispatcherObject* Self(PyObject* self) { return reinterpret_cast<DispatcherObject*>(self); }
+State& StateOf(PyObject* self) { return *Self(self)->state; }
 
-bool ReadParameter(PyObject* item, TritonParameter* parameter) {
+bool ReadParameter(PyObject* item, Parameter* parameter) {
   PyObject* name = nullptr;
   PyObject* default_value = nullptr;
   int flags = 0;
@@ -66,10 +66,10 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   if (!PyArg_ParseTuple(args, "O!O:TritonDispatcher", &PyTuple_Type, &parameters, &key)) {
     return nullptr;
   }
-  auto state = std::make_unique<TritonState>();
+  auto state = std::make_unique<State>();
   if (PyErr_Occurred() != nullptr) return nullptr;  // no memory for its guards
   state->count = static_cast<size_t>(PyTuple_Size(parameters));
-  state->parameters = std::make_unique<TritonParameter[]>(state->count);
+  state->parameters = std::make_unique<Parameter[]>(state->count);
   for (size_t i = 0; i < state->count; ++i) {
     if (!ReadParameter(PyTuple_GetItem(parameters, static_cast<Py_ssize_t>(i)),
                        &state->parameters[i])) {
@@ -99,12 +99,12 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
 int Traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (Self(self)->state == nullptr) return 0;
-  TritonState& state = StateOf(self);
+  State& state = StateOf(self);
   for (size_t i = 0; i < state.count; ++i) {
     Py_VISIT(state.parameters[i].default_value.get());
     Py_VISIT(state.parameters[i].last_constant.get());
   }
-  for (const TritonCached& one : Self(self)->cached) {
+  for (const GridLauncher& one : Self(self)->cached) {
     Py_VISIT(one.grid);
     Py_VISIT(one.launcher);
   }
@@ -115,10 +115,10 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   const auto visit_choice = [&](const std::shared_ptr<const TunedChoice>& choice) {
     if (failed == 0 && choice != nullptr) failed = choice->Traverse(visit, arg, traversal);
   };
-  const auto visit_form = [&](const TritonForm* form) {
+  const auto visit_form = [&](const Form* form) {
     if (failed == 0 && form != nullptr) failed = form->Traverse(visit, arg, traversal);
   };
-  std::for_each(state.forms, state.forms + TritonState::kForms, visit_form);
+  std::for_each(state.forms, state.forms + State::kForms, visit_form);
   std::for_each(state.retired.begin(), state.retired.end(), visit_form);
   state.variants.ForEach([&](PyObject* variant) {
     if (failed == 0 && variant != nullptr) failed = visit(variant, arg);
@@ -128,22 +128,22 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   return failed;
 }
 
-void ClearLaunchers(TritonDispatcherObject* self) {
-  for (TritonCached& one : self->cached) {
+void ClearLaunchers(DispatcherObject* self) {
+  for (GridLauncher& one : self->cached) {
     Py_CLEAR(one.launcher);
     Py_CLEAR(one.grid);
   }
 }
 
 // Everything is out of reach before anything is freed, which may run Python.
-void ClearVariants(TritonState& state) {
+void ClearVariants(State& state) {
   WordTable<PyObject*> variants;
   WordTable<std::shared_ptr<const TunedChoice>> choices;
   std::swap(variants, state.variants);
   std::swap(choices, state.choices);
   const std::shared_ptr<const TunedChoice> last = std::move(state.last_choice);
   state.last_choice = nullptr;
-  TritonForm::ForgetAll(state);
+  Form::ForgetAll(state);
   variants.ForEach([](PyObject*& variant) { Py_CLEAR(variant); });
 }
 
@@ -160,7 +160,7 @@ void Dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (Self(self)->state != nullptr) {
     Clear(self);
-    for (TritonForm* form : StateOf(self).retired) delete form;
+    for (Form* form : StateOf(self).retired) delete form;
     delete Self(self)->state;
   }
   PyObject_GC_Del(self);
@@ -169,14 +169,14 @@ void Dealloc(PyObject* self) {
 
 // dispatcher[grid]. A grid that came lately is found by identity, or by its numbers.
 PyObject* Subscript(PyObject* object, PyObject* grid) {
-  TritonDispatcherObject* self = Self(object);
-  const TritonLock lock(self->state->mutex);
-  for (const TritonCached& one : self->cached) {
+  DispatcherObject* self = Self(object);
+  const FreeThreadedLock lock(self->state->mutex);
+  for (const GridLauncher& one : self->cached) {
     if (one.grid == grid) return Ref::Borrow(one.launcher).release();
   }
   uint32_t numbers[3];
   if (PyTuple_CheckExact(grid) && QuickDims(grid, numbers)) {
-    for (const TritonCached& one : self->cached) {
+    for (const GridLauncher& one : self->cached) {
       uint32_t known[3];
       if (one.grid != nullptr && QuickDims(one.grid, known) &&
           std::equal(numbers, numbers + 3, known)) {
@@ -184,12 +184,12 @@ PyObject* Subscript(PyObject* object, PyObject* grid) {
       }
     }
   }
-  Ref launcher(MakeTritonLauncher(object, grid));
+  Ref launcher(MakeLauncher(object, grid));
   // Objects that may change are read each time; functions come new with each call.
   if (launcher && PyTuple_CheckExact(grid)) {
-    TritonCached& slot = self->cached[self->next];
-    self->next = (self->next + 1) % TritonDispatcherObject::kCached;
-    const TritonCached old = slot;
+    GridLauncher& slot = self->cached[self->next];
+    self->next = (self->next + 1) % DispatcherObject::kCached;
+    const GridLauncher old = slot;
     slot = {Ref::Borrow(grid).release(), Ref::Borrow(launcher.get()).release()};
     Py_XDECREF(old.grid);
     Py_XDECREF(old.launcher);
@@ -205,7 +205,7 @@ PyObject* SetDriver(PyObject* self, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO:_set_driver", &driver, &type)) return nullptr;
   culaunch::Driver* table = DriverOf(driver);
   if (table == nullptr) return nullptr;
-  TritonState& state = StateOf(self);
+  State& state = StateOf(self);
   const DLPackExchangeAPI* fallback = nullptr;
   if (type != Py_None && PyType_Check(type)) {
     TypeEntry scratch;
@@ -267,7 +267,7 @@ bool Flatten(PyObject* args, PyObject* keywords, Flattened* flat) {
   return true;
 }
 
-PyObject* CallInMode(PyObject* self, PyObject* args, TritonMode mode) {
+PyObject* CallInMode(PyObject* self, PyObject* args, CallMode mode) {
   PyObject* grid = nullptr;
   PyObject* positional = nullptr;
   PyObject* keywords = nullptr;
@@ -279,20 +279,20 @@ PyObject* CallInMode(PyObject* self, PyObject* args, TritonMode mode) {
   if (!Flatten(positional, keywords, &flat)) return nullptr;
   uint32_t dims[3];
   const bool is_fixed = PyCallable_Check(grid) == 0;
-  if (is_fixed && !ReadTritonGrid(grid, dims)) return nullptr;
-  return TritonCall(Self(self), grid, is_fixed ? dims : nullptr, flat.values.data(), flat.count,
-                    flat.names.get(), mode);
+  if (is_fixed && !ReadGrid(grid, dims)) return nullptr;
+  return CallDispatcher(Self(self), grid, is_fixed ? dims : nullptr, flat.values.data(), flat.count,
+                        flat.names.get(), mode);
 }
 
 // _call(grid, args, keywords), _call_plain, _resolve -> (variant, device, stream, arguments, grid)
 PyObject* CallGuarded(PyObject* self, PyObject* args) {
-  return CallInMode(self, args, TritonMode::kGuarded);
+  return CallInMode(self, args, CallMode::kGuarded);
 }
 PyObject* CallPlain(PyObject* self, PyObject* args) {
-  return CallInMode(self, args, TritonMode::kPlain);
+  return CallInMode(self, args, CallMode::kPlain);
 }
 PyObject* Resolve(PyObject* self, PyObject* args) {
-  return CallInMode(self, args, TritonMode::kResolve);
+  return CallInMode(self, args, CallMode::kResolve);
 }
 
 // _specialize(args, keywords) -> [(type, key), ...]
@@ -305,7 +305,7 @@ PyObject* Specialize(PyObject* self, PyObject* args) {
   }
   Flattened flat;
   if (!Flatten(positional, keywords, &flat)) return nullptr;
-  return TritonDescribe(Self(self), flat.values.data(), flat.count, flat.names.get());
+  return DescribeArguments(Self(self), flat.values.data(), flat.count, flat.names.get());
 }
 
 // _clear(): forget every variant and tuned configuration.
@@ -330,7 +330,7 @@ PyObject* GetLastConfig(PyObject* self, void*) {
   return Ref::Borrow(choice != nullptr ? choice->config.get() : Py_None).release();
 }
 PyObject* GetParameterNames(PyObject* self, void*) {
-  TritonState& state = StateOf(self);
+  State& state = StateOf(self);
   PyObject* names = PyTuple_New(static_cast<Py_ssize_t>(state.count));
   for (size_t i = 0; names != nullptr && i < state.count; ++i) {
     PyTuple_SetItem(names, static_cast<Py_ssize_t>(i),
@@ -371,12 +371,14 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-PyType_Spec spec = {"culaunch._core.TritonDispatcher", sizeof(TritonDispatcherObject), 0,
+PyType_Spec spec = {"culaunch._core.TritonDispatcher", sizeof(DispatcherObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 
-int AddTritonDispatcherType(PyObject* module) {
+int AddDispatcherType(PyObject* module) {
   PyTypeObject* type = AddType(module, &spec);
   return type != nullptr ? 0 : -1;
 }
+
+}  // namespace triton

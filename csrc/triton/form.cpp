@@ -11,6 +11,8 @@
 #include "triton/launch.h"
 #include "triton/launcher.h"
 
+namespace triton {
+
 namespace {
 
 // An int of more than one digit. False where it has more than 64 bits.
@@ -32,12 +34,12 @@ CULAUNCH_APART void Note(const culaunch::Driver& driver, const void* const* begi
 
 // Ask a grid that is a function, with the arguments by parameter, and the defaults. `found` is null
 // where its variant has no say in what the function is given.
-bool Ask(PyObject* grid, const TritonState& state, PyObject* const* args, size_t count,
-         PyObject* keyword_names, const TritonFound* found, uint32_t* dims) {
+bool Ask(PyObject* grid, const State& state, PyObject* const* args, size_t count,
+         PyObject* keyword_names, const Found* found, uint32_t* dims) {
   const Ref dict(PyDict_New());
   for (size_t i = 0; dict && i < state.count; ++i) {
-    const TritonParameter& parameter = state.parameters[i];
-    const int argument = TritonArgumentOf(parameter.name.get(), i, count, keyword_names);
+    const Parameter& parameter = state.parameters[i];
+    const int argument = ArgumentOf(parameter.name.get(), i, count, keyword_names);
     PyObject* value = argument >= 0 ? args[argument] : parameter.default_value.get();
     if (found != nullptr && found->choice != nullptr) {
       for (const auto& [index, chosen] : found->choice->constants) {
@@ -48,14 +50,14 @@ bool Ask(PyObject* grid, const TritonState& state, PyObject* const* args, size_t
       return false;
     }
   }
-  return dict && AskTritonGrid(grid, dict.get(), found != nullptr ? found->variant : nullptr, dims);
+  return dict && AskGrid(grid, dict.get(), found != nullptr ? found->variant : nullptr, dims);
 }
 
 }  // namespace
 
-bool TritonForm::Call(TritonState& state, const uint32_t* dims, PyObject* const* args, size_t count,
-                      PyObject* keyword_names, PyObject** result) {
-  const TritonUse use(state);
+bool Form::Call(State& state, const uint32_t* dims, PyObject* const* args, size_t count,
+                PyObject* keyword_names, PyObject** result) {
+  const StateUse use(state);
   Reading reading;
   const Outcome outcome = Find(state, args, count, keyword_names, &reading);
   if (CULAUNCH_UNLIKELY(outcome != Outcome::kSame)) {
@@ -66,9 +68,9 @@ bool TritonForm::Call(TritonState& state, const uint32_t* dims, PyObject* const*
   return true;
 }
 
-inline void TritonForm::LaunchFound(TritonState& state, Reading& reading, const uint32_t* dims,
-                                    PyObject** result) {
-  const TritonFound& found = *reading.found;
+inline void Form::LaunchFound(State& state, Reading& reading, const uint32_t* dims,
+                              PyObject** result) {
+  const Found& found = *reading.found;
   const DLPackExchangeAPI* api = reading.form->api_;
   if (CULAUNCH_UNLIKELY(api == nullptr)) api = state.fallback;
   void* stream = nullptr;
@@ -79,16 +81,15 @@ inline void TritonForm::LaunchFound(TritonState& state, Reading& reading, const 
     return;
   }
   if (CULAUNCH_UNLIKELY(state.last_choice != found.choice)) state.last_choice = found.choice;
-  *result = LaunchTriton(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
-                         reading.pointers);
+  *result = LaunchVariant(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
+                          reading.pointers);
 }
 
-CULAUNCH_APART bool TritonForm::CallAsking(TritonState& state, PyObject* grid, uint32_t* asked,
-                                           const uint32_t** dims, PyObject* const* args,
-                                           size_t count, PyObject* keyword_names,
-                                           PyObject** result) {
-  const TritonUse use(state);
-  const TritonFound* found = nullptr;
+CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* asked,
+                                     const uint32_t** dims, PyObject* const* args, size_t count,
+                                     PyObject* keyword_names, PyObject** result) {
+  const StateUse use(state);
+  const Found* found = nullptr;
   if (state.is_tuned || state.variants_have_constants) {
     // What the function is given depends on what the arguments are.
     Reading reading;
@@ -111,9 +112,9 @@ CULAUNCH_APART bool TritonForm::CallAsking(TritonState& state, PyObject* grid, u
   return true;
 }
 
-inline TritonForm::Outcome TritonForm::Find(TritonState& state, PyObject* const* args, size_t count,
-                                            PyObject* keyword_names, Reading* reading) {
-  TritonForm* form = state.forms[0];
+inline Form::Outcome Form::Find(State& state, PyObject* const* args, size_t count,
+                                PyObject* keyword_names, Reading* reading) {
+  Form* form = state.forms[0];
   Outcome outcome = Outcome::kDifferent;
   // One comparison: two branches may both be mistaken.
   const auto differs =
@@ -124,8 +125,8 @@ inline TritonForm::Outcome TritonForm::Find(TritonState& state, PyObject* const*
   return ReadSlowly(state, args, count, keyword_names, form, outcome, reading);
 }
 
-inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* const* args,
-                                            const TritonFound& found, Reading* reading) const {
+inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const Found& found,
+                                Reading* reading) const {
   const culaunch::Driver& driver = *state.table;
   const bool is_noted = driver.note_array != nullptr;
   reading->form = this;
@@ -137,25 +138,25 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
   uint64_t difference = 0;
   int ordinal = -1;
   size_t noted = 0;
-  for (const TritonStep *step = steps_, *end = steps_ + step_count_; step != end; ++step) {
+  for (const Step *step = steps_, *end = steps_ + step_count_; step != end; ++step) {
     PyObject* object = step->object;
     if (!CULAUNCH_UNLIKELY(step->argument < 0)) object = args[step->argument];
     if (CULAUNCH_UNLIKELY(Py_TYPE(object) != step->type)) return Outcome::kDifferent;
     // No switch: its indirect jump is rarely predicted after a launch.
-    if (step->kind <= TritonStep::kKeyInt) {
+    if (step->kind <= Step::kKeyInt) {
       int64_t value;
       if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value)) && !ReadLargeInt(object, &value)) {
         return Outcome::kDifferent;
       }
       *word = IntWord(value, step->specialize, step->align);
       difference |= *word++ ^ *expected++;
-      if (CULAUNCH_UNLIKELY(step->kind == TritonStep::kKeyInt)) {
+      if (CULAUNCH_UNLIKELY(step->kind == Step::kKeyInt)) {
         *word = static_cast<uint64_t>(value);
         difference |= *word++ ^ *expected++;
       }
       reading->pointers[*slot++] = leaf;
       *leaf++ = static_cast<uint64_t>(value);
-    } else if (step->kind == TritonStep::kTensor) {
+    } else if (step->kind == Step::kTensor) {
       DLTensor tensor;
       const TensorRead read = ReadTensor(api_, object, &tensor);
       if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) {
@@ -175,24 +176,24 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
       if (CULAUNCH_UNLIKELY(differs != 0)) return Outcome::kDifferent;
       ordinal = device;
       const auto address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
-      *word = MakeWord(TritonKind::kTensor, PackType(tensor.dtype),
+      *word = MakeWord(WordKind::kTensor, PackType(tensor.dtype),
                        KeyOfBits(address, step->specialize, step->align));
       difference |= *word++ ^ *expected++;
       reading->pointers[*slot++] = leaf;
       *leaf++ = address;
-    } else if (step->kind == TritonStep::kConstantInt) {
+    } else if (step->kind == Step::kConstantInt) {
       int64_t value;
       if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value)) && !ReadLargeInt(object, &value)) {
         return Outcome::kDifferent;
       }
       *word = static_cast<uint64_t>(value);
       difference |= *word++ ^ *expected++;
-    } else if (step->kind == TritonStep::kConstant) {
+    } else if (step->kind == Step::kConstant) {
       if (CULAUNCH_UNLIKELY(object != step->object)) return Outcome::kDifferent;
     } else {
       reading->pointers[*slot++] = leaf;
       *leaf = object == Py_True ? 1 : 0;  // False and None are 0
-      if (step->kind == TritonStep::kFloat) *leaf = SingleBits(ReadFloat(object));
+      if (step->kind == Step::kFloat) *leaf = SingleBits(ReadFloat(object));
       ++leaf;
     }
   }
@@ -206,8 +207,8 @@ inline TritonForm::Outcome TritonForm::Read(const TritonState& state, PyObject* 
   return CULAUNCH_UNLIKELY(difference != 0) ? Outcome::kOther : Outcome::kSame;
 }
 
-CULAUNCH_RARE bool TritonForm::ReadWords(const TritonState& state, PyObject* const* args,
-                                         const TritonOutcome& outcome, TritonFound* found) const {
+CULAUNCH_RARE bool Form::ReadWords(const State& state, PyObject* const* args,
+                                   const CallOutcome& outcome, Found* found) const {
   Reading reading;
   const Outcome read = Read(state, args, *found, &reading);
   if (read == Outcome::kFailed) PyErr_Clear();
@@ -218,8 +219,8 @@ CULAUNCH_RARE bool TritonForm::ReadWords(const TritonState& state, PyObject* con
 }
 
 // Another variant of this form becomes the last one.
-bool TritonForm::FindOther(Reading* reading) {
-  for (const std::unique_ptr<TritonFound>& one : found_) {
+bool Form::FindOther(Reading* reading) {
+  for (const std::unique_ptr<Found>& one : found_) {
     if (one == nullptr) return false;
     if (!std::equal(reading->words, reading->words + word_count_, one->words)) continue;
     last_ = one.get();
@@ -234,24 +235,25 @@ bool TritonForm::FindOther(Reading* reading) {
 }
 
 // `outcome` is what reading for the form `first` gave.
-CULAUNCH_APART TritonForm::Outcome TritonForm::ReadSlowly(TritonState& state, PyObject* const* args,
-                                                          size_t count, PyObject* keyword_names,
-                                                          const TritonForm* first, Outcome outcome,
-                                                          Reading* reading) {
+CULAUNCH_APART Form::Outcome Form::ReadSlowly(State& state, PyObject* const* args, size_t count,
+                                              PyObject* keyword_names, const Form* first,
+                                              Outcome outcome, Reading* reading) {
   if (outcome == Outcome::kFailed) return outcome;
   // Reading may change which forms there are, and their order.
-  TritonForm* forms[TritonState::kForms];
-  std::copy(state.forms, state.forms + TritonState::kForms, forms);
-  for (TritonForm* form : forms) {
+  Form* forms[State::kForms];
+  std::copy(state.forms, state.forms + State::kForms, forms);
+  for (Form* form : forms) {
     if (form == nullptr) break;
     if (form->count_ != count || form->names_ != keyword_names) continue;
     const bool is_read = form == first;
     if (!is_read) outcome = form->Read(state, args, *form->last_, reading);
     if (outcome == Outcome::kDifferent) continue;
     if (outcome == Outcome::kOther && form->FindOther(reading)) outcome = Outcome::kSame;
-    TritonForm** place = std::find(state.forms, state.forms + TritonState::kForms, form);
-    if (place != state.forms + TritonState::kForms) std::swap(state.forms[0], *place);
+    Form** place = std::find(state.forms, state.forms + State::kForms, form);
+    if (place != state.forms + State::kForms) std::swap(state.forms[0], *place);
     return outcome;
   }
   return Outcome::kDifferent;
 }
+
+}  // namespace triton

@@ -5,23 +5,25 @@
 #include "triton/form.h"
 #include "triton/launcher.h"
 
+namespace triton {
+
 namespace {
 
 // While one of these lives, nothing else is learned.
 class Learning {
  public:
-  explicit Learning(TritonState& state) : state_(state) { state_.is_learning = true; }
+  explicit Learning(State& state) : state_(state) { state_.is_learning = true; }
   Learning(const Learning&) = delete;
   Learning& operator=(const Learning&) = delete;
   ~Learning() { state_.is_learning = false; }
 
  private:
-  TritonState& state_;
+  State& state_;
 };
 
 }  // namespace
 
-int TritonArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names) {
+int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names) {
   if (index < count) return static_cast<int>(index);
   const Py_ssize_t size = keyword_names != nullptr ? PyTuple_Size(keyword_names) : 0;
   for (Py_ssize_t i = 0; i < size; ++i) {
@@ -32,17 +34,17 @@ int TritonArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keywo
   return -1;
 }
 
-bool TritonFound::Set(TritonVariantObject* object, std::shared_ptr<const TunedChoice> tuned,
-                      size_t leaf_count) {
-  const TritonVariantState& found = *object->state;
+bool Found::Set(VariantObject* object, std::shared_ptr<const TunedChoice> tuned,
+                size_t leaf_count) {
+  const VariantState& found = *object->state;
   if (found.has_parts || found.global_scratch != 0 || found.profile_scratch != 0) return false;
   if (found.sources.size() > kMost) return false;
   std::fill(slots, slots + kMost, static_cast<uint8_t>(kMost));
   size_t null_count = 0;
   for (size_t i = 0; i < found.sources.size(); ++i) {
-    const TritonSource& source = found.sources[i];
+    const ParameterSource& source = found.sources[i];
     const auto slot = static_cast<uint8_t>(i);
-    if (source.part == TritonSource::kValue) {
+    if (source.part == ParameterSource::kValue) {
       if (source.leaf >= leaf_count || slots[source.leaf] != kMost) return false;
       slots[source.leaf] = slot;
     } else {
@@ -57,12 +59,12 @@ bool TritonFound::Set(TritonVariantObject* object, std::shared_ptr<const TunedCh
   return true;
 }
 
-int TritonFound::Traverse(visitproc visit, void* arg, unsigned traversal) const {
+int Found::Traverse(visitproc visit, void* arg, unsigned traversal) const {
   Py_VISIT(reinterpret_cast<PyObject*>(variant));
   return choice != nullptr ? choice->Traverse(visit, arg, traversal) : 0;
 }
 
-TritonForm::~TritonForm() {
+Form::~Form() {
   for (size_t i = 0; i < step_count_; ++i) {
     Py_XDECREF(steps_[i].object);
     Py_DECREF(reinterpret_cast<PyObject*>(steps_[i].type));
@@ -70,9 +72,9 @@ TritonForm::~TritonForm() {
   Py_XDECREF(names_);
 }
 
-bool TritonForm::AddStep(TritonStep::Kind kind, PyObject* object, int argument) {
+bool Form::AddStep(Step::Kind kind, PyObject* object, int argument) {
   if (step_count_ == kMost || argument > INT16_MAX) return false;
-  const bool is_kept = kind == TritonStep::kConstant || argument < 0;
+  const bool is_kept = kind == Step::kConstant || argument < 0;
   steps_[step_count_++] = {Py_TYPE(object),
                            is_kept ? Ref::Borrow(object).release() : nullptr,
                            static_cast<int16_t>(argument),
@@ -80,29 +82,27 @@ bool TritonForm::AddStep(TritonStep::Kind kind, PyObject* object, int argument) 
                            true,
                            true};
   Py_INCREF(reinterpret_cast<PyObject*>(Py_TYPE(object)));
-  const bool is_constant = kind == TritonStep::kConstant || kind == TritonStep::kConstantInt;
+  const bool is_constant = kind == Step::kConstant || kind == Step::kConstantInt;
   leaf_count_ = static_cast<uint8_t>(leaf_count_ + (is_constant ? 0 : 1));
-  const bool is_word =
-      kind == TritonStep::kInt || kind == TritonStep::kTensor || kind == TritonStep::kConstantInt;
-  const int words = kind == TritonStep::kKeyInt ? 2 : is_word ? 1 : 0;
+  const bool is_word = kind == Step::kInt || kind == Step::kTensor || kind == Step::kConstantInt;
+  const int words = kind == Step::kKeyInt ? 2 : is_word ? 1 : 0;
   word_count_ = static_cast<uint8_t>(word_count_ + words);
   return true;
 }
 
 // A run-time parameter's argument, of the kinds that most are.
-bool TritonForm::AddArgument(const TritonParameter& parameter, PyObject* object, int argument,
-                             bool is_key) {
+bool Form::AddArgument(const Parameter& parameter, PyObject* object, int argument, bool is_key) {
   if (parameter.forced.type_class != ForcedType::kNotForced) return false;
   if (is_key && !PyLong_CheckExact(object)) return false;
-  TritonStep::Kind kind;
+  Step::Kind kind;
   if (PyLong_CheckExact(object)) {
-    kind = is_key ? TritonStep::kKeyInt : TritonStep::kInt;
+    kind = is_key ? Step::kKeyInt : Step::kInt;
   } else if (PyFloat_CheckExact(object)) {
-    kind = TritonStep::kFloat;
+    kind = Step::kFloat;
   } else if (PyBool_Check(object)) {
-    kind = TritonStep::kBool;
+    kind = Step::kBool;
   } else if (object == Py_None) {
-    kind = TritonStep::kNone;
+    kind = Step::kNone;
   } else {
     TypeEntry scratch;
     const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
@@ -110,7 +110,7 @@ bool TritonForm::AddArgument(const TritonParameter& parameter, PyObject* object,
     if (entry == nullptr || entry->kind != ArgumentKind::kExchange) return false;
     if (api_ != nullptr && api_ != entry->api) return false;
     api_ = entry->api;
-    kind = TritonStep::kTensor;
+    kind = Step::kTensor;
   }
   if (!AddStep(kind, object, argument)) return false;
   steps_[step_count_ - 1].specialize = parameter.specialize;
@@ -119,23 +119,23 @@ bool TritonForm::AddArgument(const TritonParameter& parameter, PyObject* object,
 }
 
 // A constant's or an option's value, if it is known by identity for as long as it is kept.
-bool TritonForm::AddConstant(TritonState& state, PyObject* object, int argument) {
-  if (PyLong_CheckExact(object)) return AddStep(TritonStep::kConstantInt, object, argument);
+bool Form::AddConstant(State& state, PyObject* object, int argument) {
+  if (PyLong_CheckExact(object)) return AddStep(Step::kConstantInt, object, argument);
   uint64_t number = 0;
   bool is_immutable = object == Py_None || PyBool_Check(object) || PyFloat_CheckExact(object);
   if (!is_immutable && !state.interner.Number(object, &number, &is_immutable)) {
     PyErr_Clear();
     return false;
   }
-  return is_immutable && AddStep(TritonStep::kConstant, object, argument);
+  return is_immutable && AddStep(Step::kConstant, object, argument);
 }
 
-std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const* args,
-                                             size_t count, PyObject* keyword_names) {
-  std::unique_ptr<TritonForm> form(new TritonForm(count, keyword_names));
+std::unique_ptr<Form> Form::Make(State& state, PyObject* const* args, size_t count,
+                                 PyObject* keyword_names) {
+  std::unique_ptr<Form> form(new Form(count, keyword_names));
   for (const size_t i : state.runtime) {
-    const TritonParameter& parameter = state.parameters[i];
-    const int argument = TritonArgumentOf(parameter.name.get(), i, count, keyword_names);
+    const Parameter& parameter = state.parameters[i];
+    const int argument = ArgumentOf(parameter.name.get(), i, count, keyword_names);
     PyObject* object = argument >= 0 ? args[argument] : parameter.default_value.get();
     // A default is no part of an autotuner's key.
     const auto& keys = state.tuning_key;
@@ -143,7 +143,7 @@ std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const
     if (!form->AddArgument(parameter, object, argument, is_key)) return nullptr;
   }
   for (const size_t i : state.constants) {
-    const int argument = TritonArgumentOf(state.parameters[i].name.get(), i, count, keyword_names);
+    const int argument = ArgumentOf(state.parameters[i].name.get(), i, count, keyword_names);
     // One that is not given is the same for all calls of this form.
     if (argument >= 0 && !form->AddConstant(state, args[argument], argument)) return nullptr;
   }
@@ -153,7 +153,7 @@ std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const
     PyObject* name = PyTuple_GetItem(keyword_names, k);
     const bool is_parameter = std::any_of(
         state.parameters.get(), state.parameters.get() + state.count,
-        [&](const TritonParameter& one) { return PyUnicode_Compare(one.name.get(), name) == 0; });
+        [&](const Parameter& one) { return PyUnicode_Compare(one.name.get(), name) == 0; });
     const int argument = static_cast<int>(count) + static_cast<int>(k);
     if (!is_parameter && !form->AddConstant(state, args[argument], argument)) return nullptr;
   }
@@ -161,27 +161,26 @@ std::unique_ptr<TritonForm> TritonForm::Make(TritonState& state, PyObject* const
 }
 
 // The words that the general way has, too. It has one for each run-time argument of a form.
-bool TritonForm::AreWordsOf(const TritonOutcome& outcome, const uint64_t* words) const {
+bool Form::AreWordsOf(const CallOutcome& outcome, const uint64_t* words) const {
   if (words[0] != static_cast<uint64_t>(outcome.ordinal)) return false;
   size_t word = 1;
   for (size_t i = 0; i < leaf_count_; ++i) {
-    const TritonStep::Kind kind = steps_[i].kind;
-    const bool is_word = kind <= TritonStep::kTensor;
+    const Step::Kind kind = steps_[i].kind;
+    const bool is_word = kind <= Step::kTensor;
     if (is_word && words[word] != outcome.key[i]) return false;
-    word += kind == TritonStep::kKeyInt ? 2 : is_word ? 1 : 0;
+    word += kind == Step::kKeyInt ? 2 : is_word ? 1 : 0;
   }
   return true;
 }
 
 // The arguments are read once more, for their words.
-bool TritonForm::AddVariant(TritonState& state, PyObject* const* args,
-                            const TritonOutcome& outcome) {
-  auto made = std::make_unique<TritonFound>();
+bool Form::AddVariant(State& state, PyObject* const* args, const CallOutcome& outcome) {
+  auto made = std::make_unique<Found>();
   if (!made->Set(outcome.variant, outcome.choice, leaf_count_)) return false;
   if (!ReadWords(state, args, outcome, made.get())) return false;
   if (PyDict_Size(outcome.variant->constants) != 0) state.variants_have_constants = true;
   // One that another call uses stays. The only user that is left is who learns.
-  std::unique_ptr<TritonFound>& place = found_[next_];
+  std::unique_ptr<Found>& place = found_[next_];
   if (place != nullptr && state.users != 1) return false;
   last_ = made.get();
   next_ = (next_ + 1) % kVariants;
@@ -189,8 +188,8 @@ bool TritonForm::AddVariant(TritonState& state, PyObject* const* args,
   return true;
 }
 
-void TritonForm::Learn(TritonState& state, PyObject* const* args, size_t count,
-                       PyObject* keyword_names, const TritonOutcome& outcome) {
+void Form::Learn(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
+                 const CallOutcome& outcome) {
 #ifndef Py_GIL_DISABLED
   // Where the calls keep changing, learning costs more than it gives.
   constexpr unsigned kFreely = 64;
@@ -198,7 +197,7 @@ void TritonForm::Learn(TritonState& state, PyObject* const* args, size_t count,
   if (state.retired.size() > kFreely) return;  // many calls at once, and every one another
   if (state.is_learning) return;  // called from the reading below, or by another thread meanwhile
   {
-    const TritonUse use(state);
+    const StateUse use(state);
     const Learning learning(state);
     LearnAlone(state, args, count, keyword_names, outcome);
   }
@@ -209,12 +208,12 @@ void TritonForm::Learn(TritonState& state, PyObject* const* args, size_t count,
 }
 
 // Whatever runs Python here may have anything forgotten.
-void TritonForm::LearnAlone(TritonState& state, PyObject* const* args, size_t count,
-                            PyObject* keyword_names, const TritonOutcome& outcome) {
+void Form::LearnAlone(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
+                      const CallOutcome& outcome) {
   const unsigned times_forgotten = state.times_forgotten;
-  std::unique_ptr<TritonForm> made = Make(state, args, count, keyword_names);
+  std::unique_ptr<Form> made = Make(state, args, count, keyword_names);
   if (made == nullptr || state.times_forgotten != times_forgotten) return;
-  for (TritonForm* form : state.forms) {
+  for (Form* form : state.forms) {
     if (form == nullptr || !form->IsLike(*made)) continue;
     form->AddVariant(state, args, outcome);
     return;
@@ -222,14 +221,14 @@ void TritonForm::LearnAlone(TritonState& state, PyObject* const* args, size_t co
   if (!made->AddVariant(state, args, outcome)) return;
   if (state.times_forgotten != times_forgotten) return;
   // The form that was used least lately goes.
-  constexpr int kLast = TritonState::kForms - 1;
+  constexpr int kLast = State::kForms - 1;
   if (state.forms[kLast] != nullptr) state.retired.push_back(state.forms[kLast]);
-  std::copy_backward(state.forms, state.forms + kLast, state.forms + TritonState::kForms);
+  std::copy_backward(state.forms, state.forms + kLast, state.forms + State::kForms);
   state.forms[0] = made.release();
 }
 
-void TritonForm::ForgetAll(TritonState& state) {
-  for (TritonForm*& form : state.forms) {
+void Form::ForgetAll(State& state) {
+  for (Form*& form : state.forms) {
     if (form != nullptr) state.retired.push_back(std::exchange(form, nullptr));
   }
   state.misses = 0;
@@ -238,29 +237,31 @@ void TritonForm::ForgetAll(TritonState& state) {
 }
 
 // Forms go once no call uses one.
-void TritonForm::FreeRetired(TritonState& state) {
+void Form::FreeRetired(State& state) {
   if (state.users != 0) return;
-  std::vector<TritonForm*> retired;
+  std::vector<Form*> retired;
   retired.swap(state.retired);  // freeing may run Python, and learn
-  for (TritonForm* form : retired) delete form;
+  for (Form* form : retired) delete form;
 }
 
-int TritonForm::Traverse(visitproc visit, void* arg, unsigned traversal) const {
+int Form::Traverse(visitproc visit, void* arg, unsigned traversal) const {
   for (size_t i = 0; i < step_count_; ++i) {
     Py_VISIT(steps_[i].object);
     Py_VISIT(reinterpret_cast<PyObject*>(steps_[i].type));
   }
-  for (const std::unique_ptr<TritonFound>& one : found_) {
+  for (const std::unique_ptr<Found>& one : found_) {
     const int failed = one != nullptr ? one->Traverse(visit, arg, traversal) : 0;
     if (failed != 0) return failed;
   }
   return 0;
 }
 
-bool TritonForm::IsLike(const TritonForm& other) const {
+bool Form::IsLike(const Form& other) const {
   return count_ == other.count_ && names_ == other.names_ && api_ == other.api_ &&
          std::equal(steps_, steps_ + step_count_, other.steps_, other.steps_ + other.step_count_,
-                    [](const TritonStep& a, const TritonStep& b) {
+                    [](const Step& a, const Step& b) {
                       return a.type == b.type && a.object == b.object && a.kind == b.kind;
                     });
 }
+
+}  // namespace triton

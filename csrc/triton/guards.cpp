@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-TritonGuards::TritonGuards() {
+namespace triton {
+
+Guards::Guards() {
   for (PyObject*& list : empties_) list = PyList_New(0);
 }
 
-TritonGuards::~TritonGuards() {
+Guards::~Guards() {
   for (PyObject* list : empties_) Py_XDECREF(list);
 }
 
-bool TritonGuards::Look() {
+bool Guards::Look() {
   const uint64_t changes = g_dict_changes;
   // Other keys of a dict may be objects whose comparison is Python, which may set other guards.
   const std::shared_ptr<const Entries> entries = entries_;
@@ -34,7 +36,7 @@ bool TritonGuards::Look() {
   return true;
 }
 
-bool TritonGuards::Set(PyObject* guards, PyObject* lists) {
+bool Guards::Set(PyObject* guards, PyObject* lists) {
   auto entries = std::make_shared<Entries>();
   for (Py_ssize_t i = 0; i < PyTuple_Size(guards); ++i) {
     PyObject* dict = nullptr;
@@ -81,7 +83,7 @@ bool TritonGuards::Set(PyObject* guards, PyObject* lists) {
   return true;
 }
 
-int TritonGuards::Traverse(visitproc visit, void* arg) const {
+int Guards::Traverse(visitproc visit, void* arg) const {
   for (PyObject* list : empties_) Py_VISIT(list);
   for (const Entry& entry : *entries_) {
     Py_VISIT(entry.dict.get());
@@ -91,10 +93,12 @@ int TritonGuards::Traverse(visitproc visit, void* arg) const {
   return 0;
 }
 
-void TritonGuards::Clear() {
+void Guards::Clear() {
 #if CULAUNCH_DICTS_HAVE_VERSIONS
   versions_.clear();
 #endif
   // Freeing them may run Python.
   const auto before = std::exchange(entries_, std::make_shared<Entries>());
 }
+
+}  // namespace triton

@@ -9,12 +9,14 @@
 #include "python/dict_watch.h"
 #include "python/python.h"
 
-class TritonGuards {
+namespace triton {
+
+class Guards {
  public:
-  TritonGuards();
-  TritonGuards(const TritonGuards&) = delete;
-  TritonGuards& operator=(const TritonGuards&) = delete;
-  ~TritonGuards();
+  Guards();
+  Guards(const Guards&) = delete;
+  Guards& operator=(const Guards&) = delete;
+  ~Guards();
 
   bool Hold() {
     Py_ssize_t size = 0;
@@ -68,3 +70,5 @@ class TritonGuards {
   bool is_watched_ = false;  // all their dicts are
   std::shared_ptr<const Entries> entries_ = std::make_shared<Entries>();
 };
+
+}  // namespace triton

@@ -7,6 +7,8 @@
 #include "driver/errors.h"
 #include "triton/scratch.h"
 
+namespace triton {
+
 namespace {
 
 PyObject* RaiseLayout() {
@@ -15,26 +17,26 @@ PyObject* RaiseLayout() {
 }
 
 // The address of what a tensor descriptor gives for a parameter; null where it has no such part.
-void* PartOf(TritonDescriptor& descriptor, const TritonSource& source) {
+void* PartOf(TensorDescriptor& descriptor, const ParameterSource& source) {
   const bool is_dimension = source.index < descriptor.rank;
   switch (source.part) {
-    case TritonSource::kBase:
+    case ParameterSource::kBase:
       return &descriptor.base;
-    case TritonSource::kShape:
+    case ParameterSource::kShape:
       return is_dimension ? &descriptor.shape[source.index] : nullptr;
-    case TritonSource::kStride:
+    case ParameterSource::kStride:
       return is_dimension ? &descriptor.strides[source.index] : nullptr;
-    case TritonSource::kFillsNan:
+    case ParameterSource::kFillsNan:
       return &descriptor.fills_nan;
-    case TritonSource::kRoundsToTf32:
+    case ParameterSource::kRoundsToTf32:
       return &descriptor.rounds_to_tf32;
     default:
       return nullptr;
   }
 }
 
-bool Encode(const TritonVariantObject& variant, const TritonLayout& layout,
-            const TritonDescriptor& descriptor, CUtensorMap* map) {
+bool Encode(const VariantObject& variant, const DescriptorLayout& layout,
+            const TensorDescriptor& descriptor, CUtensorMap* map) {
   culaunch::Driver& driver = variant.state->kernel->driver();
   const CUresult code = EncodeTensorMap(driver, layout, descriptor, map);
   if (code == CUDA_SUCCESS) return true;
@@ -45,20 +47,20 @@ bool Encode(const TritonVariantObject& variant, const TritonLayout& layout,
 }
 
 // Fill in the parameters that tensor descriptors become.
-bool FillParts(const TritonVariantObject& variant, Specializer& arguments, void** pointers,
+bool FillParts(const VariantObject& variant, Specializer& arguments, void** pointers,
                std::vector<CUtensorMap>* maps) {
-  const TritonVariantState& state = *variant.state;
+  const VariantState& state = *variant.state;
   maps->resize(state.layouts.size());
   for (size_t i = 0; i < state.sources.size(); ++i) {
-    const TritonSource& source = state.sources[i];
-    if (source.part == TritonSource::kValue || source.part >= TritonSource::kGlobalScratch) {
+    const ParameterSource& source = state.sources[i];
+    if (source.part == ParameterSource::kValue || source.part >= ParameterSource::kGlobalScratch) {
       continue;
     }
     const uint64_t number =
         source.leaf < arguments.leaves.size() ? arguments.leaves[source.leaf] : ~0ull;
     if (number >= arguments.descriptors.size()) return RaiseLayout() != nullptr;
-    TritonDescriptor& descriptor = arguments.descriptors[number];
-    if (source.part == TritonSource::kTensorMap) {
+    TensorDescriptor& descriptor = arguments.descriptors[number];
+    if (source.part == ParameterSource::kTensorMap) {
       const auto index = static_cast<size_t>(source.index);
       pointers[i] = &(*maps)[index];
       if (!Encode(variant, state.layouts[index], descriptor, &(*maps)[index])) return false;
@@ -72,7 +74,7 @@ bool FillParts(const TritonVariantObject& variant, Specializer& arguments, void*
 
 }  // namespace
 
-PyObject* LaunchNoGrid(const TritonVariantState& variant, const uint32_t* dims) {
+PyObject* LaunchNoGrid(const VariantState& variant, const uint32_t* dims) {
   if (dims[0] == 0 || dims[1] == 0 || dims[2] == 0) return Ref::Borrow(variant.result).release();
   const std::string name = variant.kernel->name();
   const std::string ctas =
@@ -85,8 +87,8 @@ PyObject* LaunchNoGrid(const TritonVariantState& variant, const uint32_t* dims) 
   return nullptr;
 }
 
-PyObject* RaiseTritonLaunch(const TritonVariantState& variant, const CUlaunchConfig& config,
-                            int ordinal, CUresult code) {
+PyObject* RaiseLaunch(const VariantState& variant, const CUlaunchConfig& config, int ordinal,
+                      CUresult code) {
   culaunch::KernelState& kernel = *variant.kernel;
   try {
     RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), kernel.name(), config,
@@ -98,9 +100,9 @@ PyObject* RaiseTritonLaunch(const TritonVariantState& variant, const CUlaunchCon
   return nullptr;
 }
 
-PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims, const Call& call,
-                       Specializer& arguments, PyObject* dispatcher) {
-  const TritonVariantState& state = *variant.state;
+PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, const Call& call,
+                        Specializer& arguments, PyObject* dispatcher) {
+  const VariantState& state = *variant.state;
   const uint64_t width = uint64_t{dims[0]} * state.ctas;
   if (width > INT32_MAX || dims[1] > UINT16_MAX || dims[2] > UINT16_MAX) {
     return LaunchNoGrid(state, dims);
@@ -118,25 +120,26 @@ PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims,
   const auto bytes = [&](uint64_t for_one) {  // at most: then the allocation fails
     return for_one != 0 && blocks > UINT64_MAX / for_one ? UINT64_MAX : for_one * blocks;
   };
-  TritonScratch global(dispatcher, call, "global", bytes(state.global_scratch),
-                       state.global_alignment);
-  TritonScratch profile(dispatcher, call, "profile", bytes(state.profile_scratch),
-                        state.profile_alignment);
+  Scratch global(dispatcher, call, "global", bytes(state.global_scratch), state.global_alignment);
+  Scratch profile(dispatcher, call, "profile", bytes(state.profile_scratch),
+                  state.profile_alignment);
   if (!global.is_good() || !profile.is_good()) return nullptr;
   std::vector<CUtensorMap> maps;
   if (blocks != 0 && state.has_parts && !FillParts(variant, arguments, pointers, &maps)) {
     return nullptr;
   }
   for (size_t i = 0; i < count; ++i) {
-    const TritonSource& source = state.sources[i];
-    if (source.part == TritonSource::kValue) {
+    const ParameterSource& source = state.sources[i];
+    if (source.part == ParameterSource::kValue) {
       if (source.leaf >= arguments.leaves.size()) return RaiseLayout();
       pointers[i] = arguments.leaves.data() + source.leaf;
-    } else if (source.part == TritonSource::kGlobalScratch) {
+    } else if (source.part == ParameterSource::kGlobalScratch) {
       pointers[i] = global.address();
-    } else if (source.part == TritonSource::kProfileScratch) {
+    } else if (source.part == ParameterSource::kProfileScratch) {
       pointers[i] = profile.address();
     }
   }
-  return LaunchTriton(state, dims, call.ordinal, call.stream, pointers);
+  return LaunchVariant(state, dims, call.ordinal, call.stream, pointers);
 }
+
+}  // namespace triton

@@ -4,18 +4,20 @@
 #include "triton/specialize.h"
 #include "triton/variant.h"
 
+namespace triton {
+
 // Raise why the driver refused a launch.
-CULAUNCH_RARE PyObject* RaiseTritonLaunch(const TritonVariantState& variant,
-                                          const CUlaunchConfig& config, int ordinal, CUresult code);
+CULAUNCH_RARE PyObject* RaiseLaunch(const VariantState& variant, const CUlaunchConfig& config,
+                                    int ordinal, CUresult code);
 
 // What a launch gives whose grid is empty, as with Triton, or too large: then null with a Python
 // error set.
-CULAUNCH_RARE PyObject* LaunchNoGrid(const TritonVariantState& variant, const uint32_t* dims);
+CULAUNCH_RARE PyObject* LaunchNoGrid(const VariantState& variant, const uint32_t* dims);
 
 // Launch with a pointer to each parameter: what the call gives, or null with a Python error set.
 // An empty grid launches nothing, as with Triton. The variant must live until this returns.
-inline PyObject* LaunchTriton(const TritonVariantState& variant, const uint32_t* dims, int ordinal,
-                              CUstream stream, void** pointers) {
+inline PyObject* LaunchVariant(const VariantState& variant, const uint32_t* dims, int ordinal,
+                               CUstream stream, void** pointers) {
   const uint64_t width = uint64_t{dims[0]} * variant.ctas;
   // From 1 to the most that CUDA allows: 2^31 - 1, 65535, 65535.
   const bool is_launched =
@@ -34,7 +36,7 @@ inline PyObject* LaunchTriton(const TritonVariantState& variant, const uint32_t*
     code = variant.kernel->Launch(config, ordinal, pointers);
   }
   if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-    return RaiseTritonLaunch(variant, config, ordinal, code);
+    return RaiseLaunch(variant, config, ordinal, code);
   }
   Py_INCREF(variant.result);
   return variant.result;
@@ -42,5 +44,7 @@ inline PyObject* LaunchTriton(const TritonVariantState& variant, const uint32_t*
 
 // Likewise with the arguments that a specializer read: descriptors are encoded, and scratch memory
 // is allocated.
-PyObject* LaunchTriton(const TritonVariantObject& variant, const uint32_t* dims, const Call& call,
-                       Specializer& arguments, PyObject* dispatcher);
+PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, const Call& call,
+                        Specializer& arguments, PyObject* dispatcher);
+
+}  // namespace triton

@@ -8,6 +8,8 @@
 #include "driver/errors.h"
 #include "launch/configuration.h"
 
+namespace triton {
+
 namespace {
 
 PyTypeObject* g_launcher_type = nullptr;
@@ -25,9 +27,9 @@ LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(
 PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
   LauncherObject* self = Self(callable);
-  return TritonCall(reinterpret_cast<TritonDispatcherObject*>(self->dispatcher), self->grid,
-                    self->is_fixed ? self->dims : nullptr, args, ArgumentCount(nargsf),
-                    keyword_names, TritonMode::kGuarded);
+  return CallDispatcher(reinterpret_cast<DispatcherObject*>(self->dispatcher), self->grid,
+                        self->is_fixed ? self->dims : nullptr, args, ArgumentCount(nargsf),
+                        keyword_names, CallMode::kGuarded);
 }
 
 int Traverse(PyObject* self, visitproc visit, void* arg) {
@@ -71,7 +73,7 @@ PyType_Spec spec = {"culaunch._core.TritonLauncher", sizeof(LauncherObject), 0,
 
 }  // namespace
 
-bool ReadTritonGrid(PyObject* grid, uint32_t* dims) {
+bool ReadGrid(PyObject* grid, uint32_t* dims) {
   if (QuickDims(grid, dims)) return true;
   bool is_too_large = false;
   if (ReadSlowDims(grid, dims, &is_too_large)) return true;
@@ -82,18 +84,17 @@ bool ReadTritonGrid(PyObject* grid, uint32_t* dims) {
   return false;
 }
 
-bool AskTritonGrid(PyObject* grid, PyObject* values, const TritonVariantObject* variant,
-                   uint32_t* dims) {
+bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, uint32_t* dims) {
   // What a saved variant was compiled with and the caller left out.
   if (variant != nullptr && PyDict_Update(values, variant->constants) < 0) return false;
   const Ref found(PyObject_CallFunctionObjArgs(grid, values, nullptr));
-  return found && ReadTritonGrid(found.get(), dims);
+  return found && ReadGrid(found.get(), dims);
 }
 
-PyObject* MakeTritonLauncher(PyObject* dispatcher, PyObject* grid) {
+PyObject* MakeLauncher(PyObject* dispatcher, PyObject* grid) {
   uint32_t dims[3] = {0, 0, 0};
   const bool is_fixed = PyCallable_Check(grid) == 0;
-  if (is_fixed && !ReadTritonGrid(grid, dims)) return nullptr;
+  if (is_fixed && !ReadGrid(grid, dims)) return nullptr;
   PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
   if (object == nullptr) return nullptr;
   LauncherObject* self = Self(object);
@@ -105,7 +106,9 @@ PyObject* MakeTritonLauncher(PyObject* dispatcher, PyObject* grid) {
   return object;
 }
 
-int AddTritonLauncherType(PyObject* module) {
+int AddLauncherType(PyObject* module) {
   g_launcher_type = AddType(module, &spec);
   return g_launcher_type != nullptr ? 0 : -1;
 }
+
+}  // namespace triton

@@ -6,8 +6,10 @@
 
 #include "driver/errors.h"
 
-TritonScratch::TritonScratch(PyObject* dispatcher, const Call& call, const char* which,
-                             uint64_t bytes, uint64_t alignment)
+namespace triton {
+
+Scratch::Scratch(PyObject* dispatcher, const Call& call, const char* which, uint64_t bytes,
+                 uint64_t alignment)
     : call_(call) {
   if (bytes == 0) return;
   owner_ = Ref(PyObject_CallMethod(
@@ -26,7 +28,7 @@ TritonScratch::TritonScratch(PyObject* dispatcher, const Call& call, const char*
   }
 }
 
-void TritonScratch::Allocate(uint64_t bytes) {
+void Scratch::Allocate(uint64_t bytes) {
   culaunch::Driver& driver = call_.driver;
   CUresult code;
   {
@@ -43,8 +45,10 @@ void TritonScratch::Allocate(uint64_t bytes) {
   });
 }
 
-void TritonScratch::Free() {
+void Scratch::Free() {
   const ReleaseGil released;
   const culaunch::DeviceGuard guard(call_.driver, call_.ordinal);
   if (guard.code() == CUDA_SUCCESS) call_.driver.cuMemFreeAsync(address_, call_.stream);
 }
+
+}  // namespace triton

@@ -4,16 +4,18 @@
 #include "arguments/convert.h"
 #include "python/python.h"
 
+namespace triton {
+
 // From the user's allocator or the framework's where there is one (dispatcher._allocate), else
 // from the driver, in the order of the stream: freed there at the end of the scope.
-class TritonScratch {
+class Scratch {
  public:
   // Nothing is allocated for 0 bytes. is_good() is false with a Python error set on failure.
-  TritonScratch(PyObject* dispatcher, const Call& call, const char* which, uint64_t bytes,
-                uint64_t alignment);
-  TritonScratch(const TritonScratch&) = delete;
-  TritonScratch& operator=(const TritonScratch&) = delete;
-  ~TritonScratch() {
+  Scratch(PyObject* dispatcher, const Call& call, const char* which, uint64_t bytes,
+          uint64_t alignment);
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
     if (is_ours_) Free();
   }
 
@@ -30,3 +32,5 @@ class TritonScratch {
   bool is_ours_ = false;
   bool is_good_ = true;
 };
+
+}  // namespace triton

@@ -7,6 +7,8 @@
 
 #include "formats/half.h"
 
+namespace triton {
+
 namespace {
 
 uint64_t BitsOf(double value) {
@@ -65,7 +67,7 @@ bool Interner::Number(PyObject* object, uint64_t* number, bool* is_immutable) {
 }
 
 // What is not the commonest kind, or comes with a new type.
-Fault Specializer::AddOther(TritonParameter& parameter, PyObject* object) {
+Fault Specializer::AddOther(Parameter& parameter, PyObject* object) {
   const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
   TypeEntry scratch;
   if (entry == nullptr || entry->type != Py_TYPE(object)) {
@@ -80,29 +82,29 @@ Fault Specializer::AddOther(TritonParameter& parameter, PyObject* object) {
   return Natural(object, entry, rules);
 }
 
-Fault Specializer::AddConstant(TritonParameter* parameter, PyObject* object) {
+Fault Specializer::AddConstant(Parameter* parameter, PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   if (object == Py_None) {
-    key.Add(MakeWord(TritonKind::kNone));
+    key.Add(MakeWord(WordKind::kNone));
     return Fault::kNone;
   }
   if (type == &PyLong_Type) {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow == 0) {
-      key.Add(MakeWord(TritonKind::kInt));
+      key.Add(MakeWord(WordKind::kInt));
       key.Add(static_cast<uint64_t>(value));
       return Fault::kNone;
     }
   } else if (type == &PyBool_Type) {
-    key.Add(MakeWord(TritonKind::kBool, object == Py_True ? 1 : 0));
+    key.Add(MakeWord(WordKind::kBool, object == Py_True ? 1 : 0));
     return Fault::kNone;
   } else if (type == &PyFloat_Type) {
-    key.Add(MakeWord(TritonKind::kFloat));
+    key.Add(MakeWord(WordKind::kFloat));
     key.Add(BitsOf(PyFloat_AsDouble(object)));
     return Fault::kNone;
   } else if (parameter != nullptr && parameter->last_constant.get() == object) {
-    key.Add(MakeWord(TritonKind::kConstant, parameter->last_number));
+    key.Add(MakeWord(WordKind::kConstant, parameter->last_number));
     return Fault::kNone;
   }
   uint64_t number = 0;
@@ -115,7 +117,7 @@ Fault Specializer::AddConstant(TritonParameter* parameter, PyObject* object) {
     parameter->last_number = number;
   }
 #endif
-  key.Add(MakeWord(TritonKind::kConstant, number));
+  key.Add(MakeWord(WordKind::kConstant, number));
   return Fault::kNone;
 }
 
@@ -128,15 +130,15 @@ Fault Specializer::Natural(PyObject* object, const TypeEntry* entry, Rules rules
     case ArgumentKind::kInt:
       return Int(object, rules);
     case ArgumentKind::kFloat:
-      key.Add(MakeWord(TritonKind::kFp32));
+      key.Add(MakeWord(WordKind::kFp32));
       leaves.Add(SingleBits(PyFloat_AsDouble(object)));
       return Fault::kNone;
     case ArgumentKind::kBool:
-      key.Add(MakeWord(TritonKind::kU1));
+      key.Add(MakeWord(WordKind::kU1));
       leaves.Add(object == Py_True ? 1 : 0);
       return Fault::kNone;
     case ArgumentKind::kNone:
-      key.Add(MakeWord(TritonKind::kNone));
+      key.Add(MakeWord(WordKind::kNone));
       leaves.Add(0);
       return Fault::kNone;
     default:
@@ -150,7 +152,7 @@ Fault Specializer::BigInt(PyObject* object, Rules rules) {
     PyErr_Clear();
     return Fault::kOverflow;
   }
-  key.Add(MakeWord(TritonKind::kU64, 0, KeyOfBits(bits, rules.specialize, rules.align)));
+  key.Add(MakeWord(WordKind::kU64, 0, KeyOfBits(bits, rules.specialize, rules.align)));
   leaves.Add(bits);
   return Fault::kNone;
 }
@@ -160,7 +162,7 @@ Fault Specializer::Array(const TypeEntry& entry, PyObject* object, Rules rules) 
   const Fault fault = ReadArgumentArray(call_, entry, object, &array);
   if (fault != Fault::kNone) return fault;
   if (array.dtype.bits == 0) return TensorLike(object, rules);
-  AddTensor(PackType(array.dtype), TritonKind::kTensor, array.data, rules);
+  AddTensor(PackType(array.dtype), WordKind::kTensor, array.data, rules);
   return Fault::kNone;
 }
 
@@ -194,7 +196,7 @@ Fault Specializer::TensorLike(PyObject* object, Rules rules) {
   uint64_t number = 0;
   bool is_immutable = false;
   if (!interner_.Number(name, &number, &is_immutable)) return Fault::kPython;
-  AddTensor(number, TritonKind::kNamed, reinterpret_cast<void*>(static_cast<uintptr_t>(address)),
+  AddTensor(number, WordKind::kNamed, reinterpret_cast<void*>(static_cast<uintptr_t>(address)),
             rules);
   return Fault::kNone;
 }
@@ -213,7 +215,7 @@ Fault Specializer::Tuple(PyObject* tuple) {
     ++type_number;
   }
   const Py_ssize_t size = PyTuple_Size(tuple);
-  key.Add(MakeWord(TritonKind::kTuple, static_cast<uint64_t>(size) | type_number << 24));
+  key.Add(MakeWord(WordKind::kTuple, static_cast<uint64_t>(size) | type_number << 24));
   for (Py_ssize_t i = 0; i < size; ++i) {
     PyObject* item = PyTuple_GetItem(tuple, i);
     TypeEntry scratch;
@@ -226,7 +228,7 @@ Fault Specializer::Tuple(PyObject* tuple) {
 }
 
 Fault Specializer::Descriptor(PyObject* object, bool has_layout) {
-  TritonDescriptor descriptor;
+  TensorDescriptor descriptor;
   const Ref base(PyObject_GetAttrString(object, "base"));
   if (!base) return Fault::kPython;
   TypeEntry scratch;
@@ -237,8 +239,7 @@ Fault Specializer::Descriptor(PyObject* object, bool has_layout) {
   Fault fault = Natural(base.get(), entry, {false, false});
   if (fault != Fault::kNone) return fault;
   if (leaves.size() != leaf + 1 || key.size() != position + 1 ||
-      (KindOf(key[position]) != TritonKind::kTensor &&
-       KindOf(key[position]) != TritonKind::kNamed)) {
+      (KindOf(key[position]) != WordKind::kTensor && KindOf(key[position]) != WordKind::kNamed)) {
     return Fault::kUnsupported;
   }
   descriptor.base = reinterpret_cast<void*>(static_cast<uintptr_t>(leaves[leaf]));
@@ -273,8 +274,7 @@ Fault Specializer::Descriptor(PyObject* object, bool has_layout) {
     }
     ++layout_number;
   }
-  key.Add(
-      MakeWord(TritonKind::kDescriptor, static_cast<uint64_t>(block_rank) | layout_number << 8));
+  key.Add(MakeWord(WordKind::kDescriptor, static_cast<uint64_t>(block_rank) | layout_number << 8));
   for (int i = 0; i < block_rank; ++i) key.Add(block[i]);
   leaves.data()[leaf] = descriptors.size();
   descriptors.push_back(descriptor);
@@ -298,7 +298,7 @@ Fault Specializer::Other(PyObject* object, Rules rules) {
     case ObjectKind::kInteger:
       return Int(object, rules);
     case ObjectKind::kFloatNumber:
-      key.Add(MakeWord(TritonKind::kFp32));
+      key.Add(MakeWord(WordKind::kFp32));
       leaves.Add(SingleBits(PyFloat_AsDouble(object)));
       return Fault::kNone;
     case ObjectKind::kUnsupported:
@@ -307,7 +307,7 @@ Fault Specializer::Other(PyObject* object, Rules rules) {
   return Fault::kUnsupported;
 }
 
-Fault Specializer::Force(const TritonParameter& parameter, PyObject* object, const TypeEntry* entry,
+Fault Specializer::Force(const Parameter& parameter, PyObject* object, const TypeEntry* entry,
                          Rules rules) {
   const ForcedType& type = parameter.forced;
   if (type.type_class == ForcedType::kFloatingPoint) {
@@ -316,7 +316,7 @@ Fault Specializer::Force(const TritonParameter& parameter, PyObject* object, con
       PyErr_Clear();
       return Fault::kMismatch;
     }
-    key.Add(MakeWord(TritonKind::kForced));
+    key.Add(MakeWord(WordKind::kForced));
     leaves.Add(FloatBits(type, value));
     return Fault::kNone;
   }
@@ -324,7 +324,7 @@ Fault Specializer::Force(const TritonParameter& parameter, PyObject* object, con
     uint64_t value = 0;
     const Fault fault = ForceInt({ForcedType::kUnsigned, 8, false}, object, &value);
     if (fault != Fault::kNone) return fault;
-    key.Add(MakeWord(TritonKind::kForced));
+    key.Add(MakeWord(WordKind::kForced));
     leaves.Add(value);
     return Fault::kNone;
   }
@@ -334,13 +334,12 @@ Fault Specializer::Force(const TritonParameter& parameter, PyObject* object, con
   if (fault != Fault::kNone) return fault;
   if (key.size() != position + 1 || leaves.size() != leaf + 1) return Fault::kMismatch;
   const uint64_t word = key[position];
-  const TritonKind kind = KindOf(word);
-  const bool is_number = kind == TritonKind::kI32 || kind == TritonKind::kI64 ||
-                         kind == TritonKind::kU64 || kind == TritonKind::kOne ||
-                         kind == TritonKind::kU1;
+  const WordKind kind = KindOf(word);
+  const bool is_number = kind == WordKind::kI32 || kind == WordKind::kI64 ||
+                         kind == WordKind::kU64 || kind == WordKind::kOne || kind == WordKind::kU1;
   if (type.type_class == ForcedType::kPointer) {
-    if (!is_number && kind != TritonKind::kTensor && kind != TritonKind::kNamed &&
-        kind != TritonKind::kNone) {
+    if (!is_number && kind != WordKind::kTensor && kind != WordKind::kNamed &&
+        kind != WordKind::kNone) {
       return Fault::kMismatch;
     }
   } else {
@@ -350,7 +349,7 @@ Fault Specializer::Force(const TritonParameter& parameter, PyObject* object, con
     if (range != Fault::kNone) return range;
     leaves.data()[leaf] = value;
   }
-  key.data()[position] = MakeWord(TritonKind::kForced, 0, KeyOf(word));
+  key.data()[position] = MakeWord(WordKind::kForced, 0, KeyOf(word));
   return Fault::kNone;
 }
 
@@ -376,3 +375,5 @@ Fault Specializer::ForceInt(const ForcedType& type, PyObject* object, uint64_t* 
   PyErr_Clear();
   return Fault::kOverflow;
 }
+
+}  // namespace triton

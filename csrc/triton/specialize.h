@@ -11,9 +11,11 @@
 #include "triton/types.h"
 #include "triton/words.h"
 
+namespace triton {
+
 // A parameter of a Triton kernel's Python function. What each call reads comes first, in one cache
 // line.
-struct alignas(64) TritonParameter {
+struct alignas(64) Parameter {
   // The entry of the type that came last: most calls bring the same again.
   std::atomic<const TypeEntry*> last{nullptr};
   ForcedType forced;
@@ -30,7 +32,7 @@ struct alignas(64) TritonParameter {
 };
 
 // A host-side tensor descriptor.
-struct TritonDescriptor {
+struct TensorDescriptor {
   void* base = nullptr;
   int rank = 0;
   uint64_t shape[5] = {};
@@ -65,7 +67,7 @@ class Specializer {
   Specializer(Call& call, Interner& interner) : call_(call), interner_(interner) {}
 
   // Add an argument of a run-time parameter: its words to the key, its leaves to the values.
-  Fault Add(TritonParameter& parameter, PyObject* object) {
+  Fault Add(Parameter& parameter, PyObject* object) {
     // The commonest kind, on the shortest way.
     const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
     if (entry != nullptr && entry->type == Py_TYPE(object) && entry->kind == ArgumentKind::kInt &&
@@ -75,7 +77,7 @@ class Specializer {
     return AddOther(parameter, object);
   }
   // Add a constant's words.
-  Fault AddConstant(TritonParameter* parameter, PyObject* object);
+  Fault AddConstant(Parameter* parameter, PyObject* object);
 
   void Clear() {
     key.Clear();
@@ -87,7 +89,7 @@ class Specializer {
   // One word for each leaf of the run-time arguments (tuples are flattened), folded ones too. That
   // of a descriptor is its number.
   Words leaves;
-  std::vector<TritonDescriptor> descriptors;
+  std::vector<TensorDescriptor> descriptors;
 
  private:
   struct Rules {
@@ -96,7 +98,7 @@ class Specializer {
   };
 
   Fault Natural(PyObject* object, const TypeEntry* entry, Rules rules);
-  Fault AddOther(TritonParameter& parameter, PyObject* object);
+  Fault AddOther(Parameter& parameter, PyObject* object);
 
   Fault Int(PyObject* object, Rules rules) {
     int64_t value = 0;
@@ -117,11 +119,10 @@ class Specializer {
   Fault Tuple(PyObject* tuple);
   Fault Descriptor(PyObject* object, bool has_layout);
   Fault Other(PyObject* object, Rules rules);
-  Fault Force(const TritonParameter& parameter, PyObject* object, const TypeEntry* entry,
-              Rules rules);
+  Fault Force(const Parameter& parameter, PyObject* object, const TypeEntry* entry, Rules rules);
   Fault ForceInt(const ForcedType& type, PyObject* object, uint64_t* value);
 
-  void AddTensor(uint64_t word_payload, TritonKind kind, void* data, Rules rules) {
+  void AddTensor(uint64_t word_payload, WordKind kind, void* data, Rules rules) {
     const auto address = reinterpret_cast<uintptr_t>(data);
     key.Add(MakeWord(kind, word_payload, KeyOfBits(address, rules.specialize, rules.align)));
     leaves.Add(address);
@@ -132,5 +133,7 @@ class Specializer {
 };
 
 // Triton's words for the argument at *position of a key, a pair (type, key); the position moves on.
-PyObject* DescribeWords(const Words& key, size_t* position, const TritonParameter& parameter,
+PyObject* DescribeWords(const Words& key, size_t* position, const Parameter& parameter,
                         const Interner& interner);
+
+}  // namespace triton

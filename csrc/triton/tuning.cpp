@@ -2,6 +2,8 @@
 
 #include "triton/dispatcher.h"
 
+namespace triton {
+
 int TunedChoice::Traverse(visitproc visit, void* arg, unsigned traversal) const {
   if (last_traversal == traversal) return 0;
   last_traversal = traversal;
@@ -11,7 +13,7 @@ int TunedChoice::Traverse(visitproc visit, void* arg, unsigned traversal) const 
   return 0;
 }
 
-std::shared_ptr<const TunedChoice> TunedChoice::Read(const TritonState& state, PyObject* tuned,
+std::shared_ptr<const TunedChoice> TunedChoice::Read(const State& state, PyObject* tuned,
                                                      PyObject** result) {
   PyObject* constants = nullptr;
   PyObject* options = nullptr;
@@ -38,3 +40,5 @@ std::shared_ptr<const TunedChoice> TunedChoice::Read(const TritonState& state, P
   choice->has_hook = has_hook != 0;
   return choice;
 }
+
+}  // namespace triton

@@ -7,7 +7,9 @@
 
 #include "python/python.h"
 
-struct TritonState;
+namespace triton {
+
+struct State;
 
 // Kept by whoever uses it: a dispatcher may forget it meanwhile.
 struct TunedChoice {
@@ -22,6 +24,8 @@ struct TunedChoice {
 
   // Read what the dispatcher's _tune gave; *result, borrowed, is what the call gives. Null with a
   // Python error set.
-  static std::shared_ptr<const TunedChoice> Read(const TritonState& state, PyObject* tuned,
+  static std::shared_ptr<const TunedChoice> Read(const State& state, PyObject* tuned,
                                                  PyObject** result);
 };
+
+}  // namespace triton

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+namespace triton {
+
 namespace {
 
 struct NamedType {
@@ -24,7 +26,7 @@ constexpr NamedType kTypes[] = {
 
 }  // namespace
 
-const char* TritonTypeName(uint64_t packed) {
+const char* TypeName(uint64_t packed) {
   for (const NamedType& known : kTypes) {
     if (PackType(known.type) == packed) return known.name;
   }
@@ -91,3 +93,5 @@ int ClassifyObject(PyTypeObject* type) {
   }
   return kind;
 }
+
+}  // namespace triton

@@ -6,10 +6,12 @@
 #include "formats/dlpack.h"
 #include "python/python.h"
 
+namespace triton {
+
 // Triton's key of an argument: None, "", "D" (divisible by 16), or 1.
 enum class SpecKey : uint8_t { kNone, kEmpty, kDivisible, kOne };
 
-enum class TritonKind : uint8_t {
+enum class WordKind : uint8_t {
   kMissing = 0,  // a constant that was not given (saved sets alone)
   kI32,
   kI64,
@@ -32,10 +34,10 @@ enum class TritonKind : uint8_t {
   kUnset,       // an argument that a tuned configuration's key names and that was not given
 };
 
-constexpr uint64_t MakeWord(TritonKind kind, uint64_t payload = 0, SpecKey key = SpecKey::kNone) {
+constexpr uint64_t MakeWord(WordKind kind, uint64_t payload = 0, SpecKey key = SpecKey::kNone) {
   return static_cast<uint64_t>(kind) | static_cast<uint64_t>(key) << 8 | payload << 16;
 }
-constexpr TritonKind KindOf(uint64_t word) { return static_cast<TritonKind>(word & 0xff); }
+constexpr WordKind KindOf(uint64_t word) { return static_cast<WordKind>(word & 0xff); }
 constexpr SpecKey KeyOf(uint64_t word) { return static_cast<SpecKey>(word >> 8 & 0xff); }
 constexpr uint64_t PayloadOf(uint64_t word) { return word >> 16; }
 
@@ -53,14 +55,13 @@ constexpr SpecKey KeyOfBits(uint64_t bits, bool specialize, bool align) {
 
 // An int of at most 64 bits, signed.
 constexpr uint64_t IntWord(int64_t value, bool specialize, bool align) {
-  if (value == 1 && specialize) return MakeWord(TritonKind::kOne, 0, SpecKey::kOne);
-  const TritonKind kind =
-      value == static_cast<int32_t>(value) ? TritonKind::kI32 : TritonKind::kI64;
+  if (value == 1 && specialize) return MakeWord(WordKind::kOne, 0, SpecKey::kOne);
+  const WordKind kind = value == static_cast<int32_t>(value) ? WordKind::kI32 : WordKind::kI64;
   return MakeWord(kind, 0, KeyOfBits(static_cast<uint64_t>(value), specialize, align));
 }
 
 // Triton's name of an element type, such as "fp32"; null where Triton has none.
-const char* TritonTypeName(uint64_t packed);
+const char* TypeName(uint64_t packed);
 
 // What an annotation makes of a parameter's values.
 struct ForcedType {
@@ -87,3 +88,5 @@ enum class ObjectKind : int {
 
 // Classify a type, once. -1 with a Python error set on failure.
 int ClassifyObject(PyTypeObject* type);
+
+}  // namespace triton

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
-PyTypeObject* g_triton_variant_type = nullptr;
+namespace triton {
 
-CUresult EncodeTensorMap(culaunch::Driver& driver, const TritonLayout& layout,
-                         const TritonDescriptor& descriptor, CUtensorMap* map) {
+PyTypeObject* g_variant_type = nullptr;
+
+CUresult EncodeTensorMap(culaunch::Driver& driver, const DescriptorLayout& layout,
+                         const TensorDescriptor& descriptor, CUtensorMap* map) {
   constexpr int kTf32 = 11;  // CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
   if (driver.cuTensorMapEncodeTiled == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   if (layout.rank != descriptor.rank) return CUDA_ERROR_INVALID_VALUE;
@@ -36,20 +38,22 @@ CUresult EncodeTensorMap(culaunch::Driver& driver, const TritonLayout& layout,
 
 namespace {
 
-TritonVariantObject* Self(PyObject* self) { return reinterpret_cast<TritonVariantObject*>(self); }
+VariantObject* Self(PyObject* self) { return reinterpret_cast<VariantObject*>(self); }
 
 // sources: ((leaf, part, index), ...), as many as the kernel has parameters.
-bool ReadSources(PyObject* sources, TritonVariantState* state) {
+bool ReadSources(PyObject* sources, VariantState* state) {
   for (Py_ssize_t i = 0; i < PyTuple_Size(sources); ++i) {
     Py_ssize_t leaf = 0;
     int part = 0;
     int index = 0;
     if (!PyArg_ParseTuple(PyTuple_GetItem(sources, i), "nii", &leaf, &part, &index)) return false;
-    if (leaf < 0 || part < 0 || part > TritonSource::kProfileScratch || index < 0 || index > 255) {
+    if (leaf < 0 || part < 0 || part > ParameterSource::kProfileScratch || index < 0 ||
+        index > 255) {
       PyErr_SetString(PyExc_ValueError, "a source is out of range");
       return false;
     }
-    const bool is_plain = part == TritonSource::kValue || part >= TritonSource::kGlobalScratch;
+    const bool is_plain =
+        part == ParameterSource::kValue || part >= ParameterSource::kGlobalScratch;
     if (!is_plain) state->has_parts = true;
     state->sources.push_back({static_cast<size_t>(leaf), part, index});
   }
@@ -57,9 +61,9 @@ bool ReadSources(PyObject* sources, TritonVariantState* state) {
 }
 
 // layouts: ((swizzle, element size, element type, box, is fp4 padded), ...)
-bool ReadLayouts(PyObject* layouts, TritonVariantState* state) {
+bool ReadLayouts(PyObject* layouts, VariantState* state) {
   for (Py_ssize_t i = 0; i < PyTuple_Size(layouts); ++i) {
-    TritonLayout layout = {};
+    DescriptorLayout layout = {};
     PyObject* box = nullptr;
     int padded = 0;
     if (!PyArg_ParseTuple(PyTuple_GetItem(layouts, i), "iIiO!p", &layout.swizzle,
@@ -82,7 +86,7 @@ bool ReadLayouts(PyObject* layouts, TritonVariantState* state) {
   return true;
 }
 
-void SetConfig(const culaunch::LaunchConfig& launch_config, TritonVariantState* state) {
+void SetConfig(const culaunch::LaunchConfig& launch_config, VariantState* state) {
   const culaunch::DriverLaunchConfig config(launch_config);
   state->config = config.get();
   state->config.attrs = state->attributes;
@@ -116,7 +120,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
                         &scratch[3], &PyDict_Type, &constants, &result)) {
     return nullptr;
   }
-  auto state = std::make_unique<TritonVariantState>();
+  auto state = std::make_unique<VariantState>();
   state->kernel = reinterpret_cast<KernelObject*>(kernel)->state;
   state->result = result;
   if (!ReadSources(sources, state.get()) || !ReadLayouts(layouts, state.get())) return nullptr;
@@ -125,8 +129,8 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     PyErr_SetString(PyExc_ValueError, "sources must be as many as the kernel has parameters");
     return nullptr;
   }
-  for (const TritonSource& source : state->sources) {
-    if (source.part == TritonSource::kTensorMap &&
+  for (const ParameterSource& source : state->sources) {
+    if (source.part == ParameterSource::kTensorMap &&
         static_cast<size_t>(source.index) >= state->layouts.size()) {
       PyErr_SetString(PyExc_ValueError, "a tensor map has no layout");
       return nullptr;
@@ -192,12 +196,14 @@ PyType_Slot slots[] = {
     {0, nullptr},
 };
 
-PyType_Spec spec = {"culaunch._core.TritonVariant", sizeof(TritonVariantObject), 0,
+PyType_Spec spec = {"culaunch._core.TritonVariant", sizeof(VariantObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 
-int AddTritonVariantType(PyObject* module) {
-  g_triton_variant_type = AddType(module, &spec);
-  return g_triton_variant_type != nullptr ? 0 : -1;
+int AddVariantType(PyObject* module) {
+  g_variant_type = AddType(module, &spec);
+  return g_variant_type != nullptr ? 0 : -1;
 }
+
+}  // namespace triton

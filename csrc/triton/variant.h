@@ -9,9 +9,11 @@
 #include "launch/kernel_object.h"
 #include "triton/specialize.h"
 
+namespace triton {
+
 // Where a parameter of the kernel comes from: a leaf of the arguments, or a part of one that is a
 // tensor descriptor.
-struct TritonSource {
+struct ParameterSource {
   enum Part : int {
     kValue,
     kTensorMap,
@@ -29,7 +31,7 @@ struct TritonSource {
 };
 
 // How a tensor descriptor is encoded: what the compiler chose.
-struct TritonLayout {
+struct DescriptorLayout {
   int swizzle;
   uint32_t element_size;
   int element_type;  // CUtensorMapDataType
@@ -38,15 +40,15 @@ struct TritonLayout {
   bool is_fp4_padded;
 };
 
-struct alignas(64) TritonVariantState {
+struct alignas(64) VariantState {
   // What each quick call reads comes first.
   CUlaunchConfig config = {};  // all but the grid and the stream
   uint32_t ctas = 1;
   culaunch::KernelState* kernel = nullptr;  // of the object's kernel
   PyObject* result = nullptr;               // the object's
 
-  std::vector<TritonSource> sources;
-  std::vector<TritonLayout> layouts;
+  std::vector<ParameterSource> sources;
+  std::vector<DescriptorLayout> layouts;
   bool has_parts = false;       // anything but plain values and scratch
   uint64_t global_scratch = 0;  // bytes a block
   uint64_t profile_scratch = 0;
@@ -55,17 +57,19 @@ struct alignas(64) TritonVariantState {
   CUlaunchAttribute attributes[6];  // of the configuration
 };
 
-struct TritonVariantObject {
+struct VariantObject {
   PyObject_HEAD KernelObject* kernel;  // owned
   PyObject* result;                    // owned: what a call gives
   PyObject* constants;                 // owned: a dict
-  TritonVariantState* state;
+  VariantState* state;
 };
 
-extern PyTypeObject* g_triton_variant_type;
+extern PyTypeObject* g_variant_type;
 
 // Fill a tensor map for a descriptor.
-CUresult EncodeTensorMap(culaunch::Driver& driver, const TritonLayout& layout,
-                         const TritonDescriptor& descriptor, CUtensorMap* map);
+CUresult EncodeTensorMap(culaunch::Driver& driver, const DescriptorLayout& layout,
+                         const TensorDescriptor& descriptor, CUtensorMap* map);
 
-int AddTritonVariantType(PyObject* module);
+int AddVariantType(PyObject* module);
+
+}  // namespace triton

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+namespace triton {
+
 // On the stack for any usual call. Addresses of words are good only once no more are added.
 class Words {
  public:
@@ -116,3 +118,5 @@ class WordTable {
   std::vector<Entry> entries_;
   size_t count_ = 0;
 };
+
+}  // namespace triton

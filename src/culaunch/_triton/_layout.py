@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from culaunch._triton._facts import LaunchFacts
 
-# csrc/triton/variant.h, TritonSource::Part.
+# csrc/triton/variant.h, ParameterSource::Part.
 VALUE, TENSOR_MAP, BASE, SHAPE, STRIDE, FILLS_NAN, ROUNDS_TO_TF32, GLOBAL, PROFILE = range(9)
 
 _DESCRIPTOR = re.compile(r"tensordesc<([^\[<>]*)\[([^\]]*)\]")
