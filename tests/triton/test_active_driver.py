@@ -47,7 +47,7 @@ CONFIGS = [triton.Config({"BLOCK": size}) for size in (64, 128)]
 @pytest.mark.parametrize(
     "options",
     [{"cache_results": True}, {"prune_configs_by": {"early_config_prune": prune}}],
-    ids=str,
+    ids=["cache_results", "early_config_prune"],
 )
 def test_an_autotuner_that_asks(options):
     asked.clear()

@@ -41,7 +41,7 @@ CALLS = {
 
 @pytest.mark.parametrize(
     ("call", "imports"),
-    zip(CALLS.values(), ["import torch", "import culaunch.triton, torch"], strict=True),
+    list(zip(CALLS.values(), ["import torch", "import culaunch.triton, torch"], strict=True)),
     ids=CALLS,
 )
 def test_a_compiled_region_calls_a_native_kernel(run_python, call, imports):
