@@ -10,6 +10,7 @@
 #include "launch/module_object.h"
 #include "python/numbers.h"
 #include "python/python.h"
+#include "python/upcalls.h"
 #include "triton/launcher.h"
 #include "triton/variant.h"
 
@@ -40,6 +41,8 @@ PyModuleDef_Slot slots[] = {
 
 PyMethodDef functions[] = {
     {"array_info", ArrayInfo, METH_VARARGS, nullptr},
+    {"set_upcalls", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(SetUpcalls)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
     {"argument_rules", ArgumentRules, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -4,24 +4,21 @@
 
 #include "arguments/device_array.h"
 #include "python/python.h"
+#include "python/upcalls.h"
 
 namespace {
 
-Ref Rules() { return Ref(PyImport_ImportModule("culaunch._launch._device_array")); }
-
 bool Allocate(const DLTensor& prototype, DLManagedTensorVersioned** out) {
-  const Ref rules = Rules();
-  const Ref shape(rules ? PyTuple_New(prototype.ndim) : nullptr);
+  const Ref shape(PyTuple_New(prototype.ndim));
   if (!shape) return false;
   for (int32_t i = 0; i < prototype.ndim; ++i) {
     PyObject* size = PyLong_FromLongLong(prototype.shape[i]);
     if (size == nullptr) return false;
     PyTuple_SetItem(shape.get(), i, size);
   }
-  const Ref array(PyObject_CallMethod(rules.get(), "allocate", "Oiiiii", shape.get(),
-                                      int{prototype.dtype.code}, int{prototype.dtype.bits},
-                                      int{prototype.dtype.lanes}, prototype.device.device_type,
-                                      prototype.device.device_id));
+  const Ref array = CallUp(Upcall::kAllocateArray, "Oiiiii", shape.get(), int{prototype.dtype.code},
+                           int{prototype.dtype.bits}, int{prototype.dtype.lanes},
+                           prototype.device.device_type, prototype.device.device_id);
   return array &&
          DeviceArrayExchange()->managed_tensor_from_py_object_no_sync(array.get(), out) == 0;
 }
@@ -56,11 +53,10 @@ int AllocateDeviceArray(DLTensor* prototype, DLManagedTensorVersioned** out, voi
 }
 
 int AdoptDeviceArray(DLManagedTensorVersioned* tensor, void** object) {
-  const Ref rules = Rules();
-  const Ref capsule(rules ? PyCapsule_New(tensor, "dltensor_versioned", nullptr) : nullptr);
+  const Ref capsule(PyCapsule_New(tensor, "dltensor_versioned", nullptr));
   if (!capsule) return -1;
-  *object = PyObject_CallMethod(
-      rules.get(), "adopt", "Oiii", capsule.get(), int{tensor->dl_tensor.dtype.code},
-      int{tensor->dl_tensor.dtype.bits}, int{tensor->dl_tensor.dtype.lanes});
+  *object = CallUp(Upcall::kAdoptArray, "Oiii", capsule.get(), int{tensor->dl_tensor.dtype.code},
+                   int{tensor->dl_tensor.dtype.bits}, int{tensor->dl_tensor.dtype.lanes})
+                .release();
   return *object != nullptr ? 0 : -1;
 }

@@ -1,5 +1,7 @@
 #include "arguments/torch_tensor.h"
 
+#include "python/upcalls.h"
+
 TorchBits g_torch_bits = {};
 
 namespace {
@@ -8,16 +10,13 @@ namespace {
 // is tried again later, but not for ever.
 int g_attempts_left = 32;
 
-Ref TorchRules() { return Ref(PyImport_ImportModule("culaunch._launch._torch")); }
-
 }  // namespace
 
 void FindTorchBits(const DLPackExchangeAPI* api) {
   if (api == nullptr || g_torch_bits.api == api || g_attempts_left == 0) return;
   --g_attempts_left;
   g_torch_bits.asked_api = api;
-  const Ref rules = TorchRules();
-  const Ref found(rules ? PyObject_CallMethod(rules.get(), "find_bits", nullptr) : nullptr);
+  const Ref found = CallUp(Upcall::kFindTorchBits);
   unsigned long long tensor = 0;
   unsigned long long keys = 0;
   unsigned long long lazy = 0;
@@ -30,8 +29,7 @@ void FindTorchBits(const DLPackExchangeAPI* api) {
 }
 
 TensorRead AskTensor(PyObject* tensor) {
-  const Ref rules = TorchRules();
-  const Ref is_lazy(rules ? PyObject_CallMethod(rules.get(), "is_lazy", "O", tensor) : nullptr);
+  const Ref is_lazy = CallUp(Upcall::kIsLazy, "(O)", tensor);
   if (!is_lazy) return TensorRead::kFailed;
   return is_lazy.get() == Py_True ? TensorRead::kRefused : TensorRead::kDone;
 }
@@ -62,7 +60,6 @@ CULAUNCH_RARE TensorRead LookTwice(PyObject* object, const DLTensor& tensor, boo
 }
 
 CULAUNCH_RARE void RaiseRefused(const char* what, PyObject* object) {
-  const Ref rules = TorchRules();
-  const Ref text(rules ? PyObject_CallMethod(rules.get(), "refusal", "sO", what, object) : nullptr);
+  const Ref text = CallUp(Upcall::kRefusal, "sO", what, object);
   if (text) PyErr_SetObject(PyExc_TypeError, text.get());
 }

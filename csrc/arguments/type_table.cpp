@@ -5,6 +5,7 @@
 #include <string>
 
 #include "arguments/torch_tensor.h"
+#include "python/upcalls.h"
 
 namespace {
 
@@ -78,7 +79,7 @@ void SetScalarOfKind(TypeEntry* entry, char kind, int bytes) {
 
 // A NumPy scalar type: np.dtype(type) tells its kind.
 bool ClassifyNumpy(TypeEntry* entry, PyTypeObject* type) {
-  const Ref numpy(PyImport_ImportModule("numpy"));
+  const Ref numpy = Import(modules::kNumpy);
   if (!numpy) return false;
   if (HasBase(type, "numpy", "void")) {
     entry->kind = ArgumentKind::kStructure;
@@ -106,7 +107,7 @@ bool ClassifyNumpy(TypeEntry* entry, PyTypeObject* type) {
 // A ctypes scalar type: _type_ is its struct-module code.
 bool ClassifyCtypes(TypeEntry* entry, PyTypeObject* type) {
   const Ref code = TypeAttribute(type, "_type_");
-  const Ref ctypes(PyImport_ImportModule("ctypes"));
+  const Ref ctypes = Import(modules::kCtypes);
   if (!ctypes) return false;
   const Ref size(PyObject_CallMethod(ctypes.get(), "sizeof", "(O)", type));
   if (!size) return false;
@@ -142,7 +143,7 @@ bool ClassifyExchange(TypeEntry* entry, PyTypeObject* type) {
 
 // New reference to cupy.cuda.get_current_stream, or null.
 PyObject* CupyStreamFinder() {
-  const Ref cuda(PyImport_ImportModule("cupy.cuda"));
+  const Ref cuda = Import(modules::kCupyCuda);
   PyObject* find = cuda ? PyObject_GetAttrString(cuda.get(), "get_current_stream") : nullptr;
   if (find == nullptr) PyErr_Clear();
   return find;

@@ -1,15 +1,15 @@
 #include "driver/errors.h"
 
 #include "driver/python_function.h"
+#include "python/upcalls.h"
 
 Ref ErrorClass(const char* name) {
-  const Ref module(PyImport_ImportModule("culaunch._errors"));
+  const Ref module = Import(modules::kErrors);
   return module ? Ref(PyObject_GetAttrString(module.get(), name)) : Ref();
 }
 
 Ref Spelled(PyObject* value) {
-  const Ref values(PyImport_ImportModule("culaunch._launch._values"));
-  Ref text(values ? PyObject_CallMethod(values.get(), "spell", "(O)", value) : nullptr);
+  Ref text = CallUp(Upcall::kSpell, "(O)", value);
   if (text) return text;
   PyErr_Clear();
   return Ref(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__name__"));

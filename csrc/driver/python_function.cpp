@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "python/upcalls.h"
+
 namespace {
 
 PyTypeObject* g_function_type = nullptr;
@@ -50,7 +52,7 @@ int Deliver(void*) { return t_depth == 0 && RaiseKept() ? -1 : 0; }
 
 // Whether this is the thread in which Python runs the handlers of signals.
 bool IsMainThread() {
-  const Ref threading(PyImport_ImportModule("threading"));
+  const Ref threading = Import(modules::kThreading);
   const Ref main(threading ? PyObject_CallMethod(threading.get(), "main_thread", nullptr)
                            : nullptr);
   const Ref ident(main ? PyObject_GetAttrString(main.get(), "ident") : nullptr);

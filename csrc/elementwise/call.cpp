@@ -5,6 +5,7 @@
 
 #include "driver/errors.h"
 #include "elementwise/parameters.h"
+#include "python/upcalls.h"
 
 namespace elementwise {
 
@@ -87,7 +88,7 @@ bool ElementwiseCall::Specialize() {
       return true;
     }
   }
-  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), "_specialize", "y#",
+  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), methods::kSpecialize, "y#",
                                      reinterpret_cast<const char*>(numbers),
                                      static_cast<Py_ssize_t>(count_)));
   if (!made) return false;
@@ -160,10 +161,10 @@ CompiledLayout* ElementwiseCall::FindKernel(const LayoutKey& key) {
   for (CompiledLayout* it = head; it != nullptr; it = it->next) {
     if (std::memcmp(&it->key, &key, sizeof key) == 0) return it;
   }
-  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), "_make_kernel", "OiCiiiy#",
-                                     special_->token, special_->ordinal, static_cast<int>(key.kind),
-                                     static_cast<int>(key.vector), static_cast<int>(key.rank),
-                                     Flags(key), key.classes,
+  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), methods::kMakeKernel,
+                                     "OiCiiiy#", special_->token, special_->ordinal,
+                                     static_cast<int>(key.kind), static_cast<int>(key.vector),
+                                     static_cast<int>(key.rank), Flags(key), key.classes,
                                      static_cast<Py_ssize_t>(problem_.count)));
   PyObject* kernel = nullptr;
   unsigned unroll = 1;

@@ -8,6 +8,7 @@
 
 #include "driver/errors.h"
 #include "elementwise/call.h"
+#include "python/upcalls.h"
 
 namespace {
 
@@ -34,7 +35,7 @@ PyObject* CallSlowly(PyObject* self, PyObject* const* args, size_t count, PyObje
       return nullptr;
     }
   }
-  return PyObject_CallMethod(self, "_call_slowly", "OO", positional.get(), keywords.get());
+  return PyObject_CallMethod(self, methods::kCallSlowly, "OO", positional.get(), keywords.get());
 }
 
 PyObject* CallElementwise(PyObject* callable, PyObject* const* args, size_t nargsf,

@@ -7,6 +7,7 @@
 #include "arguments/torch_tensor.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"
+#include "python/upcalls.h"
 
 namespace elementwise {
 
@@ -112,8 +113,7 @@ bool SameFramework(const TypeEntry* a, const TypeEntry* b, const Operand& first,
 }
 
 culaunch::Driver* CurrentDriver() {
-  const Ref module(PyImport_ImportModule("culaunch._launch._driver"));
-  const Ref driver(module ? PyObject_CallMethod(module.get(), "current_driver", nullptr) : nullptr);
+  const Ref driver = CallUp(Upcall::kCurrentDriver);
   return driver ? DriverOf(driver.get()) : nullptr;
 }
 
@@ -241,8 +241,7 @@ bool CheckGradient(const std::string& what, PyObject* tensor) {
   const Ref requires_grad(PyObject_GetAttr(tensor, name));
   if (!requires_grad) return false;
   if (requires_grad.get() != Py_True) return true;
-  const Ref rules(PyImport_ImportModule("culaunch._launch._torch"));
-  return rules && Ref(PyObject_CallMethod(rules.get(), "check_gradient", "s", what.c_str()));
+  return static_cast<bool>(CallUp(Upcall::kCheckGradient, "(s)", what.c_str()));
 }
 
 // A GPU reads elements at multiples of their size alone, and what it reads elsewhere ends the
@@ -394,16 +393,15 @@ Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape,
     operand->object = static_cast<PyObject*>(object);
     return Ref(static_cast<PyObject*>(object));
   }
-  const Ref module(PyImport_ImportModule("culaunch._elementwise._allocate"));
   const Ref sizes(PyTuple_New(ndim));
   const Ref dims(PyTuple_New(ndim));
-  if (!module || !sizes || !dims) return Ref();
+  if (!sizes || !dims) return Ref();
   for (int i = 0; i < ndim; ++i) {
     PyTuple_SetItem(sizes.get(), i, PyLong_FromLongLong(shape[i]));
     PyTuple_SetItem(dims.get(), i, PyLong_FromLong(order != nullptr ? order[i] : i));
   }
-  Ref array(PyObject_CallMethod(module.get(), "allocate", "OOOsi", place.first->object, sizes.get(),
-                                dims.get(), NameOf(number), place.device.device_id));
+  Ref array = CallUp(Upcall::kAllocateLike, "OOOsi", place.first->object, sizes.get(), dims.get(),
+                     NameOf(number), place.device.device_id);
   if (!array) return array;
   const ReadResult result = ReadOperand(array.get(), "the output", &own, operand);
   if (result == ReadResult::kDone && operand->is_array) return array;

@@ -3,6 +3,7 @@
 
 #include "arguments/device_array.h"
 #include "elementwise/call.h"
+#include "python/upcalls.h"
 
 namespace elementwise {
 
@@ -128,11 +129,8 @@ PyObject* ElementwiseCall::Result(PyObject* out) {
   // JAX gets its array once it has been computed: its stream is its own.
   for (size_t i = 0; i < made_.size(); ++i) {
     if (!IsDeviceArray(made_[i].get()) || IsDeviceArray(place_.first->object)) break;
-    const Ref module(PyImport_ImportModule("culaunch._elementwise._allocate"));
-    if (!module) return nullptr;
-    made_[i] =
-        Ref(PyObject_CallMethod(module.get(), "finish", "OOK", place_.first->object, made_[i].get(),
-                                reinterpret_cast<unsigned long long>(place_.stream)));
+    made_[i] = CallUp(Upcall::kFinishAllocation, "OOK", place_.first->object, made_[i].get(),
+                      reinterpret_cast<unsigned long long>(place_.stream));
     if (!made_[i]) return nullptr;
   }
   if (made_.size() == 1) return made_[0].release();

@@ -4,6 +4,7 @@
 
 #include "driver/errors.h"
 #include "python/numbers.h"
+#include "python/upcalls.h"
 
 namespace {
 
@@ -92,9 +93,7 @@ bool ReadBytes(const char* name, PyObject* object, uint32_t* bytes) {
 bool ReadStream(PyObject* object, CUstream* stream) {
   Ref handle = Ref::Borrow(object);
   if (!PyLong_CheckExact(object)) {
-    const Ref streams(PyImport_ImportModule("culaunch._launch._streams"));
-    if (!streams) return false;
-    handle = Ref(PyObject_CallMethod(streams.get(), "stream_handle", "(O)", object));
+    handle = CallUp(Upcall::kStreamHandle, "(O)", object);
     if (!handle) return false;
   }
   // An address: a negative number overflows.

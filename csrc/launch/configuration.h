@@ -21,5 +21,5 @@ bool ReadDims(const char* name, PyObject* object, culaunch::Dim3* dims);
 // Read a byte count; false with an error that names it.
 bool ReadBytes(const char* name, PyObject* object, uint32_t* bytes);
 
-// Read a stream: None, a handle, or an object that culaunch._launch._streams knows.
+// Read a stream: None, a handle, or an object that Python knows as one.
 bool ReadStream(PyObject* object, CUstream* stream);

@@ -9,6 +9,7 @@
 
 #include "driver/errors.h"
 #include "launch/configuration.h"
+#include "python/upcalls.h"
 
 namespace {
 
@@ -35,20 +36,14 @@ CULAUNCH_RARE PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* 
     }
     return nullptr;
   }
-  const Ref messages(PyImport_ImportModule("culaunch._launch._messages"));
-  if (!messages) return nullptr;
-  const Ref none(PyObject_CallMethod(messages.get(), "raise_argument", "OnOsLi", self,
-                                     static_cast<Py_ssize_t>(index), args[index], FaultName(fault),
-                                     call.detail, call.has_array ? call.ordinal : -1));
+  CallUp(Upcall::kRaiseArgument, "OnOsLi", self, static_cast<Py_ssize_t>(index), args[index],
+         FaultName(fault), call.detail, call.has_array ? call.ordinal : -1);
   return nullptr;
 }
 
 CULAUNCH_RARE PyObject* RaiseCount(LauncherObject* self, size_t count, PyObject* keyword_names) {
-  const Ref messages(PyImport_ImportModule("culaunch._launch._messages"));
-  if (!messages) return nullptr;
-  const Ref none(PyObject_CallMethod(messages.get(), "raise_count", "OnO", self,
-                                     static_cast<Py_ssize_t>(count),
-                                     keyword_names != nullptr ? keyword_names : Py_None));
+  CallUp(Upcall::kRaiseCount, "OnO", self, static_cast<Py_ssize_t>(count),
+         keyword_names != nullptr ? keyword_names : Py_None);
   return nullptr;
 }
 

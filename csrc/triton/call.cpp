@@ -3,6 +3,7 @@
 
 #include "driver/driver_object.h"
 #include "driver/errors.h"
+#include "python/upcalls.h"
 #include "triton/bound.h"
 #include "triton/form.h"
 #include "triton/launch.h"
@@ -89,7 +90,7 @@ class OneCall {
     const Ref positional = PositionalTuple();
     const Ref keywords = KeywordDict();
     if (!positional || !keywords) return nullptr;
-    return PyObject_CallMethod(Object(), "_guarded", "OOO", grid_, positional.get(),
+    return PyObject_CallMethod(Object(), methods::kGuarded, "OOO", grid_, positional.get(),
                                keywords.get());
   }
 
@@ -128,11 +129,8 @@ class OneCall {
   }
 
   bool RaiseBinding(const char* what, PyObject* name) {
-    const Ref messages(PyImport_ImportModule("culaunch._triton._messages"));
-    if (messages) {
-      const Ref none(PyObject_CallMethod(messages.get(), "raise_binding", "OsOn", Object(), what,
-                                         name, static_cast<Py_ssize_t>(count_)));
-    }
+    CallUp(Upcall::kRaiseTritonBinding, "OsOn", Object(), what, name,
+           static_cast<Py_ssize_t>(count_));
     return false;
   }
 
@@ -154,12 +152,8 @@ class OneCall {
 
   bool RaiseArgument(Fault fault, size_t index, PyObject* object) {
     if (fault == Fault::kPython) return false;
-    const Ref messages(PyImport_ImportModule("culaunch._triton._messages"));
-    if (messages) {
-      const Ref none(PyObject_CallMethod(messages.get(), "raise_argument", "OnOsLi", Object(),
-                                         static_cast<Py_ssize_t>(index), object, FaultName(fault),
-                                         call_.detail, call_.has_array ? call_.ordinal : -1));
-    }
+    CallUp(Upcall::kRaiseTritonArgument, "OnOsLi", Object(), static_cast<Py_ssize_t>(index), object,
+           FaultName(fault), call_.detail, call_.has_array ? call_.ordinal : -1);
     return false;
   }
 
@@ -242,7 +236,7 @@ class OneCall {
     const Ref positional = PositionalTuple();
     const Ref keywords = KeywordDict();
     if (!positional || !keywords) return nullptr;
-    const Ref tuned(PyObject_CallMethod(Object(), "_tune", "OOOi", grid_, positional.get(),
+    const Ref tuned(PyObject_CallMethod(Object(), methods::kTune, "OOOi", grid_, positional.get(),
                                         keywords.get(), call_.ordinal));
     if (!tuned) return nullptr;
     PyObject* result = nullptr;
@@ -283,7 +277,7 @@ class OneCall {
       if (PyDict_SetItem(values.get(), name.get(), value.get()) < 0) return false;
     }
     const Ref none(
-        PyObject_CallMethod(Object(), "_run_hook", "OO", choice.config.get(), values.get()));
+        PyObject_CallMethod(Object(), methods::kRunHook, "OO", choice.config.get(), values.get()));
     if (!none) return false;
     specializer_.Clear();
     return Specialize();
@@ -323,7 +317,7 @@ class OneCall {
     for (const Option& option : bound_.options) {
       if (PyDict_SetItem(options.get(), option.first, option.second) < 0) return nullptr;
     }
-    Ref made(PyObject_CallMethod(Object(), "_miss", "OOOi", values.get(), options.get(),
+    Ref made(PyObject_CallMethod(Object(), methods::kMiss, "OOOi", values.get(), options.get(),
                                  description.get(), call_.ordinal));
     if (!made) return nullptr;
     if (made.get() == Py_None) return made.release();
@@ -399,7 +393,8 @@ class OneCall {
 };
 
 CULAUNCH_RARE bool Prepare(DispatcherObject* self) {
-  const Ref none(PyObject_CallMethod(reinterpret_cast<PyObject*>(self), "_prepare", nullptr));
+  const Ref none(
+      PyObject_CallMethod(reinterpret_cast<PyObject*>(self), methods::kPrepare, nullptr));
   if (none && self->state->table == nullptr) {
     PyErr_SetString(PyExc_SystemError, "_prepare chose no driver");
   }

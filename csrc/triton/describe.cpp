@@ -1,6 +1,7 @@
 // From the words of a key back to Triton's own: (type, key) of each argument.
 #include <string>
 
+#include "python/upcalls.h"
 #include "triton/specialize.h"
 
 namespace triton {
@@ -123,9 +124,7 @@ PyObject* DescribeWords(const Words& key, size_t* position, const Parameter& par
     case WordKind::kConstant: {
       PyObject* object = interner.Object(PayloadOf(word));
       if (object == nullptr) return nullptr;
-      const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
-      return module ? PyObject_CallMethod(module.get(), "describe_constant", "(O)", object)
-                    : nullptr;
+      return CallUp(Upcall::kDescribeTritonConstant, "(O)", object).release();
     }
     default:
       PyErr_SetString(PyExc_SystemError, "a key of a Triton kernel is malformed");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "driver/errors.h"
+#include "python/upcalls.h"
 
 namespace triton {
 
@@ -13,7 +14,7 @@ Scratch::Scratch(PyObject* dispatcher, const Call& call, const char* which, uint
     : call_(call) {
   if (bytes == 0) return;
   owner_ = Ref(PyObject_CallMethod(
-      dispatcher, "_allocate", "sKKNi", which, static_cast<unsigned long long>(bytes),
+      dispatcher, methods::kAllocate, "sKKNi", which, static_cast<unsigned long long>(bytes),
       static_cast<unsigned long long>(alignment), PyLong_FromVoidPtr(call.stream), call.ordinal));
   if (!owner_) {
     is_good_ = false;

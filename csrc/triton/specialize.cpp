@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "formats/half.h"
+#include "python/upcalls.h"
 
 namespace triton {
 
@@ -48,8 +49,7 @@ bool Interner::Number(PyObject* object, uint64_t* number, bool* is_immutable) {
   Ref key = Ref::Borrow(object);
   *is_immutable = true;
   if (!PyUnicode_CheckExact(object)) {
-    const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
-    const Ref pair(module ? PyObject_CallMethod(module.get(), "constant", "(O)", object) : nullptr);
+    const Ref pair = CallUp(Upcall::kTritonConstant, "(O)", object);
     if (!pair) return false;
     key = Ref::Borrow(PyTuple_GetItem(pair.get(), 0));
     *is_immutable = PyTuple_GetItem(pair.get(), 1) == Py_True;
@@ -168,9 +168,7 @@ Fault Specializer::Array(const TypeEntry& entry, PyObject* object, Rules rules) 
 
 // An object with data_ptr() and dtype alone. Where it wraps a tensor, that says its device.
 Fault Specializer::TensorLike(PyObject* object, Rules rules) {
-  const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
-  const Ref read(module ? PyObject_CallMethod(module.get(), "read_tensor", "(O)", object)
-                        : nullptr);
+  const Ref read = CallUp(Upcall::kReadTritonTensor, "(O)", object);
   if (!read) return Fault::kPython;
   unsigned long long address = 0;
   PyObject* name = nullptr;
@@ -188,7 +186,7 @@ Fault Specializer::TensorLike(PyObject* object, Rules rules) {
   } else if (call_.driver.note_array != nullptr) {
     unsigned long long begin = 0;
     unsigned long long bytes = 0;
-    const Ref memory(PyObject_CallMethod(module.get(), "memory_of", "O", object));
+    const Ref memory = CallUp(Upcall::kMemoryOfTritonTensor, "(O)", object);
     if (!memory || !PyArg_ParseTuple(memory.get(), "KK", &begin, &bytes)) return Fault::kPython;
     call_.driver.note_array(reinterpret_cast<void*>(static_cast<uintptr_t>(begin)), bytes,
                             culaunch::kNoteArray);

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "python/upcalls.h"
+
 namespace triton {
 
 namespace {
@@ -80,9 +82,7 @@ int ClassifyObject(PyTypeObject* type) {
       if (one.type == type) return one.kind;
     }
   }
-  const Ref module(PyImport_ImportModule("culaunch._triton._objects"));
-  if (!module) return -1;
-  const Ref number(PyObject_CallMethod(module.get(), "classify", "(O)", type));
+  const Ref number = CallUp(Upcall::kClassifyTritonObject, "(O)", type);
   if (!number) return -1;
   const int kind = static_cast<int>(PyLong_AsLong(number.get()));
   if (kind == -1 && PyErr_Occurred() != nullptr) return -1;

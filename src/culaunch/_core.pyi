@@ -1,7 +1,7 @@
 """Types of the native half of the launch path (csrc/)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, NoReturn, Protocol, final
 
 from typing_extensions import Buffer, Self
 
@@ -257,3 +257,116 @@ def argument_rules() -> dict[str, dict[str, tuple[int, ...]]]: ...
 def array_info(
     driver: Driver, array: object, /
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], int, int, tuple[int, int]]: ...
+
+# What the extension calls of the packages above it. It imports none of them: each gives it a module
+# with these functions when it is imported. csrc/python/upcalls.h has the same list.
+
+class LaunchUpcalls(Protocol):
+    """What the extension calls of ``culaunch._launch``."""
+
+    def raise_argument(
+        self, launcher: Launcher, index: int, value: object, fault: str, detail: int, device: int, /
+    ) -> NoReturn: ...
+    def raise_count(
+        self, launcher: Launcher, count: int, keywords: tuple[str, ...] | None, /
+    ) -> NoReturn: ...
+    def spell(self, value: object, /) -> str: ...
+    def stream_handle(self, stream: object, /) -> int: ...
+    def current_driver(self) -> Driver: ...
+    def allocate_array(
+        self,
+        shape: tuple[int, ...],
+        code: int,
+        bits: int,
+        lanes: int,
+        device_type: int,
+        device: int,
+        /,
+    ) -> DeviceArray: ...
+    def adopt_array(self, tensor: object, code: int, bits: int, lanes: int, /) -> DeviceArray: ...
+    def find_bits(self) -> tuple[int, int, int] | None: ...
+    def is_lazy(self, tensor: object, /) -> bool: ...
+    def refusal(self, what: str, tensor: object, /) -> str: ...
+    def check_gradient(self, what: str, /) -> None: ...
+
+class TritonUpcalls(Protocol):
+    """What the extension calls of ``culaunch._triton``."""
+
+    def raise_binding(
+        self, dispatcher: TritonDispatcher, what: str, name: str | None, count: int, /
+    ) -> NoReturn: ...
+    def raise_argument(
+        self,
+        dispatcher: TritonDispatcher,
+        index: int,
+        value: object,
+        fault: str,
+        detail: int,
+        device: int,
+        /,
+    ) -> NoReturn: ...
+    def classify(self, kind: type, /) -> int: ...
+    def constant(self, value: object, /) -> tuple[object, bool]: ...
+    def describe_constant(self, value: object, /) -> tuple[str, object]: ...
+    def read_tensor(self, value: object, /) -> tuple[int, str, object]: ...
+    def memory_of(self, value: object, /) -> tuple[int, int]: ...
+
+class ElementwiseUpcalls(Protocol):
+    """What the extension calls of ``culaunch._elementwise``."""
+
+    def allocate(
+        self,
+        like: object,
+        shape: tuple[int, ...],
+        order: tuple[int, ...],
+        dtype: str,
+        ordinal: int,
+        /,
+    ) -> object: ...
+    def finish(self, like: object, made: Any, stream: int, /) -> object: ...
+
+def set_upcalls(
+    *,
+    launch: LaunchUpcalls = ...,
+    triton: TritonUpcalls = ...,
+    elementwise: ElementwiseUpcalls = ...,
+) -> None:
+    """Say which functions the extension calls of a package: it keeps them."""
+
+class DispatcherMethods(Protocol):
+    """What a subclass of ``TritonDispatcher`` adds: a call comes to these methods."""
+
+    def _prepare(self) -> None: ...
+    def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> object: ...
+    def _miss(
+        self,
+        values: dict[str, Any],
+        options: dict[str, Any],
+        description: list[tuple[Any, Any]],
+        device: int,
+        /,
+    ) -> TritonVariant | None: ...
+    def _tune(
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int, /
+    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]: ...
+    def _run_hook(self, config: Any, values: dict[str, Any], /) -> None: ...
+    def _allocate(
+        self, which: str, size: int, alignment: int, stream: int, device: int, /
+    ) -> object: ...
+
+class ElementwiseMethods(Protocol):
+    """What a subclass of ``Elementwise`` adds: a call comes to these methods."""
+
+    def _specialize(self, numbers: bytes, /) -> tuple[bytes, bytes, bytes, bool, object]: ...
+    def _make_kernel(
+        self,
+        program: Any,
+        ordinal: int,
+        kind: str,
+        vector: int,
+        rank: int,
+        flags: int,
+        classes: bytes,
+        /,
+    ) -> tuple[Kernel, int]: ...
+    def _call_slowly(self, args: tuple[Any, ...], keywords: dict[str, Any], /) -> Any: ...

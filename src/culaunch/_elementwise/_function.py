@@ -157,3 +157,7 @@ def _is_known(value: object) -> bool:
         return True
     protocols = ("__dlpack__", "__cuda_array_interface__", "__array_interface__", "_type_")
     return any(hasattr(type(value), name) for name in protocols)
+
+
+if TYPE_CHECKING:  # the extension calls methods of it
+    _methods: type[_core.ElementwiseMethods] = ElementwiseFunction

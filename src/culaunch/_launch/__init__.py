@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from culaunch import _core
 from culaunch._core import Launcher
+from culaunch._launch import _upcalls
 from culaunch._launch._device import Device, device_count, devices, synchronize
 from culaunch._launch._device_array import DeviceArray, empty, to_device
 from culaunch._launch._driver import driver_name, set_driver
@@ -34,3 +36,5 @@ __all__ = [
     "synchronize",
     "to_device",
 ]
+
+_core.set_upcalls(launch=_upcalls)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from culaunch._core import TritonVariant
+    from culaunch._core import DispatcherMethods, TritonVariant
 
 
 # A CompiledKernel's attribute, the driver's CU_FUNC_ATTRIBUTE, and its unit in bytes.
@@ -395,3 +395,7 @@ def _interpreted(kernel: Any) -> bool:
     while hasattr(kernel, "fn") and type(kernel).__name__ != "InterpretedFunction":
         kernel = kernel.fn
     return type(kernel).__name__ == "InterpretedFunction"
+
+
+if TYPE_CHECKING:  # the extension calls methods of it
+    _methods: type[DispatcherMethods] = NativeKernel

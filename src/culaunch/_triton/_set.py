@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from culaunch._core import TritonVariant
+    from culaunch._core import DispatcherMethods, TritonVariant
     from culaunch._triton._parameters import TritonParameter
 
 _FORCED = ("i8", "i16", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp64")
@@ -420,3 +420,7 @@ def _fresh(name: str, taken: dict[str, bytes]) -> str:
     while (made := f"{folder}/{number}-{rest}") in taken:
         number += 1
     return made
+
+
+if TYPE_CHECKING:  # the extension calls methods of it
+    _methods: type[DispatcherMethods] = KernelSet

@@ -1,0 +1,80 @@
+// What of Python the extension asks: the functions and methods of culaunch's Python half that it
+// calls, and the modules that it imports. All of them are listed here; no other file of csrc names
+// one, and a test sees to it.
+#pragma once
+
+#include "python/python.h"
+
+// The parts of the package stand above the extension, which therefore does not import them: each
+// gives it an object with its functions, by _core.set_upcalls, when it is imported itself.
+// _core.pyi has a Protocol for every part, with the types of the functions.
+//
+// The columns: how C++ calls it, the part, its name there.
+#define CULAUNCH_UPCALLS(UPCALL)                                 \
+  UPCALL(kRaiseArgument, "launch", "raise_argument")             \
+  UPCALL(kRaiseCount, "launch", "raise_count")                   \
+  UPCALL(kSpell, "launch", "spell")                              \
+  UPCALL(kStreamHandle, "launch", "stream_handle")               \
+  UPCALL(kCurrentDriver, "launch", "current_driver")             \
+  UPCALL(kAllocateArray, "launch", "allocate_array")             \
+  UPCALL(kAdoptArray, "launch", "adopt_array")                   \
+  UPCALL(kFindTorchBits, "launch", "find_bits")                  \
+  UPCALL(kIsLazy, "launch", "is_lazy")                           \
+  UPCALL(kRefusal, "launch", "refusal")                          \
+  UPCALL(kCheckGradient, "launch", "check_gradient")             \
+  UPCALL(kRaiseTritonBinding, "triton", "raise_binding")         \
+  UPCALL(kRaiseTritonArgument, "triton", "raise_argument")       \
+  UPCALL(kClassifyTritonObject, "triton", "classify")            \
+  UPCALL(kTritonConstant, "triton", "constant")                  \
+  UPCALL(kDescribeTritonConstant, "triton", "describe_constant") \
+  UPCALL(kReadTritonTensor, "triton", "read_tensor")             \
+  UPCALL(kMemoryOfTritonTensor, "triton", "memory_of")           \
+  UPCALL(kAllocateLike, "elementwise", "allocate")               \
+  UPCALL(kFinishAllocation, "elementwise", "finish")
+
+enum class Upcall {
+#define CULAUNCH_UPCALL(upcall, part, name) upcall,
+  CULAUNCH_UPCALLS(CULAUNCH_UPCALL)
+#undef CULAUNCH_UPCALL
+};
+
+// The function, borrowed for good; null with a Python error set where its part is not imported.
+PyObject* FunctionOf(Upcall upcall);
+
+// Call it, with arguments in the format of Py_BuildValue: one of them stands in parentheses. Null
+// with a Python error set.
+template <class... Arguments>
+Ref CallUp(Upcall upcall, const char* format = nullptr, Arguments... arguments) {
+  PyObject* function = FunctionOf(upcall);
+  return Ref(function != nullptr ? PyObject_CallFunction(function, format, arguments...) : nullptr);
+}
+
+// set_upcalls(*, part=object with the functions of the part).
+PyObject* SetUpcalls(PyObject* self, PyObject* args, PyObject* keywords);
+
+// The methods that a subclass in Python must have, because a call comes to them.
+namespace methods {
+// Of TritonDispatcher: the Protocol is _core.DispatcherMethods.
+inline constexpr char kPrepare[] = "_prepare";
+inline constexpr char kGuarded[] = "_guarded";
+inline constexpr char kMiss[] = "_miss";
+inline constexpr char kTune[] = "_tune";
+inline constexpr char kRunHook[] = "_run_hook";
+inline constexpr char kAllocate[] = "_allocate";
+// Of Elementwise: the Protocol is _core.ElementwiseMethods.
+inline constexpr char kSpecialize[] = "_specialize";
+inline constexpr char kMakeKernel[] = "_make_kernel";
+inline constexpr char kCallSlowly[] = "_call_slowly";
+}  // namespace methods
+
+// The modules that the extension imports, when it needs them: others' modules, and the only one of
+// culaunch that stands below it.
+namespace modules {
+inline constexpr char kErrors[] = "culaunch._errors";
+inline constexpr char kThreading[] = "threading";
+inline constexpr char kCtypes[] = "ctypes";
+inline constexpr char kNumpy[] = "numpy";
+inline constexpr char kCupyCuda[] = "cupy.cuda";
+}  // namespace modules
+
+inline Ref Import(const char* module) { return Ref(PyImport_ImportModule(module)); }

@@ -1,0 +1,23 @@
+"""What the extension calls of this package: ``_core.LaunchUpcalls`` has the types."""
+
+from culaunch._launch._device_array import adopt as adopt_array
+from culaunch._launch._device_array import allocate as allocate_array
+from culaunch._launch._driver import current_driver
+from culaunch._launch._messages import raise_argument, raise_count
+from culaunch._launch._streams import stream_handle
+from culaunch._launch._torch import check_gradient, find_bits, is_lazy, refusal
+from culaunch._launch._values import spell
+
+__all__ = [
+    "adopt_array",
+    "allocate_array",
+    "check_gradient",
+    "current_driver",
+    "find_bits",
+    "is_lazy",
+    "raise_argument",
+    "raise_count",
+    "refusal",
+    "spell",
+    "stream_handle",
+]

@@ -1,0 +1,127 @@
+"""The rooms of csrc, read from its source: who may include whom, and who may name Python."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CSRC = ROOT / "csrc"
+FILES = sorted([*CSRC.rglob("*.h"), *CSRC.rglob("*.cpp")])
+INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+# From the lowest room up. A room includes itself and rooms of lower floors; rooms of one floor do
+# not know each other.
+FLOORS = (
+    {"python"},
+    {"formats"},
+    {"driver"},
+    {"arguments"},
+    {"launch"},
+    {"elementwise", "triton"},
+    {"extension"},  # the one file outside of the rooms, which sees them all
+)
+UPCALLS = CSRC / "python" / "upcalls.h"
+# The classes of _core.pyi with what each part gives, and with what a subclass must have.
+PARTS = {"launch": "LaunchUpcalls", "triton": "TritonUpcalls", "elementwise": "ElementwiseUpcalls"}
+METHODS = ("DispatcherMethods", "ElementwiseMethods")
+
+
+def room_of(path):
+    return path.relative_to(CSRC).parts[0].partition(".")[0]
+
+
+def floor_of(room):
+    return next(floor for floor, rooms in enumerate(FLOORS) if room in rooms)
+
+
+def unit_of(path):
+    """Return a header and its source as one: what a circle is between."""
+    return path.relative_to(CSRC).with_suffix("").as_posix()
+
+
+def included(path):
+    return [CSRC / name for name in INCLUDE.findall(path.read_text())]
+
+
+def test_every_file_is_in_a_room():
+    rooms = {room for floor in FLOORS for room in floor}
+    assert {room_of(path) for path in FILES} == rooms
+
+
+def test_every_include_is_written_from_the_root():
+    missing = [
+        (path.name, one.name) for path in FILES for one in included(path) if not one.exists()
+    ]
+    assert missing == []
+
+
+def test_a_room_includes_only_rooms_below_it():
+    found = []
+    for path in FILES:
+        room = room_of(path)
+        for other in map(room_of, included(path)):
+            if other != room and floor_of(other) >= floor_of(room):
+                found.append(f"{path.relative_to(CSRC)} includes {other}")
+    assert found == []
+
+
+def test_no_circle_between_headers():
+    headers = [path for path in FILES if path.suffix == ".h"]
+    assert circles({path: included(path) for path in headers}) == set()
+
+
+def test_the_public_headers_do_not_include_the_extensions():
+    names = {path.name for path in FILES}
+    for path in (ROOT / "include").rglob("*.h"):
+        own = {one.name for one in path.parent.iterdir()}
+        assert not set(map(name_of, INCLUDE.findall(path.read_text()))) & (names - own), path
+
+
+def name_of(include):
+    return include.rpartition("/")[2]
+
+
+def circles(arrows):
+    """Return the files that include themselves by way of others."""
+    reached = {start: set(ends) for start, ends in arrows.items()}
+    grows = True
+    while grows:
+        grows = False
+        for ends in reached.values():
+            more = set().union(*(reached.get(end, set()) for end in ends)) - ends
+            ends |= more
+            grows = grows or bool(more)
+    return {start for start, ends in reached.items() if start in ends}
+
+
+@pytest.mark.parametrize("path", FILES, ids=unit_of)
+def test_python_is_named_in_the_list_of_upcalls_alone(path):
+    """What the extension calls of Python by its name is in csrc/python/upcalls.h."""
+    if path == UPCALLS:
+        return
+    text = path.read_text()
+    assert "PyImport_" not in text, "Import(modules::...) imports"
+    # The names of types, such as culaunch._core.Kernel, are the extension's own.
+    assert re.findall(r'"culaunch\.(?!_core\b)[\w.]*"', text) == [], "modules are in upcalls.h"
+    called = re.findall(r'PyObject_CallMethod\([^"]*"(_[a-z]\w*)"', text)
+    assert called == [], "methods of subclasses are in upcalls.h"
+
+
+def test_the_list_and_the_stub_have_the_same_functions():
+    listed = re.findall(r'UPCALL\(k\w+, "(\w+)", "(\w+)"\)', UPCALLS.read_text())
+    assert len(listed) > 15
+    for part, protocol in PARTS.items():
+        assert {name for other, name in listed if other == part} == methods_of(protocol)
+    assert {part for part, _ in listed} == set(PARTS)
+
+
+def test_the_list_and_the_stub_have_the_same_methods_of_subclasses():
+    listed = re.findall(r'char k\w+\[\] = "(_[a-z]\w*)"', UPCALLS.read_text())
+    assert set(listed) == set().union(*map(methods_of, METHODS))
+
+
+def methods_of(protocol):
+    stub = ast.parse((ROOT / "src" / "culaunch" / "_core.pyi").read_text())
+    (found,) = (node for node in stub.body if getattr(node, "name", None) == protocol)
+    return {node.name for node in found.body if isinstance(node, ast.FunctionDef)}
