@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "arguments/device_array.h"
+#include "driver/errors.h"
 #include "elementwise/call.h"
 #include "python/upcalls.h"
 
@@ -43,7 +44,10 @@ bool ElementwiseCall::ReadOutputs(PyObject* out) {
       return false;
     }
     if (result == ReadResult::kUnknownType || !operand.is_array) {
-      PyErr_Format(PyExc_TypeError, "%s must be an array (got %R)", WhatOut(index).c_str(), object);
+      const Ref spelled = Spelled(object);
+      if (!spelled) return false;
+      PyErr_Format(PyExc_TypeError, "%s must be an array (got %U)", WhatOut(index).c_str(),
+                   spelled.get());
       return false;
     }
     if (operand.number != special_->outputs[i]) {

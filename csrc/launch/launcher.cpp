@@ -265,6 +265,20 @@ PyObject* LauncherFromKey(KernelObject* kernel, PyObject* key) {
   return Make(kernel, config, IsGiven(stream) ? stream : nullptr);
 }
 
+// A switch: text such as "no" would be true.
+static bool ReadFlag(const char* name, PyObject* given, bool* flag) {
+  if (given == nullptr) return true;
+  if (!PyBool_Check(given)) {
+    const Ref spelled = Spelled(given);
+    if (spelled) {
+      PyErr_Format(PyExc_TypeError, "%s must be True or False (got %U)", name, spelled.get());
+    }
+    return false;
+  }
+  *flag = given == Py_True;
+  return true;
+}
+
 PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* keywords) {
   static const char* names[] = {"grid",          "block",  "cluster",     "preferred_cluster",
                                 "shared_memory", "stream", "cooperative", "programmatic",
@@ -272,9 +286,8 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
   PyObject *grid = nullptr, *block = nullptr;
   PyObject *cluster = nullptr, *preferred = nullptr, *shared = nullptr, *stream = nullptr;
   PyObject* priority = nullptr;
-  int cooperative = 0;
-  int programmatic = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOOppO:configure",
+  PyObject *cooperative = nullptr, *programmatic = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOOOOOOO:configure",
                                    const_cast<char**>(names), &grid, &block, &cluster, &preferred,
                                    &shared, &stream, &cooperative, &programmatic, &priority)) {
     return nullptr;
@@ -289,11 +302,11 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
       (IsGiven(preferred) &&
        !ReadDims("preferred_cluster", preferred, &config.preferred_cluster)) ||
       (IsGiven(shared) && !ReadBytes("shared_memory", shared, &config.shared_memory)) ||
-      (IsGiven(stream) && !ReadStream(stream, &config.stream.handle))) {
+      (IsGiven(stream) && !ReadStream(stream, &config.stream.handle)) ||
+      !ReadFlag("cooperative", cooperative, &config.cooperative) ||
+      !ReadFlag("programmatic", programmatic, &config.programmatic)) {
     return nullptr;
   }
-  config.cooperative = cooperative != 0;
-  config.programmatic = programmatic != 0;
   if (IsGiven(priority)) {
     int overflow = 0;
     const Ref integer(PyBool_Check(priority) ? nullptr : PyNumber_Index(priority));

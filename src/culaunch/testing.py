@@ -16,9 +16,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_flag
 from culaunch._base.optional import optional
+from culaunch._base.values import spell
 from culaunch._errors import DriverNotFoundError
 from culaunch._launch import DeviceArray, driver_name, set_driver, to_device
 
@@ -44,6 +48,7 @@ _TOLERANCES = {
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
+_LONGEST_LIMIT = 1e9  # seconds; more is no limit
 _ALIGNMENT = 256  # bytes: cuMemAlloc's
 _CHOICE = ("CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE")
 
@@ -105,11 +110,17 @@ def assert_allclose(
     AssertionError
         If they differ, with the largest differences; or their shapes do not go together.
     TypeError
-        If there is no tolerance for the type, and none was given.
+        If there is no tolerance for the type, and none was given, or it is no number; if an
+        argument is no array of numbers.
     MissingDependencyError
         Without NumPy; without ml_dtypes for bfloat16.
     """
     np = _numpy("assert_allclose")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance is not None and not isinstance(tolerance, Real):
+            raise TypeError(f"{name} must be a number (got {spell(tolerance)})")
+        if tolerance is not None and tolerance > sys.float_info.max:
+            raise OverflowError(f"{name} must be a number that a float holds")
     got, wanted = _to_numpy(actual), _to_numpy(desired)
     try:
         wanted = np.broadcast_to(wanted, got.shape)
@@ -208,7 +219,23 @@ def emulator_options(
         Report reads of shared memory that the block has not written. On unless chosen.
     time_limit : float, optional
         Seconds after which a kernel is stopped with ``CUDA_ERROR_LAUNCH_TIMEOUT``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is no switch, or the limit no number of seconds above 0.
     """
+    for name, switch in (
+        ("check_races", check_races),
+        ("check_uninitialized", check_uninitialized),
+    ):
+        if switch is not None:
+            checked_flag(name, switch)
+    if time_limit is not None:
+        if isinstance(time_limit, bool) or not isinstance(time_limit, Real):
+            raise TypeError(f"time_limit must be a number of seconds (got {spell(time_limit)})")
+        if not 0 < time_limit <= _LONGEST_LIMIT:
+            raise ValueError(f"time_limit must be above 0 seconds (got {spell(time_limit)})")
     if driver_name() != "emulator":
         yield
         return
@@ -260,7 +287,10 @@ def _to_numpy(array: Any) -> Any:
             ml_dtypes = optional("ml_dtypes", "a bfloat16 tensor in assert_allclose", "ml_dtypes")
             return host.float().numpy().astype(ml_dtypes.bfloat16)
         return host.numpy()
-    return _numpy("assert_allclose").asarray(host)
+    values = _numpy("assert_allclose").asarray(host)
+    if values.dtype.kind in "OSUV" and values.dtype.name not in _TOLERANCES:
+        raise TypeError(f"assert_allclose takes arrays of numbers (got {spell(array)})")
+    return values
 
 
 def _numpy(purpose: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
-from culaunch._launch._values import show, spell
+from culaunch._base.values import show, spell
 
 HUGE = 10**5000  # Python refuses to write it: "Exceeds the limit (4300 digits)"
 PLACES = {

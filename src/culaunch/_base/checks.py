@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import spell
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,14 +21,33 @@ def checked_list(argument: str, value: object, holds: str) -> Sequence[Any]:
         If it is no iterable, or a single text.
     """
     if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable):
-        raise TypeError(f"{argument} must be a list of {holds} (got {value!r})")
+        raise TypeError(f"{argument} must be a list of {holds} (got {spell(value)})")
     return tuple(value)
 
 
 def checked_flag(argument: str, value: object) -> bool:
     """Return a switch; text such as ``"no"``, which Python takes as true, is a TypeError."""
     if not isinstance(value, bool):
-        raise TypeError(f"{argument} must be True or False (got {value!r})")
+        raise TypeError(f"{argument} must be True or False (got {spell(value)})")
+    return value
+
+
+def checked_text(argument: str, value: object, what: str = "a str") -> str:
+    """Return text that a compiler, a driver or a file can have.
+
+    Raises
+    ------
+    TypeError
+        If it is no str.
+    ValueError
+        If it has a null character, or lone surrogates, which have no bytes.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{argument} must be {what} (got {spell(value)})")
+    if not is_text(value):
+        raise ValueError(
+            f"{argument} must have no null character or lone surrogate (got {value!r})"
+        )
     return value
 
 
@@ -41,7 +62,7 @@ def checked_path(argument: str, value: object) -> str:
         If no file can have that name.
     """
     if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"{argument} must be a path (got {value!r:.100})")
+        raise TypeError(f"{argument} must be a path (got {spell(value)})")
     text = os.fsdecode(value)
     try:
         os.fsencode(text)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import spell
 from culaunch._errors import CompileError
 
 if TYPE_CHECKING:
@@ -40,13 +41,13 @@ def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
     if arch is None or arch == "native":
         return _current_device_arch()
     if not isinstance(arch, (str, Iterable)):
-        raise TypeError(f"arch must be a str or an iterable of str (got {arch!r})")
+        raise TypeError(f"arch must be a str or an iterable of str (got {spell(arch)})")
     named = (arch,) if isinstance(arch, str) else tuple(arch)
     if not named:
         raise ValueError(f"arch is empty; name at least one architecture, {_EXAMPLES}")
     for name in named:
         if not isinstance(name, str):
-            raise TypeError(f"arch must be a str or an iterable of str (got {name!r} in it)")
+            raise TypeError(f"arch must be a str or an iterable of str (got {spell(name)} in it)")
         if name == "native":
             continue
         if _ARCH.fullmatch(name) is None:

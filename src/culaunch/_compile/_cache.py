@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_flag, checked_path
 from culaunch._base.trusted import TrustedDirectory, make_private
+from culaunch._base.values import spell
 from culaunch._cache.lock import lock_key
 from culaunch._cache.place import default_max_bytes, default_path, default_shipped
 from culaunch._cache.store import (
@@ -99,12 +100,12 @@ class Cache:
         self.path = os.path.abspath(default_path() if path is None else checked_path("path", path))
         self.max_bytes = default_max_bytes() if max_bytes is None else max_bytes
         if isinstance(self.max_bytes, bool) or not isinstance(self.max_bytes, int):
-            raise TypeError(f"max_bytes must be an int, in bytes (got {max_bytes!r})")
+            raise TypeError(f"max_bytes must be an int, in bytes (got {spell(max_bytes)})")
         if self.max_bytes <= 0:
             raise ValueError(f"max_bytes must be positive (got {max_bytes})")
         self.shipped = _shipped(shipped)
         if isinstance(lock_timeout, bool) or not isinstance(lock_timeout, (int, float)):
-            raise TypeError(f"lock_timeout must be a number of seconds (got {lock_timeout!r})")
+            raise TypeError(f"lock_timeout must be a number of seconds (got {spell(lock_timeout)})")
         if not lock_timeout >= 0:
             raise ValueError(f"lock_timeout must not be negative (got {lock_timeout!r})")
         self.lock_timeout = lock_timeout
@@ -131,7 +132,7 @@ class Cache:
             If `key` is no such text, or `make` returns no image.
         """
         if not callable(make):
-            raise TypeError(f"make must be callable (got {make!r:.100})")
+            raise TypeError(f"make must be callable (got {spell(make)})")
         image = self.lookup(key)
         if image is not None:
             return image
@@ -404,7 +405,7 @@ def _shipped(given: object) -> tuple[str, ...]:
     if isinstance(given, (str, os.PathLike)):
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes):
-        raise TypeError(f"shipped must be directories (got {given!r})")
+        raise TypeError(f"shipped must be directories (got {spell(given)})")
     return tuple(os.path.abspath(checked_path("shipped", directory)) for directory in given)
 
 
@@ -425,7 +426,7 @@ def checked_cache(cache: bool | Cache) -> Cache | None:
     if isinstance(cache, Cache):
         return cache
     if not isinstance(cache, bool):
-        raise TypeError(f"cache must be True, False or a culaunch.Cache (got {cache!r})")
+        raise TypeError(f"cache must be True, False or a culaunch.Cache (got {spell(cache)})")
     return default_cache() if cache else None
 
 

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
+from culaunch._base.values import spell
 from culaunch._compile._arch import resolve_arch, with_ptx
 from culaunch._compile._cache import Cache, checked_cache
 from culaunch._compile._diagnostics import warnings_error
@@ -123,7 +124,7 @@ def compile(  # noqa: A001
     )
     checked_flag("warnings_as_errors", warnings_as_errors)
     if not isinstance(backend, str):
-        raise TypeError(f"backend must be 'nvrtc' or 'nvcc' (got {backend!r:.100})")
+        raise TypeError(f"backend must be 'nvrtc' or 'nvcc' (got {spell(backend)})")
     compiler = _backend(backend)
     if checked_flag("pch", pch) and backend != "nvrtc":
         raise ValueError("pch=True keeps precompiled headers of NVRTC; nvcc has none")
@@ -209,7 +210,7 @@ def _checked_names(names: Iterable[str]) -> tuple[str, ...]:
     given = checked_list("names", names, "name expressions")
     for name in given:
         if not isinstance(name, str):
-            raise TypeError(f"names must hold str (got {name!r})")
+            raise TypeError(f"names must hold str (got {spell(name)})")
         if not name.strip() or "\n" in name or not is_text(name):
             raise ValueError(f"names has {name!r}, which is not a name expression")
     return tuple(dict.fromkeys(given))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import spell
 from culaunch._compile._arch import arch_number
 from culaunch._compile._backend import Compiled
 from culaunch._compile._library import missing
@@ -41,7 +42,7 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
         If nvFatbin is not installed; the message has the pip command.
     """
     if isinstance(images, (str, bytes, os.PathLike, Image)) or not isinstance(images, Iterable):
-        raise TypeError(f"images must be a list of images (got {images!r})")
+        raise TypeError(f"images must be a list of images (got {spell(images)})")
     opened = [Image.open(image) for image in images]
     if not opened:
         raise ValueError("images is empty; give at least one image")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_path, is_text
+from culaunch._base.values import spell
 
 if TYPE_CHECKING:
     from importlib.abc import Traversable
@@ -97,7 +98,7 @@ class Headers(Mapping[str, str]):
         for part in (package, *path):
             if not isinstance(part, str) or not part or "\0" in part:
                 raise TypeError(
-                    f"from_package takes names of a package and directories (got {part!r})"
+                    f"from_package takes names of a package and directories (got {spell(part)})"
                 )
         try:
             root = importlib.resources.files(package).joinpath(*path)
@@ -160,7 +161,7 @@ def _decoded(data: bytes, path: str) -> str:
 
 def _checked_name(name: object) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"headers: a name must be a str (got {name!r})")
+        raise TypeError(f"headers: a name must be a str (got {spell(name)})")
     parts = name.split("/")
     if not name or "\\" in name or not is_text(name) or {"", ".", ".."} & set(parts):
         raise ValueError(

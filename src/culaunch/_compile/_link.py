@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
+from culaunch._base.values import spell
 from culaunch._compile._arch import arch_number, resolve_arch, with_ptx
 from culaunch._compile._backend import Compiled
 from culaunch._compile._cache import Cache, checked_cache
@@ -184,7 +185,7 @@ def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Ima
     if isinstance(images, (str, bytes, os.PathLike, Image)):
         images = [images]
     if not isinstance(images, Iterable):
-        raise TypeError(f"images must be an image or a list of images (got {images!r})")
+        raise TypeError(f"images must be an image or a list of images (got {spell(images)})")
     inputs: list[tuple[str, bytes | Image, bool]] = []
     for item in images:
         if isinstance(item, (str, os.PathLike)):

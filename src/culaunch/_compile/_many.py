@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from culaunch._base.checks import checked_flag
+from culaunch._base.values import spell
 from culaunch._compile._arch import resolve_arch
 from culaunch._compile._compile import compile as compile_one
 from culaunch._errors import MissingDependencyError
@@ -90,7 +91,7 @@ def compile_many(
     if isinstance(requests, (str, bytes, os.PathLike, Mapping)) or not isinstance(
         requests, Iterable
     ):
-        raise TypeError(f"requests must be a list of sources or mappings (got {requests!r})")
+        raise TypeError(f"requests must be a list of sources or mappings (got {spell(requests)})")
     if not callable(progress):
         checked_flag("progress", progress)
     checked_flag("return_exceptions", return_exceptions)
@@ -102,7 +103,7 @@ def compile_many(
     if not work:
         return []
     if executor is not None and not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"executor must be a concurrent.futures.Executor (got {executor!r:.100})")
+        raise TypeError(f"executor must be a concurrent.futures.Executor (got {spell(executor)})")
     if executor is not None:
         # The workers may have no GPU: what "current" means is decided here.
         for arguments in work:
@@ -164,7 +165,7 @@ def _arguments(request: Request, common: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError(f"a request must have 'source' (got {sorted(request)})")
         return {**common, **request}
     if not isinstance(request, (str, os.PathLike)):
-        raise TypeError(f"requests must hold sources or mappings (got {request!r})")
+        raise TypeError(f"requests must hold sources or mappings (got {spell(request)})")
     return {**common, "source": request}
 
 

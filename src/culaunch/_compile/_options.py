@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from culaunch._base.checks import checked_flag, checked_list, is_text
+from culaunch._base.values import spell
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\([^)]*\))?")
 
@@ -177,15 +178,15 @@ def make_options(
 ) -> Options:
     """Check what the caller gave and bring it to its one normal form."""
     if std is not None and not isinstance(std, str):
-        raise TypeError(f"std must be a str such as 'c++17' (got {std!r})")
+        raise TypeError(f"std must be a str such as 'c++17' (got {spell(std)})")
     if std is not None and (not std or not is_text(std)):
         raise ValueError(f"std must be a dialect such as 'c++17' (got {std!r})")
     if maxrregcount is not None and (
         isinstance(maxrregcount, bool) or not isinstance(maxrregcount, int)
     ):
-        raise TypeError(f"maxrregcount must be an int (got {maxrregcount!r})")
+        raise TypeError(f"maxrregcount must be an int (got {spell(maxrregcount)})")
     if maxrregcount is not None and not 0 < maxrregcount <= 255:
-        raise ValueError(f"maxrregcount must be in 1 to 255 (got {maxrregcount})")
+        raise ValueError(f"maxrregcount must be in 1 to 255 (got {spell(maxrregcount)})")
     for name, value in switches.items():
         checked_flag(name, value)
     given = Options(
@@ -250,7 +251,7 @@ def _is_number(given: Options, found: dict[str, object], value: str) -> bool:
 def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Bring macros to (name, text) pairs; a macro without a value is 1, as for every compiler."""
     if isinstance(defines, (str, bytes)) or not isinstance(defines, (Mapping, Iterable)):
-        raise TypeError(f"defines must be a mapping or an iterable of names (got {defines!r})")
+        raise TypeError(f"defines must be a mapping or an iterable of names (got {spell(defines)})")
     items = defines.items() if isinstance(defines, Mapping) else [(name, None) for name in defines]
     normal = []
     for name, value in items:
@@ -276,7 +277,7 @@ def _checked_extra(extra: Iterable[str]) -> tuple[str, ...]:
     checked = checked_list("extra_options", extra, "options")
     for option in checked:
         if not isinstance(option, str):
-            raise TypeError(f"extra_options must hold str (got {option!r})")
+            raise TypeError(f"extra_options must hold str (got {spell(option)})")
         if not option.strip() or not is_text(option):
             raise ValueError(f"extra_options has {option!r}, which is no option")
         flag = option.partition("=")[0]

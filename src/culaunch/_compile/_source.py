@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from culaunch._base.checks import checked_path, is_text
+from culaunch._base.values import spell
 
 # A kernel cannot be written without one of these, and a sane path has none of them. The string
 # alone decides, never what happens to be on the disk.
@@ -38,7 +39,7 @@ def read_source(source: str | os.PathLike[str], name: str | None) -> Source:
             f"(got {type(source).__name__}); decode bytes first"
         )
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name must be a str, a file name for messages (got {name!r})")
+        raise TypeError(f"name must be a str, a file name for messages (got {spell(name)})")
     if name is not None and (not name or "\n" in name or not is_text(name)):
         raise ValueError(f"name must be a file name for messages (got {name!r})")
     if isinstance(source, str) and (not source or any(mark in source for mark in _ONLY_IN_TEXT)):

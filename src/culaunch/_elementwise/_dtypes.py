@@ -6,6 +6,8 @@ import math
 import struct
 from dataclasses import dataclass
 
+from culaunch._base.values import spell
+
 
 @dataclass(frozen=True, eq=False)
 class DType:
@@ -109,11 +111,13 @@ def as_dtype(what: object) -> DType:
     if isinstance(what, DType) and not what.is_weak:
         return what
     # numpy.float32 is a class, numpy.dtype and torch.dtype print as "float32", "torch.float32".
-    name = (what.__name__ if isinstance(what, type) else str(what)).rpartition(".")[2]
+    # An int is neither, and one that is large cannot be written at all.
+    text = what.__name__ if isinstance(what, type) else "" if isinstance(what, int) else str(what)
+    name = text.rpartition(".")[2]
     found = BY_NAME.get(name)
     if found is None:
         known = ", ".join(BY_NAME)
-        raise TypeError(f"dtype must be one of {known} (got {what!r})")
+        raise TypeError(f"dtype must be one of {known} (got {spell(what)})")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import spell
 from culaunch._elementwise import _dtypes as dt
 from culaunch._elementwise._operations import OPERATIONS
 from culaunch._elementwise._trace import Value, cast, operate
@@ -149,5 +150,5 @@ def astype(x: Value, dtype: object, /) -> Value:
     dtype : DType, str or a framework's type
     """
     if not isinstance(x, Value):
-        raise TypeError(f"astype takes a value of a traced function (got {x!r})")
+        raise TypeError(f"astype takes a value of a traced function (got {spell(x)})")
     return cast(x, dt.as_dtype(dtype))

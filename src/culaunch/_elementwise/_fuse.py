@@ -6,6 +6,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import spell
 from culaunch._elementwise import _dtypes as dt
 from culaunch._elementwise._function import ElementwiseFunction
 from culaunch._elementwise._program import make_program
@@ -22,6 +23,8 @@ class Fused(ElementwiseFunction):
 
     def __new__(cls, function: Callable[..., Any]) -> Fused:
         """Read the function's parameters; it is traced at the first call."""
+        if not callable(function):
+            raise TypeError(f"function must be a function to trace (got {spell(function)})")
         name = getattr(function, "__name__", type(function).__name__)
         signature = inspect.signature(function)
         for parameter in signature.parameters.values():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from culaunch._base.c_keywords import KEYWORDS
+from culaunch._base.checks import checked_text
 from culaunch._elementwise import _dtypes as dt
 from culaunch._elementwise._function import ElementwiseFunction
 from culaunch._elementwise._program import Array, Program, Scalar
@@ -34,8 +35,10 @@ class TemplateKernel(ElementwiseFunction):
         cls, inputs: str, outputs: str, operation: str, name: str, preamble: str
     ) -> TemplateKernel:
         """Read the parameters; the kernel is compiled at the first call."""
-        if not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(checked_text("name", name)):
             raise ValueError(f"name must be a C identifier (got {name!r})")
+        checked_text("operation", operation)
+        checked_text("preamble", preamble)
         read_inputs = _read(inputs, "in_params")
         read_outputs = _read(outputs, "out_params")
         if not read_outputs:
@@ -187,7 +190,7 @@ def kernel(
 
 def _read(text: str, what: str) -> tuple[_Parameter, ...]:
     parameters = []
-    for part in text.split(","):
+    for part in checked_text(what, text).split(","):
         words = part.split()
         if not words and not text.strip():
             continue

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from culaunch._base.values import spell
 from culaunch._elementwise import _dtypes as dt
 from culaunch._elementwise._operations import OPERATIONS
 
@@ -261,6 +262,7 @@ def _as_values(
     )
 
 
+_MOST_BITS = 1024  # of float64's largest number
 _WEAK = {
     bool: dt.weak_bool, int: dt.weak_int, float: dt.weak_float, complex: dt.weak_complex
 }  # fmt: skip
@@ -270,6 +272,8 @@ def _constant(name: str, operand: object, trace: Trace) -> Value:
     """Give a number that the function closes over: a NumPy scalar has its own type."""
     weak = _WEAK.get(type(operand))
     if weak is not None:
+        if type(operand) is int and operand.bit_length() > _MOST_BITS:
+            raise OverflowError(f"ew.{name}: no element type has {spell(operand)}")
         return trace.constant(operand, weak)  # type: ignore[arg-type]
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(operand, numpy.generic):
@@ -345,7 +349,7 @@ def _not_a_value(name: str, operand: object) -> TypeError:
             "and pass every array as an argument"
         )
     return TypeError(
-        f"ew.{name} takes values of a traced function and Python numbers (got {operand!r})"
+        f"ew.{name} takes values of a traced function and Python numbers (got {spell(operand)})"
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_path
 from culaunch._base.outputs import open_output
+from culaunch._base.values import spell
 from culaunch._embed.machine import find_machine
 from culaunch._embed.merging import merge_image
 from culaunch._embed.object_writer import write_object
@@ -73,11 +74,11 @@ def embed(
     if not _IDENTIFIER.match(name):
         raise ValueError(
             f"name must be a C identifier, as in CULAUNCH_EMBED_CUBIN(my_kernels): letters, "
-            f"digits and underscores, not starting with a digit (got {name!r})"
+            f"digits and underscores, not starting with a digit (got {spell(name)})"
         )
     for argument, value in (("symbol_style", symbol_style), ("machine", machine)):
         if not isinstance(value, str) and not (argument == "machine" and value is None):
-            raise TypeError(f"{argument} must be a str (got {value!r:.100})")
+            raise TypeError(f"{argument} must be a str (got {spell(value)})")
     symbols = symbol_names(symbol_style, name)
     output = checked_path("output_object", output_object)
     merge_path = None if merge_with is None else checked_path("merge_with", merge_with)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.checks import checked_path
+from culaunch._base.values import spell
 from culaunch._embed.inline_build import build
 from culaunch._embed.inline_cache import InlineCache
 from culaunch._embed.inline_checks import check_functions, check_images, refuse_unknown
@@ -112,7 +113,7 @@ def load_inline(
         ) from error
     refuse_unknown(unknown)
     if not isinstance(name, str) or not _NAME.match(name):
-        raise ValueError(f"name must be letters, digits and underscores (got {name!r})")
+        raise ValueError(f"name must be letters, digits and underscores (got {spell(name)})")
     source = InlineSource.of(name, cpp_sources, cuda_sources, functions, headers)
     images = _opened({} if embed_cubin is None else embed_cubin)
     if build_directory is not None:
@@ -120,7 +121,7 @@ def load_inline(
     for argument, value in (("arch", arch), ("cuda_flags", cuda_flags)):
         if source.cuda is None and value:
             raise ValueError(
-                f"{argument} is for cuda_sources, and there are none (got {value!r:.100})"
+                f"{argument} is for cuda_sources, and there are none (got {spell(value)})"
             )
     toolchain = Toolchain.find(
         include_dirs=include_dirs,
@@ -161,10 +162,10 @@ def load_inline(
 
 def _opened(images: object) -> dict[str, Image]:
     if not isinstance(images, Mapping):
-        raise TypeError(f"embed_cubin must map names to images (got {images!r:.100})")
+        raise TypeError(f"embed_cubin must map names to images (got {spell(images)})")
     for name in images:
         if not isinstance(name, str) or not _NAME.match(name):
-            raise ValueError(f"a name in embed_cubin must be a C identifier (got {name!r:.100})")
+            raise ValueError(f"a name in embed_cubin must be a C identifier (got {spell(name)})")
     return {name: Image.open(image) for name, image in images.items()}
 
 

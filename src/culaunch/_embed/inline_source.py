@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from culaunch._base.checks import checked_list, is_text
+from culaunch._base.values import spell
 
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # The user's text is a file of its own, so that a compiler's messages show its very lines.
@@ -44,12 +45,12 @@ class InlineSource:
             raise ValueError("give cpp_sources, cuda_sources or both")
         for header, text in _mapping("headers", headers).items():
             if not isinstance(header, str) or not isinstance(text, str):
-                raise TypeError(f"headers must map names to text (got {header!r:.100})")
+                raise TypeError(f"headers must map names to text (got {spell(header)})")
             if not is_text(header) or not is_text(text):
                 raise ValueError(f"headers[{header!r:.100}] is not text")
             if os.path.isabs(header) or ".." in header.split("/") or not header:
                 raise ValueError(
-                    f"a name in headers must be a relative path without '..' (got {header!r})"
+                    f"a name in headers must be a relative path without '..' (got {spell(header)})"
                 )
         return cls(name, cpp, cuda, _exports(functions), dict(headers or {}))
 
@@ -116,13 +117,13 @@ def _exports(functions: str | Sequence[str] | Mapping[str, str] | None) -> str:
     for function, text in documented.items():
         if not isinstance(function, str) or not _FUNCTION.match(function):
             raise ValueError(
-                f"functions must be names of C++ functions (got {function!r}); to export one "
+                f"functions must be names of C++ functions (got {spell(function)}); to export one "
                 "under another name use CULAUNCH_EXPORT(name, function) in the code"
             )
         lines.append(f"CULAUNCH_EXPORT({function}, {function});")
         if not isinstance(text, str) or not is_text(text):
             raise TypeError(
-                f"functions maps {function} to its docstring, a str (got {text!r:.100})"
+                f"functions maps {function} to its docstring, a str (got {spell(text)})"
             )
         if text:
             # JSON's escapes are C++'s, but for those of surrogates.
@@ -135,13 +136,13 @@ def _mapping(argument: str, value: object) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise TypeError(f"{argument} must be a mapping (got {value!r:.100})")
+        raise TypeError(f"{argument} must be a mapping (got {spell(value)})")
     return value
 
 
 def _function_name(name: object) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"functions must be names of C++ functions (got {name!r:.100})")
+        raise TypeError(f"functions must be names of C++ functions (got {spell(name)})")
     return name
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_list, checked_path, is_text
 from culaunch._base.nvcc import find_nvcc
+from culaunch._base.values import spell
 from culaunch._embed.cuda_header import cuda_include_dir
 from culaunch._embed.paths import include_dir
 from culaunch._errors import CompileError, MissingDependencyError
@@ -55,7 +56,7 @@ class Toolchain:
                 if argument == "include_dirs":
                     checked_path(argument, one)
                 elif not isinstance(one, str):
-                    raise TypeError(f"{argument} must hold str (got {one!r:.100})")
+                    raise TypeError(f"{argument} must hold str (got {spell(one)})")
                 elif not one or not is_text(one):
                     raise ValueError(f"{argument} has {one!r}, which is no option")
         if arch is not None and (not isinstance(arch, str) or not _ARCH.fullmatch(arch)):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import spell
 from culaunch._errors import ImageError
 from culaunch._image.metadata import append_metadata, split_metadata
 from culaunch._image.sniff import image_format, wrapper_size
@@ -67,7 +68,7 @@ class Image:
                 "Image.open takes paths and other buffers"
             )
         if not (self.path is None or isinstance(self.path, str)) or not isinstance(self.log, str):
-            raise TypeError(f"path and log must be str (got {self.path!r:.100}, {self.log!r:.100})")
+            raise TypeError(f"path and log must be str (got {spell(self.path)}, {spell(self.log)})")
         _check_names(self.names)
         _check_signatures(self.signatures)
         if size := wrapper_size(self.data):
@@ -169,7 +170,7 @@ def _check_names(names: object) -> None:
         raise TypeError(f"names must map name expressions to names (got {type(names).__name__})")
     for pair in names.items():
         if not all(isinstance(text, str) for text in pair):
-            raise TypeError(f"names must map str to str (got {pair!r:.100})")
+            raise TypeError(f"names must map str to str (got {spell(pair)})")
 
 
 def _check_signatures(signatures: object) -> None:
@@ -177,7 +178,7 @@ def _check_signatures(signatures: object) -> None:
         raise TypeError(f"signatures must map names to types (got {type(signatures).__name__})")
     for name, types in signatures.items():
         if not isinstance(name, str) or not isinstance(types, (tuple, list)):
-            raise TypeError(f"signatures must map str to tuples (got {name!r:.100})")
+            raise TypeError(f"signatures must map str to tuples (got {spell(name)})")
 
 
 def _rebuild(

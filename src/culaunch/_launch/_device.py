@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from culaunch._base.checks import checked_text
+from culaunch._base.values import spell
 from culaunch._launch._attributes import DEVICE_ATTRIBUTES
-from culaunch._launch._driver import current_driver
-from culaunch._launch._values import device_ordinal, spell
+from culaunch._launch._driver import current_driver, device_ordinal
 
 
 class Device:
@@ -50,10 +51,10 @@ class Device:
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError
             If culaunch does not know that name; the message lists those that it knows.
         """
-        number = DEVICE_ATTRIBUTES.get(name)
+        number = DEVICE_ATTRIBUTES.get(checked_text("name", name))
         if number is None:
             known = ", ".join(sorted(DEVICE_ATTRIBUTES))
             raise ValueError(f"there is no device attribute {spell(name)}; there are {known}")

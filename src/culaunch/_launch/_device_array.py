@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from culaunch import _core
 from culaunch._base.optional import optional
-from culaunch._launch._driver import current_driver
+from culaunch._base.values import fits, spell
+from culaunch._launch._driver import current_driver, device_ordinal
 from culaunch._launch._streams import stream_handle
-from culaunch._launch._values import device_ordinal, fits
 
 _MOST_DIMS = 64  # NumPy's limit
 
@@ -42,10 +43,13 @@ class DeviceArray(_core.DeviceArray):
 
     dtype: np.dtype[Any]
 
-    def __new__(cls, shape: tuple[int, ...], dtype: DTypeLike, device: int | None) -> DeviceArray:
+    def __new__(
+        cls, shape: int | tuple[int, ...], dtype: DTypeLike, device: int | None
+    ) -> DeviceArray:
         """Allocate one, not initialised; :func:`empty` is the way to make one."""
         np = optional("numpy", "a DeviceArray's dtype", "numpy")
-        kind = np.dtype(dtype)
+        kind = _checked_dtype(np, dtype)
+        sizes = _checked_shape(shape)
         code = _BFLOAT if kind.name == "bfloat16" else _CODES.get(kind.kind)
         if code is None:
             raise TypeError(f"dtype must be a bool, an integer, a float or complex (got {kind})")
@@ -56,7 +60,7 @@ class DeviceArray(_core.DeviceArray):
             )
         driver = current_driver()
         ordinal = device_ordinal(driver, device)
-        self = super().__new__(cls, driver, ordinal, shape, code, 8 * kind.itemsize)
+        self = super().__new__(cls, driver, ordinal, sizes, code, 8 * kind.itemsize)
         self.dtype = kind
         return self
 
@@ -113,8 +117,10 @@ class DeviceArray(_core.DeviceArray):
 
         Nothing is ordered: kernels that write it run in the stream that the caller chose.
         """
-        if copy or (dl_device is not None and tuple(dl_device) != self._dlpack_device):
+        if copy or dl_device not in (None, self._dlpack_device, list(self._dlpack_device)):
             raise BufferError("a DeviceArray is exported as it is: no copy, no other device")
+        if max_version is not None and [type(one) for one in _items(max_version)] != [int, int]:
+            raise TypeError(f"max_version must be a tuple of two ints (got {spell(max_version)})")
         return self._dlpack(max_version is not None and max_version[0] >= 1)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -156,11 +162,31 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike, device: int | None = N
     DriverError
         If there is not that much memory.
     """
-    items: Any = (shape,) if hasattr(type(shape), "__index__") else shape
-    sizes = tuple(islice(items, _MOST_DIMS + 1))
+    return DeviceArray(shape, dtype, device)
+
+
+def _items(given: object) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, (tuple, list)) else ()
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    if hasattr(type(shape), "__index__"):
+        shape = (shape,)
+    if not isinstance(shape, Iterable):
+        raise TypeError(f"shape must be an int or a tuple of ints (got {spell(shape)})")
+    sizes = tuple(islice(shape, _MOST_DIMS + 1))
     if len(sizes) > _MOST_DIMS:
         raise ValueError(f"shape must have at most {_MOST_DIMS} dimensions")
-    return DeviceArray(tuple(fits(size, "shape", 64) for size in sizes), dtype, device)
+    return tuple(fits(size, "shape", 64) for size in sizes)
+
+
+def _checked_dtype(np: Any, dtype: Any) -> np.dtype[Any]:
+    """Return what NumPy makes of a dtype; of what is none it says only what it is not."""
+    try:
+        return np.dtype(dtype)  # type: ignore[no-any-return]
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"dtype must be what numpy.dtype takes (got {spell(dtype)})") from error
 
 
 def allocate(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import threading
+from typing import Any
 
+from culaunch._base.values import fits
 from culaunch._core import Driver
 from culaunch._errors import DriverNotFoundError
 
@@ -61,6 +63,18 @@ def current_driver() -> Driver:
         driver = _open(name)
         _publish(name)
     return driver
+
+
+def device_ordinal(driver: Driver, device: Any) -> int:
+    """Give the ordinal of a device; None is the current one.
+
+    Raises
+    ------
+    TypeError, OverflowError
+        If it is no int, or one that no driver takes. Whether there is such a device is for the
+        driver to say.
+    """
+    return driver.current_device() if device is None else fits(device, "device", 32)
 
 
 def _open(name: str) -> Driver:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch import _core
+from culaunch._base.checks import checked_text
+from culaunch._base.values import spell
 from culaunch._launch._attributes import FUNCTION_ATTRIBUTES
-from culaunch._launch._values import device_ordinal
+from culaunch._launch._driver import device_ordinal
+from culaunch._launch._signature import Signature
 
 if TYPE_CHECKING:
     from culaunch._launch._module import Module
-    from culaunch._launch._signature import Signature
 
     # A size in threads or blocks: x, or up to (x, y, z).
     Dims = int | tuple[int, ...]
@@ -91,8 +93,14 @@ class Kernel(_core.Kernel):
 
     def __new__(cls, module: Module, name: str, signature: Signature) -> Kernel:
         """Make one; ``module[name]`` and ``module.kernel(name)`` are the ways to get one."""
+        checked_text("name", name)
+        core = getattr(module, "_core", None)
+        if not isinstance(core, _core.Module):
+            raise TypeError(f"module must be a Module (got {spell(module)})")
+        if not isinstance(signature, Signature):
+            raise TypeError(f"signature must be a Signature (got {spell(signature)})")
         types = tuple(one._kind.packed for one in signature.parameters)  # noqa: SLF001
-        self = super().__new__(cls, module._core, name, types)  # noqa: SLF001
+        self = super().__new__(cls, core, name, types)
         self.module = module
         self.signature = signature
         return self

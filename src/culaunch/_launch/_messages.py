@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
+from culaunch._base.values import show
 from culaunch._launch._parameter_type import TypeClass
-from culaunch._launch._values import show
 
 if TYPE_CHECKING:
     from culaunch._core import Launcher

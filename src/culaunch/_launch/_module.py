@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from culaunch import _core
+from culaunch._base.checks import checked_text, is_text
+from culaunch._base.values import spell
 from culaunch._errors import DriverError, ImageError, KernelNotFoundError
 from culaunch._image import Image, demangle
 from culaunch._launch._architecture import explained
-from culaunch._launch._driver import current_driver
+from culaunch._launch._driver import current_driver, device_ordinal
 from culaunch._launch._kernel import Kernel
 from culaunch._launch._names import find_kernel, find_variable
 from culaunch._launch._signature import Signature, make_signature, parse_signature
@@ -52,6 +54,8 @@ class Module:
 
     Raises
     ------
+    TypeError
+        If it is no Image.
     ImageError
         If the image is truncated, malformed or relocatable.
     DriverError
@@ -59,6 +63,10 @@ class Module:
     """
 
     def __init__(self, image: Image) -> None:
+        if not isinstance(image, Image):
+            raise TypeError(
+                f"image must be an Image (got {spell(image)}): culaunch.load takes paths and bytes"
+            )
         self.image = image
         driver = current_driver()
         try:
@@ -88,7 +96,8 @@ class Module:
         ValueError
             If the module was unloaded.
         """
-        kernel = self._kernels.get(name)
+        # What is no str may not be hashable.
+        kernel = self._kernels.get(name) if isinstance(name, str) else None
         if kernel is None:
             kernel = self._kernels[name] = self._find(name, None)
         return kernel
@@ -122,7 +131,7 @@ class Module:
     def __contains__(self, name: object) -> bool:
         self._require_loaded()
         try:
-            return isinstance(name, str) and self[name] is not None
+            return isinstance(name, str) and is_text(name) and self[name] is not None
         except KernelNotFoundError:
             return False
 
@@ -145,13 +154,12 @@ class Module:
         KernelNotFoundError
             If the module has no such variable, or several are called so; the message lists what
             there is.
-        ValueError
-            If the module was unloaded, or there is no such device.
+        ValueError, TypeError, OverflowError
+            If the module was unloaded, there is no such device, or an argument is of another type.
         """
-        if not isinstance(name, str):
-            raise TypeError(f"a variable's name must be a str (got {name!r})")
+        checked_text("name", name, "a str, the name of a variable")
         self._require_loaded()
-        ordinal = self._core.driver.current_device() if device is None else device
+        ordinal = device_ordinal(self._core.driver, device)
         try:
             address, size = self._core.get_global(self.image.names.get(name, name), ordinal)
         except KernelNotFoundError:
@@ -182,8 +190,7 @@ class Module:
         return f"<culaunch.Module of {self.image!r}{state}>"
 
     def _find(self, name: str, signature: str | None) -> Kernel:
-        if not isinstance(name, str):
-            raise TypeError(f"a kernel's name must be a str (got {name!r})")
+        checked_text("name", name, "a str, the name of a kernel")
         self._require_loaded()
         try:
             lowered = find_kernel(self._core, self.image, name)

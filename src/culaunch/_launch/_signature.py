@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from culaunch._base.values import spell
 from culaunch._launch._parameter_type import (
     INTEGER_WORDS,
     UNKNOWN,
@@ -107,7 +108,7 @@ def parse_signature(text: str, layout: Sequence[tuple[int, int]], kernel: str) -
     """
     if not isinstance(text, str):
         raise TypeError(
-            f"signature must be a str of C type names, as in 'float*, int' (got {text!r})"
+            f"signature must be a str of C type names, as in 'float*, int' (got {spell(text)})"
         )
     types = [_without_name(part) for part in _split(text)]
     if len(types) != len(layout):

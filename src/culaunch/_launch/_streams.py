@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from culaunch._launch._driver import current_driver
-from culaunch._launch._values import device_ordinal, fits, spell
+from culaunch._base.values import fits, spell
+from culaunch._launch._driver import current_driver, device_ordinal
 
 
 class Stream:
@@ -72,7 +72,7 @@ def stream_handle(stream: object) -> int:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], int):
             raise TypeError(
                 f"__cuda_stream__ of {type(stream).__qualname__} must give a tuple of 0 and the "
-                f"handle (got {pair!r})"
+                f"handle (got {spell(pair)})"
             )
         return pair[1]
     for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba

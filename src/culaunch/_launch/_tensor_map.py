@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from culaunch._base.values import fits, spell
 from culaunch._errors import DriverError
 from culaunch._launch._array import ArrayInfo, array_info
 from culaunch._launch._driver import current_driver
-from culaunch._launch._values import fits
 
 _MOST_DIMS = 5
 
@@ -67,7 +68,7 @@ class TensorMap(ctypes.Structure):
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError, OverflowError
             If the array or the box cannot be described.
         DriverError
             If the driver refuses the combination (driver API, ``cuTensorMapEncodeTiled``, has
@@ -75,9 +76,9 @@ class TensorMap(ctypes.Structure):
         """
         info = array_info(array)
         rank = len(info.shape)
-        box = tuple(fits(size, "box", 64) for size in islice(box, _MOST_DIMS + 1))
-        given = element_strides or (1,) * rank
-        steps = tuple(fits(step, "element_strides", 64) for step in islice(given, _MOST_DIMS + 1))
+        box = _sizes("box", box)
+        given = (1,) * rank if element_strides is None else element_strides
+        steps = _sizes("element_strides", given)
         _check(info, box, steps)
         strides = tuple(stride * info.bits // 8 for stride in info.strides[:-1])
         result = cls()
@@ -114,6 +115,12 @@ class TensorMap(ctypes.Structure):
         return result
 
 
+def _sizes(name: str, given: Any) -> tuple[int, ...]:
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a tuple of ints (got {spell(given)})")
+    return tuple(fits(size, name, 64) for size in islice(given, _MOST_DIMS + 1))
+
+
 def _check(info: ArrayInfo, box: tuple[int, ...], steps: tuple[int, ...]) -> None:
     rank = len(info.shape)
     if not 1 <= rank <= _MOST_DIMS:
@@ -133,6 +140,7 @@ def _check(info: ArrayInfo, box: tuple[int, ...], steps: tuple[int, ...]) -> Non
 
 
 def _choose(name: str, value: str, table: dict[str, int]) -> int:
-    if value not in table:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, table))} (got {value!r})")
+    if not isinstance(value, str) or value not in table:
+        kind = ValueError if isinstance(value, str) else TypeError
+        raise kind(f"{name} must be one of {', '.join(map(repr, table))} (got {spell(value)})")
     return table[value]

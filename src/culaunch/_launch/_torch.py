@@ -8,7 +8,7 @@ import sys
 from itertools import chain
 from typing import Any
 
-from culaunch._launch._values import type_name
+from culaunch._base.values import type_name
 
 
 def find_bits() -> tuple[int, int, int] | None:

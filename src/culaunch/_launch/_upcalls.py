@@ -6,7 +6,7 @@ from culaunch._launch._driver import current_driver
 from culaunch._launch._messages import raise_argument, raise_count
 from culaunch._launch._streams import stream_handle
 from culaunch._launch._torch import check_gradient, find_bits, is_lazy, refusal
-from culaunch._launch._values import spell
+from culaunch._base.values import spell
 
 __all__ = [
     "adopt_array",

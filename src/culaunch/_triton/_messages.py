@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from culaunch._launch._values import show
+from culaunch._base.values import show
 
 _MEMORY = {1: "the CPU's memory", 2: "a CUDA device", 3: "pinned host memory", 10: "a ROCm device"}
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from culaunch import _core
+from typing import Any
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _LONGEST = 40
@@ -46,18 +43,6 @@ def type_name(value: object) -> str:
     if kind.__module__ == "builtins":
         return kind.__qualname__
     return f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
-
-
-def device_ordinal(driver: _core.Driver, device: Any) -> int:
-    """Give the ordinal of a device; None is the current one.
-
-    Raises
-    ------
-    TypeError, OverflowError
-        If it is no int, or one that no driver takes. Whether there is such a device is for the
-        driver to say.
-    """
-    return driver.current_device() if device is None else fits(device, "device", 32)
 
 
 def fits(value: Any, name: str, bits: int) -> int:

@@ -1,0 +1,142 @@
+"""Junk for the arguments of devices, arrays, modules, kernels and their launches."""
+
+import ctypes
+import functools
+
+import numpy as np
+import pytest
+from junk import wrong_answers
+
+import culaunch as cl
+from culaunch import testing
+
+PTX = b""".version 8.0
+.target sm_80
+.address_size 64
+.global .align 4 .u32 v;
+.visible .entry k(
+	.param .u64 p, .param .u32 n, .param .f32 x, .param .align 8 .b8 s[8], .param .u8 c)
+{
+	ret;
+}
+"""
+TYPES = "float*, int, float, float2, unsigned char"
+FLOATS = np.zeros(4, np.float32)
+PAIR = np.zeros((), np.dtype([("x", "f4"), ("y", "f4")]))[()]
+GIVEN = {"a": FLOATS, "b": 1, "c": 1.0, "d": PAIR, "e": 1}
+ONE = {"grid": 1, "block": 1}
+
+
+class Pair(ctypes.Structure):
+    _fields_ = [("x", ctypes.c_float), ("y", ctypes.c_float)]
+
+
+@pytest.fixture(autouse=True)
+def emulator(monkeypatch):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+
+
+@functools.cache
+def module():
+    return cl.load(PTX)
+
+
+@functools.cache
+def kernel():
+    return module()["k"]
+
+
+@functools.cache
+def typed():
+    return module().kernel("k", signature=TYPES)
+
+
+def array():
+    return cl.to_device(np.zeros((64, 64), np.float32))
+
+
+def exits(context):
+    with context:
+        pass
+
+
+# How each name is called when all is well, made anew for each test.
+CALLS = {
+    "Device": lambda: (cl.Device, {"ordinal": 0}),
+    "Device.attribute": lambda: (cl.Device(0).attribute, {"name": "clock_rate"}),
+    "DeviceArray": lambda: (cl.DeviceArray, {"shape": (4,), "dtype": "f4", "device": None}),
+    "DeviceArray.numpy": lambda: (array().numpy, {}),
+    "DeviceArray.__dlpack__": lambda: (array().__dlpack__, {}),
+    "GlobalVariable": lambda: (cl.GlobalVariable, {"address": 0, "size": 4, "device": 0}),
+    "Kernel": lambda: (
+        cl.Kernel, {"module": module(), "name": "k", "signature": kernel().signature}
+    ),
+    "Kernel.__getitem__": lambda: (lambda key: kernel()[key], {"key": (1, 1)}),
+    "Kernel.__getitem__ of four": lambda: (
+        lambda grid, block, shared, stream: kernel()[grid, block, shared, stream],
+        {**ONE, "shared": 0, "stream": None},
+    ),
+    "Kernel.attributes": lambda: (kernel().attributes, {}),
+    "Kernel.configure": lambda: (
+        kernel().configure,
+        {**ONE, "cluster": None, "preferred_cluster": None, "shared_memory": 0, "stream": None,
+         "cooperative": False, "programmatic": False, "priority": None},
+    ),
+    "Kernel.launch": lambda: (
+        lambda **keywords: kernel().launch(*GIVEN.values(), **keywords),
+        {**ONE, "cluster": None, "preferred_cluster": None, "shared_memory": 0, "stream": None,
+         "cooperative": False, "programmatic": False, "priority": None},
+    ),
+    "Kernel.occupancy": lambda: (kernel().occupancy, {"block": 32}),
+    "Launcher": lambda: (lambda **given: kernel()[1, 1](*given.values()), GIVEN),
+    "Launcher with types": lambda: (
+        lambda **given: typed()[1, 1](*given.values()), {**GIVEN, "d": Pair(1, 2)}
+    ),
+    "Launcher, all at once": lambda: (
+        lambda given: typed()[1, 1](*given if isinstance(given, (tuple, list)) else (given,)),
+        {"given": tuple(GIVEN.values())},
+    ),
+    "Module": lambda: (cl.Module, {"image": cl.Image(PTX)}),
+    "Module.__contains__": lambda: (lambda name: name in module(), {"name": "k"}),
+    "Module.__getitem__": lambda: (lambda name: module()[name], {"name": "k"}),
+    "Module.get_global": lambda: (module().get_global, {"name": "v"}),
+    "Module.kernel": lambda: (module().kernel, {"name": "k", "signature": TYPES}),
+    "Parameter": lambda: (cl.Parameter, {"offset": 0, "size": 4, "type": "int"}),
+    "Signature": lambda: (cl.Signature, {"parameters": (), "source": "x"}),
+    "Stream": lambda: (cl.Stream, {"device": 0}),
+    "TensorMap.tiled": lambda: (cl.TensorMap.tiled, {"array": array(), "box": (8, 8)}),
+    "empty": lambda: (cl.empty, {"shape": 4, "dtype": "f4"}),
+    "synchronize": lambda: (cl.synchronize, {}),
+    "testing.assert_allclose": lambda: (
+        testing.assert_allclose, {"actual": FLOATS, "desired": FLOATS}
+    ),
+    "testing.emulator_options": lambda: (
+        lambda **options: exits(testing.emulator_options(**options)),
+        {"check_races": None, "check_uninitialized": None, "time_limit": None},
+    ),
+    "testing.from_driver": lambda: (testing.from_driver, {"array": FLOATS}),
+    "testing.to_driver": lambda: (testing.to_driver, {"array": FLOATS}),
+    "to_device": lambda: (cl.to_device, {"array": FLOATS}),
+}  # fmt: skip
+# What a protocol, or the documentation of the function itself, wants besides.
+ALSO = {"DeviceArray.__dlpack__": BufferError, "testing.assert_allclose": AssertionError}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_junk_is_refused_by_name(name):
+    function, call = CALLS[name]()
+    assert wrong_answers(function, call, ALSO.get(name, ())) == []
+
+
+def test_junk_is_refused_after_a_good_call(emulator):
+    """The second call goes the quick way, which has learnt the types of the first."""
+    launcher = typed()[1, 1]
+    launcher(*GIVEN.values())
+    assert wrong_answers(lambda **given: launcher(*given.values()), GIVEN) == []
+
+
+@pytest.mark.parametrize("name", ["cooperative", "programmatic"])
+@pytest.mark.parametrize("value", ["no", 1, 0, None])
+def test_a_switch_of_a_launch_takes_true_and_false_alone(name, value):
+    with pytest.raises(TypeError, match=f"{name} must be True or False"):
+        kernel().configure(**ONE, **{name: value})

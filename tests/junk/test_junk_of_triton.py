@@ -1,0 +1,85 @@
+"""Junk for the arguments of Triton kernels and of the sets that are saved of them."""
+
+import functools
+import os
+
+import pytest
+from junk import Odd, wrong_answers
+
+pytestmark = pytest.mark.needs("triton", "torch")
+
+SIGNATURE = "*fp32, *fp32, fp32, i32"
+
+
+@pytest.fixture(autouse=True)
+def emulator(monkeypatch, tmp_path):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    monkeypatch.chdir(tmp_path)
+
+
+def face():
+    import culaunch.triton
+
+    return culaunch.triton
+
+
+@functools.cache
+def jit():
+    import kernels_of_triton
+
+    return kernels_of_triton.scale
+
+
+@functools.cache
+def native():
+    return face().native(jit())
+
+
+@functools.cache
+def saved():
+    made = face().compile(jit(), SIGNATURE, arch="sm_80", constants={"BLOCK": 64}, keep_ptx=True)
+    assert made.variants
+    return made
+
+
+@functools.cache
+def given():
+    import torch
+
+    x = torch.ones(64)
+    return {"y_ptr": torch.zeros(64), "x_ptr": x, "factor": 2.0, "n": 64, "BLOCK": 64}
+
+
+COMPILED = {"kernel": "", "signature": SIGNATURE, "arch": "sm_80", "constants": {"BLOCK": 64}}
+CALLS = {
+    # What compiles with junk compiles: the options alone would take minutes.
+    "compile": lambda: (
+        lambda **call: face().compile(**{**call, "kernel": call["kernel"] or Odd()}), COMPILED
+    ),
+    "from_cache": lambda: (face().from_cache, {"directory": ".", "signature": SIGNATURE}),
+    "from_compiled": lambda: (face().from_compiled, {"kernel": Odd(), "signature": None}),
+    "native": lambda: (face().native, {"kernel": Odd()}),
+    "KernelSet.load": lambda: (face().KernelSet.load, {"source": b"junk"}),
+    "KernelSet.merge": lambda: (lambda other: saved().merge(other), {"other": saved()}),
+    "KernelSet.read": lambda: (saved().read, {"member": "junk"}),
+    "KernelSet.save": lambda: (saved().save, {"path": "k.culib"}),
+    "KernelSet.write_c": lambda: (saved().write_c, {"path": "k.c"}),
+    "KernelSet.__getitem__": lambda: (lambda grid: saved()[grid](**given()), {"grid": (1,)}),
+    "KernelSet()": lambda: (lambda **call: saved()[(1,)](**call), given()),
+    "NativeKernel": lambda: (face().NativeKernel, {"function": Odd(), "tuner": None}),
+    "NativeKernel.__getitem__": lambda: (lambda grid: native()[grid](**given()), {"grid": (1,)}),
+    "NativeKernel()": lambda: (lambda **call: native()[(1,)](**call), given()),
+    "NativeKernel.run": lambda: (
+        lambda **call: native().run(**given(), **call), {"grid": (1,), "warmup": False}
+    ),
+    "NativeKernel.warmup": lambda: (
+        lambda **call: native().warmup(**given(), **call), {"grid": (1,)}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_junk_is_refused_by_name(name):
+    function, call = CALLS[name]()
+    assert wrong_answers(function, call) == []
+    assert os.environ["CULAUNCH_DRIVER"] == "emulator"
