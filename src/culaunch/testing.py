@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.checks import checked_flag
+from culaunch._base.checks import checked_flag, checked_number
 from culaunch._base.optional import optional
 from culaunch._base.values import spell
 from culaunch._errors import DriverNotFoundError
@@ -48,7 +46,6 @@ _TOLERANCES = {
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
-_LONGEST_LIMIT = 1e9  # seconds; more is no limit
 _ALIGNMENT = 256  # bytes: cuMemAlloc's
 _CHOICE = ("CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE")
 
@@ -117,10 +114,8 @@ def assert_allclose(
     """
     np = _numpy("assert_allclose")
     for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance is not None and not isinstance(tolerance, Real):
-            raise TypeError(f"{name} must be a number (got {spell(tolerance)})")
-        if tolerance is not None and tolerance > sys.float_info.max:
-            raise OverflowError(f"{name} must be a number that a float holds")
+        if tolerance is not None:
+            checked_number(name, tolerance)
     got, wanted = _to_numpy(actual), _to_numpy(desired)
     try:
         wanted = np.broadcast_to(wanted, got.shape)
@@ -231,11 +226,8 @@ def emulator_options(
     ):
         if switch is not None:
             checked_flag(name, switch)
-    if time_limit is not None:
-        if isinstance(time_limit, bool) or not isinstance(time_limit, Real):
-            raise TypeError(f"time_limit must be a number of seconds (got {spell(time_limit)})")
-        if not 0 < time_limit <= _LONGEST_LIMIT:
-            raise ValueError(f"time_limit must be above 0 seconds (got {spell(time_limit)})")
+    if time_limit is not None and not checked_number("time_limit", time_limit) > 0:
+        raise ValueError(f"time_limit must be above 0 seconds (got {spell(time_limit)})")
     if driver_name() != "emulator":
         yield
         return

@@ -104,6 +104,7 @@ CALLS = {
     "Parameter": lambda: (cl.Parameter, {"offset": 0, "size": 4, "type": "int"}),
     "Signature": lambda: (cl.Signature, {"parameters": (), "source": "x"}),
     "Stream": lambda: (cl.Stream, {"device": 0}),
+    "TensorMap": lambda: (lambda *, data: cl.TensorMap(data), {"data": None}),
     "TensorMap.tiled": lambda: (cl.TensorMap.tiled, {"array": array(), "box": (8, 8)}),
     "empty": lambda: (cl.empty, {"shape": 4, "dtype": "f4"}),
     "synchronize": lambda: (cl.synchronize, {}),

@@ -39,6 +39,12 @@ def nothing_is_built(monkeypatch):
 CALLS = {
     "Cache": (cl.Cache, {"path": "cache"}),
     "Cache.get_or_make": (lambda **k: cl.Cache("c").get_or_make(**k), {"key": KEY, "make": Odd}),
+    "Cache.keep_note": (lambda **k: cl.Cache("c").keep_note(**k), {"key": KEY, "note": b"note"}),
+    "Cache.private_directory": (
+        lambda part: cl.Cache("c").private_directory(part),
+        {"part": "part"},
+    ),
+    "Cache.read_note": (lambda **k: cl.Cache("c").read_note(**k), {"key": KEY}),
     "Cache.lookup": (lambda **k: cl.Cache("c").lookup(**k), {"key": KEY}),
     "Cache.store": (lambda **k: cl.Cache("c").store(**k), {"key": KEY, "image": cl.Image(PTX)}),
     "Cache.verify": (lambda **k: cl.Cache("c").verify(**k), {"drop": True}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
@@ -49,6 +50,26 @@ def checked_text(argument: str, value: object, what: str = "a str") -> str:
             f"{argument} must have no null character or lone surrogate (got {value!r})"
         )
     return value
+
+
+def checked_number(argument: str, value: object) -> float:
+    """Return a real number as a float.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    OverflowError
+        If no float is that large.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{argument} must be a number (got {spell(value)})")
+    try:
+        return float(value)
+    except OverflowError:
+        raise OverflowError(
+            f"{argument} must be a number of a float (got {spell(value)})"
+        ) from None
 
 
 def checked_path(argument: str, value: object) -> str:

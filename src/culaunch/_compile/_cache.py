@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from culaunch._base.checks import checked_flag, checked_path
+from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.trusted import TrustedDirectory, make_private
 from culaunch._base.values import spell
 from culaunch._cache.lock import lock_key
@@ -177,6 +177,7 @@ class Cache:
 
     def read_note(self, key: str) -> bytes | None:
         """Return what :meth:`keep_note` kept, if it is there."""
+        _checked_key(key)
         directory = self._open()
         if directory is None:
             return None
@@ -189,6 +190,9 @@ class Cache:
 
     def keep_note(self, key: str, note: bytes) -> None:
         """Keep something that saves work later; that it fails is of no account."""
+        _checked_key(key)
+        if not isinstance(note, bytes):
+            raise TypeError(f"note must be bytes (got {spell(note)})")
         with contextlib.suppress(OSError):
             if self._publish(note_name(key), note):
                 self._account(note_name(key), len(note))
@@ -265,6 +269,9 @@ class Cache:
 
     def private_directory(self, *parts: str) -> str:
         """Return a directory in the cache that is only the user's, or a temporary one."""
+        for part in parts:
+            if checked_text("a part", part) in ("", ".", "..") or os.sep in part:
+                raise ValueError(f"a part must be the name of a directory (got {part!r:.100})")
         path = os.path.join(self.path, *parts)
         directory = self._open()
         try:

@@ -10,6 +10,7 @@ import threading
 import zipfile
 from typing import Any
 
+from culaunch._base.checks import checked_path
 from culaunch._errors import ImageError
 from culaunch._library._rules import (
     MANIFEST,
@@ -53,7 +54,7 @@ class LibraryFile:
             size = len(source)
             stream: Any = io.BytesIO(source)
         else:
-            self.source = os.fspath(source)
+            self.source = checked_path("source", source)
             stream = _OpenFile(self.source)
             size = stream.seek(0, os.SEEK_END)
         if size > MAX_FILE:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import zipfile
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_path
 from culaunch._base.outputs import write_output
 from culaunch._library._rules import FORMAT, MANIFEST, check_manifest
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day that a zip can name
@@ -67,5 +68,6 @@ def write_library(
     version: int = 1,
 ) -> None:
     """Write a library to a file; whoever reads it sees the old one or the whole new one."""
+    target = checked_path("path", path)
     data = library_bytes(functions, members, producer, version)
-    write_output(os.fsdecode(path), data, durable=True)
+    write_output(target, data, durable=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import spell
 from culaunch._errors import CompileError
 from culaunch._triton._checks import ARCH
 from culaunch._triton._compiled import variant_of
@@ -87,11 +88,11 @@ def compile(  # noqa: A001
     signatures = _texts("signature", signature)
     arches = _texts("arch", arch)
     if constants is not None and not isinstance(constants, Mapping):
-        raise TypeError(f"constants must be a mapping of names (got {constants!r:.80})")
+        raise TypeError(f"constants must be a mapping of names (got {spell(constants)})")
     if configs is not None and not (
         isinstance(configs, Sequence) and all(isinstance(one, Mapping) for one in configs)
     ):
-        raise TypeError(f"configs must be a sequence of mappings (got {configs!r:.80})")
+        raise TypeError(f"configs must be a sequence of mappings (got {spell(configs)})")
     if not signatures or not arches or (configs is not None and not configs):
         raise ValueError("signature, arch and configs must not be empty")
     names = set(function.arg_names)
@@ -118,7 +119,7 @@ def compile(  # noqa: A001
 def _texts(what: str, given: Any) -> list[str]:
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, Sequence) or not all(isinstance(one, str) for one in texts):
-        raise TypeError(f"{what} must be a str, or a sequence of str (got {given!r:.80})")
+        raise TypeError(f"{what} must be a str, or a sequence of str (got {spell(given)})")
     return list(texts)
 
 
@@ -188,7 +189,9 @@ def _target(arch: str) -> Any:
     """Return what Triton calls an architecture."""
     match = ARCH.fullmatch(arch) if isinstance(arch, str) else None
     if match is None:
-        raise ValueError(f'arch must be such as "sm_80", "sm_90a" or "compute_80" (got {arch!r})')
+        raise ValueError(
+            f'arch must be such as "sm_80", "sm_90a" or "compute_80" (got {spell(arch)})'
+        )
     capability = 10 * int(match[2]) + int(match[3])
     return triton_module("backends.compiler").GPUTarget("cuda", capability, 32)
 

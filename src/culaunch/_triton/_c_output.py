@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_path
 from culaunch._base.outputs import write_output
 from culaunch._triton._c_function import CFunction
 from culaunch._triton._c_names import NameSpace, c_identifier, c_include, c_string, check_c_name
@@ -17,6 +17,8 @@ from culaunch._triton._layout import leaves_of
 from culaunch._triton._select import setting_of
 
 if TYPE_CHECKING:
+    import os
+
     from culaunch._triton._saved import SavedVariant
     from culaunch._triton._set import KernelSet
 
@@ -25,7 +27,7 @@ def write_c(
     kernels: KernelSet, path: str | os.PathLike[str], name: str | None = None
 ) -> tuple[Path, Path]:
     """Write a source and a header; return both paths. See :meth:`KernelSet.write_c`."""
-    text = os.fsdecode(path)
+    text = checked_path("path", path)
     if text.endswith((".h", "/")):
         raise ValueError(
             f"write_c takes the path of the source, such as scale.c (got {text!r:.200})"

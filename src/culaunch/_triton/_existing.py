@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_list, checked_path, checked_text
+from culaunch._base.values import spell
 from culaunch._errors import ImageError
 from culaunch._triton._compiled import variant_of
 from culaunch._triton._facts import LaunchFacts
@@ -32,11 +34,18 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
 
     Raises
     ------
-    ValueError
-        If the signature is needed and not given.
+    ValueError, TypeError
+        If an argument is of another type, or the signature is needed and not given.
     ImageError
         If the signature is not that of the binary.
     """
+    if not hasattr(kernel, "metadata") or not hasattr(kernel, "asm"):
+        raise TypeError(
+            f"kernel must be what Triton compiled, a CompiledKernel (got {spell(kernel)}): the "
+            "kernel's warmup() gives one"
+        )
+    if signature is not None:
+        checked_text("signature", signature)
     facts = LaunchFacts.from_metadata(kernel.metadata)
     members: dict[str, bytes] = {}
     ptx = kernel.asm.get("ptx")
@@ -89,8 +98,18 @@ def from_cache(
         If the folder has no compiled kernel.
     ImageError
         If the metadata is damaged, or the signature is not that of the binary.
+    TypeError, ValueError
+        If an argument is none of its kind.
     """
-    folder = Path(directory)
+    folder = Path(checked_path("directory", directory))
+    checked_text("signature", signature)
+    if names is not None:
+        names = [
+            checked_text("a name in names", one)
+            for one in checked_list("names", names, "the arguments' names")
+        ]
+    if kernel is not None:
+        checked_text("kernel", kernel)
     found = sorted(
         path
         for path in folder.glob("*.json")

@@ -6,6 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
+from culaunch._base.values import spell
 from culaunch._triton._dispatcher import Dispatcher
 from culaunch._triton._facts import LaunchFacts
 from culaunch._triton._hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
@@ -99,6 +100,11 @@ class NativeKernel(Dispatcher):
 
     def __new__(cls, function: Any, tuner: Any = None) -> Self:
         """Make one of a JIT function, and of the autotuner above it."""
+        if not isinstance(function, triton_module("runtime.jit").JITFunction):
+            raise TypeError(f"function must be a @triton.jit function (got {spell(function)})")
+        autotuner = triton_module("runtime.autotuner").Autotuner
+        if tuner is not None and not isinstance(tuner, autotuner):
+            raise TypeError(f"tuner must be an autotuner of Triton (got {spell(tuner)})")
         tuned = frozenset[str]()
         key = None
         if tuner is not None:

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import spell
 from culaunch._triton._checks import check_arch, check_element, check_symbol
 from culaunch._triton._facts import DescriptorLayout, LaunchFacts, parse_version
 from culaunch._triton._objects import type_name
@@ -95,8 +96,7 @@ class SavedVariant:
             _shown(kind, key) for kind, key in zip(self.types, self.keys, strict=True)
         )
         settings = ", ".join(
-            # What a file says may have control characters: repr shows them.
-            f"{name}={value!r:.60}" if isinstance(value, str) else f"{name}={value!s:.60}"
+            f"{name}={_written(value)}"
             for name, value in {**self.constants, **self.options}.items()
         )
         return f"{self.arch} ({arguments}){' ' if settings else ''}{settings}"
@@ -284,6 +284,12 @@ def _number(value: Any) -> int:
     if not 0 <= checked(value, int) < 2**31:
         raise ValueError(f"{value!r:.60} is out of range")
     return int(value)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):  # of a file, perhaps with control characters: repr shows them
+        return f"{value!r:.60}"
+    return spell(value) if isinstance(value, int) else f"{value!s:.60}"
 
 
 def _optional(value: Any) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import spell
 from culaunch._triton._checks import ARCH
 from culaunch._triton._saved import fields_fit, same_constant
 
@@ -82,13 +83,13 @@ def settings_fit(variant: SavedVariant, constants: dict[str, Any], options: dict
     """Say which constant or option of a variant is not what a call says."""
     for name, saved in variant.constants.items():
         if name in constants and not same_constant(saved, constants[name]):
-            return f"{name} is {constants[name]!r:.60}, not {saved!r:.60}"
+            return f"{name} is {spell(constants[name])}, not {spell(saved)}"
     for name, given in options.items():
         saved = setting_of(variant, name)
         if not same_constant(saved, given):
             if saved is None:
-                return f"{name} is {given!r:.60}, and the variant does not say its own"
-            return f"{name} is {given!r:.60}, not {saved!r:.60}"
+                return f"{name} is {spell(given)}, and the variant does not say its own"
+            return f"{name} is {spell(given)}, not {spell(saved)}"
     return ""
 
 

@@ -6,6 +6,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_text
 from culaunch._base.untraced import untraced
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._library import LibraryFile, write_library
@@ -141,7 +142,16 @@ class KernelSet(Dispatcher):
         return self._table
 
     def read(self, member: str) -> bytes:
-        """Give an image, by the name that a variant has for it."""
+        """Give an image, by the name that a variant has for it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no variant has that name for one.
+        """
+        checked_text("member", member)
+        if not any(member in (one.image, one.ptx) for one in self.variants):
+            raise ValueError(f"{self.name} has no image {member!r:.100}")
         return self._read(member)
 
     @classmethod
@@ -162,6 +172,8 @@ class KernelSet(Dispatcher):
         KernelNotFoundError
             If it has no such function.
         """
+        if name is not None:
+            checked_text("name", name)
         library = LibraryFile(source)
         found = [one for one in library.manifest["functions"] if one.get("kind") == KIND]
         names = [one["name"] for one in found]

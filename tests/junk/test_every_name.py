@@ -1,0 +1,71 @@
+"""The sweep is whole: every public name that takes arguments is called with junk somewhere."""
+
+import inspect
+
+import pytest
+from test_junk_of_elementwise import CALLS as ELEMENTWISE
+from test_junk_of_elementwise import OPERATIONS
+from test_junk_of_launches import CALLS as LAUNCHES
+from test_junk_of_triton import CALLS as TRITON
+from test_junk_of_verbs import CALLS as VERBS
+
+import culaunch as cl
+from culaunch import elementwise, testing
+
+# Records that culaunch returns, bases and parts of what is swept, and what takes any value at all.
+NOT_CALLED = {
+    "CacheInfo", "ImageInfo", "Inspection", "KernelAttributes", "KernelInfo", "Occupancy",
+    "ParamInfo", "DType", "Lowered", "Value", "ElementwiseFunction", "Headers.__contains__",
+    "Headers.__getitem__", "Headers.get", "KernelSet",
+}  # fmt: skip
+HERE = {
+    **VERBS, **LAUNCHES, **ELEMENTWISE, **TRITON, **dict.fromkeys(OPERATIONS),
+}  # fmt: skip
+
+
+def callables(face, prefix=""):
+    for name in face.__all__:
+        member = getattr(face, name)
+        if inspect.ismodule(member) or (
+            inspect.isclass(member) and issubclass(member, BaseException)
+        ):
+            continue
+        if inspect.isclass(member):
+            yield prefix + name, member
+            for method in vars(member):
+                is_called = method in ("__call__", "__getitem__", "__contains__")
+                if (is_called or method[0] != "_") and callable(getattr(member, method)):
+                    yield f"{prefix}{name}.{method}", getattr(member, method)
+        elif callable(member):
+            yield prefix + name, member
+
+
+def takes_arguments(function):
+    try:
+        names = set(inspect.signature(function).parameters)
+    except ValueError:  # of the extension
+        return True
+    return bool(names - {"self", "cls"})
+
+
+FACES = [(cl, ""), (testing, "testing."), (elementwise, "")]
+
+
+@pytest.mark.parametrize(("face", "prefix"), FACES, ids=["culaunch", "testing", "elementwise"])
+def test_every_public_name_is_called_with_junk(face, prefix):
+    missing = [
+        name
+        for name, function in callables(face, prefix)
+        if takes_arguments(function)
+        and not {name, name.replace(".__call__", "()"), name.replace(".__call__", "")} & HERE.keys()
+        and name.partition(".")[0] not in NOT_CALLED
+        and name not in NOT_CALLED
+    ]
+    assert missing == []
+
+
+@pytest.mark.needs("triton", "torch")
+def test_every_name_for_triton_is_called_with_junk():
+    import culaunch.triton
+
+    test_every_public_name_is_called_with_junk(culaunch.triton, "")
