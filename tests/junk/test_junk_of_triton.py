@@ -6,6 +6,8 @@ import os
 import pytest
 from junk import Odd, wrong_answers
 
+from culaunch import testing
+
 pytestmark = pytest.mark.needs("triton", "torch")
 
 SIGNATURE = "*fp32, *fp32, fp32, i32"
@@ -13,8 +15,10 @@ SIGNATURE = "*fp32, *fp32, fp32, i32"
 
 @pytest.fixture(autouse=True)
 def emulator(monkeypatch, tmp_path):
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     monkeypatch.chdir(tmp_path)
+    # A null pointer is a fault, of all later launches too: it ends with the driver's choice.
+    with testing.use_driver("emulator"):
+        yield
 
 
 def face():
