@@ -1,12 +1,12 @@
 """What the extension calls of this package: ``_core.LaunchUpcalls`` has the types."""
 
+from culaunch._base.values import spell
 from culaunch._launch._device_array import adopt as adopt_array
 from culaunch._launch._device_array import allocate as allocate_array
 from culaunch._launch._driver import current_driver
 from culaunch._launch._messages import raise_argument, raise_count
 from culaunch._launch._streams import stream_handle
 from culaunch._launch._torch import check_gradient, find_bits, is_lazy, refusal
-from culaunch._base.values import spell
 
 __all__ = [
     "adopt_array",
