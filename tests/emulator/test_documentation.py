@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from culaunch._emulator import _program  # noqa: F401  (registers the instructions)
-from culaunch._emulator._ops._registry import DECODERS
+from culaunch._emulator._decode._instruction import DECODERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "emulator.md"
 # Those that end a block of code have no decoder of their own; "barrier" is a spelling of "bar".

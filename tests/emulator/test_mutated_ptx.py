@@ -100,7 +100,7 @@ def test_a_syntax_error_in_a_body_is_invalid_ptx_at_load(line: str, said: str) -
 
 
 def test_a_decoder_that_stumbles_is_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
-    from culaunch._emulator._ops._registry import DECODERS
+    from culaunch._emulator._decode._instruction import DECODERS
 
     def stumble(*_: object) -> None:
         raise KeyError("b24")

@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from culaunch._emulator._decoder import Decoder
+from culaunch._emulator._decode import _operation
+from culaunch._emulator._decode._liveness import reads_and_writes
 from culaunch._emulator._ptx._syntax import Instruction
-from culaunch._emulator._simt._liveness import reads_and_writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._decode._decoder import Decoder
+    from culaunch._emulator._simt._state import Group, Op
 
 
 class Registers(list[Any]):
@@ -40,14 +40,15 @@ class Registers(list[Any]):
 @contextlib.contextmanager
 def watched() -> Iterator[set[str]]:
     """Check every operation that is decoded meanwhile; give the opcodes that were executed."""
-    decode, guarded = Decoder.decode, Decoder._guarded
+    bind = _operation.bind
     seen: set[str] = set()
 
-    def watch(self: Decoder, instruction: Instruction, op: Op) -> Op:
+    def watch(decoder: Decoder, instruction: Instruction) -> Op:
+        op = bind(decoder, instruction)
         bare = Instruction(
             instruction.name, instruction.mods, instruction.operands, instruction.line
         )
-        reads, writes = reads_and_writes(bare, self.code.carry)
+        reads, writes = reads_and_writes(bare, decoder.code.carry)
 
         def run(group: Group) -> None:
             registers = group.regs
@@ -64,17 +65,8 @@ def watched() -> Iterator[set[str]]:
 
         return run
 
-    def watch_decode(self: Decoder, instruction: Instruction) -> Op:
-        op = decode(self, instruction)
-        return op if instruction.guard is not None else watch(self, instruction, op)
-
-    def watch_guarded(self: Decoder, instruction: Instruction, op: Op) -> Op:
-        return guarded(self, instruction, watch(self, instruction, op))
-
-    Decoder.decode = watch_decode  # type: ignore[method-assign]
-    Decoder._guarded = watch_guarded  # type: ignore[method-assign]
+    _operation.bind = watch
     try:
         yield seen
     finally:
-        Decoder.decode = decode  # type: ignore[method-assign]
-        Decoder._guarded = guarded  # type: ignore[method-assign]
+        _operation.bind = bind

@@ -4,11 +4,11 @@ from culaunch._base.optional import optional
 
 optional("numpy", "the emulated driver", "'culaunch[emulator]'")
 
-from culaunch._emulator._control import reset, with_options  # noqa: E402
+from culaunch._emulator._control import make_driver, reset, with_options  # noqa: E402
 from culaunch._emulator._device import Device  # noqa: E402
-from culaunch._emulator._driver import make_driver  # noqa: E402
 from culaunch._emulator._fault import Fault, Position  # noqa: E402
-from culaunch._emulator._module import ModuleInstance, Parameter, PtxKernel, PtxModule  # noqa: E402
+from culaunch._emulator._instance import ModuleInstance  # noqa: E402
+from culaunch._emulator._module import Parameter, PtxKernel, PtxModule  # noqa: E402
 from culaunch._emulator._options import Options  # noqa: E402
 
 __all__ = [

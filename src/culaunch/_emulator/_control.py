@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
+import os
+import re
 from typing import TYPE_CHECKING, Any
 
-from culaunch._emulator._options import Options
+from culaunch._core import Driver
+from culaunch._emulator._device import Device
+from culaunch._emulator._driver import EmulatedDriver
+from culaunch._emulator._options import OPTION_TYPES, options_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from culaunch._emulator._driver import EmulatedDriver
+__all__ = ["make_driver", "reset", "with_options"]
 
-__all__ = ["options_from_text", "register", "reset", "with_options"]
-
-# All that were made: C code holds their tables for the life of the process.
-_drivers: list[EmulatedDriver] = []
-
-_ON, _OFF = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
-_NAMES = {"check_races": bool, "check_uninitialized": bool, "lanes": int, "time_limit": float}
+# All that were made, with their tables, which C code holds for the life of the process.
+_drivers: list[tuple[EmulatedDriver, dict[str, Any]]] = []
 
 
-def register(driver: EmulatedDriver) -> None:
-    """Note a driver that was made."""
-    _drivers.append(driver)
+def make_driver() -> Driver:
+    """Make the emulated driver.
+
+    ``CULAUNCH_EMULATOR_ARCH`` says what device it has, ``CULAUNCH_EMULATOR_OPTIONS`` what that
+    checks.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not an architecture, such as ``"sm_80"``, or not options.
+    """
+    arch = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
+    if not re.fullmatch(r"sm_\d{2,3}", arch):
+        raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {arch!r})")
+    options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
+    driver = EmulatedDriver(Device(arch, options))
+    functions = driver.table()
+    _drivers.append((driver, functions))
+    addresses = {
+        name: ctypes.cast(function, ctypes.c_void_p).value or 0
+        for name, function in functions.items()
+    }
+    return Driver.from_functions("emulator", addresses, (1,), True)  # DLPack's kDLCPU
 
 
 def reset() -> None:
     """Make faulted devices good again; memory, modules and kernels stay as they are."""
-    for driver in _drivers:
+    for driver, _ in _drivers:
         driver.reset()
 
 
@@ -42,11 +63,11 @@ def with_options(**changes: Any) -> Iterator[None]:
     TypeError
         If there is no such option.
     """
-    if unknown := sorted(set(changes) - set(_NAMES)):
+    if unknown := sorted(set(changes) - set(OPTION_TYPES)):
         raise TypeError(
-            f"the emulator has no option {', '.join(unknown)}: it has {', '.join(_NAMES)}"
+            f"the emulator has no option {', '.join(unknown)}: it has {', '.join(OPTION_TYPES)}"
         )
-    before = [(driver.device, driver.device.options) for driver in _drivers]
+    before = [(driver.device, driver.device.options) for driver, _ in _drivers]
     for device, options in before:
         device.options = dataclasses.replace(options, **changes)
     try:
@@ -54,42 +75,3 @@ def with_options(**changes: Any) -> Iterator[None]:
     finally:
         for device, options in before:
             device.options = options
-
-
-def options_from_text(text: str) -> Options:
-    """Read options as ``CULAUNCH_EMULATOR_OPTIONS`` has them: ``"check_races,time_limit=10"``.
-
-    Raises
-    ------
-    ValueError
-        If an option is unknown, or its value is none.
-    """
-    found: dict[str, Any] = {}
-    for word in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = (part.strip() for part in word.partition("="))
-        if name not in _NAMES:
-            raise ValueError(
-                f"CULAUNCH_EMULATOR_OPTIONS names {name!r}: the options are {', '.join(_NAMES)}"
-            )
-        try:
-            found[name] = _value(_NAMES[name], value)
-        except ValueError:
-            kind = _NAMES[name].__name__
-            raise ValueError(
-                f"CULAUNCH_EMULATOR_OPTIONS: {name} must be a {kind}, as in "
-                f"'check_races=1,time_limit=10' (got {value!r})"
-            ) from None
-    return Options(**found)
-
-
-def _value(kind: type, text: str) -> Any:
-    if kind is not bool:
-        number = kind(text)
-        if not number > 0:
-            raise ValueError(text)
-        return number
-    if text.lower() in ("", *_ON):
-        return True
-    if text.lower() in _OFF:
-        return False
-    raise ValueError(text)

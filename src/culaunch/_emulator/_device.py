@@ -11,16 +11,17 @@ from culaunch._emulator._fault import (
     NOT_SUPPORTED,
     Fault,
 )
+from culaunch._emulator._instance import ModuleInstance
 from culaunch._emulator._launch import Launch
 from culaunch._emulator._memory._heap import Heap
 from culaunch._emulator._memory._ranges import GlobalMemory
 from culaunch._emulator._memory._read_only import ReadOnlyArray, ReadOnlyMemory
-from culaunch._emulator._module import ModuleInstance, PtxModule
 from culaunch._emulator._options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from culaunch._emulator._module import PtxModule
     from culaunch._emulator._types import Lanes
 
 __all__ = ["Device"]
@@ -167,7 +168,8 @@ class Device:
         everything = [*writable, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
         launch = Launch(
-            self,
+            self.options,
+            self.heap,
             instance.program(kernel),
             params,
             grid3,

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import os
-import re
 import traceback
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from culaunch._base.untraced import untraced
-from culaunch._core import Driver, DriverFunction
-from culaunch._emulator._control import options_from_text, register
-from culaunch._emulator._device import Device
+from culaunch._core import DriverFunction
 from culaunch._emulator._driver_attributes import device_attribute
 from culaunch._emulator._driver_memory import MemoryFunctions
 from culaunch._emulator._driver_modules import ModuleFunctions
@@ -183,35 +179,6 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions):
         mode[0], self.capture_mode = self.capture_mode, mode[0]
 
 
-def make_driver() -> Driver:
-    """Make the emulated driver.
-
-    ``CULAUNCH_EMULATOR_ARCH`` says what device it has, ``CULAUNCH_EMULATOR_OPTIONS`` what that
-    checks.
-
-    Raises
-    ------
-    ValueError
-        If one of them is not an architecture, such as ``"sm_80"``, or not options.
-    """
-    arch = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
-    if not re.fullmatch(r"sm_\d{2,3}", arch):
-        raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {arch!r})")
-    options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
-    # What the first launch imports: a process must not fork in the middle of that.
-    for name in ("_layout", "_program"):
-        importlib.import_module(f"culaunch._emulator.{name}")
-    driver = EmulatedDriver(Device(arch, options))
-    register(driver)
-    functions = driver.table()
-    _kept.append(functions)
-    addresses = {
-        name: ctypes.cast(function, ctypes.c_void_p).value or 0
-        for name, function in functions.items()
-    }
-    return Driver.from_functions("emulator", addresses, (1,), True)  # DLPack's kDLCPU
-
-
 # Where the code of the emulator is, and of all that it calls.
 _PACKAGES = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(np.__file__))
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
@@ -228,7 +195,3 @@ def _is_own(file: str) -> bool:
     if file.startswith(("<frozen ", "<__array_function__", *_PACKAGES)):
         return True
     return file.startswith(_STANDARD_LIBRARY) and "-packages" not in file
-
-
-# C code holds the table for the life of the process.
-_kept: list[dict[str, Any]] = []

@@ -21,7 +21,7 @@ from culaunch._emulator._driver_launch import (
 )
 from culaunch._emulator._driver_state import DriverState, Kernel, Refusal
 from culaunch._emulator._fault import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Fault
-from culaunch._emulator._module import ModuleInstance
+from culaunch._emulator._instance import ModuleInstance
 from culaunch._errors import CulaunchError
 
 _INVALID_PTX = 218

@@ -14,7 +14,8 @@ from culaunch._emulator._driver_types import ERRORS
 
 if TYPE_CHECKING:
     from culaunch._emulator._device import Device
-    from culaunch._emulator._module import ModuleInstance, PtxKernel
+    from culaunch._emulator._instance import ModuleInstance
+    from culaunch._emulator._module import PtxKernel
 
 INVALID_CONTEXT = 201
 INVALID_HANDLE = 400

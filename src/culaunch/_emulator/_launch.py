@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
-from culaunch._emulator._memory._races import Races
 from culaunch._emulator._memory._scratch import Scratch
-from culaunch._emulator._memory._shadow import Shadow
+from culaunch._emulator._memory._undefined_bytes import UndefinedBytes
 from culaunch._emulator._simt._chunk import Chunk
+from culaunch._emulator._simt._races import Races
 from culaunch._emulator._simt._scheduler import Scheduler
-from culaunch._emulator._undefined._bytes import UndefinedBytes
+from culaunch._emulator._simt._shadow import Shadow
+from culaunch._emulator._undefined._engine import Undefined
 
 if TYPE_CHECKING:
-    from culaunch._emulator._device import Device
+    from culaunch._emulator._memory._heap import Heap
     from culaunch._emulator._memory._ranges import GlobalMemory
     from culaunch._emulator._memory._read_only import ReadOnlyMemory
     from culaunch._emulator._options import Options
@@ -34,7 +35,8 @@ class Launch:
 
     def __init__(
         self,
-        device: Device,
+        options: Options,
+        heap: Heap,
         program: Program,
         params: bytes,
         grid: tuple[int, int, int],
@@ -43,8 +45,8 @@ class Launch:
         memory: GlobalMemory,
         number: int,
     ) -> None:
-        self.device = device
-        self.options: Options = device.options
+        self.options: Options = options
+        self.heap = heap
         self.program = program
         self.grid: tuple[int, int, int] = grid
         self.block: tuple[int, int, int] = block
@@ -81,15 +83,11 @@ class Launch:
                     kernel=self.program.kernel.name,
                 )
             step = total
-            self.grid_workspace = self.device.alloc(_WORKSPACE_BYTES)
+            # Its own words are at a multiple of the size of two.
+            self._workspace = np.zeros(2 * _WORKSPACE_BYTES, np.uint8)
+            at = self._workspace.ctypes.data
+            self.grid_workspace = -(-at // _WORKSPACE_BYTES) * _WORKSPACE_BYTES
             self.memory.add([(self.grid_workspace, _WORKSPACE_BYTES)])
-        try:
-            self._run_chunks(total, step)
-        finally:
-            if self.grid_workspace:
-                self.device.free(self.grid_workspace)
-
-    def _run_chunks(self, total: int, step: int) -> None:
         for first in range(0, total, step):
             self._run_chunk(first, min(step, total - first))
 
@@ -104,7 +102,7 @@ class Launch:
 
     def heap_alloc(self, sizes: list[int]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
-        addresses = [self.device.heap.alloc(size) for size in sizes]
+        addresses = [self.heap.alloc(size) for size in sizes]
         self.memory.add(
             [(at, size) for at, size in zip(addresses, sizes, strict=True) if at and size]
         )
@@ -112,7 +110,7 @@ class Launch:
 
     def heap_free(self, address: int, place: str) -> None:
         """Free a block of `heap_alloc`, which the launch may not touch any more."""
-        self.device.heap.free(address, place)
+        self.heap.free(address, place)
         self.memory.remove(address)
 
     def _run_chunk(self, first: int, blocks: int) -> None:
@@ -127,7 +125,7 @@ class Launch:
                 else None,
                 Races(chunk) if options.check_races else None,
             )
-        scheduler = Scheduler(chunk)
+        scheduler = Scheduler(chunk, Undefined(chunk, self.program, self.program.plans))
         try:
             with np.errstate(all="ignore"):
                 scheduler.run(self.code, list(self.code.zeros))

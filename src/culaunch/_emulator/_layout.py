@@ -17,7 +17,7 @@ from culaunch._emulator._ptx._syntax import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from culaunch._emulator._module import PtxModule
+    from culaunch._emulator._ptx._syntax import Module
 
 __all__ = ["Layout"]
 
@@ -33,8 +33,8 @@ class Layout:
         The alignment of the dynamic part, which begins after them.
     """
 
-    def __init__(self, module: PtxModule, kernel: Function) -> None:
-        self._module = module
+    def __init__(self, syntax: Module, kernel: Function) -> None:
+        self._syntax = syntax
         self._offsets: dict[tuple[str, str], int] = {}
         self.static_bytes = 0
         self.dynamic_align = 16
@@ -52,7 +52,7 @@ class Layout:
 
     def _visit(self, kernel: Function) -> None:
         """Walk over what `kernel` reaches, depth first, as deep as its calls may go."""
-        syntax = self._module.syntax
+        syntax = self._syntax
         functions, names = {kernel.name}, set()
         to_do = [self._enter(kernel)]
         while to_do:

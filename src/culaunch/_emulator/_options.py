@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Options"]
+__all__ = ["OPTION_TYPES", "Options", "options_from_text"]
+
+# The options that a user can change by name.
+OPTION_TYPES = {"check_races": bool, "check_uninitialized": bool, "lanes": int, "time_limit": float}
+_ON, _OFF = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 
 
 def _to_stdout(text: str) -> None:
@@ -40,3 +44,43 @@ class Options:
     lanes: int = 1 << 15
     time_limit: float | None = None
     write: Callable[[str], None] = _to_stdout
+
+
+def options_from_text(text: str) -> Options:
+    """Read options as ``CULAUNCH_EMULATOR_OPTIONS`` has them: ``"check_races,time_limit=10"``.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown, or its value is none.
+    """
+    found: dict[str, Any] = {}
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = (part.strip() for part in word.partition("="))
+        if name not in OPTION_TYPES:
+            raise ValueError(
+                f"CULAUNCH_EMULATOR_OPTIONS names {name!r}: "
+                f"the options are {', '.join(OPTION_TYPES)}"
+            )
+        try:
+            found[name] = _value(OPTION_TYPES[name], value)
+        except ValueError:
+            kind = OPTION_TYPES[name].__name__
+            raise ValueError(
+                f"CULAUNCH_EMULATOR_OPTIONS: {name} must be a {kind}, as in "
+                f"'check_races=1,time_limit=10' (got {value!r})"
+            ) from None
+    return Options(**found)
+
+
+def _value(kind: type, text: str) -> Any:
+    if kind is not bool:
+        number = kind(text)
+        if not number > 0:
+            raise ValueError(text)
+        return number
+    if text.lower() in ("", *_ON):
+        return True
+    if text.lower() in _OFF:
+        return False
+    raise ValueError(text)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from culaunch._emulator._flow import build_code
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._flow import build_code
 from culaunch._emulator._layout import Layout
 from culaunch._emulator._ops import (  # noqa: F401  (each registers its instructions)
     _async,
@@ -22,16 +23,16 @@ from culaunch._emulator._ops import (  # noqa: F401  (each registers its instruc
     _warp,
     _wmma,
 )
-from culaunch._emulator._ops._registry import Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._module import ModuleInstance
+    from culaunch._emulator._module import PtxModule
     from culaunch._emulator._ptx._syntax import Function
-    from culaunch._emulator._simt._code import Code
+    from culaunch._emulator._simt._state import Code
+    from culaunch._emulator._undefined._plan import Plan
 
-__all__ = ["Program"]
+__all__ = ["Addresses", "Program"]
 
 
 class Program:
@@ -41,13 +42,15 @@ class Program:
     decoded for each of them.
     """
 
-    def __init__(self, instance: ModuleInstance, kernel: str) -> None:
+    def __init__(self, instance: Addresses, kernel: str) -> None:
         self.instance = instance
         self.syntax = instance.module.syntax
         self.kernel = self.syntax.functions[kernel]
-        self.layout = Layout(instance.module, self.kernel)
+        self.layout = Layout(self.syntax, self.kernel)
         self._codes: dict[str, Code] = {}
         self._next_base = 0
+        # How undefined bits go through its instructions, by their identity.
+        self.plans: dict[int, Plan] = {}
 
     def code(self, name: str) -> Code:
         """Return the decoded function called `name`."""
@@ -94,3 +97,23 @@ class Program:
             return self.instance.address(name)
         except KeyError:
             raise Unsupported(f"the symbol {name!r} is not defined") from None
+
+
+class Addresses(Protocol):
+    """A module whose variables and functions have addresses."""
+
+    @property
+    def module(self) -> PtxModule:
+        """What was loaded."""
+        raise NotImplementedError
+
+    def address(self, name: str) -> int:
+        """Return the address of a variable; raise KeyError if there is none of that name."""
+        raise NotImplementedError
+
+    def function_address(self, name: str) -> int:
+        """Return the address that stands for a function."""
+        raise NotImplementedError
+
+    def function_name(self, address: int) -> str | None:
+        """Return the function that an address stands for."""

@@ -13,7 +13,7 @@ from culaunch._emulator._memory._bytes import Bytes, Piece
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._memory._threads import Threads
     from culaunch._emulator._types import Lanes
 
 __all__ = ["GlobalMemory", "check_aligned"]
@@ -74,7 +74,7 @@ class GlobalMemory:
         self._arrays: tuple[Lanes, Lanes] | None = None
         self._views: dict[int, tuple[int, Bytes]] = {}
 
-    def locate(self, group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
+    def locate(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
         """Find the bytes of an access; raise the fault of the first lane that has none."""
         check_aligned(group, address, size, verb, "global")
         low, high = int(address.min()), int(address.max())
@@ -84,7 +84,7 @@ class GlobalMemory:
             return [Piece(None, view, (address - np.uint64(base)).view(np.int64))]
         return self._locate_each(group, address, size, verb)
 
-    def _outside(self, group: Group, index: int, address: int, what: str) -> Fault:
+    def _outside(self, group: Threads, index: int, address: int, what: str) -> Fault:
         """Return the fault of an access outside every range; `what` begins its message."""
         lane = group.lane_at(index)
         freed = self._explain(address)
@@ -120,7 +120,7 @@ class GlobalMemory:
             where = "crossing the end of"
         return f"{where} an allocation of {end - base} bytes at {base:#x}", away
 
-    def _locate_each(self, group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
+    def _locate_each(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
         if self._arrays is None:
             self._arrays = np.array(self.bases, np.uint64), np.array(self.ends, np.uint64)
         bases, ends = self._arrays
@@ -151,7 +151,7 @@ class GlobalMemory:
         return found
 
 
-def check_aligned(group: Group, address: Lanes, size: int, verb: str, space: str) -> None:
+def check_aligned(group: Threads, address: Lanes, size: int, verb: str, space: str) -> None:
     """Raise the fault of the first lane whose address is not a multiple of `size`."""
     if size == 1:
         return

@@ -12,7 +12,7 @@ from culaunch._emulator._fault import ILLEGAL_ADDRESS, Fault
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._memory._threads import Threads
     from culaunch._emulator._types import Lanes
 
 __all__ = ["ReadOnlyArray", "ReadOnlyMemory"]
@@ -57,7 +57,7 @@ class ReadOnlyMemory:
         self._base_array = np.array(self._bases, np.uint64)
         self._end_array = np.array([part[1] for part in parts], np.uint64)
 
-    def check(self, group: Group, address: Lanes, size: int, verb: str) -> None:
+    def check(self, group: Threads, address: Lanes, size: int, verb: str) -> None:
         """Raise the fault of the first lane whose access touches a read-only byte."""
         if not self._parts:
             return

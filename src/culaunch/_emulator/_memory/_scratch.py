@@ -11,7 +11,7 @@ from culaunch._emulator._memory._bytes import Bytes, Piece
 from culaunch._emulator._memory._ranges import check_aligned
 
 if TYPE_CHECKING:
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._memory._threads import Threads
     from culaunch._emulator._types import Lanes
 
 __all__ = ["Scratch"]
@@ -39,7 +39,9 @@ class Scratch:
         self.data = Bytes(self.array)
         self.shadow: Any = None
 
-    def locate(self, group: Group, row: Lanes, offset: Lanes, size: int, verb: str) -> list[Piece]:
+    def locate(
+        self, group: Threads, row: Lanes, offset: Lanes, size: int, verb: str
+    ) -> list[Piece]:
         """Find the bytes of an access at `offset` in each lane's row."""
         check_aligned(group, offset, size, verb, self.space)
         if int(offset.max()) + size > self.size:
@@ -63,7 +65,7 @@ class Scratch:
         if self.shadow is not None:
             self.shadow.grow(kept)
 
-    def _outside(self, group: Group, offset: Lanes, size: int, verb: str) -> None:
+    def _outside(self, group: Threads, offset: Lanes, size: int, verb: str) -> None:
         bad = np.flatnonzero(offset > max(self.size - size, -1))
         lane = int(bad[0]) if self.size >= size and bad.size else 0
         owner = "block" if self.space == "shared" else "thread"

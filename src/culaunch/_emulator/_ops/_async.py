@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._memory._atomic import Update
 from culaunch._emulator._memory._bytes import load, store
-from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._atomics import run_atomic
 from culaunch._emulator._ops._memory_ops import space_of
-from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Address, Immediate, Instruction, Operand, Register
+from culaunch._emulator._simt._spaces import LOCATORS
 
 if TYPE_CHECKING:
-    from culaunch._emulator._decoder import Decoder
-    from culaunch._emulator._memory._races import Races
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._decode._decoder import Decoder
+    from culaunch._emulator._simt._races import Races
+    from culaunch._emulator._simt._state import Group, Op
     from culaunch._emulator._types import Lanes
 
 # An mbarrier's word, ours to lay out: arrivals pending, arrivals expected, phase.

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culaunch._emulator import _numerics as numerics
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._memory._atomic import Update, update
 from culaunch._emulator._memory._bytes import Piece, take
-from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._memory_ops import check_hints, space_of
-from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._simt._spaces import LOCATORS
 from culaunch._emulator._types import Lanes, is_float, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._decoder import Decoder, Reader
+    from culaunch._emulator._decode._decoder import Decoder, Reader
     from culaunch._emulator._ptx._syntax import Instruction
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group, Op
 
 __all__ = ["run_atomic"]
 

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._ops._registry import decodes
+from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._liveness import read_slots
 from culaunch._emulator._ptx._syntax import Instruction, Operand, Register
-from culaunch._emulator._simt._barriers import Arrival
-from culaunch._emulator._simt._code import End, Op
-from culaunch._emulator._simt._liveness import read_slots
+from culaunch._emulator._simt._state import Arrival, End, Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._decoder import Decoder
-    from culaunch._emulator._simt._group import Group
-    from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._decode._decoder import Decoder
+    from culaunch._emulator._simt._state import Group, Runner
     from culaunch._emulator._types import Lanes
 
 __all__ = ["decode_barrier", "is_barrier"]
@@ -48,24 +46,24 @@ class _BarrierEnd(End):
         self.uses: tuple[int, ...] = ()
         self.results: tuple[int, ...] = ()
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Hand the group to the barrier, in parts if its lanes name different ones."""
         number = _ZERO if self.number is None else self.number(group)
         count = _ZERO if self.count is None else self.count(group)
         if number.shape[0] == 1 and count.shape[0] == 1:
-            return self._arrive(group, scheduler, int(number[0]), int(count[0]))
+            return self._arrive(group, runner, int(number[0]), int(count[0]))
         which = np.broadcast_to(number.astype(np.uint64) << np.uint64(32) | count, (group.n,))
         parts = np.unique(which).tolist()
         if len(parts) == 1:
-            return self._arrive(group, scheduler, parts[0] >> 32, parts[0] & 0xFFFFFFFF)
+            return self._arrive(group, runner, parts[0] >> 32, parts[0] & 0xFFFFFFFF)
         for key in parts:
             part = group.split(np.flatnonzero(which == key), group.block)
-            following = self._arrive(part, scheduler, key >> 32, key & 0xFFFFFFFF)
+            following = self._arrive(part, runner, key >> 32, key & 0xFFFFFFFF)
             if following is not None:
-                scheduler.go(part, group.block, following)
+                runner.go(part, group.block, following)
         return None
 
-    def _arrive(self, group: Group, scheduler: Scheduler, number: int, count: int) -> int | None:
+    def _arrive(self, group: Group, runner: Runner, number: int, count: int) -> int | None:
         arrival = Arrival(
             self.instruction,
             number,
@@ -76,7 +74,7 @@ class _BarrierEnd(End):
             None if self.predicate is None else self.predicate(group),
             self.result,
         )
-        return scheduler.barriers.arrive(group, arrival)
+        return runner.arrive(group, arrival)
 
 
 def decode_barrier(decoder: Decoder, instruction: Instruction, following: int) -> End:
@@ -107,7 +105,7 @@ class _Skip(End):
         self.following = following
         self.successors = (following,)
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         return self.following
 
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._ops._integer import elementwise
-from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Immediate, Instruction
 from culaunch._emulator._types import Lanes, is_signed, lane_dtype, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._decoder import Decoder
-    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._decode._decoder import Decoder
+    from culaunch._emulator._simt._state import Op
 
 _LOGIC: dict[str, Callable[..., Lanes]] = {
     "and": np.bitwise_and,

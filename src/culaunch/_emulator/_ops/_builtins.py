@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._fault import ASSERT, LAUNCH_FAILED, Fault
-from culaunch._emulator._memory._bytes import load
 from culaunch._emulator._memory._heap import HeapError
-from culaunch._emulator._memory._spaces import LOCATORS
-from culaunch._emulator._ops._printf import format_message
-from culaunch._emulator._ops._registry import decodes
-from culaunch._emulator._simt._code import End, Op
+from culaunch._emulator._ops._printf import LaneReader, format_message
+from culaunch._emulator._simt._state import End, Op
 
 if TYPE_CHECKING:
-    from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._decode._decoder import Decoder
     from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._simt._calls import Argument
-    from culaunch._emulator._simt._group import Group
-    from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._simt._state import Group, Runner
     from culaunch._emulator._types import Lanes
 
 __all__ = ["BUILTINS", "BuiltinCall"]
@@ -47,7 +44,7 @@ class BuiltinCall(End):
         self.following = following
         self.successors = (following,)
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Run the function for all lanes."""
         arguments = [_scalar(argument.read(group)) for argument in self.arguments]
         result = self.function(group, arguments)
@@ -130,23 +127,3 @@ def _trap(decoder: Decoder, instruction: Instruction) -> Op:
         raise Fault(LAUNCH_FAILED, "the kernel executed trap", lane=group.lane_at(0))
 
     return run
-
-
-class LaneReader:
-    """Reads memory through one lane's generic addresses."""
-
-    def __init__(self, group: Group, lane: int) -> None:
-        self.group = group.narrow(np.array([lane]))
-
-    def word(self, address: int, size: int) -> int:
-        """Return an unsigned word."""
-        where = np.array([address], np.uint64)
-        pieces = LOCATORS[""](self.group, where, size, "read")
-        return int(load(self.group, pieces, size, 1)[0][0])
-
-    def string(self, address: int) -> str:
-        """Return the text up to the zero byte at or after `address`."""
-        found = bytearray()
-        while byte := self.word(address + len(found), 1):
-            found.append(byte)
-        return found.decode("utf-8", "replace")

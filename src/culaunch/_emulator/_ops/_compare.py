@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._numerics import compare
-from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Instruction, Pair
 from culaunch._emulator._types import Lanes, is_float, is_type, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._decoder import Decoder, Reader
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._decode._decoder import Decoder, Reader
+    from culaunch._emulator._simt._state import Group, Op
 
 _COMBINE: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "and": np.logical_and,

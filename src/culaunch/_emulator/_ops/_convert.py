@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culaunch._emulator import _numerics as numerics
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._memory._windows import BASES, WINDOW_SHIFT
-from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Instruction, Register, Vector
 from culaunch._emulator._types import Lanes, is_float, is_type, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
-    from culaunch._emulator._decoder import Decoder
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._decode._decoder import Decoder
+    from culaunch._emulator._simt._state import Group, Op
 
 _ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
 

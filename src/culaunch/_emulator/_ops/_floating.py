@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culaunch._emulator import _numerics as numerics
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._ops._integer import carry_out, integer_arithmetic
-from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._types import Lanes, is_float, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._decode._decoder import Decoder
     from culaunch._emulator._ptx._syntax import Instruction
-    from culaunch._emulator._simt._code import Op
+    from culaunch._emulator._simt._state import Op
 
 _ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
 

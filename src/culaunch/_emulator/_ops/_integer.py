@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._types import Lanes, is_signed, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._decode._decoder import Decoder
     from culaunch._emulator._ptx._syntax import Instruction
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group, Op
 
 __all__ = ["high_product", "integer_arithmetic", "wide_product"]
 

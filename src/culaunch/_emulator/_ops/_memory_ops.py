@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._memory._bytes import load, store
-from culaunch._emulator._memory._spaces import LOCATORS
-from culaunch._emulator._ops._registry import Unsupported, decodes
 from culaunch._emulator._ptx._syntax import Address, Instruction, Operand, Register
+from culaunch._emulator._simt._spaces import LOCATORS
 from culaunch._emulator._types import Lanes, is_type, lane_dtype, size_of
 
 if TYPE_CHECKING:
-    from culaunch._emulator._decoder import Decoder
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._decode._decoder import Decoder
+    from culaunch._emulator._simt._state import Group, Op
 
 __all__ = ["check_hints", "space_of"]
 

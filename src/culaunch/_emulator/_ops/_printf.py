@@ -6,10 +6,15 @@ import re
 import struct
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from culaunch._emulator._ops._builtins import LaneReader
+import numpy as np
 
-__all__ = ["format_message"]
+from culaunch._emulator._memory._bytes import load
+from culaunch._emulator._simt._spaces import LOCATORS
+
+if TYPE_CHECKING:
+    from culaunch._emulator._simt._state import Group
+
+__all__ = ["LaneReader", "format_message"]
 
 _CONVERSION = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d*))?"
@@ -82,3 +87,23 @@ def _shrink(value: int, length: str | None) -> int:
         return value
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
+
+
+class LaneReader:
+    """Reads memory through one lane's generic addresses."""
+
+    def __init__(self, group: Group, lane: int) -> None:
+        self.group = group.narrow(np.array([lane]))
+
+    def word(self, address: int, size: int) -> int:
+        """Return an unsigned word."""
+        where = np.array([address], np.uint64)
+        pieces = LOCATORS[""](self.group, where, size, "read")
+        return int(load(self.group, pieces, size, 1)[0][0])
+
+    def string(self, address: int) -> str:
+        """Return the text up to the zero byte at or after `address`."""
+        found = bytearray()
+        while byte := self.word(address + len(found), 1):
+            found.append(byte)
+        return found.decode("utf-8", "replace")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._decode._decoder import Decoder
     from culaunch._emulator._ptx._syntax import Instruction
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group, Op
     from culaunch._emulator._types import Lanes
 
 _FUNCTIONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {

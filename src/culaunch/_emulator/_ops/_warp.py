@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._ops._registry import Unsupported, decodes
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._memory._undefined_bytes import Read
 from culaunch._emulator._ptx._syntax import Immediate, Instruction, Operand, Pair
 from culaunch._emulator._simt._rows import (
     from_rows,
@@ -15,12 +17,10 @@ from culaunch._emulator._simt._rows import (
     pack_flags,
     to_rows,
 )
-from culaunch._emulator._undefined._bytes import Read
 
 if TYPE_CHECKING:
-    from culaunch._emulator._decoder import Decoder
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._decode._decoder import Decoder
+    from culaunch._emulator._simt._state import Group, Op
     from culaunch._emulator._types import Lanes
 
 __all__ = ["warp_mask"]

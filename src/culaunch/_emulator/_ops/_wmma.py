@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator import _matrix as matrix
+from culaunch._emulator._decode._instruction import decodes
 from culaunch._emulator._memory._bytes import load, store
-from culaunch._emulator._memory._spaces import LOCATORS
 from culaunch._emulator._ops._matrix_ops import (
     ELEMENT_TYPES,
     product_operands,
@@ -19,14 +19,13 @@ from culaunch._emulator._ops._matrix_ops import (
     try_product,
 )
 from culaunch._emulator._ops._memory_ops import space_of
-from culaunch._emulator._ops._registry import decodes
 from culaunch._emulator._simt._rows import from_rows, to_rows
+from culaunch._emulator._simt._spaces import LOCATORS
 
 if TYPE_CHECKING:
-    from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._decode._decoder import Decoder
     from culaunch._emulator._ptx._syntax import Instruction
-    from culaunch._emulator._simt._code import Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group, Op
     from culaunch._emulator._types import Lanes
 
 

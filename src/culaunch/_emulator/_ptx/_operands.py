@@ -18,7 +18,7 @@ from culaunch._emulator._ptx._syntax import (
 from culaunch._emulator._ptx._tokens import Cursor, parse_number
 
 if TYPE_CHECKING:
-    from culaunch._emulator._ptx._body import Scope
+    from culaunch._emulator._ptx._scope import Scope
 
 __all__ = ["parse_operand"]
 

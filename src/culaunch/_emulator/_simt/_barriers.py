@@ -8,35 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
-from culaunch._emulator._simt._whereabouts import whereabouts
 
 if TYPE_CHECKING:
-    from culaunch._emulator._ptx._syntax import Instruction
-    from culaunch._emulator._simt._code import Code
-    from culaunch._emulator._simt._group import Group
-    from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._simt._state import Arrival, Code, Group, Runner
     from culaunch._emulator._types import Lanes
 
-__all__ = ["Arrival", "Barriers"]
-
-
-@dataclass
-class Arrival:
-    """How a group comes to a barrier.
-
-    `count` is the number of threads expected, None for all of the block. `reduction` is
-    ``popc``, ``and`` or ``or`` with a predicate for each lane; the result goes to `result`, a
-    slot and its type.
-    """
-
-    instruction: Instruction
-    number: int
-    count: int | None
-    following: int
-    waits: bool = True
-    reduction: str = ""
-    predicate: Lanes | None = None
-    result: int = -1
+__all__ = ["Barriers"]
 
 
 @dataclass
@@ -68,9 +45,9 @@ class _Exit:
 class Barriers:
     """All barriers of a chunk."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self.scheduler = scheduler
-        self.chunk = scheduler.chunk
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.chunk = runner.chunk
         self.barriers: dict[int, _Barrier] = {}
         self.exits: dict[tuple[int, int], _Exit] = {}
 
@@ -146,9 +123,9 @@ class Barriers:
                     f"barrier {number} is never complete: {int(barrier.arrived[block])} of "
                     f"{need} threads of the block arrived{missing}",
                     lane=group.lane_at(0),
-                    notes=whereabouts(self.scheduler),
+                    notes=self.runner.whereabouts(),
                 )
-                self.scheduler.locate(fault, waiter.arrival.instruction)
+                self.runner.locate(fault, waiter.arrival.instruction)
                 raise fault
 
     def _missing(self, block: int, groups: list[Group]) -> str:
@@ -182,7 +159,7 @@ class Barriers:
                 barrier.waiters.append(_Waiter(group.split(rest, group.block), waiter.arrival))
                 group = group.split(index, group.block)
             _write_result(group, waiter.arrival, arrived, true)
-            self.scheduler.ready(group)
+            self.runner.ready(group)
         self._passed(done)
 
     def _passed(self, done: Lanes | None) -> None:
@@ -205,7 +182,7 @@ class Barriers:
                 f"{instruction.line}, where other threads of its block wait",
                 lane=int(lanes[index[0]]),
             )
-            self.scheduler.locate(fault, known.code.blocks[known.block].instructions[-1])
+            self.runner.locate(fault, known.code.blocks[known.block].instructions[-1])
             raise fault
 
     def _check_same_place(self, waiters: list[_Waiter], done: Lanes) -> None:
@@ -227,7 +204,7 @@ class Barriers:
                     f"{waiter.arrival.instruction.line}",
                     lane=waiter.group.lane_at(0),
                 )
-                self.scheduler.locate(fault, waiter.arrival.instruction)
+                self.runner.locate(fault, waiter.arrival.instruction)
                 raise fault
 
 

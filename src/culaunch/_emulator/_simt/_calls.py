@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from culaunch._emulator._fault import HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION, Fault
-from culaunch._emulator._simt._code import Code, End
-from culaunch._emulator._simt._group import Frame, Group
+from culaunch._emulator._simt._state import Code, End, Frame, Group
+from culaunch._emulator._simt._taint import NONE
 from culaunch._emulator._types import Lanes
-from culaunch._emulator._undefined._taint import NONE
 
 if TYPE_CHECKING:
-    from culaunch._emulator._simt._scheduler import Scheduler
-    from culaunch._emulator._undefined._taint import Taints
+    from culaunch._emulator._simt._state import Runner
+    from culaunch._emulator._simt._taint import Taints
 
 __all__ = ["Argument", "Call", "IndirectCall"]
 
@@ -60,7 +59,7 @@ class Call(End):
         self.following = following
         self.successors = (following,)
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Push a frame and go on at the callee's first block."""
         enter(group, self.callee(), self.arguments, self.results, self.following)
         return 0
@@ -84,7 +83,7 @@ class IndirectCall(End):
         self.following = following
         self.successors = (following,)
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Split the group by callee."""
         targets = self.target(group)
         if targets.shape[0] == 1 or (targets == targets[0]).all():
@@ -94,7 +93,7 @@ class IndirectCall(End):
             part = group.split(np.flatnonzero(targets == target), group.block)
             self._enter(part, target)
             part.block = 0
-            scheduler.ready(part)
+            runner.ready(part)
         return None
 
     def _enter(self, group: Group, target: int) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from culaunch._emulator._memory._scratch import Scratch
-from culaunch._emulator._undefined._engine import Undefined
 
 if TYPE_CHECKING:
-    from culaunch._emulator._launch import Launch
+    from culaunch._emulator._fault import Position
     from culaunch._emulator._memory._ranges import GlobalMemory
+    from culaunch._emulator._memory._read_only import ReadOnlyMemory
+    from culaunch._emulator._memory._undefined_bytes import Read
+    from culaunch._emulator._options import Options
+    from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._types import Lanes
-    from culaunch._emulator._undefined._bytes import Read
 
-__all__ = ["Chunk"]
+__all__ = ["Chunk", "LaunchView"]
 
 WARP = 32
 
@@ -27,8 +29,8 @@ class Chunk:
     padding is never alive.
     """
 
-    def __init__(self, launch: Launch, first_block: int, blocks: int) -> None:
-        self.launch: Launch = launch
+    def __init__(self, launch: LaunchView, first_block: int, blocks: int) -> None:
+        self.launch: LaunchView = launch
         self.options = launch.options
         self.first_block: int = first_block
         self.blocks: int = blocks
@@ -47,9 +49,8 @@ class Chunk:
         self.alive_total = blocks * self.threads
         self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
         self.special: dict[str, Lanes] = {}
-        # What the instruction that runs has read that is undefined, for `undefined` to take up.
+        # What the instruction that runs has read that is undefined: empty between instructions.
         self.undefined_reads: list[Read] = []
-        self.undefined: Undefined = Undefined(self)
 
     def lanes(self) -> Lanes:
         """Return every lane that is a thread."""
@@ -68,6 +69,46 @@ class Chunk:
             _index(block + self.first_block, self.launch.grid),
             _index(thread, self.launch.block),
         )
+
+
+class LaunchView(Protocol):
+    """A launch, as its threads see it.
+
+    Attributes
+    ----------
+    threads : int
+        How many a block has.
+    params : Scratch
+        The parameters of the kernel.
+    shared_bytes, local_bytes : int
+        The shared memory of a block, and the local memory of a thread.
+    grid_workspace : int
+        The address of what a grid barrier counts in, null unless the launch is cooperative.
+    """
+
+    options: Options
+    number: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    threads: int
+    dynamic_shared: int
+    shared_bytes: int
+    local_bytes: int
+    params: Scratch
+    memory: GlobalMemory
+    read_only: ReadOnlyMemory | None
+    grid_workspace: int
+
+    def position(self, instruction: Instruction) -> Position:
+        """Describe where an instruction is, in the PTX and in the source."""
+        raise NotImplementedError
+
+    def heap_alloc(self, sizes: list[int]) -> list[int]:
+        """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
+        raise NotImplementedError
+
+    def heap_free(self, address: int, place: str) -> None:
+        """Free a block of `heap_alloc`, which the launch may not touch any more."""
 
 
 def _index(flat: int, shape: tuple[int, int, int]) -> tuple[int, int, int]:

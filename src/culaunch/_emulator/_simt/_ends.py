@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._simt._code import End, Op
-from culaunch._emulator._simt._group import Frame, Group
+from culaunch._emulator._simt._state import End, Frame, Group, Op
+from culaunch._emulator._simt._taint import NONE
 from culaunch._emulator._types import Lanes
-from culaunch._emulator._undefined._taint import NONE
 
 if TYPE_CHECKING:
-    from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._simt._state import Runner
 
 __all__ = ["Conditional", "Exit", "Jump", "Refusal", "Return", "Switch"]
 
@@ -30,7 +29,7 @@ class Jump(End):
         self.target = target
         self.successors = (target,)
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Return the target."""
         return self.target
 
@@ -44,26 +43,26 @@ class Conditional(End):
         self.following = following
         self.successors = (*taken.successors, following)
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Split the group if its lanes disagree."""
         chosen = self.guard(group)
         if chosen.shape[0] == 1:
-            return self.taken.run(group, scheduler) if chosen[0] else self.following
+            return self.taken.run(group, runner) if chosen[0] else self.following
         taken = np.flatnonzero(chosen)
         if taken.shape[0] == 0:
             return self.following
         if taken.shape[0] == group.n:
-            return self.taken.run(group, scheduler)
+            return self.taken.run(group, runner)
         rest = np.flatnonzero(~chosen)
-        scheduler.go(group.split(rest, self.following), group.block, self.following)
+        runner.go(group.split(rest, self.following), group.block, self.following)
         if isinstance(self.taken, Jump):
             target = self.taken.target
-            scheduler.go(group.split(taken, target), group.block, target)
+            runner.go(group.split(taken, target), group.block, target)
             return None
         part = group.split(taken, group.block)
-        following = self.taken.run(part, scheduler)
+        following = self.taken.run(part, runner)
         if following is not None:
-            scheduler.go(part, group.block, following)
+            runner.go(part, group.block, following)
         return None
 
 
@@ -76,7 +75,7 @@ class Switch(End):
         self.successors = targets
         self.uses = uses
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Split the group by target."""
         # An index past the end is undefined; the last target is as good as any.
         index = np.minimum(self.index(group), np.uint32(len(self.targets) - 1))
@@ -85,16 +84,16 @@ class Switch(End):
             return int(targets[0])
         for target in np.unique(targets).tolist():
             part = group.split(np.flatnonzero(targets == target), target)
-            scheduler.go(part, group.block, target)
+            runner.go(part, group.block, target)
         return None
 
 
 class Exit(End):
     """The thread ends."""
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """End the threads."""
-        scheduler.exit(group)
+        runner.exit(group)
         return None
 
 
@@ -104,7 +103,7 @@ class Refusal(End):
     def __init__(self, refuse: Op) -> None:
         self.refuse = refuse
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Raise the fault."""
         self.refuse(group)
         return None
@@ -113,10 +112,10 @@ class Refusal(End):
 class Return(End):
     """Go back to the caller; in a kernel, end."""
 
-    def run(self, group: Group, scheduler: Scheduler) -> int | None:
+    def run(self, group: Group, runner: Runner) -> int | None:
         """Take the callee's results to the caller's registers."""
         if not group.frames:
-            scheduler.exit(group)
+            runner.exit(group)
             return None
         frame = group.frames[-1]
         regs = list(frame.regs)
@@ -128,7 +127,7 @@ class Return(End):
         group.code, group.regs, group.local_base = frame.code, regs, frame.local_base
         group.block = frame.block
         # Lanes that returned from elsewhere in the callee join here.
-        scheduler.ready(group)
+        runner.ready(group)
         return None
 
 

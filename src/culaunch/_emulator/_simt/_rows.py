@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group
     from culaunch._emulator._types import Lanes
 
 __all__ = ["from_rows", "from_warps", "members", "pack_flags", "to_rows"]

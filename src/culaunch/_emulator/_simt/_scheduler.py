@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import heapq
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
 from culaunch._emulator._simt._barriers import Barriers
-from culaunch._emulator._simt._group import Group, merge
+from culaunch._emulator._simt._merge import merge
+from culaunch._emulator._simt._state import Group
 from culaunch._emulator._simt._warp_sync import WarpSync
-from culaunch._emulator._simt._whereabouts import timeout, whereabouts
+from culaunch._emulator._simt._whereabouts import next_instruction, timeout, whereabouts
 from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
-    from culaunch._emulator._memory._races import Races
+    from collections.abc import Collection, Iterator
+
     from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._simt._chunk import Chunk
-    from culaunch._emulator._simt._code import Code
+    from culaunch._emulator._simt._races import Races
+    from culaunch._emulator._simt._state import Arrival, Block, Code, Op
+    from culaunch._emulator._simt._whereabouts import Standing
     from culaunch._emulator._types import Lanes
 
-__all__ = ["Scheduler"]
+__all__ = ["Scheduler", "Watch"]
 
 # A group that waits in a loop lets the others go first after this many turns.
 _PATIENCE = 16
@@ -34,14 +38,15 @@ class Scheduler:
     then, so that waiting for another thread ends.
     """
 
-    def __init__(self, chunk: Chunk) -> None:
+    def __init__(self, chunk: Chunk, watch: Watch) -> None:
         self.chunk = chunk
+        self.watch = watch
         self.pending: dict[tuple[int, ...], list[Group]] = {}
         self.queue: list[tuple[int, tuple[int, ...]]] = []
         self.barriers = Barriers(self)
-        self.warp_sync = WarpSync(self)
         shadow = chunk.shared.shadow
         self.races: Races | None = None if shadow is None else shadow.races
+        self.warp_sync = WarpSync(self, self.races)
         limit = chunk.options.time_limit
         self.deadline = None if limit is None else time.monotonic() + limit
 
@@ -79,6 +84,10 @@ class Scheduler:
         self._move(group, start, target)
         self.ready(group)
 
+    def arrive(self, group: Group, arrival: Arrival) -> int | None:
+        """Bring `group` to a barrier; return the block to go on at if it need not wait."""
+        return self.barriers.arrive(group, arrival)
+
     def exit(self, group: Group) -> None:
         """End the threads of `group`."""
         self.barriers.check_exit(group)
@@ -92,12 +101,31 @@ class Scheduler:
         if fault.lane is not None and fault.block is None:
             fault.block, fault.thread = self.chunk.place(fault.lane)
 
+    def whereabouts(self, running: Group | None = None) -> list[str]:
+        """Return a line for each place at which threads are, `running` first."""
+        return whereabouts(self.chunk, self._groups(running))
+
+    def _groups(self, running: Group | None) -> Iterator[Standing]:
+        if running is not None:
+            yield "running", running, next_instruction(running)
+        for parts in self.pending.values():
+            for group in parts:
+                yield "ready to run", group, next_instruction(group)
+        for group in self.warp_sync.parked.values():
+            yield "waiting for lanes of the warp", group, next_instruction(group)
+        for barrier in self.barriers.barriers.values():
+            for waiter in barrier.waiters:
+                yield "waiting at a barrier", waiter.group, waiter.arrival.instruction
+
+    def _timeout(self, running: Group) -> Fault:
+        return timeout(self.chunk, running, self.whereabouts(running))
+
     def _run_group(self, arriving: Group) -> None:
         group = arriving
-        undefined, reads = self.chunk.undefined, self.chunk.undefined_reads
+        watch, reads = self.watch, self.chunk.undefined_reads
         while True:
             if self.deadline is not None and time.monotonic() > self.deadline:
-                raise timeout(self, group)
+                raise self._timeout(group)
             block = group.code.blocks[group.block]
             if block.sync is not None:
                 admitted = self.warp_sync.admit(group, block)
@@ -116,17 +144,17 @@ class Scheduler:
                     for at, op in enumerate(block.ops):
                         op(group)
                         if reads:
-                            undefined.arrive(group, block.instructions[at])
+                            watch.arrive(group, block.instructions[at])
                             watched = at + 1
                             break
                 for at in range(watched, len(block.ops)):
-                    undefined.step(group, block.ops[at], block.instructions[at])
+                    watch.step(group, block.ops[at], block.instructions[at])
                 at = -1
                 if group.undefined:
-                    undefined.check_end(group, block)
+                    watch.check_end(group, block)
                 following = block.end.run(group, self)
                 if reads:
-                    undefined.used_by_end(block.instructions[-1])
+                    watch.used_by_end(block.instructions[-1])
             except Fault as fault:
                 self.locate(fault, block.instructions[at])
                 raise
@@ -144,7 +172,7 @@ class Scheduler:
             for slot in block.dead:
                 regs[slot] = zeros[slot]
             if group.undefined and group.regs is regs:
-                undefined.forget(group, block.dead)
+                watch.forget(group, block.dead)
             if self.pending and self._others_first(group):
                 self.ready(group)
                 return
@@ -168,4 +196,23 @@ class Scheduler:
     def _report_stuck(self) -> None:
         self.barriers.report_stuck()
         self.warp_sync.report_stuck()
-        raise Fault(LAUNCH_FAILED, "threads are left that cannot run", notes=whereabouts(self))
+        raise Fault(LAUNCH_FAILED, "threads are left that cannot run", notes=self.whereabouts())
+
+
+class Watch(Protocol):
+    """What follows undefined values from instruction to instruction."""
+
+    def step(self, group: Group, op: Op, instruction: Instruction) -> None:
+        """Run an instruction of a group that has undefined registers, and mark its results."""
+
+    def arrive(self, group: Group, instruction: Instruction) -> None:
+        """Mark the registers to which `instruction`, which has run, read undefined bytes."""
+
+    def check_end(self, group: Group, block: Block) -> None:
+        """Report what decides how `block` ends and is undefined; forget what the end writes."""
+
+    def used_by_end(self, instruction: Instruction) -> None:
+        """Report what a function of the runtime has read."""
+
+    def forget(self, group: Group, slots: Collection[int]) -> None:
+        """Drop registers that nobody reads any more."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._emulator._simt._chunk import Chunk
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group
     from culaunch._emulator._types import Lanes
 
 __all__ = ["special_register"]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
-from culaunch._emulator._simt._group import Group, merge
+from culaunch._emulator._simt._merge import merge
 
 if TYPE_CHECKING:
-    from culaunch._emulator._simt._code import Block
-    from culaunch._emulator._simt._scheduler import Scheduler
+    from culaunch._emulator._simt._races import Races
+    from culaunch._emulator._simt._state import Block, Group, Runner
     from culaunch._emulator._types import Lanes
 
 __all__ = ["WarpSync", "lane_bits", "warp_bits"]
@@ -26,9 +26,10 @@ class WarpSync:
     A lane that has exited is not waited for, as on the hardware.
     """
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self.scheduler = scheduler
-        self.chunk = scheduler.chunk
+    def __init__(self, runner: Runner, races: Races | None) -> None:
+        self.runner = runner
+        self.races = races
+        self.chunk = runner.chunk
         self.parked: dict[tuple[int, ...], Group] = {}
 
     def admit(self, group: Group, block: Block) -> Group | None:
@@ -53,12 +54,14 @@ class WarpSync:
 
     def retry(self) -> None:
         """Let parked groups go whose missing lanes have exited; called when nothing else runs."""
+        stays = True
         for key, group in list(self.parked.items()):
             block = group.code.blocks[group.block]
             if self._complete(group, block).any():
                 del self.parked[key]
-                self.scheduler.ready(group)
-        if self.parked and not self.scheduler.queue:
+                self.runner.ready(group)
+                stays = False
+        if self.parked and stays:
             self._release_warp_barriers()
 
     def report_stuck(self) -> None:
@@ -75,7 +78,7 @@ class WarpSync:
                 f"(mask of the missing ones {names:#010x})",
                 lane=group.lane_at(lane),
             )
-            self.scheduler.locate(fault, instruction)
+            self.runner.locate(fault, instruction)
             raise fault
 
     def _complete(self, group: Group, block: Block) -> Lanes:
@@ -100,7 +103,7 @@ class WarpSync:
                 f"warp, which its mask {int(named[index]):#010x} does not name",
                 lane=group.lane_at(index),
             )
-            self.scheduler.locate(fault, instruction)
+            self.runner.locate(fault, instruction)
             raise fault
 
     def _missing(self, group: Group, block: Block) -> Lanes:
@@ -131,9 +134,9 @@ class WarpSync:
                 del self.parked[key]
                 # The barrier itself is all there is in its block.
                 group.block += 1
-                self.scheduler.ready(group)
-        if lanes and self.scheduler.races is not None:
-            self.scheduler.races.order.meet(np.concatenate(lanes), np.concatenate(masks))
+                self.runner.ready(group)
+        if lanes and self.races is not None:
+            self.races.order.meet(np.concatenate(lanes), np.concatenate(masks))
 
 
 def lane_bits(group: Group) -> Lanes:

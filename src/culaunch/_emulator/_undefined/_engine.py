@@ -6,20 +6,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._ops._registry import EFFECTS
-from culaunch._emulator._undefined._origins import Origins
-from culaunch._emulator._undefined._plan import Plan
-from culaunch._emulator._undefined._taint import NONE, Taint
+from culaunch._emulator._decode._instruction import EFFECTS
+from culaunch._emulator._simt._taint import NONE, Taint
+from culaunch._emulator._undefined._context import Context
+from culaunch._emulator._undefined._rules import make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
+    from culaunch._emulator._decode._decoder import Symbols
+    from culaunch._emulator._memory._undefined_bytes import Read
     from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._simt._chunk import Chunk
-    from culaunch._emulator._simt._code import Block, Code, Op
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Block, Code, Group, Op
     from culaunch._emulator._types import Lanes
-    from culaunch._emulator._undefined._bytes import Read
+    from culaunch._emulator._undefined._plan import Plan
 
 __all__ = ["Undefined"]
 
@@ -31,14 +32,16 @@ class Undefined:
     ----------
     reads : list of Read
         What the instruction that runs has read that is undefined; empty between instructions.
+    plans : dict
+        What is known of instructions, by their identity; they outlive the chunk.
     """
 
-    def __init__(self, chunk: Chunk) -> None:
-        self.chunk = chunk
-        self.origins = Origins(chunk)
+    def __init__(self, chunk: Chunk, symbols: Symbols, plans: dict[int, Plan]) -> None:
+        self.symbols = symbols
+        self.plans = plans
+        self.context = Context(chunk)
+        self.origins = self.context.origins
         self.reads: list[Read] = chunk.undefined_reads
-        # What a rule leaves to do when the instruction has run.
-        self.after: list[Callable[[], None]] = []
 
     def step(self, group: Group, op: Op, instruction: Instruction) -> None:
         """Run an instruction and mark its results.
@@ -112,62 +115,25 @@ class Undefined:
         if not group.undefined.keys().isdisjoint(slots):
             self._put(group, dict.fromkeys(slots))
 
-    # -- what rules need
-
-    def lanes(self, group: Group, slots: Collection[int]) -> tuple[Lanes, Lanes] | None:
-        """Return which lanes have an undefined bit in some of `slots`, and the origins of one."""
-        found = None
-        for slot in slots:
-            taint = group.undefined.get(slot)
-            if taint is None:
-                continue
-            if found is None:
-                found = (taint.lanes, taint.origin)
-            else:
-                origin = np.where(found[0], found[1], taint.origin)
-                found = (found[0] | taint.lanes, origin)
-        return found
-
-    def with_bits(self, group: Group, slots: Collection[int]) -> Group:
-        """Return a copy of `group` in which `slots` hold their undefined bits as values."""
-        regs = list(group.regs)
-        for slot in slots:
-            taint = group.undefined.get(slot)
-            regs[slot] = group.code.zeros[slot] if taint is None else taint.bits
-        return group.with_registers(regs)
-
-    def use(
-        self, group: Group, found: tuple[Lanes, Lanes], what: str, active: Lanes | None
-    ) -> None:
-        """Report the first of the lanes `found`, if it is active."""
-        hit, origin = found
-        if active is not None:
-            hit = hit & active
-        if hit.any():
-            index = int(np.flatnonzero(hit)[0])
-            raise self.origins.fault(what, int(origin[index]), group.lane_at(index))
-
-    # --
-
     def _plan(self, code: Code, instruction: Instruction) -> Plan:
-        plan = code.plans.get(id(instruction))
+        plan = self.plans.get(id(instruction))
         if plan is None:
-            plan = code.plans[id(instruction)] = Plan(self.chunk.launch.program, code, instruction)
+            plan = self.plans[id(instruction)] = make_plan(self.symbols, code, instruction)
         return plan
 
     def _check(
         self, group: Group, slots: Collection[int], what: str, active: Lanes | None = None
     ) -> None:
-        found = self.lanes(group, slots)
+        found = self.context.lanes(group, slots)
         if found is not None:
-            self.use(group, found, what, active)
+            self.context.use(group, found, what, active)
 
     def _spread(self, group: Group, op: Op, plan: Plan) -> None:
         opcode = plan.instruction.opcode
         active = None if plan.guard is None else np.broadcast_to(plan.guard(group), (group.n,))
-        doubt = self.lanes(group, plan.guard_slots)
+        doubt = self.context.lanes(group, plan.guard_slots)
         if doubt is not None and plan.instruction.name in EFFECTS:
-            self.use(group, doubt, f"whether {opcode} is executed", None)
+            self.context.use(group, doubt, f"whether {opcode} is executed", None)
         self._check(group, plan.addresses, f"the address of {opcode}", active)
         differ: list[Lanes | None] = [None for _ in plan.writes]
         if doubt is not None:
@@ -175,11 +141,11 @@ class Undefined:
             copy = group.with_registers(list(group.regs))
             plan.run(copy)
             differ = [group.regs[slot] ^ copy.regs[slot] for slot in plan.writes]
-        results = plan.rule(self, group, plan, active)
+        results = plan.rule(self.context, group, plan, active)
         op(group)
-        for do in self.after:
+        for do in self.context.after:
             do()
-        self.after.clear()
+        self.context.after.clear()
         changes: dict[int, Taint | None] = {}
         for slot, difference in zip(plan.writes, differ, strict=True):
             new = results.get(slot)

@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._memory._shadow import Shadow
-from culaunch._emulator._memory._spaces import LOCATORS
+from culaunch._emulator._decode._liveness import read_slots
+from culaunch._emulator._memory._undefined_bytes import UndefinedBytes
 from culaunch._emulator._ops._memory_ops import space_of
 from culaunch._emulator._ptx._syntax import Address, Register
-from culaunch._emulator._simt._liveness import read_slots
+from culaunch._emulator._simt._shadow import Shadow
+from culaunch._emulator._simt._spaces import LOCATORS
 from culaunch._emulator._types import Lanes, size_of
-from culaunch._emulator._undefined._bytes import UndefinedBytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._emulator._memory._bytes import Piece
     from culaunch._emulator._ptx._syntax import Operand
-    from culaunch._emulator._simt._group import Group
-    from culaunch._emulator._undefined._engine import Undefined
+    from culaunch._emulator._simt._state import Group
+    from culaunch._emulator._simt._taint import Taints
+    from culaunch._emulator._undefined._context import Context
     from culaunch._emulator._undefined._plan import Plan
-    from culaunch._emulator._undefined._taint import Taints
 
 __all__ = ["MEMORY_RULES"]
 
 
-def _store(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+def _store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     """Mark what is written; report a write to global memory of which no byte is whole.
 
     Some bytes of it may be undefined: a copied structure has padding.
@@ -40,15 +40,15 @@ def _store(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) ->
     sources = plan.decoder.vector(value)
     if kind == "b128":
         words = [
-            _bits(engine, group, plan, source, kind)[:, i] for source in sources for i in (0, 1)
+            _bits(context, group, plan, source, kind)[:, i] for source in sources for i in (0, 1)
         ]
     else:
-        words = [_bits(engine, group, plan, source, kind) for source in sources]
-    _write(engine, group, plan, active, place, words)
+        words = [_bits(context, group, plan, source, kind) for source in sources]
+    _write(context, group, plan, active, place, words)
     return {}
 
 
-def _atomic(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+def _atomic(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     operands = plan.instruction.operands
     first = next(i for i, operand in enumerate(operands) if isinstance(operand, Address))
     kind = plan.decoder.type(plan.instruction)
@@ -57,22 +57,22 @@ def _atomic(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -
         return {}
     words = []
     for i in range(len(values[0])):
-        bits = _bits(engine, group, plan, values[0][i], kind)
+        bits = _bits(context, group, plan, values[0][i], kind)
         for more in values[1:]:
             if len(more) > i:
-                bits = bits | _bits(engine, group, plan, more[i], kind)
+                bits = bits | _bits(context, group, plan, more[i], kind)
         words.append(bits)
-    _write(engine, group, plan, active, operands[first], words)
+    _write(context, group, plan, active, operands[first], words)
     return {}
 
 
-def _matrix_store(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     """Run the store again with the undefined bits, on the map of them."""
     name = plan.instruction.name
     if name == "wmma" and plan.instruction.mods[0] != "store":
         return {}
     sources = frozenset(read_slots(plan.instruction.operands[1:2]))
-    found = engine.lanes(group, sources)
+    found = context.lanes(group, sources)
     shared = group.chunk.shared
     if found is None:
         return {}
@@ -83,10 +83,10 @@ def _matrix_store(engine: Undefined, group: Group, plan: Plan, active: Lanes | N
         for slot in sources:
             taint = group.undefined.get(slot)
             whole &= False if taint is None else _every_byte(taint.bits)
-        engine.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", active)
+        context.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", active)
         return {}
 
-    copy = engine.with_bits(group, sources)
+    copy = context.with_bits(group, sources)
 
     def mark() -> None:
         data, shadow = shared.data, shared.shadow
@@ -96,19 +96,19 @@ def _matrix_store(engine: Undefined, group: Group, plan: Plan, active: Lanes | N
         finally:
             shared.data, shared.shadow = data, shadow
 
-    engine.after.append(mark)
+    context.after.append(mark)
     return {}
 
 
-def _nothing(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+def _nothing(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     """Leave the results alone: what is undefined in memory is found by the read itself."""
     return {}
 
 
-def _operands(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-    found = engine.lanes(group, plan.reads)
+def _operands(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    found = context.lanes(group, plan.reads)
     if found is not None:
-        engine.use(group, found, f"an operand of {plan.instruction.opcode}", active)
+        context.use(group, found, f"an operand of {plan.instruction.opcode}", active)
     return {}
 
 
@@ -126,13 +126,13 @@ MEMORY_RULES = {
 }
 
 
-def _bits(engine: Undefined, group: Group, plan: Plan, source: Operand, kind: str) -> Lanes:
+def _bits(context: Context, group: Group, plan: Plan, source: Operand, kind: str) -> Lanes:
     """Return the undefined bits of an operand that is written."""
     if not isinstance(source, Register) or source.slot not in group.undefined:
         return np.zeros((group.n, 2) if kind == "b128" else group.n, f"u{min(size_of(kind), 8)}")
     if kind == "b128":
         return group.undefined[source.slot].bits
-    return plan.decoder.read(source, kind)(engine.with_bits(group, (source.slot,)))
+    return plan.decoder.read(source, kind)(context.with_bits(group, (source.slot,)))
 
 
 def _every_byte(bits: Lanes) -> Lanes:
@@ -142,7 +142,7 @@ def _every_byte(bits: Lanes) -> Lanes:
 
 
 def _write(
-    engine: Undefined,
+    context: Context,
     group: Group,
     plan: Plan,
     active: Lanes | None,
@@ -151,7 +151,7 @@ def _write(
 ) -> None:
     size = words[0].dtype.itemsize
     index = np.arange(group.n) if active is None else np.flatnonzero(active)
-    found = engine.lanes(group, plan.reads)
+    found = context.lanes(group, plan.reads)
     if not index.shape[0] or found is None:
         return
     part = group if active is None else group.narrow(index, tuple(plan.reads))
@@ -163,15 +163,15 @@ def _write(
         chosen = [word[lanes] for word in words]
         memory = _undefined_bytes(group, piece)
         if memory is not None:
-            engine.after.append(_marker(memory, at, chosen, found[1][lanes]))
+            context.after.append(_marker(memory, at, chosen, found[1][lanes]))
             continue
         whole = np.zeros(group.n, bool)
         some = np.logical_or.reduce([word != 0 for word in chosen])
         # There is no padding in what another thread has just written.
         whole[lanes] = np.logical_and.reduce([_every_byte(word) for word in chosen]) | (
-            some & engine.origins.racing(found[1][lanes])
+            some & context.origins.racing(found[1][lanes])
         )
-        engine.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", None)
+        context.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", None)
 
 
 def _marker(

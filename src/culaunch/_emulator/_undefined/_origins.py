@@ -12,10 +12,10 @@ from culaunch._emulator._fault import LAUNCH_FAILED, Fault
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from culaunch._emulator._memory._undefined_bytes import Read
     from culaunch._emulator._ptx._syntax import Instruction
     from culaunch._emulator._simt._chunk import Chunk
     from culaunch._emulator._types import Lanes
-    from culaunch._emulator._undefined._bytes import Read
 
 __all__ = ["Origins"]
 

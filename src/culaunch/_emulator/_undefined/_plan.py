@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from culaunch._emulator._decoder import Decoder
+from culaunch._emulator._decode._decoder import Decoder
+from culaunch._emulator._decode._liveness import read_slots, reads_and_writes
+from culaunch._emulator._decode._operation import decode
 from culaunch._emulator._ptx._syntax import (
     Address,
     Instruction,
@@ -15,19 +17,21 @@ from culaunch._emulator._ptx._syntax import (
     Register,
     Vector,
 )
-from culaunch._emulator._simt._liveness import read_slots, reads_and_writes
 from culaunch._emulator._types import Lanes, is_signed, lane_dtype
-from culaunch._emulator._undefined._rules import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from culaunch._emulator._program import Program
-    from culaunch._emulator._simt._code import Code
-    from culaunch._emulator._simt._group import Group
-    from culaunch._emulator._undefined._bytes import Read
+    from culaunch._emulator._decode._decoder import Symbols
+    from culaunch._emulator._memory._undefined_bytes import Read
+    from culaunch._emulator._simt._state import Code, Group
+    from culaunch._emulator._simt._taint import Taints
+    from culaunch._emulator._undefined._context import Context
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "Rule"]
+
+# (context, group, plan, the lanes whose guard is true or None for all) -> taints of the results
+Rule: TypeAlias = "Callable[[Context, Group, Plan, Lanes | None], Taints]"
 
 
 class Plan:
@@ -45,15 +49,15 @@ class Plan:
         Gives the taints of the results, from the registers as they are before it runs.
     """
 
-    def __init__(self, program: Program, code: Code, instruction: Instruction) -> None:
+    def __init__(self, symbols: Symbols, code: Code, instruction: Instruction) -> None:
         self.code = code
         self.instruction = instruction
-        self.decoder = Decoder(program, code)
+        self.decoder = Decoder(symbols, code)
         plain = Instruction(
             instruction.name, instruction.mods, instruction.operands, instruction.line
         )
         self.plain = plain
-        self.run = self.decoder.decode(plain)
+        self.run = decode(self.decoder, plain)
         reads, writes = reads_and_writes(plain, code.carry)
         self.reads = frozenset(reads)
         self.writes = tuple(dict.fromkeys(writes))
@@ -63,7 +67,7 @@ class Plan:
             self.guard_slots = frozenset(read_slots((instruction.guard,)))
         self.slots = {*self.reads, *self.writes, *self.guard_slots}
         self.addresses = set(_address_slots(instruction.operands))
-        self.rule = find_rule(self)
+        self.rule: Rule  # `make_plan` finds it
         self.load_again: Callable[[Group], list[Lanes]] | None = None
         if instruction.name in ("ldmatrix", "wmma") and self.addresses.isdisjoint(self.writes):
             self.load_again = self._load_again

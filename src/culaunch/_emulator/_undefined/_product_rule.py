@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from culaunch._emulator._decode._liveness import read_slots
 from culaunch._emulator._ops._matrix_ops import ELEMENT_TYPES
-from culaunch._emulator._simt._liveness import read_slots
-from culaunch._emulator._undefined._taint import Taint
+from culaunch._emulator._simt._taint import Taint
 
 if TYPE_CHECKING:
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group
+    from culaunch._emulator._simt._taint import Taints
     from culaunch._emulator._types import Lanes
     from culaunch._emulator._undefined._plan import Plan
-    from culaunch._emulator._undefined._taint import Taints
 
 __all__ = ["can_multiply", "multiply"]
 

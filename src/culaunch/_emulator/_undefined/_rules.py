@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._ops._registry import EFFECTS
+from culaunch._emulator._decode._instruction import EFFECTS
+from culaunch._emulator._decode._liveness import read_slots
+from culaunch._emulator._decode._operation import decode
 from culaunch._emulator._ptx._syntax import (
     Address,
     Immediate,
@@ -24,22 +25,22 @@ from culaunch._emulator._ptx._syntax import (
     Symbol,
     Vector,
 )
-from culaunch._emulator._simt._liveness import read_slots
 from culaunch._emulator._simt._rows import from_rows, from_warps, to_rows
+from culaunch._emulator._simt._taint import Taint, Taints
 from culaunch._emulator._types import Lanes, is_type
 from culaunch._emulator._undefined._memory_rules import MEMORY_RULES
+from culaunch._emulator._undefined._plan import Plan
 from culaunch._emulator._undefined._product_rule import can_multiply, multiply
-from culaunch._emulator._undefined._taint import Taint, Taints
 
 if TYPE_CHECKING:
-    from culaunch._emulator._simt._group import Group
-    from culaunch._emulator._undefined._engine import Undefined
-    from culaunch._emulator._undefined._plan import Plan
+    from collections.abc import Callable
 
-__all__ = ["Rule", "find_rule"]
+    from culaunch._emulator._decode._decoder import Symbols
+    from culaunch._emulator._simt._state import Code, Group
+    from culaunch._emulator._undefined._context import Context
+    from culaunch._emulator._undefined._plan import Rule
 
-# (engine, group, plan, the lanes whose guard is true or None for all) -> taints of the results
-Rule = Callable[["Undefined", "Group", "Plan", "Lanes | None"], Taints]
+__all__ = ["make_plan"]
 
 # Instructions that move bits, with the operands that say where to; the rest are moved.
 _MOVES: dict[str, tuple[int, ...]] = {
@@ -59,8 +60,14 @@ _BITWISE = ("and", "or", "xor", "not", "lop3", "vote")
 _WHOLE_WARP = ("match", "redux", "mma", "elect", "vote", "wmma")
 
 
-def find_rule(plan: Plan) -> Rule:
-    """Return the rule of an instruction."""
+def make_plan(symbols: Symbols, code: Code, instruction: Instruction) -> Plan:
+    """Return what is known of an instruction, with its rule."""
+    plan = Plan(symbols, code, instruction)
+    plan.rule = _find_rule(plan)
+    return plan
+
+
+def _find_rule(plan: Plan) -> Rule:
     instruction = plan.instruction
     name, mods = instruction.name, instruction.mods
     if name in ("ld", "st") and _is_slot(instruction):
@@ -85,26 +92,26 @@ def find_rule(plan: Plan) -> Rule:
     return _nothing if name in EFFECTS else _all
 
 
-def _all(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+def _all(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     """Mark all bits of the results where an operand has an undefined one."""
-    found = engine.lanes(group, plan.reads)
+    found = context.lanes(group, plan.reads)
     return {} if found is None else _whole(group, plan.writes, *found)
 
 
-def _whole_warp(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-    found = engine.lanes(group, plan.reads)
+def _whole_warp(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    found = context.lanes(group, plan.reads)
     if found is None:
         return {}
     rows, origin = _by_warp(group, *found)
     return _whole(group, plan.writes, from_warps(group, rows), origin)
 
 
-def _product(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-    found = engine.lanes(group, plan.reads)
+def _product(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    found = context.lanes(group, plan.reads)
     return {} if found is None else multiply(group, plan, _by_warp(group, *found)[1])
 
 
-def _nothing(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+def _nothing(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     return {}
 
 
@@ -123,18 +130,18 @@ def _move(plan: Plan, controls: tuple[int, ...]) -> Rule:
         operand if i < first or i in controls else _without_constants(operand)
         for i, operand in enumerate(moved.operands)
     )
-    shadow = plan.decoder.decode(Instruction(moved.name, moved.mods, operands, moved.line))
+    shadow = decode(plan.decoder, Instruction(moved.name, moved.mods, operands, moved.line))
     writes = plan.writes[:1] if isinstance(moved.operands[0], Pair) else plan.writes
 
-    def rule(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-        found, control = engine.lanes(group, data_slots), engine.lanes(group, control_slots)
+    def rule(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+        found, control = context.lanes(group, data_slots), context.lanes(group, control_slots)
         results = {}
         if found is not None:
             origin = found[1]
-            copy = engine.with_bits(group, data_slots)
+            copy = context.with_bits(group, data_slots)
             shadow(copy)
             if moved.name == "shfl":
-                origin = _shuffled(engine, group, plan, shadow, origin)
+                origin = _shuffled(context, group, plan, shadow, origin)
             results = {slot: Taint(_spread(group, copy, slot), origin) for slot in writes}
         if control is not None:
             return _join(results, _whole(group, plan.writes, *control))
@@ -144,30 +151,30 @@ def _move(plan: Plan, controls: tuple[int, ...]) -> Rule:
 
 
 def _shuffled(
-    engine: Undefined, group: Group, plan: Plan, shadow: Callable[[Group], None], origin: Lanes
+    context: Context, group: Group, plan: Plan, shadow: Callable[[Group], None], origin: Lanes
 ) -> Lanes:
     """Send the origins the way of the values, half by half."""
     value = plan.plain.operands[1]
     assert isinstance(value, Register)
     halves = []
     for shift in (0, 32):
-        copy = engine.with_bits(group, ())
+        copy = context.with_bits(group, ())
         copy.regs[value.slot] = (origin >> shift & 0xFFFFFFFF).astype(np.uint32)
         shadow(copy)
         halves.append(_spread(group, copy, plan.writes[0]).astype(np.int64))
     return halves[0] | halves[1] << 32
 
 
-def _bitwise(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+def _bitwise(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     """Try all values of the undefined bits: what changes is undefined."""
-    found = engine.lanes(group, plan.reads)
+    found = context.lanes(group, plan.reads)
     if found is None:
         return {}
     slots = [slot for slot in plan.reads if slot in group.undefined]
     first: list[Lanes] = []
     changed: list[Lanes] = []
     for choice in itertools.product((False, True), repeat=len(slots)):
-        copy = engine.with_bits(group, ())
+        copy = context.with_bits(group, ())
         for slot, ones in zip(slots, choice, strict=True):
             bits, value = group.undefined[slot].bits, group.regs[slot]
             copy.regs[slot] = value | bits if ones else value & ~bits
@@ -189,26 +196,26 @@ def _select(plan: Plan) -> Rule:
     move = _move(plan, (3,))
     choice = frozenset(read_slots(plan.plain.operands[3:4]))
 
-    def rule(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
-        doubt = engine.lanes(group, choice)
-        results = move(engine, group, plan, active)
+    def rule(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+        doubt = context.lanes(group, choice)
+        results = move(context, group, plan, active)
         if doubt is None:
             return results
         (slot,), (out,) = choice, plan.writes
         values, bits = [], np.zeros((group.n, *plan.code.zeros[out].shape[1:]), bool)
         bits = bits.astype(plan.code.zeros[out].dtype)
         for chosen in (False, True):
-            copy = engine.with_bits(group, ())
+            copy = context.with_bits(group, ())
             copy.regs[slot] = np.array([chosen])
             copy.undefined = {s: t for s, t in group.undefined.items() if s != slot}
-            taint = move(engine, copy, plan, active).get(out)
+            taint = move(context, copy, plan, active).get(out)
             bits = bits if taint is None else bits | taint.bits
             plan.run(copy)
             values.append(_spread(group, copy, out))
         differ = (bits | (values[0] ^ values[1])) != 0
         either = _whole(group, (out,), differ.reshape(group.n, -1).any(axis=1), doubt[1])[out].bits
         known = results[out]
-        data = engine.lanes(group, plan.reads - choice)
+        data = context.lanes(group, plan.reads - choice)
         origin = doubt[1] if data is None else np.where(doubt[0], doubt[1], data[1])
         # What `move` has marked where the choice is undefined is all: take less.
         return {out: Taint(np.where(doubt[0], either, known.bits), origin)}
@@ -216,13 +223,13 @@ def _select(plan: Plan) -> Rule:
     return rule
 
 
-def _compare(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+def _compare(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     operands, mods = plan.plain.operands, plan.plain.mods
-    found = engine.lanes(group, read_slots(operands[1:3]))
+    found = context.lanes(group, read_slots(operands[1:3]))
     if found is not None and mods[0] in ("eq", "ne") and _is_plain_integer(mods):
-        found = (found[0] & ~_differ(engine, group, plan), found[1])
+        found = (found[0] & ~_differ(context, group, plan), found[1])
     if len(operands) > 3:
-        other = engine.lanes(group, read_slots(operands[3:4]))
+        other = context.lanes(group, read_slots(operands[3:4]))
         value = plan.decoder.read(operands[3], "pred")(group)
         if found is not None and "xor" not in mods:
             # A defined operand of `and` or `or` may decide alone.
@@ -241,11 +248,11 @@ def _compare(engine: Undefined, group: Group, plan: Plan, active: Lanes | None) 
     return {} if found is None else _whole(group, plan.writes, *found)
 
 
-def _differ(engine: Undefined, group: Group, plan: Plan) -> Lanes:
+def _differ(context: Context, group: Group, plan: Plan) -> Lanes:
     """Tell where the defined bits of the first two operands differ, so that these do."""
     kind = plan.decoder.type(plan.instruction)
     operands = plan.plain.operands[1:3]
-    shown = engine.with_bits(group, plan.reads)
+    shown = context.with_bits(group, plan.reads)
     values, unknown = [], []
     for operand in operands:
         read = plan.decoder.read(operand, kind)

@@ -6,22 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from culaunch._emulator._ptx._syntax import Instruction
-from culaunch._emulator._simt._code import Op
+from culaunch._emulator._simt._state import Op
 
 if TYPE_CHECKING:
-    from culaunch._emulator._decoder import Decoder
+    from culaunch._emulator._decode._decoder import Decoder
 
-__all__ = ["DECODERS", "EFFECTS", "Unsupported", "decodes"]
+__all__ = ["DECODERS", "EFFECTS", "decodes"]
 
 DecodeFunction = Callable[["Decoder", Instruction], Op]
 
 DECODERS: dict[str, DecodeFunction] = {}
 # Instructions that do more than write registers: a guard must keep the other lanes out of them.
 EFFECTS: set[str] = set()
-
-
-class Unsupported(Exception):  # noqa: N818
-    """An instruction, or a form of one, that is not emulated."""
 
 
 def decodes(*names: str, effects: bool = False) -> Callable[[DecodeFunction], DecodeFunction]:

@@ -8,12 +8,12 @@ import numpy as np
 
 if TYPE_CHECKING:
     from culaunch._emulator._memory._bytes import Piece
-    from culaunch._emulator._memory._races import Races
     from culaunch._emulator._memory._scratch import Scratch
+    from culaunch._emulator._memory._undefined_bytes import UndefinedBytes
     from culaunch._emulator._simt._chunk import Chunk
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._races import Races
+    from culaunch._emulator._simt._state import Group
     from culaunch._emulator._types import Lanes
-    from culaunch._emulator._undefined._bytes import UndefinedBytes
 
 __all__ = ["Shadow"]
 

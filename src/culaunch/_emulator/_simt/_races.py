@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from culaunch._emulator._fault import LAUNCH_FAILED, Fault
-from culaunch._emulator._memory._async_copies import AsyncCopies
-from culaunch._emulator._memory._warp_order import WarpOrder
-from culaunch._emulator._undefined._bytes import Read
+from culaunch._emulator._memory._undefined_bytes import Read
+from culaunch._emulator._simt._async_copies import AsyncCopies
+from culaunch._emulator._simt._warp_order import WarpOrder
 
 if TYPE_CHECKING:
     from culaunch._emulator._memory._bytes import Piece
     from culaunch._emulator._simt._chunk import Chunk
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group
     from culaunch._emulator._types import Lanes
 
 __all__ = ["Races"]

@@ -13,7 +13,7 @@ from culaunch._emulator._memory._windows import LOCAL, PARAM, SHARED, WINDOW_SHI
 from culaunch._emulator._types import Lanes
 
 if TYPE_CHECKING:
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group
 
 __all__ = ["LOCATORS", "Locator"]
 

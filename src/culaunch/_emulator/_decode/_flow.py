@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._decoder import Decoder
+from culaunch._emulator._decode._decoder import Decoder, Unsupported
+from culaunch._emulator._decode._liveness import find_live, read_slots
+from culaunch._emulator._decode._operation import decode, refuse
 from culaunch._emulator._ops import _builtins
 from culaunch._emulator._ops._barrier import decode_barrier, is_barrier
-from culaunch._emulator._ops._registry import Unsupported
 from culaunch._emulator._ops._warp import warp_mask
 from culaunch._emulator._ptx._syntax import (
     Function,
@@ -21,17 +22,16 @@ from culaunch._emulator._ptx._syntax import (
     Vector,
 )
 from culaunch._emulator._simt._calls import Argument, Call, IndirectCall
-from culaunch._emulator._simt._code import Block, Code, End
 from culaunch._emulator._simt._ends import Conditional, Exit, Jump, Refusal, Return, Switch
-from culaunch._emulator._simt._liveness import find_live, read_slots
+from culaunch._emulator._simt._state import Block, Code, End
 from culaunch._emulator._simt._warp_sync import lane_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._emulator._program import Program
+    from culaunch._emulator._decode._decoder import Symbols
     from culaunch._emulator._ptx._syntax import Operand
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._simt._state import Group
     from culaunch._emulator._types import Lanes
 
 __all__ = ["build_code"]
@@ -41,7 +41,7 @@ _ENDS = {"bra", "brx", "ret", "exit", "call"}
 _WAITING_LOADS = {"volatile", "acquire", "relaxed", "mmio"}
 
 
-def build_code(program: Program, function: Function, base: int) -> Code:
+def build_code(program: Symbols, function: Function, base: int) -> Code:
     """Decode `function`; its program counters start at `base`."""
     code = Code(function, base)
     decoder = Decoder(program, code)
@@ -85,7 +85,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
     try:
         end = _decode_end(decoder, last, following, index_of)
     except Exception as error:  # noqa: BLE001 - as in Decoder.decode
-        end = Refusal(decoder.refuse(last, error))
+        end = Refusal(refuse(last, error))
     if end is None:
         end = Jump(following)
     else:
@@ -93,14 +93,14 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
         if last.guard is not None:
             end = Conditional(decoder.read(last.guard, "pred"), end, following)
     block.end = end
-    block.ops = [decoder.decode(instruction) for instruction in body]
+    block.ops = [decode(decoder, instruction) for instruction in body]
     mask = warp_mask(first)
     if mask is not None:
         try:
             block.sync = _sync_mask(decoder, first, mask)
             block.names_lanes = not (isinstance(mask, Immediate) and mask.bits & _ALL == _ALL)
         except Unsupported as error:
-            block.ops[:1] = [decoder.refuse(first, error)]
+            block.ops[:1] = [refuse(first, error)]
 
 
 def _sync_mask(
@@ -152,7 +152,7 @@ def _decode_call(decoder: Decoder, instruction: Instruction, following: int) -> 
         Argument(decoder.argument(operand), operand.slot if isinstance(operand, Register) else -1)
         for operand in given
     ]
-    program = decoder.program
+    program = decoder.symbols
     if isinstance(target, Symbol):
         builtin = _builtins.BUILTINS.get(target.name)
         if builtin is not None and not program.has_body(target.name):

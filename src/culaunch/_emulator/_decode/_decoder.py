@@ -1,19 +1,16 @@
-"""Turn the instructions of a function into blocks of bound operations."""
+"""Bind the operands of a function's instructions to what reads and writes them."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from culaunch._emulator._fault import NOT_SUPPORTED, Fault
-from culaunch._emulator._ops._registry import DECODERS, EFFECTS, Unsupported
 from culaunch._emulator._ptx._syntax import (
     Address,
     Immediate,
-    Instruction,
     Negated,
     Operand,
     Register,
@@ -22,62 +19,31 @@ from culaunch._emulator._ptx._syntax import (
     Symbol,
     Vector,
 )
-from culaunch._emulator._simt._group import Group
-from culaunch._emulator._simt._liveness import reads_and_writes
 from culaunch._emulator._simt._special import special_register
+from culaunch._emulator._simt._state import Group
 from culaunch._emulator._types import Lanes, is_signed, is_type, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
-    from culaunch._emulator._program import Program
-    from culaunch._emulator._simt._code import Code, Op
+    from culaunch._emulator._ptx._syntax import Function, Instruction
+    from culaunch._emulator._simt._state import Code
 
-__all__ = ["Decoder", "Reader", "Writer"]
+__all__ = ["Decoder", "Reader", "Symbols", "Unsupported", "Writer"]
 
 Reader = Callable[[Group], Lanes]
 Writer = Callable[[Group, Lanes], None]
 
 
 class Decoder:
-    """Decodes the instructions of one function; the decoders of `_ops` ask it for operands.
+    """Binds operands of one function; the decoders of instructions ask it for them.
 
     A reader gives the bits of an operand as unsigned integers exactly as wide as the type asked
     for (booleans for a predicate); a writer takes the same.
     """
 
-    def __init__(self, program: Program, code: Code) -> None:
-        self.program = program
+    def __init__(self, symbols: Symbols, code: Code) -> None:
+        self.symbols = symbols
         self.code = code
         self.slots = code.function.slots
-
-    def decode(self, instruction: Instruction) -> Op:
-        """Return the operation of an instruction that is not a branch."""
-        try:
-            builder = DECODERS.get(instruction.name)
-            if builder is None:
-                raise Unsupported
-            op = builder(self, instruction)
-        except Exception as error:  # noqa: BLE001 - which form a decoder stumbles over is not known
-            return self.refuse(instruction, error)
-        if instruction.guard is None:
-            return op
-        return self._guarded(instruction, op)
-
-    def refuse(self, instruction: Instruction, error: Exception) -> Op:
-        """Return an operation that says that `instruction` is not emulated, when it is reached.
-
-        An `error` that is not `Unsupported` is a form that the decoder does not know, which it
-        stumbled over, or a defect of the decoder: the message has it, and it is the fault's cause.
-        """
-        what = f"the instruction {instruction.opcode} is not emulated"
-        if isinstance(error, Unsupported):
-            message = f"{what}: {error}" if str(error) else what
-        else:
-            message = f"{what} in this form ({type(error).__name__} in its decoder: {error})"
-
-        def run(group: Group) -> None:
-            raise Fault(NOT_SUPPORTED, message, lane=group.lane_at(0)) from error
-
-        return run
 
     def type(self, instruction: Instruction) -> str:
         """Return the type of an instruction: the last of its modifiers that is one."""
@@ -107,7 +73,7 @@ class Decoder:
         if isinstance(operand, Immediate):
             return _immediate(operand, kind)
         if isinstance(operand, Symbol):
-            address = self.program.address_of(operand.name, self.code.function) + operand.offset
+            address = self.symbols.address_of(operand.name, self.code.function) + operand.offset
             return _integer(address, unsigned(kind))
         raise Unsupported(f"operand {operand!r} where a constant is needed")
 
@@ -190,43 +156,32 @@ class Decoder:
             return read
         return lambda group: read(group).astype(want)
 
-    def _guarded(self, instruction: Instruction, op: Op) -> Op:
-        assert instruction.guard is not None
-        guard = self.read(instruction.guard, "pred")
-        plain = Instruction(
-            instruction.name, instruction.mods, instruction.operands, instruction.line
-        )
-        reads, writes = reads_and_writes(plain, self.code.carry)
-        # A narrowed group has only these registers; a parameter is changed in place, so read.
-        slots = tuple({*reads, *writes})
-        effects = instruction.name in EFFECTS
 
-        def run(group: Group) -> None:
-            chosen = guard(group)
-            if chosen.shape[0] == 1:
-                if chosen[0]:
-                    op(group)
-                return
-            if effects:
-                index = np.flatnonzero(chosen)
-                if index.shape[0] == group.n:
-                    op(group)
-                elif index.shape[0]:
-                    part = group.narrow(index, slots)
-                    op(part)
-                    for slot in writes:
-                        old = group.regs[slot]
-                        new: Any = np.empty((group.n, *old.shape[1:]), old.dtype)
-                        new[...] = old
-                        new[index] = part.regs[slot]
-                        group.regs[slot] = new
-                return
-            before = [group.regs[slot] for slot in writes]
-            op(group)
-            for slot, old in zip(writes, before, strict=True):
-                group.regs[slot] = np.where(chosen, group.regs[slot], old)
+class Symbols(Protocol):
+    """What the names of a function mean in the kernel that runs it."""
 
-        return run
+    def address_of(self, name: str, function: Function) -> int:
+        """Return the address of a symbol used in `function`, in its own state space."""
+        raise NotImplementedError
+
+    def code(self, name: str) -> Code:
+        """Return the decoded function called `name`."""
+        raise NotImplementedError
+
+    def function(self, name: str) -> Function:
+        """Return the function called `name` as it was parsed."""
+        raise NotImplementedError
+
+    def has_body(self, name: str) -> bool:
+        """Tell whether the module defines the function `name`."""
+        raise NotImplementedError
+
+    def function_at(self, address: int) -> Callable[[], Code] | None:
+        """Return a way to get the function that `address` stands for."""
+
+
+class Unsupported(Exception):  # noqa: N818
+    """An instruction, or a form of one, that is not emulated."""
 
 
 def _local_address(offset: int, dtype: np.dtype[Any]) -> Reader:

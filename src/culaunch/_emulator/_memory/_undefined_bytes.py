@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from culaunch._emulator._memory._bytes import Piece
     from culaunch._emulator._memory._scratch import Scratch
-    from culaunch._emulator._simt._group import Group
+    from culaunch._emulator._memory._threads import Threads
     from culaunch._emulator._types import Lanes
 
 __all__ = ["Read", "UndefinedBytes"]
@@ -60,7 +60,7 @@ class UndefinedBytes:
         """Whether any byte is undefined."""
         return bool(self.map.by_size[1].any())
 
-    def read(self, group: Group, piece: Piece, size: int) -> Read | None:
+    def read(self, group: Threads, piece: Piece, size: int) -> Read | None:
         """Return what a read meets that is undefined, None if nothing is."""
         unit = min(size, 8)
         words = self.map.by_size[unit]

@@ -18,7 +18,7 @@ from culaunch._emulator._ptx._syntax import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from culaunch._emulator._simt._code import Code
+    from culaunch._emulator._simt._state import Code
 
 __all__ = ["find_live", "read_slots", "reads_and_writes"]
 

@@ -1,0 +1,1 @@
+"""Decode a function: blocks of operations, and which registers they need."""
