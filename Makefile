@@ -13,7 +13,7 @@ help:
 	echo "make demo   compile, inspect and launch two kernels"
 	echo "make test   run the tests on the installed wheel"
 	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
-	echo "make lint   ruff, mypy --strict, clang-format, words"
+	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words"
 	echo "make docs   build the documentation in docs/_build"
 	echo "make clean  remove everything that these targets made"
 
@@ -38,6 +38,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	PYTHONPATH=src $(BIN)/lint-imports --no-logo --cache-dir build/import_linter
 	git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' | xargs -0 $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/python tools/check_words.py
 

@@ -44,5 +44,5 @@ def test_looking_up_a_name_loads_only_ours_and_the_standard_library(name):
 
 def test_launching_needs_no_compiler_and_no_emulator():
     loaded = python("import sys, culaunch; culaunch.load; print(*sys.modules)")
-    strangers = ("_compile", "_emulator", "_embed", "_triton", "_elementwise", "cli")
+    strangers = ("_compile", "_emulator", "_embed", "_inline", "_triton", "_elementwise", "cli")
     assert [name for name in strangers if f"culaunch.{name}" in loaded] == []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         fatbin,
         link,
     )
-    from culaunch._embed import cmake_dir, embed, include_dir, load_inline
+    from culaunch._embed import cmake_dir, embed, include_dir
     from culaunch._errors import (
         CacheWarning,
         CompileError,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         MissingDependencyError,
     )
     from culaunch._image import Image, ImageInfo, Inspection, KernelInfo, ParamInfo, inspect
+    from culaunch._inline import load_inline
     from culaunch._launch import (
         Device,
         DeviceArray,
@@ -101,14 +102,14 @@ _HOME = {
     "inspect": "_image",
     "link": "_compile",
     "load": "_launch",
-    "load_inline": "_embed",
+    "load_inline": "_inline",
     "set_driver": "_launch",
     "synchronize": "_launch",
     "testing": "testing",
     "to_device": "_launch",
 }
 
-__version__ = "0.1.0"
+__version__: str
 
 __all__ = [
     "Cache",
@@ -163,7 +164,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    home = _HOME.get(name)
+    home = "_base.version" if name == "__version__" else _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'culaunch' has no attribute {name!r}")
     module = importlib.import_module(f"culaunch.{home}")

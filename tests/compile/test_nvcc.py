@@ -5,7 +5,7 @@ import pytest
 import culaunch as cl
 from culaunch._base import nvcc as nvcc_finder
 from culaunch._compile import _nvcc
-from culaunch._embed import toolchain
+from culaunch._inline import toolchain
 
 pytestmark = pytest.mark.needs("nvcc", "g++")
 

@@ -279,7 +279,7 @@ def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cpp")
     source, target = folder / "launch.cpp", folder / "liblaunch.so"
     source.write_text(LIBRARY.replace("@PTX@", ADD))
-    from culaunch._embed.cuda_header import cuda_include_dir
+    from culaunch._inline.cuda_header import cuda_include_dir
 
     command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O0", "-Wall", str(source)]
     command += [f"-I{cl.include_dir()}", f"-I{cuda_include_dir()}", "-ldl", "-o", str(target)]
@@ -319,7 +319,7 @@ int main() {
   try { culaunch::Driver::Get(); } catch (const std::exception& error) { std::puts(error.what()); }
 }
 """
-    from culaunch._embed.cuda_header import cuda_include_dir
+    from culaunch._inline.cuda_header import cuda_include_dir
 
     (tmp_path / "main.cpp").write_text(source)
     command = ["g++", "-std=c++17", "-O0", "main.cpp", f"-I{cl.include_dir()}"]

@@ -32,7 +32,7 @@ def nothing_is_built(monkeypatch):
     def build(*arguments):
         raise cl.CompileError("not here")
 
-    monkeypatch.setattr("culaunch._embed.inline.build", build, raising=False)
+    monkeypatch.setattr("culaunch._inline.inline.build", build, raising=False)
 
 
 # How each name is called when all is well; every parameter is then replaced by every junk value.

@@ -12,32 +12,18 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for recording, fake_arrays and what they need
 
-from recording import RecordingDriver
+from recording import recorders
 
 import culaunch as cl
-from culaunch._launch import _driver
 
 KERNELS = Path(__file__).parents[1] / "gpu" / "kernels.cu"
 ELEMENTS = ("float", "double", "int", "__half", "__nv_bfloat16")
-NAME = "/recorder"  # where a library's path would stand
 
 
 @pytest.fixture
 def install(monkeypatch):
     """Make recording drivers the driver in use, the last one made."""
-    made = []
-
-    def make(**options) -> RecordingDriver:
-        driver = RecordingDriver(**options)
-        made.append(driver)
-        monkeypatch.setitem(_driver._drivers, NAME, driver.core)
-        monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
-        return driver
-
-    yield make
-    for driver in made:
-        for defect in driver.defects:
-            raise defect
+    yield from recorders(monkeypatch)
 
 
 @pytest.fixture

@@ -16,6 +16,29 @@ from driver_tables import DEVICE_ATTRIBUTES, PARAMETER_TYPES, PROTOTYPES
 
 import culaunch as cl
 from culaunch import _core
+from culaunch._launch import _driver
+
+NAME = "/recorder"  # where a library's path would stand
+
+
+def recorders(monkeypatch, **defaults):
+    """Yield a function that makes recording drivers, the last one the driver in use.
+
+    What it yields is the value of a fixture; what went wrong in a driver is raised afterwards.
+    """
+    made = []
+
+    def make(**options) -> RecordingDriver:
+        driver = RecordingDriver(**{**defaults, **options})
+        made.append(driver)
+        monkeypatch.setitem(_driver._drivers, NAME, driver.core)
+        monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
+        return driver
+
+    yield make
+    for driver in made:
+        for defect in driver.defects:
+            raise defect
 
 
 class RecordingDriver(DriverApi):

@@ -10,11 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # for the kernels
 sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))  # for recording
 
-from recording import RecordingDriver
-
-from culaunch._launch import _driver
-
-NAME = "/recorder"  # where a library's path would stand
+from recording import RecordingDriver, recorders
 
 
 def pytest_collection_modifyitems(items):
@@ -26,21 +22,8 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def install(monkeypatch):
-    """Make recording drivers the driver in use, the last one made."""
-    made = []
-
-    def make(**options) -> RecordingDriver:
-        options = {"device_types": (1,), "devices": 1, **options}
-        recorder = RecordingDriver(**options)
-        made.append(recorder)
-        monkeypatch.setitem(_driver._drivers, NAME, recorder.core)
-        monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
-        return recorder
-
-    yield make
-    for recorder in made:
-        for defect in recorder.defects:
-            raise defect
+    """Make recording drivers of the CPU's memory the driver in use, the last one made."""
+    yield from recorders(monkeypatch, device_types=(1,), devices=1)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from culaunch import _core
+from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import _dtypes as dt
 from culaunch._elementwise._compiled import _arch, compiled, make_image
 from culaunch._elementwise._loop import Layout, unroll
@@ -13,6 +13,7 @@ from culaunch._elementwise._source import kernel_name, render
 from culaunch._elementwise._trace import Value
 
 if TYPE_CHECKING:
+    from culaunch._core import ElementwiseMethods
     from culaunch._elementwise._program import Program
     from culaunch._image import Image
     from culaunch._launch import Kernel
@@ -40,7 +41,7 @@ class Lowered:
     image: Image
 
 
-class ElementwiseFunction(_core.Elementwise):
+class ElementwiseFunction(CoreElementwise):
     """A function that is one kernel for each list of types and layout of its arguments.
 
     Call it with arrays of one framework on one device, Python numbers, and NumPy scalars. The
@@ -160,4 +161,4 @@ def _is_known(value: object) -> bool:
 
 
 if TYPE_CHECKING:  # the extension calls methods of it
-    _methods: type[_core.ElementwiseMethods] = ElementwiseFunction
+    _methods: type[ElementwiseMethods] = ElementwiseFunction

@@ -112,9 +112,9 @@ class Image:
     @functools.cached_property
     def arch(self) -> tuple[str, ...]:
         """The architectures it holds, in file order: ``("sm_90a",)``; several for a fatbin."""
-        from culaunch._image.inspection import image_arch
+        from culaunch._image.parse import arch_of
 
-        return image_arch(self)
+        return arch_of(self.data, self.format, describe(self.data, self.path))
 
     @functools.cached_property
     def kernels(self) -> tuple[KernelInfo, ...]:
@@ -123,9 +123,9 @@ class Image:
         The facts are then those of the first entry that has it, cubins before PTX;
         :func:`culaunch.inspect` lists every entry.
         """
-        from culaunch._image.inspection import image_kernels
+        from culaunch._image.parse import kernels_of
 
-        return image_kernels(self)
+        return kernels_of(self.data, self.path, self.signatures)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, which is either complete or not there at all.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from culaunch import _core
-from culaunch._core import Launcher
+from culaunch._core import Launcher, set_upcalls
 from culaunch._launch import _upcalls
 from culaunch._launch._device import Device, device_count, devices, synchronize
 from culaunch._launch._device_array import DeviceArray, empty, to_device
@@ -37,4 +36,4 @@ __all__ = [
     "to_device",
 ]
 
-_core.set_upcalls(launch=_upcalls)
+set_upcalls(launch=_upcalls)

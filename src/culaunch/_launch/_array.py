@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from culaunch import _core
+from culaunch._core import array_info as core_array_info
 from culaunch._launch._driver import current_driver
 
 
@@ -41,4 +41,4 @@ def array_info(array: Any) -> ArrayInfo:
     TypeError
         If it is not an array.
     """
-    return ArrayInfo(*_core.array_info(current_driver(), array))
+    return ArrayInfo(*core_array_info(current_driver(), array))

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from culaunch import _core
 from culaunch._base.optional import optional
 from culaunch._base.values import fits, spell
+from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._launch._driver import current_driver, device_ordinal
 from culaunch._launch._streams import stream_handle
 
@@ -23,7 +23,7 @@ _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kinds, DLPack's typ
 _BFLOAT = 4
 
 
-class DeviceArray(_core.DeviceArray):
+class DeviceArray(CoreDeviceArray):
     """A contiguous array in the memory of a device, made by :func:`to_device` or :func:`empty`.
 
     It is minimal on purpose: pass it to kernels, hand it to a framework (DLPack,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from culaunch import _core
 from culaunch._base.checks import checked_text
 from culaunch._base.values import spell
+from culaunch._core import Kernel as CoreKernel
+from culaunch._core import Launcher
+from culaunch._core import Module as CoreModule
 from culaunch._launch._attributes import FUNCTION_ATTRIBUTES
 from culaunch._launch._driver import device_ordinal
 from culaunch._launch._signature import Signature
@@ -72,7 +74,7 @@ class Occupancy:
     active_clusters: int | None
 
 
-class Kernel(_core.Kernel):
+class Kernel(CoreKernel):
     """A ``__global__`` function of a module, found with ``module[name]``.
 
     ``kernel[grid, block]``, ``kernel[grid, block, shared_memory]`` and
@@ -95,7 +97,7 @@ class Kernel(_core.Kernel):
         """Make one; ``module[name]`` and ``module.kernel(name)`` are the ways to get one."""
         checked_text("name", name)
         core = getattr(module, "_core", None)
-        if not isinstance(core, _core.Module):
+        if not isinstance(core, CoreModule):
             raise TypeError(f"module must be a Module (got {spell(module)})")
         if not isinstance(signature, Signature):
             raise TypeError(f"signature must be a Signature (got {spell(signature)})")
@@ -160,7 +162,7 @@ class Kernel(_core.Kernel):
         cooperative: bool = False,
         programmatic: bool = False,
         priority: int | None = None,
-    ) -> _core.Launcher:
+    ) -> Launcher:
         """Fix the launch configuration.
 
         Parameters

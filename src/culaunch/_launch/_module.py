@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from culaunch import _core
 from culaunch._base.checks import checked_text, is_text
 from culaunch._base.values import spell
+from culaunch._core import Module as CoreModule
 from culaunch._errors import DriverError, ImageError, KernelNotFoundError
 from culaunch._image import Image, demangle
 from culaunch._launch._architecture import explained
@@ -70,7 +70,7 @@ class Module:
         self.image = image
         driver = current_driver()
         try:
-            self._core = _core.Module(driver, image.data)
+            self._core = CoreModule(driver, image.data)
         except ImageError as error:
             if image.path is None:
                 raise

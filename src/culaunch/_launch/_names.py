@@ -11,7 +11,7 @@ from culaunch._image import demangle, image_variables
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from culaunch import _core
+    from culaunch._core import Module as CoreModule
     from culaunch._image import Image
 
 _MOST_LISTED = 30
@@ -19,7 +19,7 @@ _CONST_FIRST = re.compile(r"(?:(?<=[<,(])|^)const (?=[\w:])")
 _BUILT_IN = re.compile(r"(?:(?:unsigned|signed|long|short|volatile) )*[\w:]+")
 
 
-def find_kernel(module: _core.Module, image: Image, name: str) -> str:
+def find_kernel(module: CoreModule, image: Image, name: str) -> str:
     """Give the name in the image; raise KernelNotFoundError with what there is."""
     lowered = image.names.get(name, name)
     if module.layout(lowered) is not None:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import os
 
     from culaunch._triton._saved import SavedVariant
-    from culaunch._triton._set import KernelSet
+    from culaunch._triton._saved_set import SavedSet
 
 
 def write_c(
-    kernels: KernelSet, path: str | os.PathLike[str], name: str | None = None
+    kernels: SavedSet, path: str | os.PathLike[str], name: str | None = None
 ) -> tuple[Path, Path]:
     """Write a source and a header; return both paths. See :meth:`KernelSet.write_c`."""
     text = checked_path("path", path)
@@ -44,7 +44,7 @@ def write_c(
 class _COutput:
     """The names, functions and texts of one set in C."""
 
-    def __init__(self, kernels: KernelSet, name: str | None) -> None:
+    def __init__(self, kernels: SavedSet, name: str | None) -> None:
         if kernels.zeroes:
             raise ValueError(
                 f"{kernels.name} sets {', '.join(kernels.zeroes)} to zero before each launch, and "
@@ -170,7 +170,7 @@ class _COutput:
         return ", ".join(self.fields[one] for one in self.kernels.heuristics if one in self.fields)
 
 
-def _varying(kernels: KernelSet) -> list[str]:
+def _varying(kernels: SavedSet) -> list[str]:
     """Name the constants and options that are not the same in all variants.
 
     What a heuristic gave is never left to chance: it is named even where it is the same.
@@ -186,7 +186,7 @@ def _varying(kernels: KernelSet) -> list[str]:
     ]
 
 
-def _by_types(kernels: KernelSet) -> dict[tuple[str, ...], list[tuple[int, SavedVariant]]]:
+def _by_types(kernels: SavedSet) -> dict[tuple[str, ...], list[tuple[int, SavedVariant]]]:
     """Group the variants by the element types of their pointers: C's addresses have none."""
     if len({_shape(one.types) for one in kernels.variants}) > 1:
         raise ValueError(

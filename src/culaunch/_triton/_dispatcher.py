@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from culaunch import _core
+from culaunch._core import TritonDispatcher
 from culaunch._launch._driver import current_driver
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CUDA = 2  # DLPack's kDLCUDA
 
 
-class Dispatcher(_core.TritonDispatcher):
+class Dispatcher(TritonDispatcher):
     """A Triton kernel whose calls are native: ``dispatcher[grid](*args, **kwargs)``.
 
     Parameters

@@ -19,12 +19,12 @@ from culaunch._triton._tuned import TunedTable
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from culaunch._triton._set import KernelSet
+    from culaunch._triton._saved_set import SavedSet
 
 KIND = "triton"
 
 
-def write_entry(kernels: KernelSet) -> dict[str, Any]:
+def write_entry(kernels: SavedSet) -> dict[str, Any]:
     """Return the manifest's entry of a set."""
     entry: dict[str, Any] = {
         "kind": KIND,
@@ -38,7 +38,7 @@ def write_entry(kernels: KernelSet) -> dict[str, Any]:
     return entry
 
 
-def version_of(kernels: KernelSet) -> int:
+def version_of(kernels: SavedSet) -> int:
     """Return the lowest version of the format that can say what a set says.
 
     A reader of version 1 would ignore what came with version 2, and launch wrongly.

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_text
 from culaunch._base.untraced import untraced
+from culaunch._base.version import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._library import LibraryFile, write_library
 from culaunch._triton._dispatcher import Dispatcher
 from culaunch._triton._manifest import KIND, read_entry, version_of, write_entry
 from culaunch._triton._messages import raise_binding, raise_unknown
 from culaunch._triton._saved import SavedVariant, same_constant
+from culaunch._triton._saved_set import SavedSet
 from culaunch._triton._select import KNOWN_OPTIONS, arch_fits, select, settings_fit
 from culaunch._triton._tuned import TunedEntry, TunedTable
 from culaunch._triton._variant import load_variant, resources_missing
@@ -55,8 +57,7 @@ class KernelSet(Dispatcher):
     parameters: tuple[TritonParameter, ...]
     zeroes: tuple[str, ...]
     heuristics: tuple[str, ...]
-    _read: Callable[[str], bytes]
-    _table: TunedTable | None
+    _saved: SavedSet
     _tables: dict[int, TunedTable | None]  # by capability
     _options: list[str]
     _inner: KernelSet | None
@@ -80,12 +81,11 @@ class KernelSet(Dispatcher):
         is_chosen = table is not None or bool(zeroes)
         key = [names.index(one) for one in table.key] if table is not None else []
         self = super().__new__(cls, name, own, key if is_chosen else None)
+        self._saved = SavedSet(name, parameters, variants, read, table, tuple(zeroes))
         self.parameters = parameters
         self.variants = variants
-        self.zeroes = tuple(zeroes)
-        self.heuristics = tuple(one.name for one in parameters if one.is_heuristic)
-        self._read = read
-        self._table = table
+        self.zeroes = self._saved.zeroes
+        self.heuristics = self._saved.heuristics
         self._tables = {}
         self._options = sorted(
             {*KNOWN_OPTIONS, *(option for one in variants for option in one.options)}
@@ -98,12 +98,11 @@ class KernelSet(Dispatcher):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the set as a library (``.culib``), whole or not at all."""
-        from culaunch import __version__
-
         used = [name for one in self.variants for name in (one.image, one.ptx) if name]
-        members = {name: self._read(name) for name in used}
+        members = {name: self._saved.read(name) for name in used}
         producer = f"culaunch {__version__}"
-        write_library(path, [self.to_manifest()], members, producer, version_of(self))
+        version = version_of(self._saved)
+        write_library(path, [self.to_manifest()], members, producer, version)
 
     def write_c(
         self, path: str | os.PathLike[str], *, name: str | None = None
@@ -134,12 +133,12 @@ class KernelSet(Dispatcher):
         """
         from culaunch._triton._c_output import write_c
 
-        return write_c(self, path, name)
+        return write_c(self._saved, path, name)
 
     @property
     def table(self) -> TunedTable | None:
         """The tuned configurations by key, if there are any."""
-        return self._table
+        return self._saved.table
 
     def read(self, member: str) -> bytes:
         """Give an image, by the name that a variant has for it.
@@ -152,7 +151,7 @@ class KernelSet(Dispatcher):
         checked_text("member", member)
         if not any(member in (one.image, one.ptx) for one in self.variants):
             raise ValueError(f"{self.name} has no image {member!r:.100}")
-        return self._read(member)
+        return self._saved.read(member)
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | bytes, name: str | None = None) -> KernelSet:
@@ -187,7 +186,7 @@ class KernelSet(Dispatcher):
 
     def to_manifest(self) -> dict[str, Any]:
         """Give what a library's manifest says of the kernel."""
-        return write_entry(self)
+        return write_entry(self._saved)
 
     @classmethod
     def _from_manifest(cls, entry: dict[str, Any], library: LibraryFile) -> KernelSet:
@@ -235,7 +234,7 @@ class KernelSet(Dispatcher):
                 for name in (variant.image, variant.ptx):
                     if name and name not in renamed:
                         renamed[name] = name if number == 0 else _fresh(name, members)
-                        members[renamed[name]] = one._read(name)  # noqa: SLF001
+                        members[renamed[name]] = one.read(name)
                 variants.append(
                     replace(
                         variant,
@@ -243,7 +242,7 @@ class KernelSet(Dispatcher):
                         ptx=renamed.get(variant.ptx or ""),
                     )
                 )
-        tables = [one._table for one in sets if one._table is not None]  # noqa: SLF001
+        tables = [one.table for one in sets if one.table is not None]
         table = functools.reduce(TunedTable.merge, tables) if tables else None
         return KernelSet(
             self.name, self.parameters, variants, members.__getitem__, table, self.zeroes
@@ -297,7 +296,7 @@ class KernelSet(Dispatcher):
         if name is None or self._driver.name == "emulator":
             name = variant.ptx
         assert name is not None
-        data = self._read(name)
+        data = self._saved.read(name)
         constants = {
             name: value for name, value in variant.constants.items() if name not in variant.options
         }
@@ -332,7 +331,7 @@ class KernelSet(Dispatcher):
 
     def _table_of(self, device: int) -> TunedTable | None:
         """Give the part of the table that is for a device, of variants that run on it."""
-        if self._table is None:
+        if self.table is None:
             return None
         assert self._driver is not None
         capability = 10 * self._driver.attribute(75, device) + self._driver.attribute(76, device)
@@ -343,10 +342,10 @@ class KernelSet(Dispatcher):
             ]
             entries = tuple(
                 entry
-                for entry in self._table.entries
+                for entry in self.table.entries
                 if any(not settings_fit(one, entry.constants, entry.options) for one in runnable)
             )
-            table = TunedTable(self._table.key, entries) if entries else None
+            table = TunedTable(self.table.key, entries) if entries else None
             self._tables[capability] = table and table.of_device(capability)
         return self._tables[capability]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch import _core
+from culaunch._core import Driver, Kernel, Module, TritonVariant
 from culaunch._errors import DriverError
 from culaunch._image import Image
 from culaunch._launch._architecture import explained
@@ -22,13 +22,13 @@ _MAX_THREADS = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
 
 
 def load_variant(
-    driver: _core.Driver,
+    driver: Driver,
     data: bytes,
     facts: LaunchFacts,
     types: Sequence[Any],
     constants: dict[str, Any],
     result: object,
-) -> _core.TritonVariant:
+) -> TritonVariant:
     """Load an image and prepare its launch.
 
     Parameters
@@ -52,10 +52,10 @@ def load_variant(
         If the driver refuses the image.
     """
     try:
-        module = _core.Module(driver, data)
+        module = Module(driver, data)
     except DriverError as error:
         raise explained(error, Image(data), driver) from None
-    kernel = _core.Kernel(module, facts.name, None)
+    kernel = Kernel(module, facts.name, None)
     layout = module.layout(facts.name)
     assert layout is not None
     sources = make_sources(types, facts, layout)
@@ -69,7 +69,7 @@ def load_variant(
         )
         for one in facts.descriptors
     )
-    return _core.TritonVariant(
+    return TritonVariant(
         kernel,
         tuple(source.packed for source in sources),
         layouts,
@@ -88,7 +88,7 @@ def load_variant(
 
 
 def resources_missing(
-    driver: _core.Driver, variant: _core.TritonVariant, facts: LaunchFacts, device: int
+    driver: Driver, variant: TritonVariant, facts: LaunchFacts, device: int
 ) -> tuple[int, int, str] | None:
     """Give (needed, available, of what) where a device cannot run the kernel at all."""
     shared = driver.attribute(_MAX_SHARED, device)

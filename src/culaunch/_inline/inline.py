@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import os
 import re
 import threading
@@ -12,21 +11,22 @@ from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
-from culaunch._embed.inline_build import build
-from culaunch._embed.inline_cache import InlineCache
-from culaunch._embed.inline_checks import check_functions, check_images, refuse_unknown
-from culaunch._embed.inline_source import InlineSource, names_of
 from culaunch._embed.source import image_bytes
-from culaunch._embed.toolchain import Toolchain
 from culaunch._errors import MissingDependencyError
 from culaunch._image import Image
+from culaunch._inline.build import build
+from culaunch._inline.cache import InlineCache
+from culaunch._inline.checks import check_functions, check_images, refuse_unknown
+from culaunch._inline.texts import InlineSource, names_of
+from culaunch._inline.toolchain import Toolchain
+from culaunch._launch import driver_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tvm_ffi import Module
 
-    from culaunch._embed.inline_cache import Entry
+    from culaunch._inline.cache import Entry
 
 _NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 
@@ -149,7 +149,7 @@ def load_inline(
     entry = find_or_build()
     if os.environ.get("CULAUNCH_DRIVER") == "emulator":
         # C++ finds the emulator where Python started it, and only there.
-        importlib.import_module("culaunch").driver_name()
+        driver_name()
     if not os.path.exists(entry.library):
         # Another process emptied the cache since.
         entry = find_or_build()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from culaunch._embed.inline_source import InlineSource
+    from culaunch._inline.texts import InlineSource
 
 # What tvm_ffi.cpp.load_inline, and PyTorch's, call them.
 _RENAMED = {

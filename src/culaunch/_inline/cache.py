@@ -21,9 +21,9 @@ from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.lock import lock_key
 from culaunch._cache.place import default_max_bytes, default_path
 from culaunch._cache.store import INLINE, evict, touch_entry
-from culaunch._embed.inline_reads import Reads
 from culaunch._errors import CacheWarning
 from culaunch._includes.footprint import Footprint
+from culaunch._inline.reads import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from culaunch._embed.inline_cache import InlineCache
-from culaunch._embed.inline_reads import host_search, unit_reads
+from culaunch._inline.cache import InlineCache
+from culaunch._inline.reads import host_search, unit_reads
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 

@@ -289,7 +289,7 @@ def test_an_entry_that_another_user_has_made_is_not_loaded(load, tmp_path, root,
     plant(place)
     (entry,) = place.glob("m-*")
     os.chown(entry, 12345, 12345)
-    monkeypatch.setattr("culaunch._embed.inline._loaded", {})
+    monkeypatch.setattr("culaunch._inline.inline._loaded", {})
     with pytest.warns(cl.CacheWarning, match="belongs to user 12345, not 0"):
         assert load(build_directory=place) == 2
 
@@ -299,7 +299,7 @@ def test_a_file_that_others_can_change_is_built_anew(load, tmp_path, monkeypatch
     load(build_directory=tmp_path / "x")
     (path,) = (tmp_path / "x").rglob(file)
     path.chmod(0o666)
-    monkeypatch.setattr("culaunch._embed.inline._loaded", {})
+    monkeypatch.setattr("culaunch._inline.inline._loaded", {})
     assert load(build_directory=tmp_path / "x") == 2
 
 
@@ -309,7 +309,7 @@ def test_a_library_is_loaded_from_the_directory_that_was_checked(load, tmp_path,
     place.mkdir(parents=True, mode=0o700)
     (tmp_path / "open").chmod(0o777)
     assert load(build_directory=place) == 2
-    monkeypatch.setattr("culaunch._embed.inline._loaded", {})
+    monkeypatch.setattr("culaunch._inline.inline._loaded", {})
     assert load(build_directory=place) == 0
 
 
@@ -362,10 +362,10 @@ def test_the_cap_of_the_cache_covers_what_is_built(load, tmp_path, monkeypatch):
 
 
 def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_path, monkeypatch):
-    from culaunch._embed.inline_cache import InlineCache
+    from culaunch._inline.cache import InlineCache
 
     load()
-    monkeypatch.setattr("culaunch._embed.inline._loaded", {})
+    monkeypatch.setattr("culaunch._inline.inline._loaded", {})
     find = InlineCache.find
 
     def found_and_gone(self):

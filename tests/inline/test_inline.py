@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -116,17 +115,12 @@ def test_the_source_stays_where_messages_say_it_is(module):
     assert path.read_text() == CODE
 
 
-def test_a_warm_call_takes_milliseconds_and_starts_no_process(module, load, monkeypatch):
+def test_a_warm_call_starts_no_process(module, load, monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(subprocess, "Popen", forbidden)
-    times = []
-    for _ in range(20):
-        start = time.perf_counter()
-        assert load() is module
-        times.append(time.perf_counter() - start)
-    assert min(times) < 5e-3
+    assert load() is module
 
 
 def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):

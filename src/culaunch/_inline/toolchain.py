@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from culaunch._base.checks import checked_list, checked_path, is_text
 from culaunch._base.nvcc import find_nvcc
 from culaunch._base.values import spell
-from culaunch._embed.cuda_header import cuda_include_dir
 from culaunch._embed.paths import include_dir
 from culaunch._errors import CompileError, MissingDependencyError
 from culaunch._includes.host import environment
+from culaunch._inline.cuda_header import cuda_include_dir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,21 +8,21 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from culaunch._embed.embedding import embed
-from culaunch._embed.inline_checks import hint_of_failure
-from culaunch._embed.inline_reads import Reads, host_search, unit_reads
 from culaunch._embed.merging import asks_for
 from culaunch._embed.symbols import PREFIXES, symbol_names
 from culaunch._errors import CompileError, ImageError
 from culaunch._includes.footprint import joined
+from culaunch._inline.checks import hint_of_failure
+from culaunch._inline.reads import Reads, host_search, unit_reads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from culaunch._embed.inline_source import InlineSource
-    from culaunch._embed.toolchain import Toolchain
     from culaunch._image import Image
     from culaunch._includes.footprint import Footprint
     from culaunch._includes.host import HostSearch
+    from culaunch._inline.texts import InlineSource
+    from culaunch._inline.toolchain import Toolchain
 
 
 def build(

@@ -1,0 +1,145 @@
+"""What is in a file or an image: every image in it, with its kernels."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from culaunch._image import fatbin
+from culaunch._image.cubin import Cubin
+from culaunch._image.elf import SHT_NOBITS, Elf
+from culaunch._image.embedded import SECTION, embedded_images
+from culaunch._image.info import ImageInfo, Inspection, KernelInfo
+from culaunch._image.metadata import split_metadata
+from culaunch._image.ptx import Ptx
+from culaunch._image.reader import Reader
+from culaunch._image.session import Session
+from culaunch._image.sniff import file_format, image_format, wrapper_size
+from culaunch._image.source import describe
+
+if TYPE_CHECKING:
+    import mmap
+    from collections.abc import Iterator
+
+    from culaunch._image.session import Signatures
+
+_FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
+
+
+def parse(
+    data: bytes | mmap.mmap, path: str | None, signatures: Signatures, kernels: bool
+) -> Inspection:
+    """Tell what is in an image or a file, of which `signatures` are known by another way."""
+    source = describe(data, path)
+    form = file_format(data, source)
+    return Inspection(path, form, _images(data, form, source, signatures, kernels))
+
+
+def arch_of(data: bytes, form: str, source: str) -> tuple[str, ...]:
+    """Return the architectures that an image has code for, in file order."""
+    reader = Reader(memoryview(data), source)
+    if form == "cubin":
+        return (Cubin(reader).arch(),)
+    if form == "ptx":
+        return (Ptx(data, reader).arch(),)
+    return tuple(dict.fromkeys(entry.arch for entry in fatbin.entries(reader)))
+
+
+def kernels_of(data: bytes, path: str | None, signatures: Signatures) -> tuple[KernelInfo, ...]:
+    """Return the kernels of an image, each once, as the first cubin that has it tells."""
+    images = parse(data, path, signatures, kernels=True).images
+    found: dict[str, KernelInfo] = {}
+    for part in sorted(images, key=lambda part: part.format != "cubin"):
+        for kernel in part.kernels:
+            found.setdefault(kernel.name, kernel)
+    return tuple(found.values())
+
+
+def _images(
+    data: bytes | mmap.mmap, form: str, source: str, signatures: Signatures, kernels: bool
+) -> tuple[ImageInfo, ...]:
+    reader = Reader(memoryview(data), source)
+    session = Session(len(data), signatures, kernels)
+    if form == "cubin":
+        return (_cubin(reader, session),)
+    if form == "ptx":
+        return (_ptx(data, reader, session),)
+    if form == "fatbin":
+        start = wrapper_size(data)
+        container = reader.window(start, len(reader) - start, "a fatbin")
+        return tuple(_entries(container, session))
+    return tuple(_host(reader, session))
+
+
+def _cubin(reader: Reader, session: Session) -> ImageInfo:
+    cubin = Cubin(reader)
+    return ImageInfo(
+        format="cubin",
+        arch=cubin.arch(),
+        size=len(reader),
+        compressed=False,
+        relocatable=cubin.relocatable,
+        toolkit=cubin.toolkit(),
+        kernels=cubin.kernels(session) if session.kernels else (),
+    )
+
+
+def _ptx(text: bytes | mmap.mmap, reader: Reader, session: Session) -> ImageInfo:
+    ptx = Ptx(text, reader)
+    return ImageInfo(
+        format="ptx",
+        arch=ptx.arch(),
+        size=len(reader),
+        compressed=False,
+        relocatable=False,
+        toolkit=ptx.toolkit(),
+        kernels=ptx.kernels(session) if session.kernels else (),
+    )
+
+
+def _entries(reader: Reader, session: Session) -> Iterator[ImageInfo]:
+    for entry in fatbin.entries(reader):
+        if entry.compressed and not session.kernels:
+            info = ImageInfo(entry.format, entry.arch, 0, True, None, None, ())
+            arch = entry.arch
+        elif entry.kind == fatbin.CUBIN:
+            info = _cubin(entry.open(session), session)
+            # The suffix f, and only that one, is not always in the cubin.
+            arch = entry.arch if entry.suffix else info.arch
+        elif entry.kind == fatbin.PTX:
+            opened = entry.open(session)
+            info = _ptx(opened.data(), opened, session)
+            arch = info.arch
+        else:
+            linkable = entry.kind == fatbin.LTOIR
+            info = ImageInfo(entry.format, entry.arch, 0, False, linkable, None, ())
+            arch = info.arch
+        yield dataclasses.replace(
+            info, arch=arch, size=len(entry.stored), compressed=entry.compressed
+        )
+
+
+def _host(reader: Reader, session: Session) -> Iterator[ImageInfo]:
+    """Yield the images in a host object or library."""
+    elf = Elf(reader)
+    found = False
+    for section in elf.sections():
+        if section.type != SHT_NOBITS and elf.name(section) in _FATBIN_SECTIONS:
+            found = True
+            yield from _entries(elf.contents(section), session)
+        elif section.type != SHT_NOBITS and elf.name(section) == SECTION:
+            for name, image in embedded_images(elf.contents(section)):
+                found = True
+                yield from _embedded(name, image, session.kernels)
+    if not found:
+        raise reader.error(
+            "is a host object or library without CUDA code: it has no section "
+            + " or ".join((*_FATBIN_SECTIONS, SECTION))
+        )
+
+
+def _embedded(name: str, image: Reader, kernels: bool) -> tuple[ImageInfo, ...]:
+    """Return what is in an image that culaunch embedded, by its name in the code."""
+    source = f"{image.source}, image {name!r}"
+    data, _, signatures = split_metadata(bytes(image.view), source)
+    return _images(data, image_format(data, source), source, signatures, kernels)
