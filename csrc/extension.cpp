@@ -1,16 +1,18 @@
 // culaunch._core: the native half of the launch path.
 #include "arguments/arrays.h"
 #include "arguments/device_array.h"
+#include "arguments/device_array_exchange.h"
 #include "arguments/rules.h"
 #include "driver/driver_object.h"
 #include "driver/python_function.h"
 #include "elementwise/function.h"
-#include "launch/kernel_object.h"
+#include "launch/kernel_type.h"
 #include "launch/launcher.h"
 #include "launch/module_object.h"
 #include "python/numbers.h"
 #include "python/python.h"
 #include "python/upcalls.h"
+#include "triton/dispatcher.h"
 #include "triton/launcher.h"
 #include "triton/variant.h"
 
@@ -22,8 +24,9 @@ int Execute(PyObject* module) {
                  AddDriverType(module) == 0 && AddDriverFunctionType(module) == 0 &&
                  AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
                  AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
-                 AddElementwiseType(module) == 0 && triton::AddVariantType(module) == 0 &&
-                 triton::AddDispatcherType(module) == 0 && triton::AddLauncherType(module) == 0
+                 AddDeviceArrayExchange() == 0 && AddElementwiseType(module) == 0 &&
+                 triton::AddVariantType(module) == 0 && triton::AddDispatcherType(module) == 0 &&
+                 triton::AddLauncherType(module) == 0
              ? 0
              : -1;
 }

@@ -7,7 +7,6 @@
 #include <memory>
 #include <vector>
 
-#include "arguments/device_array_exchange.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"
 #include "formats/dlpack.h"
@@ -261,30 +260,6 @@ PyObject* Dlpack(PyObject* self, PyObject* args) {
   return MakeCapsule(managed, "dltensor_versioned");
 }
 
-int ExchangeToManaged(void* object, DLManagedTensorVersioned** out) {
-  *out = MakeManaged<DLManagedTensorVersioned>(static_cast<PyObject*>(object));
-  if (*out == nullptr) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  (*out)->version = {1, 0};
-  return 0;
-}
-
-int ExchangeView(void* object, DLTensor* out) {
-  *out = View(static_cast<ArrayObject*>(object));
-  return 0;
-}
-
-int ExchangeStream(int32_t, int32_t, void** stream) {
-  *stream = nullptr;
-  return 0;
-}
-
-const DLPackExchangeAPI g_exchange = {
-    {1, 1},           nullptr,      AllocateDeviceArray, ExchangeToManaged,
-    AdoptDeviceArray, ExchangeView, ExchangeStream};
-
 PyObject* GetDriver(PyObject* self, void*) { return Ref::Borrow(Self(self)->driver).release(); }
 PyObject* GetAddress(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(static_cast<unsigned long long>(Self(self)->data));
@@ -337,14 +312,23 @@ PyType_Spec spec = {"culaunch._core.DeviceArray", sizeof(ArrayObject), 0,
 
 int AddDeviceArrayType(PyObject* module) {
   g_array_type = AddType(module, &spec);
-  if (g_array_type == nullptr) return -1;
-  const Ref capsule(
-      PyCapsule_New(const_cast<DLPackExchangeAPI*>(&g_exchange), "dlpack_exchange_api", nullptr));
-  if (!capsule) return -1;
-  return PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_array_type),
-                                "__dlpack_c_exchange_api__", capsule.get());
+  return g_array_type != nullptr ? 0 : -1;
 }
 
-const DLPackExchangeAPI* DeviceArrayExchange() { return &g_exchange; }
-
 bool IsDeviceArray(PyObject* object) { return PyObject_TypeCheck(object, g_array_type) != 0; }
+
+DLTensor ViewOf(PyObject* array) { return View(Self(array)); }
+
+DLManagedTensorVersioned* ManagedOf(PyObject* array) {
+  auto* managed = MakeManaged<DLManagedTensorVersioned>(array);
+  if (managed == nullptr) {
+    PyErr_NoMemory();
+    return nullptr;
+  }
+  managed->version = {1, 0};
+  return managed;
+}
+
+bool SetDeviceArrayAttribute(const char* name, PyObject* value) {
+  return PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_array_type), name, value) == 0;
+}

@@ -6,7 +6,13 @@
 
 int AddDeviceArrayType(PyObject* module);
 
-// The exchange API that the type carries: it allocates nothing.
-const DLPackExchangeAPI* DeviceArrayExchange();
-
 bool IsDeviceArray(PyObject* object);
+
+// A view of an array, which must live as long.
+DLTensor ViewOf(PyObject* array);
+
+// A DLPack tensor that keeps an array. Null with a Python error set.
+DLManagedTensorVersioned* ManagedOf(PyObject* array);
+
+// Give the type an attribute; false with a Python error set.
+bool SetDeviceArrayAttribute(const char* name, PyObject* value);

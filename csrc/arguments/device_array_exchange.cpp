@@ -19,8 +19,8 @@ bool Allocate(const DLTensor& prototype, DLManagedTensorVersioned** out) {
   const Ref array = CallUp(Upcall::kAllocateArray, "Oiiiii", shape.get(), int{prototype.dtype.code},
                            int{prototype.dtype.bits}, int{prototype.dtype.lanes},
                            prototype.device.device_type, prototype.device.device_id);
-  return array &&
-         DeviceArrayExchange()->managed_tensor_from_py_object_no_sync(array.get(), out) == 0;
+  *out = array ? ManagedOf(array.get()) : nullptr;
+  return *out != nullptr;
 }
 
 // The exception that is raised, as a kind that every library knows and its text.
@@ -39,10 +39,9 @@ std::string TakeException(const char** kind) {
   return words != nullptr ? words : "culaunch cannot allocate an array";
 }
 
-}  // namespace
-
-int AllocateDeviceArray(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
-                        void (*set_error)(void*, const char*, const char*)) {
+// A new array like the prototype, for a library that may not hold the GIL.
+int AllocateManaged(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
+                    void (*set_error)(void*, const char*, const char*)) {
   const PyGILState_STATE state = PyGILState_Ensure();
   const bool allocated = Allocate(*prototype, out);
   const char* kind = nullptr;
@@ -52,11 +51,41 @@ int AllocateDeviceArray(DLTensor* prototype, DLManagedTensorVersioned** out, voi
   return allocated ? 0 : -1;
 }
 
-int AdoptDeviceArray(DLManagedTensorVersioned* tensor, void** object) {
+// A DeviceArray over a library's tensor, which stays the caller's after a failure.
+int FromManaged(DLManagedTensorVersioned* tensor, void** object) {
   const Ref capsule(PyCapsule_New(tensor, "dltensor_versioned", nullptr));
   if (!capsule) return -1;
   *object = CallUp(Upcall::kAdoptArray, "Oiii", capsule.get(), int{tensor->dl_tensor.dtype.code},
                    int{tensor->dl_tensor.dtype.bits}, int{tensor->dl_tensor.dtype.lanes})
                 .release();
   return *object != nullptr ? 0 : -1;
+}
+
+int ToManaged(void* object, DLManagedTensorVersioned** out) {
+  *out = ManagedOf(static_cast<PyObject*>(object));
+  return *out != nullptr ? 0 : -1;
+}
+
+int ToView(void* object, DLTensor* out) {
+  *out = ViewOf(static_cast<PyObject*>(object));
+  return 0;
+}
+
+int CurrentStream(int32_t, int32_t, void** stream) {
+  *stream = nullptr;
+  return 0;
+}
+
+const DLPackExchangeAPI g_exchange = {{1, 1},      nullptr, AllocateManaged, ToManaged,
+                                      FromManaged, ToView,  CurrentStream};
+
+}  // namespace
+
+const DLPackExchangeAPI* DeviceArrayExchange() { return &g_exchange; }
+
+int AddDeviceArrayExchange() {
+  const Ref capsule(
+      PyCapsule_New(const_cast<DLPackExchangeAPI*>(&g_exchange), "dlpack_exchange_api", nullptr));
+  const char* name = "__dlpack_c_exchange_api__";
+  return capsule && SetDeviceArrayAttribute(name, capsule.get()) ? 0 : -1;
 }

@@ -1,11 +1,12 @@
-// How libraries get DeviceArrays as their outputs: two functions of DLPack's exchange API.
+// DLPack's C exchange API of DeviceArrays: how libraries read them without Python, and get them as
+// their outputs.
 #pragma once
 
 #include "formats/dlpack.h"
+#include "python/python.h"
 
-// A new array like the prototype, for a library that may not hold the GIL.
-int AllocateDeviceArray(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
-                        void (*set_error)(void*, const char* kind, const char* message));
+// The API that the type carries.
+const DLPackExchangeAPI* DeviceArrayExchange();
 
-// A DeviceArray over a library's tensor, which stays the caller's after a failure.
-int AdoptDeviceArray(DLManagedTensorVersioned* tensor, void** object);
+// Give it to the type, which must have been added.
+int AddDeviceArrayExchange();

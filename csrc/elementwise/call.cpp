@@ -5,6 +5,8 @@
 
 #include "driver/errors.h"
 #include "elementwise/parameters.h"
+#include "elementwise/scalars.h"
+#include "launch/kernel_type.h"
 #include "python/upcalls.h"
 
 namespace elementwise {

@@ -1,9 +1,7 @@
 #include "elementwise/operands.h"
 
-#include <cmath>
 #include <cstring>
 
-#include "arguments/device_array.h"
 #include "arguments/torch_tensor.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"
@@ -12,37 +10,6 @@
 namespace elementwise {
 
 namespace {
-
-struct TypeInfo {
-  DLDataType type;
-  const char* name;
-};
-
-constexpr TypeInfo kInfo[kTypes] = {
-    {{6, 8, 1}, "bool"},     {{0, 8, 1}, "int8"},       {{0, 16, 1}, "int16"},
-    {{0, 32, 1}, "int32"},   {{0, 64, 1}, "int64"},     {{1, 8, 1}, "uint8"},
-    {{1, 16, 1}, "uint16"},  {{1, 32, 1}, "uint32"},    {{1, 64, 1}, "uint64"},
-    {{2, 16, 1}, "float16"}, {{4, 16, 1}, "bfloat16"},  {{2, 32, 1}, "float32"},
-    {{2, 64, 1}, "float64"}, {{5, 64, 1}, "complex64"}, {{5, 128, 1}, "complex128"},
-};
-
-// The number of an element type; kTypes where there is none.
-uint8_t NumberOf(DLDataType type) {
-  if (type.lanes > 1) return kTypes;
-  for (uint8_t i = 0; i < kTypes; ++i) {
-    if (kInfo[i].type.code == type.code && kInfo[i].type.bits == type.bits) return i;
-  }
-  return kTypes;
-}
-
-void SetDense(Operand* operand) {
-  int64_t dense = 1;
-  for (int i = operand->ndim; i-- > 0;) {
-    operand->room[kMaxDims + i] = dense;
-    dense *= operand->shape[i];
-  }
-  operand->strides = operand->room + kMaxDims;
-}
 
 bool RefuseDims(const std::string& what, int ndim) {
   PyErr_Format(PyExc_ValueError, "%s has %d dimensions, and at most %d are supported", what.c_str(),
@@ -57,7 +24,7 @@ bool TakeTensor(const DLTensor& tensor, const std::string& what, Operand* operan
   operand->ndim = tensor.ndim;
   operand->shape = tensor.shape;
   operand->strides = tensor.strides;
-  if (tensor.strides == nullptr) SetDense(operand);
+  if (tensor.strides == nullptr) operand->SetDense();
   operand->number = NumberOf(tensor.dtype);
   return true;
 }
@@ -76,7 +43,7 @@ bool TakeTuples(PyObject* shape, PyObject* strides, const std::string& what, Ope
   }
   operand->shape = operand->room;
   if (strides == nullptr || !PyTuple_Check(strides)) {
-    SetDense(operand);
+    operand->SetDense();
     return PyErr_Occurred() == nullptr;
   }
   if (operand->number >= kTypes) return true;  // refused by the caller, with its type
@@ -260,27 +227,7 @@ bool IsAligned(const std::string& what, const Operand& operand) {
   return false;
 }
 
-void SetError(void*, const char* kind, const char* message) {
-  if (PyErr_Occurred() == nullptr) PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
-}
-
 }  // namespace
-
-DLDataType TypeOf(uint8_t number) {
-  if (number < kTypes) return kInfo[number].type;
-  if (number >= kFirstWeak) {
-    static constexpr uint8_t wide[] = {kBool, kInt64, kFloat64, kComplex128};
-    return kInfo[wide[number - kFirstWeak]].type;
-  }
-  return kInfo[number - kFirstScalar].type;
-}
-
-const char* NameOf(uint8_t number) {
-  if (number < kTypes) return kInfo[number].name;
-  static constexpr const char* weak[] = {"Python bool", "Python int", "Python float",
-                                         "Python complex"};
-  return number >= kFirstWeak ? weak[number - kFirstWeak] : kInfo[number - kFirstScalar].name;
-}
 
 std::string ModuleRoot(PyTypeObject* type) {
   const Ref name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__"));
@@ -290,6 +237,15 @@ std::string ModuleRoot(PyTypeObject* type) {
   PyErr_Clear();
   const std::string module(text != nullptr ? text : "");
   return module.substr(0, module.find('.'));
+}
+
+void Operand::SetDense() {
+  int64_t dense = 1;
+  for (int i = ndim; i-- > 0;) {
+    room[kMaxDims + i] = dense;
+    dense *= shape[i];
+  }
+  strides = room + kMaxDims;
 }
 
 std::string Operand::ShapeText() const {
@@ -364,49 +320,6 @@ void NoteOperand(const Operand& operand, Place* place) {
   const Extent extent = ExtentOf(tensor);
   driver.note_array(extent.begin, extent.bytes,
                     operand.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
-}
-
-Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape, const int* order,
-             Operand* operand) {
-  const TypeEntry& entry = *place.first->entry;
-  Place own = place;
-  own.first = nullptr;
-  if (entry.kind == ArgumentKind::kExchange && order == nullptr &&
-      entry.api != DeviceArrayExchange() && entry.api->managed_tensor_allocator != nullptr) {
-    DLTensor prototype = {
-        nullptr, place.device, ndim, TypeOf(number), const_cast<int64_t*>(shape), nullptr, 0};
-    DLManagedTensorVersioned* managed = nullptr;
-    void* object = nullptr;
-    if (entry.api->managed_tensor_allocator(&prototype, &managed, nullptr, SetError) != 0) {
-      if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, "allocation failed");
-      return Ref();
-    }
-    operand->data = static_cast<char*>(managed->dl_tensor.data) + managed->dl_tensor.byte_offset;
-    operand->device = place.device;
-    operand->number = number;
-    operand->is_array = true;
-    operand->ndim = ndim;
-    std::memcpy(operand->room, shape, static_cast<size_t>(ndim) * sizeof *shape);
-    operand->shape = operand->room;
-    SetDense(operand);
-    if (entry.api->managed_tensor_to_py_object_no_sync(managed, &object) != 0) return Ref();
-    operand->object = static_cast<PyObject*>(object);
-    return Ref(static_cast<PyObject*>(object));
-  }
-  const Ref sizes(PyTuple_New(ndim));
-  const Ref dims(PyTuple_New(ndim));
-  if (!sizes || !dims) return Ref();
-  for (int i = 0; i < ndim; ++i) {
-    PyTuple_SetItem(sizes.get(), i, PyLong_FromLongLong(shape[i]));
-    PyTuple_SetItem(dims.get(), i, PyLong_FromLong(order != nullptr ? order[i] : i));
-  }
-  Ref array = CallUp(Upcall::kAllocateLike, "OOOsi", place.first->object, sizes.get(), dims.get(),
-                     NameOf(number), place.device.device_id);
-  if (!array) return array;
-  const ReadResult result = ReadOperand(array.get(), "the output", &own, operand);
-  if (result == ReadResult::kDone && operand->is_array) return array;
-  if (result != ReadResult::kFailed) PyErr_SetString(PyExc_RuntimeError, "no array was allocated");
-  return Ref();
 }
 
 }  // namespace elementwise

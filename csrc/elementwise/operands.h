@@ -1,4 +1,4 @@
-// The operands of an elementwise call: reading arrays and scalars, allocating outputs.
+// The operands of an elementwise call: reading arrays and scalars.
 #pragma once
 
 #include <culaunch/driver.h>
@@ -7,6 +7,7 @@
 
 #include "arguments/arrays.h"
 #include "arguments/type_table.h"
+#include "elementwise/element_types.h"
 #include "formats/dlpack.h"
 #include "python/python.h"
 
@@ -14,33 +15,6 @@ namespace elementwise {
 
 constexpr int kMaxDims = 32;
 constexpr int kMaxOperands = 48;  // inputs and outputs together
-
-// Element types are numbered as in culaunch._elementwise._dtypes: arrays from 0, typed scalars
-// from 32, Python's scalars from 64.
-constexpr uint8_t kTypes = 15;
-constexpr uint8_t kFirstScalar = 32;
-constexpr uint8_t kFirstWeak = 64;
-enum Number : uint8_t {
-  kBool = 0,
-  kInt8 = 1,
-  kInt64 = 4,
-  kUint8 = 5,
-  kUint64 = 8,
-  kFloat16 = 9,
-  kBfloat16 = 10,
-  kFloat32 = 11,
-  kFloat64 = 12,
-  kComplex64 = 13,
-  kComplex128 = 14,
-  kWeakBool = 64,
-  kWeakInt = 65,
-  kWeakFloat = 66,
-  kWeakComplex = 67,
-};
-
-DLDataType TypeOf(uint8_t number);
-const char* NameOf(uint8_t number);
-inline int ItemSize(uint8_t number) { return TypeOf(number).bits / 8; }
 
 // One argument. An array's shape and strides (in elements) are its own or lie in `room`.
 struct Operand {
@@ -59,6 +33,9 @@ struct Operand {
   int64_t room[2 * kMaxDims];
 
   std::string ShapeText() const;
+
+  // Give it the strides of C order.
+  void SetDense();
 };
 
 // What the arrays of a call have in common.
@@ -81,14 +58,5 @@ std::string ModuleRoot(PyTypeObject* type);
 
 // Tell an emulated driver of an array.
 void NoteOperand(const Operand& operand, Place* place);
-
-// Allocate an array as the framework of the call's first array does, in the dimension order
-// `order` (outermost first; null: C order), and read it. Null with a Python error set.
-Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape, const int* order,
-             Operand* operand);
-
-// The bytes of a scalar argument in the type that `number` is computed in. False with a Python
-// error set.
-bool StoreScalar(const Operand& operand, uint8_t number, unsigned char* target, size_t size);
 
 }  // namespace elementwise

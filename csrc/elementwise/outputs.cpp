@@ -3,6 +3,7 @@
 
 #include "arguments/device_array.h"
 #include "driver/errors.h"
+#include "elementwise/allocate.h"
 #include "elementwise/call.h"
 #include "python/upcalls.h"
 

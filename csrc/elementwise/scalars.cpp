@@ -1,9 +1,9 @@
-// Scalar arguments: from a Python number, or a NumPy or ctypes scalar, to a kernel's parameter.
+#include "elementwise/scalars.h"
+
 #include <cmath>
 #include <cstring>
 
 #include "driver/errors.h"
-#include "elementwise/operands.h"
 
 namespace elementwise {
 

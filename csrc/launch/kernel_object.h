@@ -1,4 +1,4 @@
-// _core.Kernel: a kernel with its parameter slots, and the launchers made of it last.
+// What a _core.Kernel holds: its parameter slots, and the launchers made of it last.
 #pragma once
 
 #include <culaunch/kernel.h>
@@ -26,7 +26,3 @@ struct KernelObject {
   int cached;  // how many of them are filled
   int next;    // which one is replaced next
 };
-
-extern PyTypeObject* g_kernel_type;
-
-int AddKernelType(PyObject* module);

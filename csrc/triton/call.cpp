@@ -1,18 +1,22 @@
-// One call of a Triton kernel: bind, specialise, look up, launch.
+#include "triton/call.h"
+
 #include <culaunch/guard.h>
 
 #include "driver/driver_object.h"
 #include "driver/errors.h"
+#include "python/free_threaded_lock.h"
 #include "python/upcalls.h"
 #include "triton/bound.h"
+#include "triton/describe.h"
 #include "triton/form.h"
+#include "triton/grid.h"
 #include "triton/launch.h"
-#include "triton/launcher.h"
 
 namespace triton {
 
 namespace {
 
+// One call that goes the general way: bind, specialise, look up, launch.
 class OneCall {
  public:
   OneCall(DispatcherObject* self, PyObject* grid, const uint32_t* dims, PyObject* const* args,
@@ -103,7 +107,7 @@ class OneCall {
     const auto size = static_cast<size_t>(PyTuple_Size(keyword_names_));
     for (size_t i = 0; i < size; ++i) {
       PyObject* name = PyTuple_GetItem(keyword_names_, static_cast<Py_ssize_t>(i));
-      const int target = state_.FindParameter(name);
+      const int target = FindParameter(state_.parameters.get(), state_.count, name);
       PyObject* value = args_[count_ + i];
       if (target < 0) {
         bound_.options.emplace_back(name, value);
@@ -240,7 +244,8 @@ class OneCall {
                                         keywords.get(), call_.ordinal));
     if (!tuned) return nullptr;
     PyObject* result = nullptr;
-    std::shared_ptr<const TunedChoice> choice = TunedChoice::Read(state_, tuned.get(), &result);
+    std::shared_ptr<const TunedChoice> choice =
+        TunedChoice::Read(state_.parameters.get(), state_.count, tuned.get(), &result);
     if (choice == nullptr) return nullptr;
     {
       const FreeThreadedLock lock(state_.mutex);

@@ -1,8 +1,8 @@
-// From the words of a key back to Triton's own: (type, key) of each argument.
+#include "triton/describe.h"
+
 #include <string>
 
 #include "python/upcalls.h"
-#include "triton/specialize.h"
 
 namespace triton {
 

@@ -6,57 +6,18 @@
 #include "driver/driver_object.h"
 #include "driver/errors.h"
 #include "launch/configuration.h"
+#include "python/free_threaded_lock.h"
+#include "triton/call.h"
 #include "triton/form.h"
+#include "triton/grid.h"
 #include "triton/launcher.h"
 
 namespace triton {
 
-int State::FindParameter(PyObject* name) const {
-  for (size_t i = 0; i < count; ++i) {
-    if (parameters[i].name.get() == name) return static_cast<int>(i);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    if (PyUnicode_Compare(parameters[i].name.get(), name) == 0) return static_cast<int>(i);
-  }
-  return -1;
-}
-
 namespace {
-
-// The flags of a parameter, as culaunch._triton._parameters gives them.
-constexpr int kIsConstexpr = 1;
-constexpr int kIsConst = 2;
-constexpr int kSpecialize = 4;
-constexpr int kAlign = 8;
-constexpr int kOptional = 16;
-constexpr int kHasDefault = 32;
 
 DispatcherObject* Self(PyObject* self) { return reinterpret_cast<DispatcherObject*>(self); }
 State& StateOf(PyObject* self) { return *Self(self)->state; }
-
-bool ReadParameter(PyObject* item, Parameter* parameter) {
-  PyObject* name = nullptr;
-  PyObject* default_value = nullptr;
-  int flags = 0;
-  const char* annotation = nullptr;
-  if (!PyArg_ParseTuple(item, "UOis", &name, &default_value, &flags, &annotation)) return false;
-  Py_INCREF(name);
-  PyUnicode_InternInPlace(&name);
-  parameter->name = Ref(name);
-  if ((flags & kHasDefault) != 0) parameter->default_value = Ref::Borrow(default_value);
-  parameter->annotation = annotation;
-  if (!ParseForcedType(annotation, &parameter->forced)) {
-    PyErr_Format(PyExc_TypeError, "parameter %R has a type that cannot be passed: %s", name,
-                 annotation);
-    return false;
-  }
-  parameter->is_constexpr = (flags & kIsConstexpr) != 0;
-  parameter->is_const = (flags & kIsConst) != 0;
-  parameter->specialize = (flags & kSpecialize) != 0;
-  parameter->align = (flags & kAlign) != 0;
-  parameter->is_optional = (flags & kOptional) != 0;
-  return true;
-}
 
 // TritonDispatcher(((name, default, flags, annotation), ...), tuning key or None): arguments
 // beyond these are a subclass's.

@@ -8,8 +8,8 @@
 #include "arguments/torch_tensor.h"
 #include "formats/half.h"
 #include "python/numbers.h"
+#include "triton/grid.h"
 #include "triton/launch.h"
-#include "triton/launcher.h"
 
 namespace triton {
 

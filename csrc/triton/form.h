@@ -11,7 +11,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "triton/dispatcher.h"
+#include "triton/state.h"
+#include "triton/variant.h"
 
 namespace triton {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "driver/errors.h"
-#include "launch/configuration.h"
+#include "triton/call.h"
+#include "triton/grid.h"
 
 namespace triton {
 
@@ -72,24 +72,6 @@ PyType_Spec spec = {"culaunch._core.TritonLauncher", sizeof(LauncherObject), 0,
                     slots};
 
 }  // namespace
-
-bool ReadGrid(PyObject* grid, uint32_t* dims) {
-  if (QuickDims(grid, dims)) return true;
-  bool is_too_large = false;
-  if (ReadSlowDims(grid, dims, &is_too_large)) return true;
-  PyErr_Format(is_too_large ? PyExc_OverflowError : PyExc_TypeError,
-               "a grid must be a tuple of 1 to 3 ints, each from 0 to 2^31 - 1, or a function of "
-               "the arguments that gives one (got %S)",
-               Spelled(grid).get());
-  return false;
-}
-
-bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, uint32_t* dims) {
-  // What a saved variant was compiled with and the caller left out.
-  if (variant != nullptr && PyDict_Update(values, variant->constants) < 0) return false;
-  const Ref found(PyObject_CallFunctionObjArgs(grid, values, nullptr));
-  return found && ReadGrid(found.get(), dims);
-}
 
 PyObject* MakeLauncher(PyObject* dispatcher, PyObject* grid) {
   uint32_t dims[3] = {0, 0, 0};

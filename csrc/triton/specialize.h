@@ -8,28 +8,11 @@
 #include "arguments/convert.h"
 #include "python/numbers.h"
 #include "python/python.h"
+#include "triton/parameter.h"
 #include "triton/types.h"
 #include "triton/words.h"
 
 namespace triton {
-
-// A parameter of a Triton kernel's Python function. What each call reads comes first, in one cache
-// line.
-struct alignas(64) Parameter {
-  // The entry of the type that came last: most calls bring the same again.
-  std::atomic<const TypeEntry*> last{nullptr};
-  ForcedType forced;
-  bool is_constexpr = false;
-  bool is_const = false;     // of a pointer: the elements are read only
-  bool specialize = true;    // by value: 1 is folded, divisibility matters
-  bool align = true;         // by divisibility
-  bool is_optional = false;  // may be left out although it has no default
-  Ref name;                  // interned
-  Ref default_value;         // null: none
-  Ref last_constant;         // the immutable object that came last, known by identity
-  uint64_t last_number = 0;
-  std::string annotation;
-};
 
 // A host-side tensor descriptor.
 struct TensorDescriptor {
@@ -131,9 +114,5 @@ class Specializer {
   Call& call_;
   Interner& interner_;
 };
-
-// Triton's words for the argument at *position of a key, a pair (type, key); the position moves on.
-PyObject* DescribeWords(const Words& key, size_t* position, const Parameter& parameter,
-                        const Interner& interner);
 
 }  // namespace triton

@@ -1,7 +1,5 @@
 #include "triton/tuning.h"
 
-#include "triton/dispatcher.h"
-
 namespace triton {
 
 int TunedChoice::Traverse(visitproc visit, void* arg, unsigned traversal) const {
@@ -13,8 +11,8 @@ int TunedChoice::Traverse(visitproc visit, void* arg, unsigned traversal) const 
   return 0;
 }
 
-std::shared_ptr<const TunedChoice> TunedChoice::Read(const State& state, PyObject* tuned,
-                                                     PyObject** result) {
+std::shared_ptr<const TunedChoice> TunedChoice::Read(const Parameter* parameters, size_t count,
+                                                     PyObject* tuned, PyObject** result) {
   PyObject* constants = nullptr;
   PyObject* options = nullptr;
   PyObject* config = nullptr;
@@ -28,7 +26,7 @@ std::shared_ptr<const TunedChoice> TunedChoice::Read(const State& state, PyObjec
   PyObject* value = nullptr;
   Py_ssize_t position = 0;
   while (PyDict_Next(constants, &position, &name, &value) != 0) {
-    const int index = state.FindParameter(name);
+    const int index = FindParameter(parameters, count, name);
     if (index < 0) continue;
     choice->constants.emplace_back(static_cast<size_t>(index), Ref::Borrow(value));
   }

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "python/python.h"
+#include "triton/parameter.h"
 
 namespace triton {
-
-struct State;
 
 // Kept by whoever uses it: a dispatcher may forget it meanwhile.
 struct TunedChoice {
@@ -24,8 +23,8 @@ struct TunedChoice {
 
   // Read what the dispatcher's _tune gave; *result, borrowed, is what the call gives. Null with a
   // Python error set.
-  static std::shared_ptr<const TunedChoice> Read(const State& state, PyObject* tuned,
-                                                 PyObject** result);
+  static std::shared_ptr<const TunedChoice> Read(const Parameter* parameters, size_t count,
+                                                 PyObject* tuned, PyObject** result);
 };
 
 }  // namespace triton

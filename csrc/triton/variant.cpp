@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "launch/kernel_type.h"
+
 namespace triton {
 
 PyTypeObject* g_variant_type = nullptr;

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
-# csrc/triton/dispatcher.cpp
+# csrc/triton/parameter.cpp
 _IS_CONSTEXPR, _IS_CONST, _SPECIALIZE, _ALIGN, _OPTIONAL, _HAS_DEFAULT = 1, 2, 4, 8, 16, 32
 
 

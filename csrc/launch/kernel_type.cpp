@@ -1,5 +1,6 @@
-#include "launch/kernel_object.h"
+#include "launch/kernel_type.h"
 
+#include <cstring>
 #include <mutex>
 #include <new>
 
@@ -7,32 +8,17 @@
 #include "launch/configuration.h"
 #include "launch/launcher.h"
 #include "launch/module_object.h"
+#include "launch/occupancy.h"
+#include "python/free_threaded_lock.h"
 
 PyTypeObject* g_kernel_type = nullptr;
 
 namespace {
 
+// Of the caches of all kernels.
+std::mutex g_cache_mutex;
+
 KernelObject* Self(PyObject* self) { return reinterpret_cast<KernelObject*>(self); }
-
-// With the GIL nothing else runs between two calls of the C API that run no Python code;
-// without it (free-threaded builds) the cache needs a lock.
-class CacheLock {
-#ifdef Py_GIL_DISABLED
- public:
-  CacheLock() { mutex().lock(); }
-  ~CacheLock() { mutex().unlock(); }
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex mutex;
-    return mutex;
-  }
-#else
- public:
-  CacheLock() {}
-  ~CacheLock() {}
-#endif
-};
 
 // types: None, or for each parameter (class, DLPack code, bits, whether it points to what may be
 // written).
@@ -135,7 +121,7 @@ bool ReadSimpleKey(PyObject* key, uint32_t* numbers) {
 }
 
 PyObject* FindLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers) {
-  const CacheLock lock;
+  const FreeThreadedLock lock(g_cache_mutex);
   for (int i = 0; i < self->cached; ++i) {
     const CachedLauncher& cached = self->cache[i];
     if (cached.key == key ||
@@ -150,7 +136,7 @@ PyObject* FindLauncher(KernelObject* self, PyObject* key, const uint32_t* number
 void KeepLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers, PyObject* launcher) {
   CachedLauncher old = {};
   {
-    const CacheLock lock;
+    const FreeThreadedLock lock(g_cache_mutex);
     CachedLauncher& slot = self->cache[self->next];
     old = slot;
     Py_INCREF(key);
@@ -181,88 +167,6 @@ PyObject* Configure(PyObject* self, PyObject* args, PyObject* keywords) {
   return LauncherFromKeywords(Self(self), args, keywords);
 }
 
-PyObject* Attribute(PyObject* self, PyObject* args) {
-  int attribute = 0;
-  int ordinal = 0;
-  if (!PyArg_ParseTuple(args, "ii:_attribute", &attribute, &ordinal)) return nullptr;
-  return Guarded<PyObject*>(nullptr, nullptr, [&] {
-    culaunch::KernelState& state = *Self(self)->state;
-    culaunch::Driver& driver = state.driver();
-    int value = 0;
-    state.RequireLoaded();
-    driver.Device(ordinal);
-    const culaunch::DeviceGuard guard(driver, ordinal);
-    driver.Check(guard.code(), "making the device current");
-    driver.Check(driver.cuKernelGetAttribute(&value, static_cast<CUfunction_attribute>(attribute),
-                                             state.handle(), driver.Device(ordinal)),
-                 "reading an attribute of " + state.name());
-    return PyLong_FromLong(value);
-  });
-}
-
-PyObject* MaxDynamicSharedMemory(PyObject* self, PyObject* args) {
-  int ordinal = 0;
-  if (!PyArg_ParseTuple(args, "i:_max_dynamic_shared_memory", &ordinal)) return nullptr;
-  return Guarded<PyObject*>(nullptr, nullptr, [&] {
-    culaunch::KernelState& state = *Self(self)->state;
-    int bytes = 0;
-    state.RequireLoaded();
-    state.driver().Device(ordinal);
-    state.driver().Check(state.MaxDynamicSharedMemory(ordinal, &bytes),
-                         "reading the shared memory of " + state.name());
-    return PyLong_FromLong(bytes);
-  });
-}
-
-// _occupancy(ordinal, block, shared_memory, cluster) -> the fields of Occupancy
-PyObject* Occupancy(PyObject* self, PyObject* args) {
-  int ordinal = 0;
-  PyObject *block, *shared, *cluster;
-  culaunch::LaunchConfig config;
-  if (!PyArg_ParseTuple(args, "iOOO:_occupancy", &ordinal, &block, &shared, &cluster) ||
-      !ReadDims("block", block, &config.block) ||
-      !ReadBytes("shared_memory", shared, &config.shared_memory) ||
-      (cluster != Py_None && !ReadDims("cluster", cluster, &config.cluster))) {
-    return nullptr;
-  }
-  config.grid = config.HasCluster() ? config.cluster : culaunch::Dim3(1);
-  return Guarded<PyObject*>(nullptr, nullptr, [&] {
-    culaunch::KernelState& state = *Self(self)->state;
-    culaunch::Driver& driver = state.driver();
-    const std::string what = "reading the occupancy of " + state.name();
-    if (config.block.Volume() > INT32_MAX) {
-      throw culaunch::Error("block " + config.block.ToString() + " is too large for any device");
-    }
-    state.RequireLoaded();
-    const bool has_clusters = driver.Attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, ordinal) != 0;
-    const culaunch::DeviceGuard guard(driver, ordinal);
-    driver.Check(guard.code(), "making the device current");
-    const culaunch::DriverLaunchConfig driver_config(config);
-    driver.Check(state.Prepare(state.handle(), ordinal, driver_config.get()), what);
-    auto* function = reinterpret_cast<CUfunction>(state.handle());
-    int active = 0, best_grid = 0, best_block = 0, largest = 0, clusters = 0;
-    driver.Check(
-        driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            &active, function, static_cast<int>(config.block.Volume()), config.shared_memory),
-        what);
-    driver.Check(driver.cuOccupancyMaxPotentialBlockSize(&best_grid, &best_block, function, nullptr,
-                                                         config.shared_memory, 0),
-                 what);
-    if (has_clusters) {
-      driver.Check(
-          driver.cuOccupancyMaxPotentialClusterSize(&largest, function, &driver_config.get()),
-          what);
-    }
-    if (config.HasCluster()) {
-      driver.Check(driver.cuOccupancyMaxActiveClusters(&clusters, function, &driver_config.get()),
-                   what);
-    }
-    const Ref most = has_clusters ? Ref(PyLong_FromLong(largest)) : Ref::Borrow(Py_None);
-    const Ref fitting = config.HasCluster() ? Ref(PyLong_FromLong(clusters)) : Ref::Borrow(Py_None);
-    return Py_BuildValue("iiiOO", active, best_block, best_grid, most.get(), fitting.get());
-  });
-}
-
 PyObject* GetModule(PyObject* self, void*) {
   Py_INCREF(Self(self)->module);
   return Self(self)->module;
@@ -279,9 +183,9 @@ PyObject* GetHandle(PyObject* self, void*) {
 PyMethodDef methods[] = {
     {"configure", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Configure)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"_attribute", Attribute, METH_VARARGS, nullptr},
-    {"_max_dynamic_shared_memory", MaxDynamicSharedMemory, METH_VARARGS, nullptr},
-    {"_occupancy", Occupancy, METH_VARARGS, nullptr},
+    {"_attribute", KernelAttribute, METH_VARARGS, nullptr},
+    {"_max_dynamic_shared_memory", KernelMaxDynamicSharedMemory, METH_VARARGS, nullptr},
+    {"_occupancy", KernelOccupancy, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

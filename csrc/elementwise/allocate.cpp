@@ -1,0 +1,61 @@
+#include "elementwise/allocate.h"
+
+#include <cstring>
+
+#include "arguments/device_array_exchange.h"
+#include "python/upcalls.h"
+
+namespace elementwise {
+
+namespace {
+
+void SetError(void*, const char* kind, const char* message) {
+  if (PyErr_Occurred() == nullptr) PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
+}
+
+}  // namespace
+
+Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape, const int* order,
+             Operand* operand) {
+  const TypeEntry& entry = *place.first->entry;
+  Place own = place;
+  own.first = nullptr;
+  if (entry.kind == ArgumentKind::kExchange && order == nullptr &&
+      entry.api != DeviceArrayExchange() && entry.api->managed_tensor_allocator != nullptr) {
+    DLTensor prototype = {
+        nullptr, place.device, ndim, TypeOf(number), const_cast<int64_t*>(shape), nullptr, 0};
+    DLManagedTensorVersioned* managed = nullptr;
+    void* object = nullptr;
+    if (entry.api->managed_tensor_allocator(&prototype, &managed, nullptr, SetError) != 0) {
+      if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, "allocation failed");
+      return Ref();
+    }
+    operand->data = static_cast<char*>(managed->dl_tensor.data) + managed->dl_tensor.byte_offset;
+    operand->device = place.device;
+    operand->number = number;
+    operand->is_array = true;
+    operand->ndim = ndim;
+    std::memcpy(operand->room, shape, static_cast<size_t>(ndim) * sizeof *shape);
+    operand->shape = operand->room;
+    operand->SetDense();
+    if (entry.api->managed_tensor_to_py_object_no_sync(managed, &object) != 0) return Ref();
+    operand->object = static_cast<PyObject*>(object);
+    return Ref(static_cast<PyObject*>(object));
+  }
+  const Ref sizes(PyTuple_New(ndim));
+  const Ref dims(PyTuple_New(ndim));
+  if (!sizes || !dims) return Ref();
+  for (int i = 0; i < ndim; ++i) {
+    PyTuple_SetItem(sizes.get(), i, PyLong_FromLongLong(shape[i]));
+    PyTuple_SetItem(dims.get(), i, PyLong_FromLong(order != nullptr ? order[i] : i));
+  }
+  Ref array = CallUp(Upcall::kAllocateLike, "OOOsi", place.first->object, sizes.get(), dims.get(),
+                     NameOf(number), place.device.device_id);
+  if (!array) return array;
+  const ReadResult result = ReadOperand(array.get(), "the output", &own, operand);
+  if (result == ReadResult::kDone && operand->is_array) return array;
+  if (result != ReadResult::kFailed) PyErr_SetString(PyExc_RuntimeError, "no array was allocated");
+  return Ref();
+}
+
+}  // namespace elementwise

@@ -1,0 +1,40 @@
+// The element types of elementwise kernels, and their numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "formats/dlpack.h"
+
+namespace elementwise {
+
+// Element types are numbered as in culaunch._elementwise._dtypes: arrays from 0, typed scalars
+// from 32, Python's scalars from 64.
+constexpr uint8_t kTypes = 15;
+constexpr uint8_t kFirstScalar = 32;
+constexpr uint8_t kFirstWeak = 64;
+enum Number : uint8_t {
+  kBool = 0,
+  kInt8 = 1,
+  kInt64 = 4,
+  kUint8 = 5,
+  kUint64 = 8,
+  kFloat16 = 9,
+  kBfloat16 = 10,
+  kFloat32 = 11,
+  kFloat64 = 12,
+  kComplex64 = 13,
+  kComplex128 = 14,
+  kWeakBool = 64,
+  kWeakInt = 65,
+  kWeakFloat = 66,
+  kWeakComplex = 67,
+};
+
+// The number of an array's element type; kTypes where there is none.
+uint8_t NumberOf(DLDataType type);
+
+DLDataType TypeOf(uint8_t number);
+const char* NameOf(uint8_t number);
+inline int ItemSize(uint8_t number) { return TypeOf(number).bits / 8; }
+
+}  // namespace elementwise

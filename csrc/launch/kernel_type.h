@@ -1,0 +1,9 @@
+// _core.Kernel: kernel[grid, block] makes launchers, and keeps the last ones.
+#pragma once
+
+#include "launch/kernel_object.h"
+#include "python/python.h"
+
+extern PyTypeObject* g_kernel_type;
+
+int AddKernelType(PyObject* module);

@@ -1,0 +1,22 @@
+// What a _core.TritonDispatcher holds: its state, and the launchers made of it last.
+#pragma once
+
+#include "python/python.h"
+#include "triton/state.h"
+
+namespace triton {
+
+// A launcher made by dispatcher[grid], kept for the next time.
+struct GridLauncher {
+  PyObject* grid;      // owned
+  PyObject* launcher;  // owned
+};
+
+struct DispatcherObject {
+  PyObject_HEAD State* state;
+  static constexpr int kCached = 4;
+  GridLauncher cached[kCached];
+  int next;  // which one is replaced next
+};
+
+}  // namespace triton

@@ -1,0 +1,16 @@
+// The grid of a Triton launch: numbers, or a function of the arguments that gives them.
+#pragma once
+
+#include "python/python.h"
+#include "triton/variant.h"
+
+namespace triton {
+
+// Read a grid: an int, or a sequence of one to three ints; a zero is allowed.
+bool ReadGrid(PyObject* grid, uint32_t* dims);
+
+// Ask a grid that is a function: `values` are the arguments by name, to which the constants of a
+// saved variant, if any, are added.
+bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, uint32_t* dims);
+
+}  // namespace triton

@@ -1,0 +1,61 @@
+// What a dispatcher knows: of its kernel, and what its calls taught it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "triton/guards.h"
+#include "triton/parameter.h"
+#include "triton/specialize.h"
+#include "triton/tuning.h"
+#include "triton/words.h"
+
+namespace triton {
+
+class Form;  // triton/form.h
+
+struct alignas(64) State {
+  // What every call reads comes first.
+  static constexpr int kForms = 4;
+  Form* forms[kForms] = {};  // owned; the one that was used last comes first
+  culaunch::Driver* table = nullptr;
+  const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
+  int device_type = 0;                          // of the driver's own memory
+  int users = 0;                                // how many calls use what was learned now
+  Guards guards;
+
+  std::mutex mutex;
+  Ref driver;                // the _core.Driver; null before the first call
+  std::vector<int> targets;  // by device: 10 major + minor
+  std::unique_ptr<Parameter[]> parameters;
+  size_t count = 0;
+  std::vector<size_t> runtime;    // which of them are passed,
+  std::vector<size_t> constants;  // and which are constants
+  Interner interner;
+  WordTable<PyObject*> variants;  // owned
+  bool is_tuned = false;
+  std::vector<size_t> tuning_key;
+  WordTable<std::shared_ptr<const TunedChoice>> choices;
+  std::shared_ptr<const TunedChoice> last_choice;
+  bool variants_have_constants = false;  // what a grid function is given depends on the variant
+  unsigned misses = 0;                   // of the quick path
+  std::vector<Form*> retired;            // owned: forms that were dropped while calls used them
+  bool is_learning = false;              // a call is, which may run Python
+  unsigned times_forgotten = 0;          // how often everything learned was dropped
+  mutable unsigned traversal = 0;        // which one of the garbage collector's this is
+};
+
+// While one of these lives, nothing that was learned is freed.
+class StateUse {
+ public:
+  explicit StateUse(State& state) : state_(state) { ++state_.users; }
+  StateUse(const StateUse&) = delete;
+  StateUse& operator=(const StateUse&) = delete;
+  ~StateUse() { --state_.users; }
+
+ private:
+  State& state_;
+};
+
+}  // namespace triton
