@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import random
 import re
 
@@ -100,12 +101,13 @@ def test_a_syntax_error_in_a_body_is_invalid_ptx_at_load(line: str, said: str) -
 
 
 def test_a_decoder_that_stumbles_is_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
-    from culaunch._emulator._decode._instruction import DECODERS
+    from culaunch._emulator._decode._instruction import INSTRUCTIONS
 
     def stumble(*_: object) -> None:
         raise KeyError("b24")
 
-    monkeypatch.setitem(DECODERS, "popc", stumble)
+    known = dataclasses.replace(INSTRUCTIONS["popc"], decode=stumble)
+    monkeypatch.setitem(INSTRUCTIONS, "popc", known)
     text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %a;\n"
     device = Device()
     with pytest.raises(Fault, match=r"popc\.b32 is not emulated .*KeyError.*b24") as caught:

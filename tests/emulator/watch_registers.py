@@ -1,7 +1,9 @@
-"""Hold what an instruction's operation does to registers against what liveness says of it.
+"""Hold what an instruction's operation does against what its definition says of it.
 
 The emulator drops registers that nothing needs, and keeps the old value where a guard is false, by
 what `reads_and_writes` says. An instruction that it is wrong about loses results without a word.
+One without effects runs in the lanes whose guard is false, too: it must not look at memory or at
+other lanes.
 """
 
 from __future__ import annotations
@@ -10,14 +12,19 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from culaunch._emulator._decode import _operation
+from culaunch._emulator._decode._instruction import definition
 from culaunch._emulator._decode._liveness import reads_and_writes
 from culaunch._emulator._ptx._syntax import Instruction
+from culaunch._emulator._simt._spaces import LOCATORS, Locator
+from culaunch._emulator._simt._state import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from culaunch._emulator._decode._decoder import Decoder
-    from culaunch._emulator._simt._state import Group, Op
+    from culaunch._emulator._memory._bytes import Piece
+    from culaunch._emulator._simt._state import Op
+    from culaunch._emulator._types import Lanes
 
 
 class Registers(list[Any]):
@@ -40,8 +47,21 @@ class Registers(list[Any]):
 @contextlib.contextmanager
 def watched() -> Iterator[set[str]]:
     """Check every operation that is decoded meanwhile; give the opcodes that were executed."""
-    bind = _operation.bind
+    bind, locators, whole_warps = _operation.bind, dict(LOCATORS), Group.whole_warps
     seen: set[str] = set()
+    touched: set[str] = set()
+
+    def note_memory(locate: Locator) -> Locator:
+        def noting(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
+            touched.add("memory")
+            return locate(group, address, size, verb)
+
+        return noting
+
+    def note_lanes(group: Group) -> bool:
+        touched.add("other lanes")
+        assert whole_warps.fget is not None
+        return bool(whole_warps.fget(group))
 
     def watch(decoder: Decoder, instruction: Instruction) -> Op:
         op = bind(decoder, instruction)
@@ -49,12 +69,15 @@ def watched() -> Iterator[set[str]]:
             instruction.name, instruction.mods, instruction.operands, instruction.line
         )
         reads, writes = reads_and_writes(bare, decoder.code.carry)
+        effects = definition(instruction).effects
 
         def run(group: Group) -> None:
             registers = group.regs
             watching = Registers(registers)
             group.regs = watching
+            touched.clear()
             op(group)
+            assert effects or not touched, f"{instruction.opcode} has effects: {touched}"
             assert group.regs is watching, instruction.opcode
             registers[:] = list(watching)
             group.regs = registers
@@ -66,7 +89,11 @@ def watched() -> Iterator[set[str]]:
         return run
 
     _operation.bind = watch
+    LOCATORS.update({space: note_memory(locate) for space, locate in locators.items()})
+    Group.whole_warps = property(note_lanes)  # type: ignore[method-assign]
     try:
         yield seen
     finally:
         _operation.bind = bind
+        LOCATORS.update(locators)
+        Group.whole_warps = whole_warps  # type: ignore[method-assign]

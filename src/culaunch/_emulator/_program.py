@@ -14,6 +14,7 @@ from culaunch._emulator._ops import (  # noqa: F401  (each registers its instruc
     _bits,
     _builtins,
     _compare,
+    _control_flow,
     _convert,
     _floating,
     _integer,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._emulator._decode._instruction import definition
 from culaunch._emulator._ptx._syntax import (
     Address,
     Immediate,
@@ -22,54 +23,29 @@ if TYPE_CHECKING:
 
 __all__ = ["find_live", "read_slots", "reads_and_writes"]
 
-_NO_RESULT = frozenset(
-    (
-        "st",
-        "red",
-        "bra",
-        "brx",
-        "membar",
-        "fence",
-        "ret",
-        "exit",
-        "trap",
-        "brkpt",
-        "cp",
-        "prefetch",
-        "prefetchu",
-        "nanosleep",
-        "stmatrix",
-        "discard",
-        "applypriority",
-        "pmevent",
-        "griddepcontrol",
-        "stackrestore",
-        "setmaxnreg",
-    )
-)
-
 
 def reads_and_writes(instruction: Instruction, carry: int) -> tuple[list[int], list[int]]:
     """Return the slots that an instruction reads and those it writes."""
     reads: list[int] = []
     writes: list[int] = []
     operands = instruction.operands
-    count = _results(instruction)
+    known = definition(instruction)
+    count = known.results(instruction)
     for i, operand in enumerate(operands):
         if i < count:
             _collect_results(operand, reads, writes)
         else:
             _collect(operand, reads)
-    if instruction.name == "st" and operands and isinstance(operands[0], Address):
-        # A store to a parameter changes part of its slot.
-        base = operands[0].base
+    if known.changes is not None and operands:
+        place = operands[known.changes]
+        base = place.base if isinstance(place, Address) else None
         if isinstance(base, Register) and base.type == "param":
             writes.append(base.slot)
     if instruction.guard is not None:
         _collect(instruction.guard, reads)
     if "cc" in instruction.mods:
         writes.append(carry)
-    if instruction.name in ("addc", "subc", "madc"):
+    if known.reads_carry:
         reads.append(carry)
     return reads, writes
 
@@ -91,7 +67,7 @@ def find_live(code: Code) -> None:
         for instruction in block.instructions:
             reads, writes = reads_and_writes(instruction, code.carry)
             used |= _mask(reads) & ~killed
-            if instruction.name in ("ret", "exit"):
+            if definition(instruction).returns:
                 used |= results & ~killed
             if instruction.guard is None:
                 killed |= _mask(writes)
@@ -121,22 +97,6 @@ def find_live(code: Code) -> None:
         block.dead = _slots((entering | used | killed) & ~leaving)
 
 
-def _results(instruction: Instruction) -> int:
-    name, mods = instruction.name, instruction.mods
-    if name in _NO_RESULT:
-        return 0
-    if name in ("bar", "barrier"):
-        return 1 if "red" in mods else 0
-    if name == "wmma" and mods[0] == "store":
-        return 0
-    if name == "mbarrier":
-        return 0 if mods[0] in ("init", "inval") else 1
-    if name == "call":
-        operands = instruction.operands
-        return 1 if len(operands) > 1 and isinstance(operands[0], Vector) else 0
-    return 1
-
-
 def _collect_results(operand: Operand, reads: list[int], writes: list[int]) -> None:
     if isinstance(operand, Register):
         writes.append(operand.slot)
@@ -147,7 +107,7 @@ def _collect_results(operand: Operand, reads: list[int], writes: list[int]) -> N
         _collect_results(operand.first, reads, writes)
         _collect_results(operand.second, reads, writes)
     elif isinstance(operand, Address):
-        # mbarrier.arrive without a result.
+        # Where a result goes to memory, the address is read; see mbarrier.arrive, too.
         _collect(operand, reads)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import DECODERS, EFFECTS
+from culaunch._emulator._decode._instruction import definition
 from culaunch._emulator._decode._liveness import reads_and_writes
 from culaunch._emulator._fault import NOT_SUPPORTED, Fault
 from culaunch._emulator._ptx._syntax import Instruction
@@ -32,10 +32,10 @@ def decode(decoder: Decoder, instruction: Instruction) -> Op:
 
 def bind(decoder: Decoder, instruction: Instruction) -> Op:
     """Return the operation of an instruction as if it had no guard."""
-    builder = DECODERS.get(instruction.name)
-    if builder is None:
+    build = definition(instruction).decode
+    if build is None:
         raise Unsupported
-    return builder(decoder, instruction)
+    return build(decoder, instruction)
 
 
 def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
@@ -45,7 +45,7 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
     reads, writes = reads_and_writes(plain, decoder.code.carry)
     # A narrowed group has only these registers; a parameter is changed in place, so read.
     slots = tuple({*reads, *writes})
-    effects = instruction.name in EFFECTS
+    effects = definition(instruction).effects
 
     def run(group: Group) -> None:
         chosen = guard(group)

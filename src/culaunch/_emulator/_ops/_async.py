@@ -31,7 +31,7 @@ _PHASE_SHIFT = np.uint64(62)
 _ONE = np.uint64(1)
 
 
-@decodes("cp", effects=True)
+@decodes("cp", results=0, effects=True, waits=False)
 def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     if mods[0] != "async" or "bulk" in mods or "reduce" in mods:
@@ -135,7 +135,16 @@ def _read_some(group: Group, origin: Lanes, wanted: Lanes, size: int) -> list[La
     return [words[:, i] for i in range(size // 4)]
 
 
-@decodes("mbarrier", effects=True)
+def _results(instruction: Instruction) -> int:
+    # An arrival may leave its result out: then an address is the first operand.
+    return 0 if instruction.mods[0] in ("init", "inval") else 1
+
+
+def _waits(instruction: Instruction) -> bool:
+    return not {"try_wait", "test_wait"}.isdisjoint(instruction.mods)
+
+
+@decodes("mbarrier", results=_results, effects=True, waits=_waits)
 def _mbarrier(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, list(instruction.operands)
     if "expect_tx" in mods or "complete_tx" in mods:

@@ -27,7 +27,8 @@ __all__ = ["run_atomic"]
 _OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
 
 
-@decodes("atom", "red", effects=True)
+@decodes("atom", results=1, effects=True, waits=True)
+@decodes("red", results=0, effects=True, waits=False)
 def _atom(decoder: Decoder, instruction: Instruction) -> Op:
     check_hints(instruction, _OPERATIONS)
     kind = decoder.type(instruction)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._decoder import Unsupported
+from culaunch._emulator._decode._instruction import decodes, ends_block
 from culaunch._emulator._decode._liveness import read_slots
 from culaunch._emulator._ptx._syntax import Instruction, Operand, Register
 from culaunch._emulator._simt._state import Arrival, End, Op
@@ -18,17 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._emulator._decode._decoder import Decoder
+    from culaunch._emulator._decode._instruction import Targets
     from culaunch._emulator._simt._state import Group, Runner
     from culaunch._emulator._types import Lanes
 
-__all__ = ["decode_barrier", "is_barrier"]
-
 _ZERO = np.zeros(1, np.uint32)
-
-
-def is_barrier(instruction: Instruction) -> bool:
-    """Tell whether an instruction is a barrier of the block."""
-    return instruction.name in ("bar", "barrier") and "warp" not in instruction.mods
 
 
 class _BarrierEnd(End):
@@ -77,8 +72,33 @@ class _BarrierEnd(End):
         return runner.arrive(group, arrival)
 
 
-def decode_barrier(decoder: Decoder, instruction: Instruction, following: int) -> End:
+class _Skip(End):
+    def __init__(self, following: int) -> None:
+        self.following = following
+        self.successors = (following,)
+
+    def run(self, group: Group, runner: Runner) -> int | None:
+        return self.following
+
+
+def _results(instruction: Instruction) -> int:
+    return 1 if "red" in instruction.mods else 0
+
+
+def _warp_mask(instruction: Instruction) -> Operand | None:
+    return instruction.operands[-1] if "warp" in instruction.mods else None
+
+
+def _is_of_block(instruction: Instruction) -> bool:
+    return "warp" not in instruction.mods
+
+
+@ends_block("barrier", results=_results, waits=False, alone=True)
+def _block_barrier(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
     """Decode a barrier as the end of a block."""
+    if not _is_of_block(instruction):
+        raise Unsupported  # bar.warp has no second spelling
+    following = targets.following
     end = _BarrierEnd(instruction, following)
     mods = instruction.mods
     if "cluster" in mods:
@@ -100,16 +120,16 @@ def decode_barrier(decoder: Decoder, instruction: Instruction, following: int) -
     return end
 
 
-class _Skip(End):
-    def __init__(self, following: int) -> None:
-        self.following = following
-        self.successors = (following,)
-
-    def run(self, group: Group, runner: Runner) -> int | None:
-        return self.following
-
-
-@decodes("bar", effects=True)
+@decodes(
+    "bar",
+    results=_results,
+    effects=True,
+    waits=False,
+    warp_mask=_warp_mask,
+    end=_block_barrier,
+    ends=_is_of_block,
+    alone=True,
+)
 def _warp_barrier(decoder: Decoder, instruction: Instruction) -> Op:
     # The scheduler lets the lanes wait for each other before it runs this.
     return lambda _: None

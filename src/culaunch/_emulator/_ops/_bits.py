@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import computes
 from culaunch._emulator._ops._integer import elementwise
 from culaunch._emulator._ptx._syntax import Immediate, Instruction
 from culaunch._emulator._types import Lanes, is_signed, lane_dtype, size_of
@@ -29,19 +29,19 @@ _LOGIC: dict[str, Callable[..., Lanes]] = {
 }
 
 
-@decodes("and", "or", "xor", "not")
+@computes("and", "or", "xor", "not")
 def _logic(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, decoder.type(instruction), _LOGIC[instruction.name])
 
 
-@decodes("cnot")
+@computes("cnot")
 def _cnot(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(
         decoder, instruction, decoder.type(instruction), lambda a: (a == 0).astype(a.dtype)
     )
 
 
-@decodes("lop3")
+@computes("lop3")
 def _lop3(decoder: Decoder, instruction: Instruction) -> Op:
     operands = instruction.operands
     table = operands[4]
@@ -79,7 +79,7 @@ _KNOWN_TABLES: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
 }
 
 
-@decodes("shl", "shr")
+@computes("shl", "shr")
 def _shift(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     operands = instruction.operands
@@ -104,7 +104,7 @@ def _shift(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, value(g) >> count(amount(g)))
 
 
-@decodes("shf")
+@computes("shf")
 def _funnel(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     put = decoder.write(operands[0], "b32")
@@ -121,7 +121,7 @@ def _funnel(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, shift(low(g), high(g), amount(g)))
 
 
-@decodes("popc", "clz", "brev")
+@computes("popc", "clz", "brev")
 def _count(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     if instruction.name == "brev":
@@ -130,7 +130,7 @@ def _count(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, kind, function, result="u32")
 
 
-@decodes("bfind")
+@computes("bfind")
 def _bfind(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     width = 8 * size_of(kind)
@@ -146,7 +146,7 @@ def _bfind(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, kind, find, result="u32")
 
 
-@decodes("fns")
+@computes("fns")
 def _fns(decoder: Decoder, instruction: Instruction) -> Op:
     operands = instruction.operands
     put = decoder.write(operands[0], "u32")
@@ -172,7 +172,7 @@ def _nth_set_bit(mask: int, base: int, offset: int) -> int:
     return 0xFFFFFFFF
 
 
-@decodes("bfe")
+@computes("bfe")
 def _bfe(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     operands = instruction.operands
@@ -196,7 +196,7 @@ def _bfe(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, extract(value(g), position(g), length(g)))
 
 
-@decodes("bfi")
+@computes("bfi")
 def _bfi(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     operands = instruction.operands
@@ -213,7 +213,7 @@ def _bfi(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, insert(source(g), base(g), position(g), length(g)))
 
 
-@decodes("bmsk")
+@computes("bmsk")
 def _bmsk(decoder: Decoder, instruction: Instruction) -> Op:
     operands = instruction.operands
     put = decoder.write(operands[0], "b32")
@@ -229,7 +229,7 @@ def _bmsk(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, mask(first(g), second(g)))
 
 
-@decodes("szext")
+@computes("szext")
 def _szext(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     wrap = "wrap" in instruction.mods
@@ -246,7 +246,7 @@ def _szext(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, kind, extend)
 
 
-@decodes("prmt")
+@computes("prmt")
 def _prmt(decoder: Decoder, instruction: Instruction) -> Op:
     operands = instruction.operands
     put = decoder.write(operands[0], "b32")

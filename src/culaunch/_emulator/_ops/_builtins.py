@@ -117,7 +117,7 @@ BUILTINS: dict[str, Builtin] = {
 }
 
 
-@decodes("trap", "brkpt", effects=True)
+@decodes("trap", "brkpt", results=0, effects=True, waits=False)
 def _trap(decoder: Decoder, instruction: Instruction) -> Op:
     if instruction.name == "brkpt":
         # Without a debugger a breakpoint does nothing.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import computes
 from culaunch._emulator._numerics import compare
 from culaunch._emulator._ptx._syntax import Instruction, Pair
 from culaunch._emulator._types import Lanes, is_float, is_type, size_of
@@ -37,7 +37,7 @@ _PLAIN: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
 }
 
 
-@decodes("setp")
+@computes("setp")
 def _setp(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     target = instruction.operands[0]
@@ -74,7 +74,7 @@ def _setp(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("set")
+@computes("set")
 def _set(decoder: Decoder, instruction: Instruction) -> Op:
     result, kind = (word for word in instruction.mods if is_type(word))
     if kind in ("f16x2", "bf16x2") or result in ("f16x2", "bf16x2"):
@@ -108,7 +108,7 @@ def _set_packed(decoder: Decoder, instruction: Instruction, result: str, kind: s
     return run
 
 
-@decodes("selp")
+@computes("selp")
 def _selp(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     put = decoder.write(instruction.operands[0], kind)
@@ -117,7 +117,7 @@ def _selp(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, np.where(condition(g), first(g), second(g)))
 
 
-@decodes("slct")
+@computes("slct")
 def _slct(decoder: Decoder, instruction: Instruction) -> Op:
     kind, selector = (word for word in instruction.mods if is_type(word))
     put = decoder.write(instruction.operands[0], kind)

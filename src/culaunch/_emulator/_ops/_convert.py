@@ -8,7 +8,7 @@ import numpy as np
 
 from culaunch._emulator import _numerics as numerics
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import computes
 from culaunch._emulator._memory._windows import BASES, WINDOW_SHIFT
 from culaunch._emulator._ptx._syntax import Instruction, Register, Vector
 from culaunch._emulator._types import Lanes, is_float, is_type, lane_dtype, size_of, unsigned
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
 
 
-@decodes("cvt")
+@computes("cvt")
 def _cvt(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     if mods[0] == "pack":
@@ -55,7 +55,7 @@ def _cvt_pack(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, numerics.cvt_pack(to, *[read(g) for read in readers]))
 
 
-@decodes("cvta")
+@computes("cvta")
 def _cvta(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)
@@ -70,7 +70,7 @@ def _cvta(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, address(g) + base)
 
 
-@decodes("isspacep")
+@computes("isspacep")
 def _isspacep(decoder: Decoder, instruction: Instruction) -> Op:
     space = instruction.mods[0].partition("::")[0]
     window = np.uint64(BASES[space] >> WINDOW_SHIFT)
@@ -82,7 +82,7 @@ def _isspacep(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, address(g) >> np.uint64(WINDOW_SHIFT) == window)
 
 
-@decodes("mapa", "getctarank")
+@computes("mapa", "getctarank")
 def _mapa(decoder: Decoder, instruction: Instruction) -> Op:
     # A cluster has one block: every shared address is its own.
     kind = decoder.type(instruction)
@@ -94,7 +94,7 @@ def _mapa(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, address(g))
 
 
-@decodes("mov")
+@computes("mov")
 def _mov(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     target, source = instruction.operands

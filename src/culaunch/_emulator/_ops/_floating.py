@@ -9,7 +9,7 @@ import numpy as np
 
 from culaunch._emulator import _numerics as numerics
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import computes
 from culaunch._emulator._ops._integer import carry_out, integer_arithmetic
 from culaunch._emulator._types import Lanes, is_float, unsigned
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
 
 
-@decodes("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg")
+@computes("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg")
 def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
     if "cc" in instruction.mods and instruction.name in ("add", "sub"):
         return carry_out(decoder, instruction)
@@ -32,7 +32,7 @@ def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
     return integer_arithmetic(decoder, instruction)
 
 
-@decodes("fma", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
+@computes("fma", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
 def _float(decoder: Decoder, instruction: Instruction) -> Op:
     name, mods = instruction.name, instruction.mods
     kind = decoder.type(instruction)
@@ -90,7 +90,7 @@ def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
     return found
 
 
-@decodes("copysign")
+@computes("copysign")
 def _copysign(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     put = decoder.write(instruction.operands[0], kind)
@@ -98,7 +98,7 @@ def _copysign(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, numerics.copysign(kind, first(g), second(g)))
 
 
-@decodes("testp")
+@computes("testp")
 def _testp(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     put = decoder.write(instruction.operands[0], "pred")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import computes
 from culaunch._emulator._types import Lanes, is_signed, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
@@ -178,12 +178,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-@decodes("rem")
+@computes("rem")
 def _rem(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, decoder.type(instruction), _remainder)
 
 
-@decodes("sad")
+@computes("sad")
 def _sad(decoder: Decoder, instruction: Instruction) -> Op:
     def sad(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         return c + np.where(a < b, b - a, a - b)
@@ -191,7 +191,7 @@ def _sad(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, decoder.type(instruction), sad)
 
 
-@decodes("mul24", "mad24")
+@computes("mul24", "mad24")
 def _mul24(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     wide = np.dtype("i8" if is_signed(kind) else "u8")
@@ -209,7 +209,7 @@ def _low24(a: Lanes) -> Lanes:
     return (a << a.dtype.type(8)) >> a.dtype.type(8)
 
 
-@decodes("dp4a", "dp2a")
+@computes("dp4a", "dp2a")
 def _dot(decoder: Decoder, instruction: Instruction) -> Op:
     kinds = [word for word in instruction.mods if word in ("s32", "u32")]
     operands = instruction.operands
@@ -236,7 +236,7 @@ def _parts(value: Lanes, dtype: str) -> Lanes:
     return whole.view(dtype).reshape(value.shape[0], -1).astype(np.int64)
 
 
-@decodes("addc", "subc", "madc")
+@computes("addc", "subc", "madc", reads_carry=True)
 def _with_carry(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     operands, mods = instruction.operands, instruction.mods

@@ -9,7 +9,7 @@ import numpy as np
 
 from culaunch._emulator import _matrix as matrix
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import decodes, every_lane
 from culaunch._emulator._fault import MISALIGNED_ADDRESS, Fault
 from culaunch._emulator._memory._bytes import load, store
 from culaunch._emulator._ops._memory_ops import space_of
@@ -47,7 +47,7 @@ def register_kind(element: str) -> str:
     return "b64" if element == "f64" else "b32"
 
 
-@decodes("ldmatrix", effects=True)
+@decodes("ldmatrix", results=1, effects=True, waits=False, warp_mask=every_lane)
 def _ldmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     count, trans = _matrices(instruction)
     locate = LOCATORS[space_of(instruction)]
@@ -72,7 +72,7 @@ def _ldmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("stmatrix", effects=True)
+@decodes("stmatrix", results=0, effects=True, waits=False, warp_mask=every_lane)
 def _stmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     count, trans = _matrices(instruction)
     locate = LOCATORS[space_of(instruction)]
@@ -96,14 +96,14 @@ def _stmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("movmatrix", effects=True)
+@decodes("movmatrix", results=1, effects=True, waits=False, warp_mask=every_lane)
 def _movmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(instruction.operands[0], "b32")
     value = decoder.read(instruction.operands[1], "b32")
     return lambda g: put(g, from_rows(g, matrix.movmatrix(to_rows(g, value(g)))))
 
 
-@decodes("mma", effects=True)
+@decodes("mma", results=1, effects=True, waits=False, warp_mask=every_lane)
 def _mma(decoder: Decoder, instruction: Instruction) -> Op:
     mods = instruction.mods
     if "sp" in mods or any(word.startswith(("sp::", "kind::", "block_scale")) for word in mods):

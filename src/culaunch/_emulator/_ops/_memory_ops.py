@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import computes, decodes
 from culaunch._emulator._memory._bytes import load, store
 from culaunch._emulator._ptx._syntax import Address, Instruction, Operand, Register
 from culaunch._emulator._simt._spaces import LOCATORS
@@ -35,6 +35,7 @@ def space_of(instruction: Instruction) -> str:
 # How an access is ordered, cached and aliased: all the same to memory that is in order.
 _ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
 _STRONG = frozenset(_ORDERS[1:])
+_WAITING = frozenset(("volatile", "acquire", "relaxed", "mmio"))
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _CACHES = ("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "noftz")
 _L1 = ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
@@ -61,7 +62,13 @@ def check_hints(instruction: Instruction, more: frozenset[str] = frozenset()) ->
             raise Unsupported("the shared memory of a cluster")
 
 
-@decodes("ld", "ldu", effects=True)
+def _waits_for_another(instruction: Instruction) -> bool:
+    """Tell whether a load may see what another thread writes meanwhile."""
+    return not _WAITING.isdisjoint(instruction.mods)
+
+
+@decodes("ld", results=1, effects=True, waits=_waits_for_another)
+@decodes("ldu", results=1, effects=True, waits=False)
 def _ld(decoder: Decoder, instruction: Instruction) -> Op:
     check_hints(instruction)
     kind = decoder.type(instruction)
@@ -93,7 +100,7 @@ def _ld(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("st", effects=True)
+@decodes("st", results=0, effects=True, waits=False, changes=0)
 def _st(decoder: Decoder, instruction: Instruction) -> Op:
     check_hints(instruction)
     kind = decoder.type(instruction)
@@ -196,14 +203,16 @@ def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand,
     return run
 
 
-@decodes("prefetch", "prefetchu", "discard", "applypriority", "fence", "membar", "nanosleep")
-@decodes("pmevent", "griddepcontrol", "setmaxnreg")
+@decodes("prefetch", "prefetchu", "discard", results=0, effects=False, waits=False)
+@decodes("applypriority", "fence", "membar", results=0, effects=False, waits=False)
+@decodes("pmevent", "griddepcontrol", "setmaxnreg", results=0, effects=False, waits=False)
+@decodes("nanosleep", results=0, effects=False, waits=True)
 def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
     # Accesses happen at once and in order: there is nothing to wait for or to hint at.
     return lambda _: None
 
 
-@decodes("createpolicy")
+@computes("createpolicy")
 def _createpolicy(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(instruction.operands[0], "b64")
     return lambda group: put(group, np.zeros(1, np.uint64))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import computes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ _FUNCTIONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
 }
 
 
-@decodes(*_FUNCTIONS)
+@computes(*_FUNCTIONS)
 def _video(decoder: Decoder, instruction: Instruction) -> Op:
     name, mods, operands = instruction.name, instruction.mods, instruction.operands
     kinds = [word for word in mods if word in ("u32", "s32")]

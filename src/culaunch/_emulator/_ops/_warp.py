@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator._decode._decoder import Unsupported
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import ALL_LANES, decodes
 from culaunch._emulator._memory._undefined_bytes import Read
-from culaunch._emulator._ptx._syntax import Immediate, Instruction, Operand, Pair
+from culaunch._emulator._ptx._syntax import Instruction, Operand, Pair
 from culaunch._emulator._simt._rows import (
     from_rows,
     from_warps,
@@ -23,25 +23,15 @@ if TYPE_CHECKING:
     from culaunch._emulator._simt._state import Group, Op
     from culaunch._emulator._types import Lanes
 
-__all__ = ["warp_mask"]
-
-_ALL = Immediate(0xFFFFFFFF)
 _LANE = np.arange(32, dtype=np.int64)[None, :]
 
 
-def warp_mask(instruction: Instruction) -> Operand | None:
-    """Return the mask operand of an instruction for which lanes wait for each other."""
-    name, mods = instruction.name, instruction.mods
-    if name in ("mma", "ldmatrix", "stmatrix", "wmma", "movmatrix"):
-        return _ALL
-    if name in ("shfl", "vote", "match", "redux", "elect") and "sync" in mods:
-        return instruction.operands[-1]
-    if name == "bar" and "warp" in mods:
-        return instruction.operands[-1]
-    return None
+def _named_lanes(instruction: Instruction) -> Operand | None:
+    """Return the mask operand of the forms for which lanes wait for each other."""
+    return instruction.operands[-1] if "sync" in instruction.mods else None
 
 
-@decodes("shfl", effects=True)
+@decodes("shfl", results=1, effects=True, waits=False, warp_mask=_named_lanes)
 def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
     target = instruction.operands[0]
     mode = next(word for word in instruction.mods if word in ("up", "down", "bfly", "idx"))
@@ -49,7 +39,7 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(first, "b32")
     put_valid = decoder.write(target.second, "pred") if isinstance(target, Pair) else None
     value, distance, clamp = (decoder.read(op, "b32") for op in instruction.operands[1:4])
-    opcode, named = instruction.opcode, decoder.read(warp_mask(instruction) or _ALL, "b32")
+    opcode, named = instruction.opcode, decoder.read(_named_lanes(instruction) or ALL_LANES, "b32")
 
     def run(group: Group) -> None:
         rows = to_rows(group, value(group))
@@ -72,7 +62,7 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
             valid = source <= bound
         source = np.where(valid, source, _LANE)
         masks = named(group)
-        if not (group.whole_warps and masks.shape[0] == 1 and masks[0] == _ALL.bits):
+        if not (group.whole_warps and masks.shape[0] == 1 and masks[0] == ALL_LANES.bits):
             _note_strangers(group, source, masks, opcode)
         if source.shape[0] == 1:
             moved = rows.take(source[0], axis=1)
@@ -86,7 +76,7 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("vote", effects=True)
+@decodes("vote", results=1, effects=True, waits=False, warp_mask=_named_lanes)
 def _vote(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     mode = next(word for word in mods if word in ("all", "any", "uni", "ballot"))
@@ -112,13 +102,13 @@ def _vote(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("activemask", effects=True)
+@decodes("activemask", results=1, effects=True, waits=False)
 def _activemask(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(instruction.operands[0], "b32")
     return lambda g: put(g, members(g))
 
 
-@decodes("elect", effects=True)
+@decodes("elect", results=1, effects=True, waits=False, warp_mask=_named_lanes)
 def _elect(decoder: Decoder, instruction: Instruction) -> Op:
     target = instruction.operands[0]
     if not isinstance(target, Pair):
@@ -137,7 +127,7 @@ def _elect(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("match", effects=True)
+@decodes("match", results=1, effects=True, waits=False, warp_mask=_named_lanes)
 def _match(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)
@@ -164,7 +154,7 @@ def _match(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("redux", effects=True)
+@decodes("redux", results=1, effects=True, waits=False, warp_mask=_named_lanes)
 def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)

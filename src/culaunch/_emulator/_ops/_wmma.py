@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator import _matrix as matrix
-from culaunch._emulator._decode._instruction import decodes
+from culaunch._emulator._decode._instruction import decodes, every_lane
 from culaunch._emulator._memory._bytes import load, store
 from culaunch._emulator._ops._matrix_ops import (
     ELEMENT_TYPES,
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from culaunch._emulator._types import Lanes
 
 
-@decodes("wmma", effects=True)
+def _results(instruction: Instruction) -> int:
+    return 0 if instruction.mods[0] == "store" else 1
+
+
+@decodes("wmma", results=_results, effects=True, waits=False, warp_mask=every_lane)
 def _wmma(decoder: Decoder, instruction: Instruction) -> Op:
     form = instruction.mods[0]
     if form == "load":

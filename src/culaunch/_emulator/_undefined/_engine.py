@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._decode._instruction import EFFECTS
+from culaunch._emulator._decode._instruction import definition
 from culaunch._emulator._simt._taint import NONE, Taint
 from culaunch._emulator._undefined._context import Context
 from culaunch._emulator._undefined._rules import make_plan
@@ -132,7 +132,7 @@ class Undefined:
         opcode = plan.instruction.opcode
         active = None if plan.guard is None else np.broadcast_to(plan.guard(group), (group.n,))
         doubt = self.context.lanes(group, plan.guard_slots)
-        if doubt is not None and plan.instruction.name in EFFECTS:
+        if doubt is not None and definition(plan.instruction).effects:
             self.context.use(group, doubt, f"whether {opcode} is executed", None)
         self._check(group, plan.addresses, f"the address of {opcode}", active)
         differ: list[Lanes | None] = [None for _ in plan.writes]

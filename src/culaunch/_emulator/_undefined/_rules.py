@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from culaunch._emulator._decode._instruction import EFFECTS
+from culaunch._emulator._decode._instruction import definition
 from culaunch._emulator._decode._liveness import read_slots
 from culaunch._emulator._decode._operation import decode
 from culaunch._emulator._ptx._syntax import (
@@ -89,7 +89,7 @@ def _find_rule(plan: Plan) -> Rule:
         return _product
     if name in _WHOLE_WARP:
         return _whole_warp
-    return _nothing if name in EFFECTS else _all
+    return _nothing if definition(instruction).effects else _all
 
 
 def _all(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
