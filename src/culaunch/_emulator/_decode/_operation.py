@@ -39,6 +39,12 @@ def bind(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
+    """Return an operation that takes effect in the lanes whose guard is true.
+
+    An instruction with effects runs in a group of those lanes alone. One that only computes runs
+    in all, and its results are kept where the guard is true: that costs less than to make a group.
+    Nothing goes wrong in the other lanes, since no computation can fail.
+    """
     assert instruction.guard is not None
     guard = decoder.read(instruction.guard, "pred")
     plain = Instruction(instruction.name, instruction.mods, instruction.operands, instruction.line)
@@ -61,6 +67,7 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
                 part = group.narrow(index, slots)
                 op(part)
                 for slot in writes:
+                    # The old array may be shared with other groups: it is left alone.
                     old = group.regs[slot]
                     new: Any = np.empty((group.n, *old.shape[1:]), old.dtype)
                     new[...] = old

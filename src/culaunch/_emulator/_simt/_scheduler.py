@@ -36,6 +36,11 @@ class Scheduler:
     The group with the lowest program counter runs first: what diverged meets again where its
     paths join. A group in a loop that reads what others write loses its turn to them now and
     then, so that waiting for another thread ends.
+
+    Groups that can run stand in `pending` under the place that they are at, so that those of one
+    place are found together and merged when its turn comes. `queue` is a heap of the places: those
+    that lost fewer turns come first, and among them the lowest program counter. A place may be in
+    it that has left `pending` since: it is skipped.
     """
 
     def __init__(self, chunk: Chunk, watch: Watch) -> None:
@@ -61,6 +66,7 @@ class Scheduler:
             if parts is not None:
                 self._run_group(merge(parts))
             if not self.queue:
+                # Nobody can run: lanes that were waited for may have exited instead.
                 self.warp_sync.retry()
         if self.chunk.alive_total:
             self._report_stuck()
@@ -68,6 +74,7 @@ class Scheduler:
     def ready(self, group: Group) -> None:
         """Let `group` run on from its block."""
         if group.spin and not group.block <= group.spin_end:
+            # It has left the loop in which it waited.
             group.spin = 0
         key = group.key
         parts = self.pending.get(key)
@@ -138,6 +145,9 @@ class Scheduler:
             regs, zeros = group.regs, group.code.zeros
             at = -1
             try:
+                # Undefined registers are rare, and following them is slow. A group that has none
+                # runs without, until an instruction reads something undefined. The instructions
+                # from number `watched` on are run by the one that follows them.
                 watched = 0
                 if not group.undefined:
                     watched = len(block.ops)
@@ -165,6 +175,8 @@ class Scheduler:
                 ) from error
             if following is None:
                 return
+            # The same registers: it is still in the function in which the block began. What is
+            # dead after the block is dropped, so that splits and merges need not copy it.
             if group.regs is regs:
                 self._move(group, block.index, following)
             else:
@@ -173,11 +185,13 @@ class Scheduler:
                 regs[slot] = zeros[slot]
             if group.undefined and group.regs is regs:
                 watch.forget(group, block.dead)
+            # Another group may be behind this one now: then that one goes first.
             if self.pending and self._others_first(group):
                 self.ready(group)
                 return
 
     def _move(self, group: Group, start: int, target: int) -> None:
+        # A jump back out of a block that may wait is a turn of a loop in which the group waits.
         code = group.code
         if target <= start < len(code.blocks) and code.blocks[start].waits:
             group.spin += 1

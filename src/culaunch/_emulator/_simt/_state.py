@@ -34,6 +34,9 @@ class Group:
     Every register is an array with a value for each lane, or with a single value for all of them.
     Arrays are never written to once they are in a register: they may be shared. `undefined` has
     the registers with undefined bits.
+
+    A group that waits for other threads in a loop counts in `spin` how often it went round, and
+    has the last block of that loop in `spin_end`, by which the scheduler sees that it has left.
     """
 
     __slots__ = (
@@ -106,7 +109,9 @@ class Group:
         top = self.code.base + self.block
         if not self.frames:
             return (top,)
-        # A caller stands at its call, which is before the block that it returns to.
+        # A caller stands at its call, which is the block before the one that it returns to. So
+        # who has yet to make the call comes before those who are in it, and these come before
+        # those who have returned: all meet behind the call.
         return (*(f.code.base + f.block - 1 for f in self.frames), top)
 
     def lane_at(self, index: int) -> int:
@@ -120,7 +125,10 @@ class Group:
         )
 
     def narrow(self, index: Lanes, slots: tuple[int, ...] = ()) -> Group:
-        """Return some of the lanes, with only the registers `slots`, to run one instruction."""
+        """Return some of the lanes, with only the registers `slots`, to run one instruction.
+
+        The group stays as it is: the caller takes over what the instruction wrote.
+        """
         regs = list(self.code.zeros)
         for slot in slots:
             regs[slot] = take(self.regs[slot], index)
@@ -129,7 +137,10 @@ class Group:
         )
 
     def split(self, index: Lanes, block: int) -> Group:
-        """Return some of the lanes, going on at `block`; registers dead there are dropped."""
+        """Return some of the lanes, going on at `block`; registers dead there are dropped.
+
+        The group is to be used no more: its lanes are in the parts.
+        """
         regs = list(self.code.zeros)
         for slot in self.code.blocks[block].live_in:
             regs[slot] = take(self.regs[slot], index)
