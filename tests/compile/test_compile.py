@@ -460,8 +460,8 @@ def test_a_warm_hit_takes_at_most_half_a_millisecond(compiled, scale):
     assert len(compiled(scale, names=names).data) > 10_000
     times = []
     for _ in range(50):
-        start = time.perf_counter()
+        start = time.process_time()
         compiled(scale, names=names)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     # The best one: the machine is shared with other tests.
     assert min(times) < 0.5e-3

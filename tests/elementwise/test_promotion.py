@@ -148,9 +148,13 @@ def test_names_of_types(what):
     assert dt.as_dtype(what) == dt.float32
 
 
-def test_names_that_are_no_types():
+@pytest.mark.needs("torch")
+def test_names_of_types_of_torch():
     import torch
 
     assert dt.as_dtype(torch.bfloat16) == dt.bfloat16
+
+
+def test_names_that_are_no_types():
     with pytest.raises(TypeError, match="dtype must be one of bool, int8"):
         dt.as_dtype("float8")

@@ -201,6 +201,6 @@ def test_parsing_is_fast() -> None:
 
     line = "add.s32 %r1, %r2, %r3; ld.global.f32 %f1, [%rd1+16];\n"
     body = ".reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>;\n" + line * 5000
-    start = time.perf_counter()
+    start = time.process_time()
     parse_module(HEAD + ".entry k() {" + body + "}")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5

@@ -253,9 +253,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_names_cost_little(name):
-    before = time.perf_counter()
+    before = time.process_time()
     assert len(demangle(name)) <= max(len(name), 1 << 16)
-    assert time.perf_counter() - before < 5
+    assert time.process_time() - before < 5
 
 
 def filtered(program, names):

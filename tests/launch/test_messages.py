@@ -128,3 +128,15 @@ def test_vector_elements_are_named(driver):
         driver.bytes_of(ExchangeArray(dtype=(6, 8)), 8, "float*")
     with pytest.raises(TypeError, match=r"of DLPack type code 77"):
         driver.bytes_of(ExchangeArray(dtype=(77, 8)), 8, "float*")
+
+
+def test_a_variable_of_a_module_is_passed_by_its_address(emulated):
+    module = emulated
+    with pytest.raises(TypeError, match=r"got culaunch.GlobalVariable\): pass its address"):
+        module["k"][1, 1](module.get_global("v"))
+
+
+def test_a_kernel_that_is_called_says_how_it_is_launched(emulated):
+    for arguments in [((4,), (256,), ()), ()]:
+        with pytest.raises(TypeError, match=r"kernel\[grid, block\]"):
+            emulated["k"](*arguments)

@@ -27,7 +27,7 @@ def open_bytes(path: str) -> bytes | mmap.mmap:
 def check_path(source: object) -> str:
     """Return the path as text, once it is known to be a regular file that is not empty."""
     if not isinstance(source, (str, os.PathLike)):
-        raise TypeError(f"must be a path, bytes or an Image (got {type(source).__name__})")
+        raise TypeError(f"source must be a path, bytes or an Image (got {type(source).__name__})")
     path = os.fsdecode(source)
     try:
         os.fsencode(path)

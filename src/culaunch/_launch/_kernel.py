@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.checks import checked_text
 from culaunch._base.values import spell
@@ -106,6 +106,19 @@ class Kernel(CoreKernel):
         self.module = module
         self.signature = signature
         return self
+
+    def __call__(self, *args: Any, **keywords: Any) -> NoReturn:
+        """Refuse: a launch needs its grid and its block.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            f"{self.name} is not called by itself: launch it with kernel[grid, block](...), or "
+            "kernel.launch(..., grid=, block=)"
+        )
 
     @property
     def demangled(self) -> str:
