@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from fake_arrays import ExchangeArray
 
+import culaunch as cl
+from culaunch import testing
+
 ARRAY = "an array (DLPack or __cuda_array_interface__), an address as an int, or None"
 SIZED = "a NumPy or ctypes scalar or structure of"
 
@@ -130,10 +133,24 @@ def test_vector_elements_are_named(driver):
         driver.bytes_of(ExchangeArray(dtype=(77, 8)), 8, "float*")
 
 
+PTX = b"""
+.version 8.0
+.target sm_80
+.address_size 64
+.global .u32 v;
+.visible .entry k(.param .u64 p) { ret; }
+"""
+
+
+@pytest.fixture
+def emulated():
+    with testing.use_driver("emulator"):
+        yield cl.load(PTX)
+
+
 def test_a_variable_of_a_module_is_passed_by_its_address(emulated):
-    module = emulated
     with pytest.raises(TypeError, match=r"got culaunch.GlobalVariable\): pass its address"):
-        module["k"][1, 1](module.get_global("v"))
+        emulated["k"][1, 1](emulated.get_global("v"))
 
 
 def test_a_kernel_that_is_called_says_how_it_is_launched(emulated):

@@ -107,7 +107,7 @@ class Kernel(CoreKernel):
         self.signature = signature
         return self
 
-    def __call__(self, *args: Any, **keywords: Any) -> NoReturn:
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: a launch needs its grid and its block.
 
         Raises
