@@ -151,7 +151,9 @@ class Kernels:
 
         kinds = {"p": "*fp32:16", "i": "i32", "f": "fp32"}
         signature = ", ".join(kinds[name[0]] for name in case.names)
-        arch = f"sm_{self.bench.capability}"
+        # From Hopper on Triton compiles for one architecture alone.
+        suffix = "a" if self.bench.capability >= 90 else ""
+        arch = f"sm_{self.bench.capability}{suffix}"
         return ct.compile(self.jit(case), signature, arch=arch)
 
 

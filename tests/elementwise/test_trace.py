@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 import re
 
@@ -97,6 +98,15 @@ def test_the_greatest_unsigned_constant():
         ew.fuse(lambda x, a: x | a)(np.zeros(1, np.int64), 2**63)
     with pytest.raises(OverflowError, match="argument a must fit"):
         ew.fuse(lambda x, a: x | a)(np.zeros(1, np.int64), 2**80)
+
+
+@pytest.mark.parametrize(
+    "number", ["10**5000", "2**1024 - 1", "enum.IntEnum('E', {'A': 10**400}).A"]
+)
+def test_a_constant_that_no_type_holds_is_named(number):
+    function = ew.fuse(eval(f"lambda x: x + {number}", {"enum": enum}))
+    with pytest.raises(OverflowError, match=r"ew.add: no element type has an int of \d+ bits"):
+        function(np.zeros(1, np.float32))
 
 
 def test_a_long_chain():

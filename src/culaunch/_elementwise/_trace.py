@@ -262,7 +262,6 @@ def _as_values(
     )
 
 
-_MOST_BITS = 1024  # of float64's largest number
 _WEAK = {
     bool: dt.weak_bool, int: dt.weak_int, float: dt.weak_float, complex: dt.weak_complex
 }  # fmt: skip
@@ -272,9 +271,7 @@ def _constant(name: str, operand: object, trace: Trace) -> Value:
     """Give a number that the function closes over: a NumPy scalar has its own type."""
     weak = _WEAK.get(type(operand))
     if weak is not None:
-        if type(operand) is int and operand.bit_length() > _MOST_BITS:
-            raise OverflowError(f"ew.{name}: no element type has {spell(operand)}")
-        return trace.constant(operand, weak)  # type: ignore[arg-type]
+        return trace.constant(_held(name, operand), weak)  # type: ignore[arg-type]
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(operand, numpy.generic):
         dtype = dt.BY_NAME.get(operand.dtype.name)
@@ -284,8 +281,17 @@ def _constant(name: str, operand: object, trace: Trace) -> Value:
         return trace.constant(plain(operand), dtype)
     for plain, weak in _WEAK.items():  # a subclass, such as an enum.IntEnum's member
         if isinstance(operand, plain):
-            return trace.constant(plain(operand), weak)
+            return trace.constant(_held(name, plain(operand)), weak)
     raise _not_a_value(name, operand)
+
+
+def _held(name: str, number: Scalar) -> Scalar:
+    """Return a number that some element type can hold."""
+    try:
+        complex(number)
+    except OverflowError:
+        raise OverflowError(f"ew.{name}: no element type has {spell(number)}") from None
+    return number
 
 
 def _common(name: str, values: tuple[Value, ...]) -> dt.DType:
@@ -328,7 +334,7 @@ def _fitting(number: Scalar, dtype: dt.DType, what: str) -> Scalar:
     if dtype.kind in "iu" and isinstance(number, int):
         low, high = dt.integer_range(dtype)
         if not low <= number <= high:
-            raise OverflowError(f"{what}: {number} does not fit {dtype} ({low} to {high})")
+            raise OverflowError(f"{what}: {spell(number)} does not fit {dtype} ({low} to {high})")
     return number
 
 
