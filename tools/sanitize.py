@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "sanitize"
 SITE = BUILD / "site"
+REPORT = BUILD / "report"
 SANITIZERS = "address,undefined"
 # What calls the extension in every way: arguments, launches, arrays, Triton's quick calls.
 SELECTION = (
@@ -44,7 +45,17 @@ def main() -> int:
                "--rootdir", str(ROOT), "-p", "no:cacheprovider", *arguments]  # fmt: skip
     folder = BUILD / "run"
     folder.mkdir(exist_ok=True)
-    return subprocess.run(command, check=False, cwd=folder, env=environment(compiler)).returncode
+    for old in reports():
+        old.unlink()
+    done = subprocess.run(command, check=False, cwd=folder, env=environment(compiler))
+    for report in reports():
+        print(report.read_text(errors="replace"))
+    return done.returncode or int(bool(reports()))
+
+
+def reports() -> list[Path]:
+    """List the reports of the sanitizers, one of each process that made one."""
+    return sorted(BUILD.glob(f"{REPORT.name}.*"))
 
 
 def build(compiler: str) -> None:
@@ -87,8 +98,9 @@ def environment(compiler: str) -> dict[str, str]:
         "LD_PRELOAD": " ".join(str(Path(one).resolve()) for one in libraries),
         "PYTHONPATH": str(SITE),
         "PYTHONMALLOC": "malloc",
-        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:handle_segv=0",
-        "UBSAN_OPTIONS": "print_stacktrace=1",
+        # pytest keeps what a test prints, and would take a report with it when the process ends.
+        "ASAN_OPTIONS": f"detect_leaks=0:handle_segv=0:log_path={REPORT}",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={REPORT}",
         "CULAUNCH_TEST_INSTALLED": "1",
     }
 

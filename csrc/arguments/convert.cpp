@@ -83,10 +83,7 @@ Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayDa
     return true;
   });
   if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
-  if (CULAUNCH_UNLIKELY(call.driver.note_array != nullptr)) {
-    const Extent extent = ExtentOf(tensor);
-    call.driver.note_array(extent.begin, extent.bytes, culaunch::kNoteArray);
-  }
+  if (CULAUNCH_UNLIKELY(call.driver.note_array != nullptr)) call.NoteArray(ExtentOf(tensor));
   *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
   return Fault::kNone;
 }
@@ -116,10 +113,7 @@ Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, Array
   if (!call.owners || PyList_Append(call.owners.get(), view.owner.get()) < 0) {
     return Fault::kPython;
   }
-  if (call.driver.note_array != nullptr) {
-    call.driver.note_array(view.extent.begin, view.extent.bytes,
-                           view.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
-  }
+  call.NoteArray(view.extent, view.is_read_only);
   call.is_read_only = view.is_read_only;
   *array = {view.data, view.dtype};
   return Fault::kNone;
@@ -287,6 +281,15 @@ CULAUNCH_RARE Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* ob
 }
 
 }  // namespace
+
+CULAUNCH_APART void Call::TellOfNoted() const {
+  driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
+  if (noted == nullptr) return;
+  for (const auto& [extent, is_read_only] : *noted) {
+    driver.note_array(extent.begin, extent.bytes,
+                      is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
+  }
+}
 
 const char* FaultName(Fault fault) {
   static const char* const names[] = {"",       "",         "unsupported", "mismatch",

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "arguments/arrays.h"
 #include "arguments/type_table.h"
@@ -44,11 +45,26 @@ enum class Fault {
 // The word by which culaunch._launch._messages and culaunch._triton._messages know a fault.
 const char* FaultName(Fault fault);
 
+struct NotedArray {
+  Extent extent;
+  bool is_read_only;
+};
+
 // The state of one call while its arguments are converted, in order.
 struct Call {
-  explicit Call(culaunch::Driver& driver) : driver(driver) {
-    // Forget what a call noted that then failed.
-    if (driver.note_array != nullptr) driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
+  explicit Call(culaunch::Driver& driver) : driver(driver) {}
+
+  // An array that is an argument, where the driver wants to know.
+  void NoteArray(const Extent& extent, bool is_read_only = false) {
+    if (driver.note_array == nullptr) return;
+    if (noted == nullptr) noted = std::make_unique<std::vector<NotedArray>>();
+    noted->push_back({extent, is_read_only});
+  }
+
+  // Tell the driver of the arrays that the launch that follows may touch. Right before it: reading
+  // an argument may run Python, which may launch something else.
+  void TellDriver() const {
+    if (CULAUNCH_UNLIKELY(driver.note_array != nullptr)) TellOfNoted();
   }
 
   culaunch::Driver& driver;
@@ -60,6 +76,8 @@ struct Call {
   Ref owners;  // what keeps the views of slower arrays, a list; usually none
   long long detail = 0;
   bool is_read_only = false;  // the last array of kind kArray
+  std::unique_ptr<std::vector<NotedArray>> noted;
+  void TellOfNoted() const;
 };
 
 // Where an array's elements begin, and their type; bits 0: not known.

@@ -189,6 +189,14 @@ CompiledLayout* ElementwiseCall::FindKernel(const LayoutKey& key) {
   return compiled;
 }
 
+// Tell the driver of the arrays that the launch may touch. Right before it: reading an argument may
+// run Python, which may launch something else.
+void ElementwiseCall::TellDriver() const {
+  place_.driver->note_array(nullptr, 0, culaunch::kNoteLaunch);
+  for (int i = 0; i < count_; ++i) NoteOperand(operands_[i], *place_.driver);
+  for (size_t i = 0; i < special_->outputs.size(); ++i) NoteOperand(outputs_[i], *place_.driver);
+}
+
 bool ElementwiseCall::Launch(const CompiledLayout& compiled, const LayoutKey& key) {
   const KernelObject& kernel = *compiled.kernel;
   ParameterWriter writer(kernel);
@@ -222,6 +230,7 @@ bool ElementwiseCall::Launch(const CompiledLayout& compiled, const LayoutKey& ke
   config.hStream = place_.stream;
   const int ordinal = place_.device.device_id;
   culaunch::KernelState& state = *kernel.state;
+  if (place_.driver->note_array != nullptr) TellDriver();
   CUresult code;
   {
     const ReleaseGil released;
@@ -229,8 +238,8 @@ bool ElementwiseCall::Launch(const CompiledLayout& compiled, const LayoutKey& ke
   }
   if (code == CUDA_SUCCESS) return true;
   try {
-    RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), state.name(), config,
-                                       ordinal, code),
+    RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), Demangled(state.name()),
+                                       config, ordinal, code),
                "LaunchError");
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
@@ -285,10 +294,6 @@ PyObject* ElementwiseCall::Run(PyObject* out) {
   if (!Prepare(out) || (out == nullptr && !AllocateOutputs()) || !AddViews()) return nullptr;
   if (problem_.Size() == 0) return Result(out);
   if (out != nullptr && !CheckOverlap()) return nullptr;
-  if (place_.driver->note_array != nullptr) {
-    for (int i = 0; i < count_; ++i) NoteOperand(operands_[i], &place_);
-    for (size_t i = 0; i < special_->outputs.size(); ++i) NoteOperand(outputs_[i], &place_);
-  }
   const LayoutKey key = ChooseLayout(&problem_, special_->uses_index, Threads(*special_));
   const CompiledLayout* compiled = FindKernel(key);
   if (compiled == nullptr || !Launch(*compiled, key)) return nullptr;

@@ -102,6 +102,7 @@ class ElementwiseCall {
   bool Prepare(PyObject* out);
   bool AddViews();
   CompiledLayout* FindKernel(const LayoutKey& key);
+  void TellDriver() const;
   bool Launch(const CompiledLayout& compiled, const LayoutKey& key);
   PyObject* Result(PyObject* out);
 

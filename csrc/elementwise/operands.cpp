@@ -1,5 +1,6 @@
 #include "elementwise/operands.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "arguments/torch_tensor.h"
@@ -22,9 +23,16 @@ bool TakeTensor(const DLTensor& tensor, const std::string& what, Operand* operan
   operand->data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   operand->device = tensor.device;
   operand->ndim = tensor.ndim;
-  operand->shape = tensor.shape;
-  operand->strides = tensor.strides;
-  if (tensor.strides == nullptr) operand->SetDense();
+  // Copied: reading the next argument may run Python, which may change this array.
+  const auto count = static_cast<size_t>(tensor.ndim);
+  std::copy_n(tensor.shape, count, operand->room);
+  operand->shape = operand->room;
+  if (tensor.strides != nullptr) {
+    std::copy_n(tensor.strides, count, operand->room + kMaxDims);
+    operand->strides = operand->room + kMaxDims;
+  } else {
+    operand->SetDense();
+  }
   operand->number = NumberOf(tensor.dtype);
   return true;
 }
@@ -305,11 +313,8 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
   return IsAligned(what, *operand) ? ReadResult::kDone : ReadResult::kFailed;
 }
 
-void NoteOperand(const Operand& operand, Place* place) {
-  culaunch::Driver& driver = *place->driver;
-  if (driver.note_array == nullptr || !operand.is_array) return;
-  if (!place->has_noted) driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
-  place->has_noted = true;
+void NoteOperand(const Operand& operand, const culaunch::Driver& driver) {
+  if (!operand.is_array) return;
   const DLTensor tensor = {operand.data,
                            operand.device,
                            operand.ndim,

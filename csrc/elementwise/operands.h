@@ -16,7 +16,7 @@ namespace elementwise {
 constexpr int kMaxDims = 32;
 constexpr int kMaxOperands = 48;  // inputs and outputs together
 
-// One argument. An array's shape and strides (in elements) are its own or lie in `room`.
+// One argument. An array's shape and strides (in elements) lie in `room`.
 struct Operand {
   PyObject* object = nullptr;  // borrowed
   const TypeEntry* entry = nullptr;
@@ -43,7 +43,6 @@ struct Place {
   culaunch::Driver* driver = nullptr;
   DLDevice device = {0, 0};
   const Operand* first = nullptr;  // the first array
-  bool has_noted = false;
   CUstream stream = nullptr;
 };
 
@@ -56,7 +55,7 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
 // The first part of the name of a type's module, such as "torch".
 std::string ModuleRoot(PyTypeObject* type);
 
-// Tell an emulated driver of an array.
-void NoteOperand(const Operand& operand, Place* place);
+// Tell a driver that wants to know of an array.
+void NoteOperand(const Operand& operand, const culaunch::Driver& driver);
 
 }  // namespace elementwise

@@ -53,8 +53,8 @@ CULAUNCH_RARE PyObject* RaiseLaunch(LauncherObject* self, const CUlaunchConfig& 
   culaunch::KernelState& state = *self->kernel->state;
   if (ordinal < 0) ordinal = culaunch::CurrentDevice(state.driver());
   try {
-    RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), state.name(), config,
-                                       ordinal, code),
+    RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), Demangled(state.name()),
+                                       config, ordinal, code),
                "LaunchError");
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
@@ -115,6 +115,7 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   }
   CUlaunchConfig config = self->driver_config.get();
   config.hStream = call.stream;
+  call.TellDriver();
   CUresult code;
   {
     // The launch waits while the stream's queue is full.
@@ -199,10 +200,10 @@ PyObject* GetStreamDevice(PyObject* self, void*) {
 
 PyObject* Repr(PyObject* self) {
   const culaunch::LaunchConfig& config = Self(self)->config;
-  const std::string text = "<culaunch.Launcher of " +
-                           culaunch::Demangle(Self(self)->kernel->state->name()) + ", grid " +
-                           config.grid.ToString() + ", block " + config.block.ToString() + ", " +
-                           std::to_string(config.shared_memory) + " bytes of shared memory>";
+  const std::string text = "<culaunch.Launcher of " + Demangled(Self(self)->kernel->state->name()) +
+                           ", grid " + config.grid.ToString() + ", block " +
+                           config.block.ToString() + ", " + std::to_string(config.shared_memory) +
+                           " bytes of shared memory>";
   return PyUnicode_FromString(text.c_str());
 }
 

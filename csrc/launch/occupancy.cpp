@@ -8,6 +8,12 @@
 
 namespace {
 
+void RequireLoaded(const culaunch::KernelState& state) {
+  if (state.handle() != nullptr) return;
+  throw culaunch::Error("the module of " + Demangled(state.name()) +
+                        " was unloaded: load it again");
+}
+
 KernelObject* Self(PyObject* self) { return reinterpret_cast<KernelObject*>(self); }
 
 }  // namespace
@@ -20,7 +26,7 @@ PyObject* KernelAttribute(PyObject* self, PyObject* args) {
     culaunch::KernelState& state = *Self(self)->state;
     culaunch::Driver& driver = state.driver();
     int value = 0;
-    state.RequireLoaded();
+    RequireLoaded(state);
     driver.Device(ordinal);
     const culaunch::DeviceGuard guard(driver, ordinal);
     driver.Check(guard.code(), "making the device current");
@@ -37,7 +43,7 @@ PyObject* KernelMaxDynamicSharedMemory(PyObject* self, PyObject* args) {
   return Guarded<PyObject*>(nullptr, nullptr, [&] {
     culaunch::KernelState& state = *Self(self)->state;
     int bytes = 0;
-    state.RequireLoaded();
+    RequireLoaded(state);
     state.driver().Device(ordinal);
     state.driver().Check(state.MaxDynamicSharedMemory(ordinal, &bytes),
                          "reading the shared memory of " + state.name());
@@ -63,7 +69,7 @@ PyObject* KernelOccupancy(PyObject* self, PyObject* args) {
     if (config.block.Volume() > INT32_MAX) {
       throw culaunch::Error("block " + config.block.ToString() + " is too large for any device");
     }
-    state.RequireLoaded();
+    RequireLoaded(state);
     const bool has_clusters = driver.Attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, ordinal) != 0;
     const culaunch::DeviceGuard guard(driver, ordinal);
     driver.Check(guard.code(), "making the device current");

@@ -22,8 +22,8 @@ CULAUNCH_APART bool ReadLargeInt(PyObject* object, int64_t* value) {
   return overflow == 0;
 }
 
-// Tell the driver of the arrays that the next launch may touch: once all are read, since a call
-// from within the reading begins another list.
+// Tell the driver of the arrays that the next launch may touch, right before it: a call from within
+// the reading begins another list.
 CULAUNCH_APART void Note(const culaunch::Driver& driver, const void* const* begins,
                          const size_t* spans, size_t count) {
   driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
@@ -81,6 +81,9 @@ inline void Form::LaunchFound(State& state, Reading& reading, const uint32_t* di
     return;
   }
   if (CULAUNCH_UNLIKELY(state.last_choice != found.choice)) state.last_choice = found.choice;
+  if (CULAUNCH_UNLIKELY(state.table->note_array != nullptr)) {
+    Note(*state.table, reading.begins, reading.spans, reading.noted);
+  }
   *result = LaunchVariant(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
                           reading.pointers);
 }
@@ -197,7 +200,7 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
       ++leaf;
     }
   }
-  if (CULAUNCH_UNLIKELY(is_noted)) Note(driver, reading->begins, reading->spans, noted);
+  reading->noted = noted;
   if (CULAUNCH_UNLIKELY(ordinal < 0)) ordinal = culaunch::CurrentDevice(driver);
   reading->ordinal = ordinal;
   reading->words[0] = static_cast<uint64_t>(ordinal);

@@ -126,6 +126,7 @@ class alignas(64) Form {
     // What the tensors span, where the driver wants to know.
     const void* begins[kMost];
     size_t spans[kMost];
+    size_t noted;
   };
 
   Form(size_t count, PyObject* names)

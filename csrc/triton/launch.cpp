@@ -91,8 +91,8 @@ PyObject* RaiseLaunch(const VariantState& variant, const CUlaunchConfig& config,
                       CUresult code) {
   culaunch::KernelState& kernel = *variant.kernel;
   try {
-    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), kernel.name(), config,
-                                       ordinal, code),
+    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), Demangled(kernel.name()),
+                                       config, ordinal, code),
                "LaunchError");
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
@@ -139,6 +139,7 @@ PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, cons
       pointers[i] = profile.address();
     }
   }
+  call.TellDriver();
   return LaunchVariant(state, dims, call.ordinal, call.stream, pointers);
 }
 

@@ -188,8 +188,7 @@ Fault Specializer::TensorLike(PyObject* object, Rules rules) {
     unsigned long long bytes = 0;
     const Ref memory = CallUp(Upcall::kMemoryOfTritonTensor, "(O)", object);
     if (!memory || !PyArg_ParseTuple(memory.get(), "KK", &begin, &bytes)) return Fault::kPython;
-    call_.driver.note_array(reinterpret_cast<void*>(static_cast<uintptr_t>(begin)), bytes,
-                            culaunch::kNoteArray);
+    call_.NoteArray({reinterpret_cast<void*>(static_cast<uintptr_t>(begin)), bytes});
   }
   uint64_t number = 0;
   bool is_immutable = false;

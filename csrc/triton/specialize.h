@@ -62,7 +62,9 @@ class Specializer {
   // Add a constant's words.
   Fault AddConstant(Parameter* parameter, PyObject* object);
 
+  // As if nothing had been read.
   void Clear() {
+    call_.noted.reset();
     key.Clear();
     leaves.Clear();
     descriptors.clear();

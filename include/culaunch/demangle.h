@@ -14,11 +14,38 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
+namespace detail {
+
+// Whether a mangled name may spell more than it is worth. Its references (S_, S1_, T_) each repeat
+// something from before, and three of them triple it at most.
+inline bool SpellsTooMuch(const std::string& name) {
+  constexpr size_t kMost = size_t{1} << 24;
+  size_t length = name.size();
+  int references = 0;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (name[i] != 'S' && name[i] != 'T') continue;
+    size_t end = i + 1;
+    while (end < name.size() &&
+           ((name[end] >= '0' && name[end] <= '9') || (name[end] >= 'A' && name[end] <= 'Z'))) {
+      ++end;
+    }
+    if (end == name.size() || name[end] != '_' || ++references % 3 != 0) continue;
+    length *= 3;
+    if (length > kMost) return true;
+  }
+  return false;
+}
+
+}  // namespace detail
+
 // The demangled name; the name itself where it is not a mangled one. The C++ library also takes
-// encodings of types, so that a kernel `f` would be a "float"; and long names take much stack.
+// encodings of types, so that a kernel `f` would be a "float"; and long names take much stack, or
+// much memory where they repeat themselves.
 inline std::string Demangle(const std::string& name) {
   constexpr size_t kLongest = 1024;  // what GNU's demangler takes
-  if (name.compare(0, 2, "_Z") != 0 || name.size() > kLongest) return name;
+  if (name.compare(0, 2, "_Z") != 0 || name.size() > kLongest || detail::SpellsTooMuch(name)) {
+    return name;
+  }
 #if defined(__GNUG__)
   int status = 0;
   char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);

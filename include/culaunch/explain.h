@@ -199,11 +199,11 @@ inline std::string DescribeDevice(Driver& driver, int ordinal) {
 }  // namespace detail
 
 // The error that a failed launch is: the kernel, the configuration, the driver's code and text,
-// and what culaunch found out.
+// and what culaunch found out. `name` is the kernel's as people write it.
 inline Error ExplainLaunch(Driver& driver, CUkernel kernel, const std::string& name,
                            const CUlaunchConfig& config, int ordinal, CUresult code) {
   std::string text =
-      "cannot launch " + Demangle(name) + " with grid " +
+      "cannot launch " + name + " with grid " +
       Dim3(config.gridDimX, config.gridDimY, config.gridDimZ).ToString() + ", block " +
       Dim3(config.blockDimX, config.blockDimY, config.blockDimZ).ToString() + " and " +
       std::to_string(config.sharedMemBytes) + " bytes of dynamic shared memory";

@@ -322,8 +322,8 @@ class Kernel {
     config.Validate();
     int ordinal = config.stream.device;
     if (ordinal < 0) StreamDevice(state_->driver(), config.stream.handle, &ordinal);
-    throw ExplainLaunch(state_->driver(), handle(), name(), DriverLaunchConfig(config).get(),
-                        ordinal, code);
+    throw ExplainLaunch(state_->driver(), handle(), Demangle(name()),
+                        DriverLaunchConfig(config).get(), ordinal, code);
   }
 
  private:

@@ -22,6 +22,17 @@ int main() {
   CHECK_THROWS(Driver::Get(), kNoDriver, "cannot be initialised: CUDA_ERROR_INVALID_VALUE (1)");
   CHECK(Driver::Get().name() == path);  // the next try is a new one
 
+  // Each part repeats the one before three times: demangled it would fill the memory.
+  std::string huge = "_Z1k1aIiiE";
+  for (const char digit : std::string("0123456789ABCDEFGHIJKLMNOPQRSTUV")) {
+    const std::string part = std::string("S") + digit + "_";
+    huge += "S_I" + part + part + part + "E";
+  }
+  CHECK(culaunch::Demangle(huge) == huge);
+  CHECK(culaunch::Demangle(huge.substr(0, 49)).size() == 593);
+  CHECK(culaunch::Demangle("_Z5scaleIfEvPT_PKS0_i") ==
+        "void scale<float>(float*, float const*, int)");
+
   CULAUNCH_CHECK(CUDA_SUCCESS);
   CHECK_THROWS([] { CULAUNCH_CHECK(Fails()); }(), kDriver, "test_errors.cpp:");
   CHECK_THROWS([] { CULAUNCH_CHECK(Fails()); }(), kDriver,

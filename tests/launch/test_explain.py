@@ -166,6 +166,29 @@ def test_a_very_long_name_stays_as_it_is(driver):
         assert name in repr(kernel[1, 1])
 
 
+# Each part repeats the one before three times: the C++ library would fill the memory with it.
+HUGE = "_Z1k1aIiiE" + "".join(f"S_IS{i}_S{i}_S{i}_E" for i in "0123456789ABCDEFGHIJKLMNOPQRSTUV")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        HUGE,
+        "__nv_static_3_abc__Z1kPf",  # of nvcc -rdc
+        "_ZN3cub17CUB_200700_750_NS_11EmptyKernelIvEEvv",
+        "_Z1k" + 300 * "1a",
+        "_ZZ1kvE1x_0",
+    ],
+)
+def test_messages_of_both_halves_name_a_kernel_alike(driver, name):
+    kernel = driver.kernel(name=name)
+    assert repr(kernel[1, 1]).startswith(f"<culaunch.Launcher of {kernel.demangled}, grid")
+    driver.fail("cuLaunchKernelEx", 1)
+    with pytest.raises(cl.DriverError) as caught:
+        kernel[1, 1]()
+    assert str(caught.value).startswith(f"cannot launch {kernel.demangled} with grid")
+
+
 @pytest.mark.parametrize("name", ["_Z1kIKfEvPKT_", "_Z1kIJKfVdEEvDpPKT_", "_ZN1a1kILb1EEEvPA3_Kf"])
 def test_both_halves_demangle_alike(driver, name):
     kernel = driver.kernel(8, name=name)

@@ -23,3 +23,9 @@ def two_numbers(x, n, m):
 @triton.jit
 def with_block(x, n, B: tl.constexpr):
     tl.store(x + tl.arange(0, B), n)
+
+
+@triton.jit
+def add_to(x, y):
+    offsets = tl.arange(0, 16)
+    tl.store(x + offsets, tl.load(x + offsets) + tl.load(y + offsets))

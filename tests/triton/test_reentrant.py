@@ -11,6 +11,8 @@ import threading
 
 import pytest
 
+import culaunch as cl
+
 pytestmark = pytest.mark.needs("triton", "torch")
 
 
@@ -220,3 +222,27 @@ def test_a_grid_function_may_change_what_is_specialised(recorder, kernel):
         kernel[grid](x, 7, 5)
         assert struct.unpack("<Q", recorder.last.arguments[0])[0] == other.data_ptr()
         assert recorder.last.kernel == expected
+
+
+def test_each_launch_knows_its_own_arrays(slow_tensor):
+    """The emulator is told of them right before the launch, in both ways."""
+    import torch
+    from quick_kernels import add_to
+
+    from culaunch.triton import native
+
+    kernel = native(add_to)
+    other = torch.ones(16)
+    busy = [False]
+
+    def call():
+        if not busy[0]:
+            busy[0] = True
+            kernel[(1,)](other, other)
+            busy[0] = False
+
+    with cl.testing.use_driver("emulator"):
+        for _ in range(4):
+            x = torch.zeros(16)
+            kernel[(1,)](x, slow_tensor(call, storage=torch.ones(16)))
+            assert x.tolist() == [1] * 16

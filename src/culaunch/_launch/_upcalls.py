@@ -1,6 +1,7 @@
 """What the extension calls of this package: ``_core.LaunchUpcalls`` has the types."""
 
 from culaunch._base.values import spell
+from culaunch._image import demangle
 from culaunch._launch._device_array import adopt as adopt_array
 from culaunch._launch._device_array import allocate as allocate_array
 from culaunch._launch._driver import current_driver
@@ -13,6 +14,7 @@ __all__ = [
     "allocate_array",
     "check_gradient",
     "current_driver",
+    "demangle",
     "find_bits",
     "is_lazy",
     "raise_argument",
