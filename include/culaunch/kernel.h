@@ -69,12 +69,6 @@ class KernelState {
     }
   }
 
-  void RequireLoaded() const {
-    if (handle() == nullptr) {
-      throw Error("the module of " + Demangle(name_) + " was unloaded: load it again");
-    }
-  }
-
   size_t ParameterBytes() const noexcept {
     return parameters_.empty() ? 0 : parameters_.back().offset + parameters_.back().size;
   }
