@@ -77,18 +77,19 @@ CULAUNCH_NAMESPACE_END
       ::culaunch::detail::SizeOfArray(array)
 
 // The culaunch::Module of an embedded image. It is loaded by the first use, by whatever thread; a
-// failure is thrown, and the next use tries again.
+// failure is thrown, and the next use tries again. (A pointer comes out of the lambda: a reference
+// that a temporary gives is one that g++ 13 and newer warn of.)
 #define CULAUNCH_GET_MODULE(name)                                                 \
-  ([]() -> ::culaunch::Module& {                                                  \
+  (*[] {                                                                          \
     static ::culaunch::Module& module = ::culaunch::detail::LoadEmbedded(         \
         #name, culaunch_image_##name, static_cast<size_t>(culaunch_size_##name)); \
-    return module;                                                                \
+    return &module;                                                               \
   }())
 
 // The culaunch::Kernel of that name (a literal), looked up once. It is the kernel's name in the
 // image, or a name expression that the image was compiled for.
 #define CULAUNCH_GET_KERNEL(name, kernel_name)                                                    \
-  ([]() -> const ::culaunch::Kernel& {                                                            \
+  (*[] {                                                                                          \
     static const ::culaunch::Kernel kernel = CULAUNCH_GET_MODULE(name).GetKernel("" kernel_name); \
-    return kernel;                                                                                \
+    return &kernel;                                                                               \
   }())

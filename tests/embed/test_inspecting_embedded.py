@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import struct
 import subprocess
 
@@ -57,7 +57,9 @@ def test_an_object(objects):
 
 @pytest.mark.parametrize("linker", ["bfd", "gold", "lld", "mold"])
 def test_a_library(tmp_path, cxx, objects, linker):
-    if not shutil.which(f"ld.{linker}") and not shutil.which(linker):
+    empty = ["-shared", "-o", tmp_path / "empty.so", "-x", "c++", os.devnull]
+    probe = [cxx, f"-fuse-ld={linker}", *empty]
+    if subprocess.run(probe, check=False, capture_output=True).returncode != 0:
         pytest.skip(f"needs {linker}")
     files, long_name = objects
     library = tmp_path / "library.so"

@@ -84,9 +84,10 @@ def test_what_has_no_end_takes_no_memory():
             sys.exit("taken")
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < used + 50_000
         """
+    path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
-        env={**os.environ, "PYTHONPATH": os.path.dirname(__file__), "CULAUNCH_DRIVER": "/recorder"},
+        env={**os.environ, "PYTHONPATH": path, "CULAUNCH_DRIVER": "/recorder"},
         check=False, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

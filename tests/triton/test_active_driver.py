@@ -12,7 +12,9 @@ import triton.language as tl  # noqa: E402
 from culaunch import testing  # noqa: E402
 from culaunch.triton import native  # noqa: E402
 
-pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="Triton has a driver of its own")
+pytestmark = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
+)
 
 
 @pytest.fixture(autouse=True)

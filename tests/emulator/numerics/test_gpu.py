@@ -216,9 +216,13 @@ def distance(kind: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Count the numbers of the format between two, of either sign; NaNs are all alike."""
     top = 1 << width(kind) - 1
     infinity = top - (1 << FRACTIONS[kind])
-    x, y = (np.where(v >= top, top - v, v) for v in (a.astype(np.int64), b.astype(np.int64)))
-    x_nan, y_nan = np.abs(x) > infinity, np.abs(y) > infinity
-    apart = np.where(x_nan ^ y_nan, 1 << 62, np.abs(x - y))
+    x, y = a.astype(np.uint64), b.astype(np.uint64)
+    sign, size = np.uint64(top), np.uint64(top - 1)
+    x_size, y_size = x & size, y & size
+    x_nan, y_nan = x_size > infinity, y_size > infinity
+    apart = np.maximum(x_size, y_size) - np.minimum(x_size, y_size)
+    apart = np.where((x ^ y) & sign, x_size + y_size, apart)
+    apart = np.where(x_nan ^ y_nan, size, apart)
     return np.where(x_nan & y_nan, 0, apart)
 
 
