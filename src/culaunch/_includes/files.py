@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -79,6 +80,10 @@ class _Known:
 _known = _Known()
 
 
+_MOST_DIGESTS = 1 << 14
+_digests: dict[Identity, str] = {}
+
+
 def identity(status: os.stat_result) -> Identity:
     """Give what tells a file from what else may come to have its path."""
     return (
@@ -96,8 +101,12 @@ def settled_identity(status: os.stat_result, now: int) -> Identity | None:
     That is so shortly after a change, and where the file system keeps no time of change in
     fractions of a second: such an image could be replaced by one that differs in contents alone.
     """
-    is_settled = now - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS
-    return identity(status) if is_settled and status.st_ctime_ns % _SECOND_NS else None
+    return identity(status) if is_old(status, now) and status.st_ctime_ns % _SECOND_NS else None
+
+
+def is_old(status: os.stat_result, now: int) -> bool:
+    """Tell whether the last change is so long ago that the next one will have other times."""
+    return now - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED_NS
 
 
 def _decoded(data: bytes) -> str:
@@ -115,6 +124,27 @@ def file_digest(path: str) -> str | None:
             return hashlib.sha256(file.read()).hexdigest()
     except OSError:
         return None
+
+
+def known_digest(path: str, status: os.stat_result, now: int) -> str | None:
+    """Give the SHA-256 of a file's contents, which is not computed twice in a process.
+
+    Files whose identity is not kept (`settled_identity`) because their times have no fractions of a
+    second, as those of many system images, are known again here: nothing exchanges such an image
+    while a process runs.
+    """
+    key = identity(status)
+    found = _digests.get(key) if is_old(status, now) else None
+    if found is not None:
+        return found
+    digest = file_digest(path)
+    if is_old(status, now) and digest is not None:
+        with contextlib.suppress(OSError):
+            if identity(os.stat(path)) == key:
+                if len(_digests) >= _MOST_DIGESTS:
+                    _digests.clear()
+                _digests[key] = digest
+    return digest
 
 
 def read_file(path: str) -> tuple[File, os.stat_result, Identity | None] | None:

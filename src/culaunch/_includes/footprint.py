@@ -8,7 +8,14 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culaunch._includes.files import Identity, file_digest, identity, read_file, settled_identity
+from culaunch._includes.files import (
+    Identity,
+    identity,
+    is_old,
+    known_digest,
+    read_file,
+    settled_identity,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,9 +65,9 @@ class Footprint:
         for one in self.lacking:
             settled = _directory(one.path, now)
             changed = settled is None or settled != one.identity
-            if changed and any(os.path.lexists(os.path.join(one.path, n)) for n in one.names):
+            if changed and not _still_lacks(one, now):
                 return None
-            lacking.append(one._replace(identity=settled))
+            lacking.append(one if settled == one.identity else one._replace(identity=settled))
         if any(os.path.isfile(path) for path in self.absent):
             return None
         same = found == self.found and tuple(lacking) == self.lacking
@@ -77,7 +84,7 @@ class Footprint:
             if first.setdefault((status.st_dev, status.st_ino), index) != one.first:
                 return None
             if one.identity is None or identity(status) != one.identity:
-                if file_digest(one.path) != one.digest:
+                if known_digest(one.path, status, now) != one.digest:
                     return None
                 found.append(one._replace(identity=settled_identity(status, now)))
             else:
@@ -223,6 +230,28 @@ def _directory(path: str, now: int) -> Identity | None:
         return settled_identity(os.stat(path or "."), now)
     except OSError:
         return None
+
+
+def _still_lacks(one: Lacking, now: int) -> bool:
+    """Look for the names, once in a process for a directory as it is."""
+    try:
+        status = os.stat(one.path or ".")
+    except OSError:
+        return True  # the directory is gone, and every name with it
+    key = identity(status), one.names
+    if key in _seen and is_old(status, now):
+        return True
+    if any(os.path.lexists(os.path.join(one.path, name)) for name in one.names):
+        return False
+    if is_old(status, now):
+        if len(_seen) >= _MOST_SEEN:
+            _seen.clear()
+        _seen.add(key)
+    return True
+
+
+_MOST_SEEN = 1 << 10
+_seen: set[tuple[Identity, tuple[str, ...]]] = set()
 
 
 def _as_identity(value: Any) -> Identity | None:
