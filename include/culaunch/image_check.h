@@ -63,6 +63,14 @@ inline void CheckCubin(const ImageReader& image) {
   if (image.Read<uint16_t>(58, "e_shentsize") != 64 && count != 0) {
     throw Error("the image is malformed: its section headers are not 64 bytes long");
   }
+  if (image.Read<uint16_t>(52, "e_ehsize") != 64) {
+    throw Error("the image is malformed: its ELF header does not say that it is 64 bytes long");
+  }
+  const auto names = image.Read<uint16_t>(62, "e_shstrndx");
+  if (names >= count) {
+    throw Error("the image is malformed: it has " + std::to_string(count) +
+                " sections, and their names are said to be in number " + std::to_string(names));
+  }
   image.Require(table, uint64_t{64} * count, "the section table");
   for (uint16_t i = 0; i < count; ++i) {
     const uint64_t header = table + uint64_t{64} * i;
@@ -73,6 +81,9 @@ inline void CheckCubin(const ImageReader& image) {
   }
   const auto segments = image.Read<uint64_t>(32, "e_phoff");
   const auto segment_count = image.Read<uint16_t>(56, "e_phnum");
+  if (image.Read<uint16_t>(54, "e_phentsize") != 56 && segment_count != 0) {
+    throw Error("the image is malformed: its program headers are not 56 bytes long");
+  }
   for (uint16_t i = 0; i < segment_count; ++i) {
     const uint64_t header = segments + uint64_t{56} * i;
     image.Require(header, 56, "a program header");
