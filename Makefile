@@ -6,11 +6,12 @@ BIN := $(CURDIR)/.venv/bin
 JOBS ?= 2
 TESTS ?= tests
 
-.PHONY: help demo test sanitize lint docs clean
+.PHONY: help demo check test sanitize lint docs clean
 .SILENT:
 
 help:
 	echo "make demo   compile, inspect and launch two kernels"
+	echo "make check  lint what is quick to lint, and run the tests that are not slow"
 	echo "make test   run the tests on the installed wheel"
 	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
 	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words"
@@ -22,11 +23,22 @@ demo:
 	$(BIN)/culaunch demo
 
 # From a folder of its own, where only the installed wheel can be imported.
+PYTEST = mkdir -p build/tests && cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
+	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(abspath $(TESTS))
+
+# The quick loop: C++ is looked at where it differs from the last commit alone.
+check:
+	$(PYTHON) tools/environment.py dev --for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	git diff -z --name-only --diff-filter=d HEAD -- '*.h' '*.hpp' '*.c' '*.cpp' | \
+		xargs -0r $(BIN)/clang-format --dry-run -Werror
+	$(PYTEST) -q -m "not slow"
+
 test:
 	$(PYTHON) tools/environment.py test --for-tests
-	mkdir -p build/tests
-	cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
-		$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(abspath $(TESTS))
+	$(PYTEST)
 
 # The extension is built once more, in build/sanitize: see tools/sanitize.py.
 sanitize:

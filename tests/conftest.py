@@ -1,5 +1,6 @@
 """What every test shares: capabilities, and the rule that a skip names the one it misses.
 
+``@pytest.mark.slow`` keeps a test of a second or more out of the quick loop (``make check``).
 ``@pytest.mark.gpu``, ``@pytest.mark.multi_gpu`` and ``@pytest.mark.needs("torch", "nvcc")``
 skip a test with a reason such as ``needs torch``. Any other reason to skip is a failure, and
 so is a skip for a capability that the environment variable ``CULAUNCH_REQUIRE`` (a list with
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 pytest_plugins = ["culaunch._pytest_plugin"]  # the installed wheel brings it by itself
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("c++filt", "clang", "cmake", "g++", "gcc", "git", "ld", "make", "ninja", "nm", "readelf")
+# Whole folders that compile C++, build projects or run benchmarks.
+SLOW_ROOMS = tuple(ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp"))
 CUDA_TOOLS = ("compute-sanitizer", "cuobjdump", "nvcc", "nvdisasm")
 
 # Tests share two cores with each other and often with a build: no time limit for one example.
@@ -115,6 +118,12 @@ def pytest_configure(config: pytest.Config) -> None:
         cache = tempfile.mkdtemp(prefix="culaunch-tests-")
         os.environ["CULAUNCH_CACHE_DIR"] = cache
         config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(room in item.path.parents for room in SLOW_ROOMS):
+            item.add_marker("slow")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -38,10 +38,12 @@ def culaunch(cache):
     return run
 
 
+@pytest.mark.slow
 def test_path(culaunch, cache):
     assert culaunch("path") == f"{cache.path}\n"
 
 
+@pytest.mark.slow
 def test_info(culaunch, cache):
     lines = dict(line.split(None, 1) for line in culaunch("info").splitlines())
     assert lines["path"] == cache.path
@@ -51,11 +53,13 @@ def test_info(culaunch, cache):
     assert lines["shipped"] == "/shipped"
 
 
+@pytest.mark.slow
 def test_info_says_why_a_cache_is_not_used(culaunch, cache):
     Path(cache.path).chmod(0o770)
     assert "usable     no: others may write to it" in culaunch("info", code=1)
 
 
+@pytest.mark.slow
 def test_info_as_json(culaunch, cache):
     found = json.loads(culaunch("info", "--json"))
     assert found == {**dataclasses.asdict(cache.info()), "max_bytes": 64 << 20} | {
@@ -65,12 +69,14 @@ def test_info_as_json(culaunch, cache):
     assert json.loads(culaunch("info", "--json", code=1))["usable"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["verify", "clear"])
 def test_a_directory_that_cannot_be_used_is_an_error(culaunch, cache, verb):
     Path(cache.path).chmod(0o770)
     assert culaunch(verb, code=1) == ""
 
 
+@pytest.mark.slow
 def test_libraries_of_load_inline_are_entries(culaunch, cache):
     folder = Path(cache.path, "inline", "m-0123")
     folder.mkdir(parents=True)
@@ -93,6 +99,7 @@ def test_libraries_of_load_inline_are_entries(culaunch, cache):
     assert list(Path(cache.path).rglob("*.so")) == list(Path(cache.path).rglob(".tmp-*")) == []
 
 
+@pytest.mark.slow
 def test_verify(culaunch, cache):
     assert culaunch("verify") == "3 entries, 0 bad\n"
     bad = Path(cache.path, f"{1:064x}.entry")
@@ -102,6 +109,7 @@ def test_verify(culaunch, cache):
     assert culaunch("verify") == "2 entries, 0 bad\n"
 
 
+@pytest.mark.slow
 def test_clear(culaunch, cache):
     assert culaunch("clear") == f"removed 3 entries from {cache.path}\n"
     assert cache.info().entries == 0

@@ -44,6 +44,7 @@ def test_version():
     assert result.stderr == ""
 
 
+@pytest.mark.slow
 def test_help_lists_every_command_that_there_is_and_no_other():
     listed = COMMANDS
     result = run("--help")
@@ -73,6 +74,7 @@ def test_unknown_command_names_itself():
     assert "No such command 'lunch'" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.needs("installed-wheel")
 def test_the_script_and_the_module_are_the_same():
     script = subprocess.run(
@@ -126,6 +128,7 @@ def test_a_missing_extra_names_the_pip_command(package):
     )
 
 
+@pytest.mark.slow
 def test_help_imports_no_framework_and_no_compiler():
     code = (
         "import sys\nfrom culaunch.cli import main\n"

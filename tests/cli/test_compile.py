@@ -37,6 +37,7 @@ def culaunch(tmp_path):
 OPTIONS = ("--name", "scale<float>", "-I", "include")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("output", "arch", "archs"),
     [
@@ -61,6 +62,7 @@ def test_the_suffix_says_what_to_make(culaunch, tmp_path, output, arch, archs):
         assert made == image
 
 
+@pytest.mark.slow
 def test_standard_input(culaunch, tmp_path):
     culaunch("compile", "-", "-o", "a.cubin", "--arch", "sm_80", text=b"__global__ void k() {}")
     assert cl.Image.open(tmp_path / "a.cubin").kernels[0].demangled == "k()"
@@ -72,6 +74,7 @@ def test_standard_input(culaunch, tmp_path):
     assert "standard input is not text" in found
 
 
+@pytest.mark.slow
 def test_options(culaunch, tmp_path):
     (tmp_path / "options.cu").write_text(
         "#if N != 4 || !FLAG || __cplusplus < 202002L\n#error wrong\n#endif\n"
@@ -84,6 +87,7 @@ def test_options(culaunch, tmp_path):
     assert "\t.loc\t" in text
 
 
+@pytest.mark.slow
 def test_warnings(culaunch):
     text = b"__global__ void k() { int unused; }"
     command = ("compile", "-", "-o", "k.cubin", "--arch", "sm_80")
@@ -91,6 +95,7 @@ def test_warnings(culaunch):
     assert "warnings_as_errors" in culaunch(*command, "--warnings-as-errors", text=text, code=1)
 
 
+@pytest.mark.slow
 def test_the_cache_is_used_unless_told_not_to(culaunch, tmp_path):
     command = ("compile", "kernel.cu", "-o", "k.cubin", "--arch", "sm_80", *OPTIONS)
     culaunch(*command, "--no-cache")
@@ -99,6 +104,7 @@ def test_the_cache_is_used_unless_told_not_to(culaunch, tmp_path):
     assert cl.Cache(tmp_path / "cache").info().entries == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -45,6 +45,7 @@ def test_on_a_gpu():
     assert sum("equal to NumPy's" in line for line in lines) == 2
 
 
+@pytest.mark.slow
 def test_without_a_gpu(has):
     """The emulated driver takes over, and the demo says that it did."""
     result = run("--size", "5000", driver="emulator" if has("gpu") else None)
@@ -55,6 +56,7 @@ def test_without_a_gpu(has):
     assert sum("equal to NumPy's" in line for line in lines) == 2
 
 
+@pytest.mark.slow
 def test_without_any_driver(has, tmp_path):
     """A driver that cannot be opened is no reason not to show the rest."""
     result = run("--size", "5000", driver=str(tmp_path / "libcuda.so"))

@@ -27,6 +27,7 @@ def culaunch(tmp_path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arch", "form"), [("sm_80", "cubin"), ("compute_80", "ptx"), ("sm_80,sm_90", "fatbin")]
 )
@@ -37,6 +38,7 @@ def test_a_dash_writes_the_image_to_standard_output(culaunch, tmp_path, arch, fo
     assert not (tmp_path / "-").exists()
 
 
+@pytest.mark.slow
 def test_a_failed_compile_writes_nothing_to_standard_output(culaunch, tmp_path):
     (tmp_path / "kernel.cu").write_text("nonsense;\n")
     written, said = culaunch("compile", "kernel.cu", "-o", "-", "--arch", "sm_80", code=1)
@@ -44,6 +46,7 @@ def test_a_failed_compile_writes_nothing_to_standard_output(culaunch, tmp_path):
     assert "nonsense" in said
 
 
+@pytest.mark.slow
 def test_embed_writes_an_object_to_standard_output(culaunch, tmp_path):
     culaunch("compile", "kernel.cu", "-o", "k.cubin", "--arch", "sm_80")
     written, _ = culaunch("embed", "--cubin", "k.cubin", "--name", "kern", "-o", "-")
@@ -51,12 +54,14 @@ def test_embed_writes_an_object_to_standard_output(culaunch, tmp_path):
     assert written == (tmp_path / "k.o").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_device_is_an_output_and_stays_one(culaunch):
     before = os.stat("/dev/null").st_ino
     culaunch("compile", "kernel.cu", "-o", "/dev/null", "--arch", "compute_80")
     assert os.stat("/dev/null").st_ino == before
 
 
+@pytest.mark.slow
 def test_an_error_names_the_output_and_no_temporary_file(culaunch):
     _, said = culaunch("compile", "kernel.cu", "-o", "no/x.cubin", "--arch", "sm_80", code=1)
     assert said == "error: no: the directory of the output does not exist; make it first\n"

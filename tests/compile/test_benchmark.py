@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "compile.py"
 
 
+@pytest.mark.slow
 def test_every_row_is_measured_or_named(tmp_path):
     target = tmp_path / "numbers.json"
     command = [sys.executable, SCRIPT, "--quick", "--json", target]

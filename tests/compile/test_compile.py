@@ -85,6 +85,7 @@ def test_a_file_without_names_is_what_the_compiler_wrote(compiled, scale, tmp_pa
     assert (tmp_path / "kernel.cubin").read_bytes() == image.data
 
 
+@pytest.mark.slow
 def test_extern_c_kernels_have_their_types(compiled):
     source = """
         #include <cuda_fp16.h>
@@ -128,6 +129,7 @@ def test_the_current_directory_is_not_searched(compiled, tmp_path, monkeypatch):
         compiled('#include "here.h"\n__global__ void k() {}')
 
 
+@pytest.mark.slow
 def test_options_reach_the_compiler(compiled):
     source = """
         #if __cplusplus < 202002L || N != 4 || TEXT != 5 || !FLAG || OFF
@@ -279,6 +281,7 @@ def test_an_option_that_writes_or_makes_something_else_is_refused(option):
         cl.compile(PLAIN, arch="sm_80", extra_options=[option], cache=False)
 
 
+@pytest.mark.slow
 def test_a_header_whose_name_is_no_file_name_is_told_to_whom_it_matters(compiled):
     long = "x" * 300 + ".h"
     source = f'#include "{long}"\n__global__ void k(int* x) {{ *x = V; }}'
@@ -428,6 +431,7 @@ def test_the_emulator_gets_ptx(compiled, monkeypatch):
     assert (image.format, image.arch) == ("ptx", ("compute_90",))
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_for_a_hit(tmp_path, scale):
     program = """
         import sys, culaunch as cl

@@ -180,6 +180,7 @@ def test_a_header_that_an_option_names(misses, options):
         assert misses(USE + "\n", headers=headers, extra_options=options) is expected
 
 
+@pytest.mark.slow
 def test_cudas_own_headers_need_no_setup():
     source = """
         #include <cuda_fp16.h>

@@ -84,6 +84,7 @@ def test_half_precision(cache):
     assert np.array_equal(y.numpy(), 2 * x)
 
 
+@pytest.mark.slow
 def test_cub(cache):
     source = """
         #include <cub/block/block_reduce.cuh>
@@ -100,6 +101,7 @@ def test_cub(cache):
     assert total.numpy()[0] == x.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("nvcc", "g++")
 def test_nvcc(scale, cache):
     image = cl.compile(scale, names=["scale<float>"], backend="nvcc", cache=cache)

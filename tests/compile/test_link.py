@@ -45,6 +45,7 @@ def test_ptx_to_cubin_keeps_names_and_signatures(cache, scale, tmp_path):
     assert cl.link(tmp_path / "k.ptx", arch="sm_80", cache=cache).names == ptx.names
 
 
+@pytest.mark.slow
 @pytest.mark.needs("nvcc")
 def test_host_objects_and_archives(cache, tmp_path):
     (tmp_path / "callee.cu").write_text(CALLEE)

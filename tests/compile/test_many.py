@@ -95,6 +95,7 @@ def test_the_others_are_not_lost_to_a_failure(cache):
     assert cache.info().entries == 3, "and another call finds them"
 
 
+@pytest.mark.slow
 def test_a_process_pool(cache):
     # Images and requests cross to other processes and back.
     context = multiprocessing.get_context("spawn")
@@ -122,6 +123,7 @@ def test_mistakes(cache):
         cl.compile_many(sources(1), jobs=1, executor=pool)
 
 
+@pytest.mark.slow
 def test_other_threads_go_on_while_one_compiles(cache):
     source = "#include <cub/block/block_reduce.cuh>\n__global__ void k() {}"
     done = threading.Event()

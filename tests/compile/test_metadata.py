@@ -30,6 +30,7 @@ def saved(image, path):
     return path.read_bytes()
 
 
+@pytest.mark.slow
 @given(
     data=st.sampled_from(IMAGES),
     names=st.dictionaries(TEXT, TEXT, max_size=5),
@@ -96,6 +97,7 @@ def test_unknown_members_are_ignored():
     assert cl.Image.open(CUBIN + text + tail).names == {"a": "b"}
 
 
+@pytest.mark.slow
 @pytest.mark.needs("cuobjdump", "nvdisasm")
 @pytest.mark.parametrize("count", [1, 3000])
 def test_nvidias_tools_take_the_file(tmp_path, scale, count):

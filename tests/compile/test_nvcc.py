@@ -29,6 +29,7 @@ def nvcc(cache):
     )
 
 
+@pytest.mark.slow
 def test_the_same_result(nvcc, cache):
     image = nvcc(SOURCE, names=["scale<float>"], headers=HEADERS, defines={"F(a, b)": "a + b"})
     assert image.arch == ("sm_90",)
@@ -40,18 +41,21 @@ def test_the_same_result(nvcc, cache):
     assert cache.info().entries == 1
 
 
+@pytest.mark.slow
 def test_several_architectures(nvcc):
     image = nvcc("__global__ void k(int* x) {}", arch=["sm_80", "compute_90"])
     assert image.arch == ("sm_80", "compute_90")
     assert nvcc("__global__ void k(int* x) {}", arch="compute_80").format == "ptx"
 
 
+@pytest.mark.slow
 def test_contents_of_headers_are_in_the_key(nvcc, cache):
     for number in (1, 2):
         nvcc('#include "a.h"\n__global__ void k() {}', headers={"a.h": f"// {number}"})
     assert cache.info().entries == 2
 
 
+@pytest.mark.slow
 def test_headers_of_the_host_compiler_are_in_the_key(nvcc, cache, tmp_path, monkeypatch):
     from culaunch._compile import _compile
 
@@ -66,6 +70,7 @@ def test_headers_of_the_host_compiler_are_in_the_key(nvcc, cache, tmp_path, monk
     _compile._backend.cache_clear()
 
 
+@pytest.mark.slow
 def test_lto_and_linking(nvcc, cache):
     caller = """
         extern "C" __device__ float twice(float x);
@@ -77,6 +82,7 @@ def test_lto_and_linking(nvcc, cache):
     assert [kernel.name for kernel in image.kernels] == ["k"]
 
 
+@pytest.mark.slow
 def test_errors(nvcc):
     with pytest.raises(cl.CompileError) as info:
         nvcc("__global__ void k(int* x) {\n  *x = oops;\n}", name="my.cu")
@@ -97,6 +103,7 @@ def test_errors(nvcc):
         nvcc("#include <nothing.h>\n__global__ void k() {}")
 
 
+@pytest.mark.slow
 def test_warnings(nvcc):
     source = "__global__ void k() { int unused; }"
     assert "#177-D" in nvcc(source).log
@@ -152,6 +159,7 @@ def test_load_inline_without_nvcc_names_the_pip_command(monkeypatch):
         toolchain._needed_nvcc()
 
 
+@pytest.mark.slow
 def test_a_header_of_the_environment_is_noticed_when_it_changes(tmp_path, cache, monkeypatch):
     (tmp_path / "one").mkdir()
     monkeypatch.setenv("CPATH", str(tmp_path / "later"))

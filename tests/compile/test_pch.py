@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import culaunch as cl
 
 CUB = (
@@ -32,6 +34,7 @@ __global__ void k%d(float* a) {
 )
 
 
+@pytest.mark.slow
 def test_a_second_kernel_with_cub_compiles_about_five_times_faster():
     # In a process of its own, as a program meets it, and in processor time: the machine is shared.
     output = subprocess.check_output([sys.executable, "-c", CUB], text=True)

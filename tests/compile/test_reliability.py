@@ -22,6 +22,7 @@ def run(program, *arguments, timeout=60):
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout)
 
 
+@pytest.mark.slow
 def test_eight_processes_race_for_fifty_keys(tmp_path):
     start, log = tmp_path / "start", tmp_path / "log"
     command = [sys.executable, "-W", "error", str(HERE / "racer.py")]
@@ -35,12 +36,14 @@ def test_eight_processes_race_for_fifty_keys(tmp_path):
     assert cl.Cache(tmp_path / "cache").verify() == []
 
 
+@pytest.mark.slow
 def test_a_writer_killed_at_200_moments_leaves_no_bad_entry(tmp_path):
     found = json.loads(run("killed_writer.py", tmp_path / "cache", 200).stdout)
     assert found["wrong"] == []
     assert found["seen"] > 200
 
 
+@pytest.mark.slow
 def test_every_single_bit_flip_is_detected(cache, fake, key):
     cache.store(key(1), fake())
     path = f"{cache.path}/{key(1)}.entry"
@@ -63,6 +66,7 @@ def test_every_truncation_is_detected(cache, fake, key):
             assert cache.lookup(key(1)) is None, size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["full", "ro"])
 def test_a_full_or_read_only_disk(tmp_path, state):
     # In a mount namespace of its own, so that nothing is left behind and root is not needed.

@@ -195,6 +195,7 @@ def test_a_header_that_is_edited_while_it_is_compiled_leaves_no_entry(tmp_path, 
     assert build(tmp_path / "k.cu", cache) == build(tmp_path / "k.cu", False)
 
 
+@pytest.mark.slow
 def test_a_change_is_noticed_when_the_time_and_the_size_are_as_before(tmp_path, cache):
     header = tmp_path / "x.h"
     header.write_text("#define V 111\n")
@@ -209,6 +210,7 @@ def test_a_change_is_noticed_when_the_time_and_the_size_are_as_before(tmp_path, 
     check(tmp_path / "k.cu", cache, change)
 
 
+@pytest.mark.slow
 def test_a_note_of_another_process_is_used_and_checked(tmp_path, cache, monkeypatch):
     text = "".join(f'#include "h{number}.h"\n' for number in range(10))
     for number in range(10):
@@ -285,6 +287,7 @@ def test_a_checkout_in_another_place_is_the_same_where_no_header_names_itself(tm
     assert cache.info().entries == 1
 
 
+@pytest.mark.slow
 def test_dates_are_those_of_the_first_compile(tmp_path, cache):
     source = '__global__ void k(const char** o) { *o = __DATE__ " " __TIME__; }\n'
     first = build(source, cache)

@@ -19,6 +19,7 @@ sys.modules["run_page"] = run_page
 _spec.loader.exec_module(run_page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_snippets_run(page, tmp_path, has):
     blocks = run_page.blocks(page)

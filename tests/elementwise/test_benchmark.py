@@ -49,6 +49,7 @@ def test_every_bar_is_judged(bench):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.needs("matplotlib")
 def test_the_plot(tmp_path):
     made = results()

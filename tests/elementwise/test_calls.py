@@ -181,6 +181,7 @@ def test_arguments_of_other_kinds():
         add(np.ones(3), np.ones(3, ">f8"))
 
 
+@pytest.mark.slow
 @pytest.mark.needs("torch")
 def test_arrays_of_two_frameworks():
     import torch

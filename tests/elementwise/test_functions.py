@@ -106,6 +106,7 @@ def test_no_function_of_the_standard_is_missing():
     assert [name for name in STANDARD.split() if not callable(getattr(ew, name, None))] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *REALS, *COMPLEX])
 def test_functions_of_one_array(dtype):
     x = samples(dtype)
@@ -119,6 +120,7 @@ def test_functions_of_one_array(dtype):
                 raise AssertionError(f"{name}: {error}") from None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS, *REALS, *COMPLEX])
 def test_functions_of_two_arrays(dtype):
     x, y = samples(dtype), samples(dtype, seed=1)[::-1].copy()

@@ -45,6 +45,7 @@ def problems(draw):
     return [draw(views(shape)) for _ in range(3)]
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(problems())
 def test_any_layout(arrays):
@@ -182,6 +183,7 @@ def test_device_arrays():
     np.testing.assert_array_equal(got.numpy(), x.numpy() * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("torch")
 def test_torch_tensors():
     import torch

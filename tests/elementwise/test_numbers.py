@@ -92,6 +92,7 @@ def test_bfloat16_keeps_the_sign_of_nan():
     assert torch.signbit(back.float()).all()
 
 
+@pytest.mark.slow
 def test_complex_expm1_has_the_standard_s_special_cases():
     inf, nan = np.inf, np.nan
     cases = [

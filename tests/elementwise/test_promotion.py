@@ -103,6 +103,7 @@ def test_scalars_take_the_type_of_what_they_meet():
         mixed(x, 1.5)
 
 
+@pytest.mark.slow
 def test_numpy_scalars_have_their_own_type():
     x = np.ones(3, np.float32)
     add = ew.fuse(lambda x, a: x + a)

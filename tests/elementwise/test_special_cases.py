@@ -29,6 +29,7 @@ def integers(name, count, low=None, high=None):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integer_division_is_pythons(name):
     x, y = integers(name, 300), integers(name, 300)
@@ -49,6 +50,7 @@ def test_integer_division_is_pythons(name):
 reals = st.floats(width=32) | st.integers(-20, 20).map(float)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.tuples(reals, reals), min_size=1, max_size=30))
 def test_real_division_is_pythons(pairs):
@@ -69,6 +71,7 @@ def test_integer_powers_wrap_around(name):
         assert got.tolist() == [0, 1, -1, 1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INTEGERS)
 def test_shifts_by_any_count(name):
     bits = np.iinfo(name).bits
@@ -98,6 +101,7 @@ def test_squares_are_multiplications():
         ew.fuse(lambda x: x**2.0)(np.arange(3))
 
 
+@pytest.mark.slow
 def test_complex_powers():
     z = np.array([1 + 2j, -3j, 0, 2, -1.5])
     np.testing.assert_allclose(powers(z, np.full(5, 2.5 - 1j)), z ** (2.5 - 1j), rtol=1e-12)
@@ -136,6 +140,7 @@ BOUNDS = {"exp": 1, "log": 1, "tanh": 2, "erf": 2, "erfc": 5, "expm1": 1, "log1p
           "cos": 2, "atan": 2, "sinh": 2, "asinh": 3, "log2": 1, "log10": 1}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_special_functions_bounds_by_mpmath():
     rng = np.random.default_rng(8)
     x = np.concatenate([rng.uniform(-3, 3, 60), rng.normal(size=40) * 1e-3, rng.normal(size=20)])
@@ -157,6 +162,7 @@ def test_the_special_functions_bounds_by_mpmath():
             )
 
 
+@pytest.mark.slow
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_every_number_of_half_precision(name):

@@ -21,6 +21,7 @@ pytestmark = [
 twice = ew.fuse(lambda x: x * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_an_input_or_output_whose_memory_is_not_what_it_shows_is_refused(name):
     import torch

@@ -30,6 +30,7 @@ def test_operators_on_integers(name):
         assert got.dtype == wanted.dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"])
 def test_operators_on_reals(name):
     apply = getattr(operator, name)
@@ -109,6 +110,7 @@ def test_a_constant_that_no_type_holds_is_named(number):
         function(np.zeros(1, np.float32))
 
 
+@pytest.mark.slow
 def test_a_long_chain():
     def many(x):
         for _ in range(1500):
@@ -185,6 +187,7 @@ def test_types_that_a_function_does_not_take(code, message):
         ew.fuse(eval(f"lambda x: {code}", {"ew": ew}))(np.ones(3, np.int64))
 
 
+@pytest.mark.slow
 def test_where_and_clip():
     x = np.array([-2.0, -0.5, np.nan, 0.5, 3])
     np.testing.assert_array_equal(

@@ -170,6 +170,7 @@ def test_nothing_is_left_when_the_disk_fills_up(tmp_path, cubin):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["k.o", "kernel.cubin"]
 
 
+@pytest.mark.slow
 def test_a_hundred_megabytes(tmp_path, stand_in_cubin):
     big = tmp_path / "big.cubin"
     piece = stand_in_cubin(1 << 20)

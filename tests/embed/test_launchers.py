@@ -13,6 +13,7 @@ LAUNCHERS = Path(__file__).parents[2] / "examples" / "launchers"
 NEEDS = ("g++", "tvm_ffi", "numpy", "cuda.bindings")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

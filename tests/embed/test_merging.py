@@ -80,6 +80,7 @@ def test_the_code_works_as_before_and_finds_its_image(
     assert image_in(library) == cubin.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("g++")
 def test_two_objects_of_one_library_use_one_name(
     tmp_path, cxx, compile_object, link_library, stand_in_cubin
@@ -130,6 +131,7 @@ def test_code_written_for_tvm_ffi(tmp_path, cubin, cxx, compile_object, link_lib
     assert image_in(link_library(cxx, tmp_path / "lib.so", merged)) == cubin.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("g++", "tvm_ffi", "nvidia.cu13")
 def test_the_macro_of_tvm_ffi_itself(tmp_path, cubin, cxx, compile_object, symbols_of):
     import nvidia.cu13
@@ -238,6 +240,7 @@ def hostile(tmp_path_factory, cxx, compile_object, stand_in_cubin):
     return folder, data, stand_in_cubin(100)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data())
 def test_a_damaged_object_is_refused_or_merged_but_never_a_crash(hostile, data):

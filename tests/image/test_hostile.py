@@ -90,6 +90,7 @@ def test_truncated_ptx(good):
         inspect_anything(good["ptx"][:size])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["old cubin", "new cubin", "relocatable"])
 def test_every_byte_changed(good, name):
     data = bytearray(good[name])
@@ -263,6 +264,7 @@ print(memory("VmHWM") - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_memory_is_at_most_four_times_the_file(name, tmp_path):
     path = tmp_path / "large"

@@ -97,6 +97,7 @@ def check_trees(root, command, seeds, edits, *, compiler, old=False, settle=0.0)
     return changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "old"),
     [
@@ -116,6 +117,7 @@ def test_every_file_that_a_compiler_reads_counts_and_every_change_is_noticed(
     check_trees(tmp_path, command, seeds, 3, compiler=command[0], old=old, settle=settle)
 
 
+@pytest.mark.slow
 def test_every_change_that_nvrtc_sees_is_noticed(tmp_path):
     check_trees(tmp_path, None, range(1000, 1050), 1, compiler="nvrtc")
 

@@ -88,6 +88,7 @@ def test_images_of_both_styles_arrive(module, stand_in_cubin):
     assert bytes(module.byte_of_second(i) for i in range(300)) == second
 
 
+@pytest.mark.slow
 def test_checks_say_what_to_do(module):
     good = np.zeros((4, 6), np.float32)
     module.check(good, good)
@@ -123,6 +124,7 @@ def test_a_warm_call_starts_no_process(module, load, monkeypatch):
     assert load() is module
 
 
+@pytest.mark.slow
 def test_what_the_compiler_says_is_all_there(tmp_path, stand_in_cubin):
     with pytest.raises(cl.CompileError) as caught:
         cl.load_inline(
@@ -194,6 +196,7 @@ def test_wrong_arguments(tmp_path, arguments, error, message):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_code_that_may_be_right_is_compiled(tmp_path):
     """What is under a condition, in a comment or made by a macro is left to the compiler."""
     code = """
@@ -243,6 +246,7 @@ def test_importing_culaunch_embed_needs_nothing_optional():
     assert done.stdout == "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.needs("nvcc")
 def test_cuda_sources(tmp_path):
     code = """
@@ -265,6 +269,7 @@ def test_cuda_sources(tmp_path):
     assert module.count(np.zeros(5, np.float32)) == 5
 
 
+@pytest.mark.slow
 def test_a_static_module_outlives_python(tmp_path):
     # Its destructor calls the driver, whose functions are Python's, after Python has ended.
     done = subprocess.run(

@@ -137,6 +137,7 @@ def test_the_same_is_built_once(load, fake):
     assert load(embed_cubin={"k": stand_in()}) == 2
 
 
+@pytest.mark.slow
 def test_what_is_built_is_found_by_another_process_which_starts_none(fake):
     in_a_new_process()
     in_a_new_process(FORBID_PROCESSES="1")
@@ -190,6 +191,7 @@ def test_a_changed_compiler_builds_anew(load, fake):
     assert load() == 2
 
 
+@pytest.mark.slow
 def test_another_process_finds_it(load, fake):
     in_a_new_process()
     assert calls(fake) == 2
@@ -197,11 +199,13 @@ def test_another_process_finds_it(load, fake):
     assert calls(fake) == 2
 
 
+@pytest.mark.slow
 def test_processes_that_want_the_same_build_it_once(fake):
     in_a_new_process(count=3, FAKE_SLOW="0.5")
     assert calls(fake) == 2
 
 
+@pytest.mark.slow
 def test_a_damaged_library_or_record_is_built_anew(fake, tmp_path):
     in_a_new_process()
     for pattern, damage in (("*.so", b"\x7fELF damaged"), ("*.json", b'{"schema": 1}')):
@@ -313,6 +317,7 @@ def test_a_library_is_loaded_from_the_directory_that_was_checked(load, tmp_path,
     assert load(build_directory=place) == 0
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_costs_a_warning_only(fake, tmp_path):
     # In a mount namespace of its own, so that nothing is left behind and root is not needed.
     if (

@@ -144,6 +144,7 @@ def test_inspect_reads_the_library(module, directory):
     assert [param.type for param in image.kernels[0].params][2:] == ["float", "int"]
 
 
+@pytest.mark.slow
 def test_a_read_past_the_end_is_found(module, directory, tmp_path):
     # In a process of its own: the error stays with the emulated device, as with a real one.
     (tmp_path / "program.py").write_text(
@@ -165,6 +166,7 @@ def test_a_read_past_the_end_is_found(module, directory, tmp_path):
     assert "4-byte read of global address" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_library_starts_the_chosen_emulator_itself(module, directory):
     (library,) = directory.glob("*/emulated-*.so")
     script = """

@@ -520,6 +520,7 @@ SPELLINGS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @SHARED
 @given(data=st.data())
 def test_no_list_of_arguments_does_worse_than_raise(host_driver, data):

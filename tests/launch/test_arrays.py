@@ -332,6 +332,7 @@ def test_only_the_array_interface(host_driver):
         host_driver.bytes_of(Interface(array), 8, "int*")
 
 
+@pytest.mark.slow
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize(
     "dtype", ["uint8", "int32", "int64", "float16", "bfloat16", "float32", "float64", "bool"]

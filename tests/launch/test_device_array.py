@@ -90,6 +90,7 @@ def test_memory_is_freed_on_its_device(driver):
     assert driver.stack == []
 
 
+@pytest.mark.slow
 def test_many_arrays_come_and_go(driver):
     driver.recording = False
     for i in range(3000):
@@ -161,6 +162,7 @@ def test_dlpack_on_the_host(host_driver):
     assert host_driver.memory == {}
 
 
+@pytest.mark.slow
 @pytest.mark.needs("torch")
 def test_torch_takes_it(host_driver):
     import torch
@@ -177,6 +179,7 @@ def test_torch_takes_it(host_driver):
     assert host_driver.memory == {}
 
 
+@pytest.mark.slow
 def test_capsules_that_nobody_takes_free_what_they_hold(host_driver):
     for version in (None, (0, 8), (1, 0), (1, 1), (2, 0)):
         array = cl.to_device(np.ones(3))

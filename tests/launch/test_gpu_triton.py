@@ -57,6 +57,7 @@ MISSING = (
 )
 
 
+@pytest.mark.slow
 def test_a_call_without_the_hidden_arguments_is_refused(driver, matmul):
     built = build(matmul, 90)
     kernel = cl.load(built.asm["cubin"])[built.metadata.name]

@@ -420,6 +420,7 @@ def resident_bytes():
         return int(file.read().split()[1]) * 4096
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs procfs")
 def test_many_launches_take_no_memory(install):
     driver = install(instead={"cuLaunchKernelEx": GIL_IS_HELD})

@@ -129,6 +129,7 @@ def test_a_library_of_the_host_is_refused(driver):
     assert driver.count("cuLibraryLoadData") == 0
 
 
+@pytest.mark.slow
 @SHARED
 @given(data=st.data())
 def test_damaged_images_raise(driver, compiled, data):

@@ -23,6 +23,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_tensor_whose_memory_is_not_what_it_shows_is_refused(host_driver, name):
     with pytest.raises(TypeError, match=rf"argument 0 of k, .*{REFUSED[name]}") as caught:
@@ -31,6 +32,7 @@ def test_a_tensor_whose_memory_is_not_what_it_shows_is_refused(host_driver, name
     assert not host_driver.launches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["conjugate", "negative", "meta", "sparse", "fake"])
 def test_a_tensor_map_is_not_made_of_such_a_tensor(host_driver, name):
     with pytest.raises(TypeError, match=REFUSED[name]):
@@ -93,6 +95,7 @@ def test_a_mode_leads_to_no_other_place():
     assert set(found) <= {place, None}
 
 
+@pytest.mark.slow
 def test_where_the_bits_are_not_known_the_tensor_is_asked():
     """In a process of its own: the place is kept for a process's life."""
     program = """

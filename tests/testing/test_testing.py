@@ -46,6 +46,7 @@ def test_lists_and_scalars_become_arrays(culaunch_driver):
     assert testing.from_driver(testing.to_driver([[1, 2], [3, 4]])).shape == (2, 2)
 
 
+@pytest.mark.slow
 def test_torch_tensors_stay_torch_tensors(culaunch_driver):
     torch = pytest.importorskip("torch")
     x = torch.arange(10, dtype=torch.int32)
@@ -78,6 +79,7 @@ def test_the_type_decides_on_the_tolerance(dtype, near, far):
         testing.assert_allclose((one * 0 + far).astype(dtype), wanted)
 
 
+@pytest.mark.slow
 def test_bfloat16():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     got = np.full(3, 1.0078125, ml_dtypes.bfloat16)
@@ -208,6 +210,7 @@ def run_pytest(folder, *arguments):
     ).stdout
 
 
+@pytest.mark.slow
 def test_the_plugin(tmp_path, has):
     said = run_pytest(tmp_path, "-W", "error")
     assert "test_add[emulator] PASSED" in said
@@ -219,6 +222,7 @@ def test_the_plugin(tmp_path, has):
     assert "failed" not in said
 
 
+@pytest.mark.slow
 def test_the_plugin_documents_its_marker_and_fixture(tmp_path):
     assert "@pytest.mark.culaunch_drivers(*names): run a test" in run_pytest(tmp_path, "--markers")
     assert "culaunch_driver" in run_pytest(tmp_path, "--fixtures")
