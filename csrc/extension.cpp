@@ -1,4 +1,6 @@
 // culaunch._core: the native half of the launch path.
+#include <culaunch/version.h>
+
 #include "arguments/arrays.h"
 #include "arguments/device_array.h"
 #include "arguments/device_array_exchange.h"
@@ -16,11 +18,19 @@
 #include "triton/launcher.h"
 #include "triton/variant.h"
 
+#define CULAUNCH_TEXT_OF(token) #token
+#define CULAUNCH_TEXT(token) CULAUNCH_TEXT_OF(token)
+
 namespace {
+
+constexpr char kVersion[] = CULAUNCH_TEXT(CULAUNCH_VERSION_MAJOR) "." CULAUNCH_TEXT(
+    CULAUNCH_VERSION_MINOR) "." CULAUNCH_TEXT(CULAUNCH_VERSION_PATCH);
 
 int Execute(PyObject* module) {
   TryNumbers();
-  return PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) == 0 &&
+  return PyModule_AddStringConstant(module, "__version__", kVersion) == 0 &&
+                 PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) ==
+                     0 &&
                  AddDriverType(module) == 0 && AddDriverFunctionType(module) == 0 &&
                  AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
                  AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&

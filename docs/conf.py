@@ -48,7 +48,7 @@ def setup(app):
             lacking = {
                 line
                 for line in lines
-                if re.fullmatch(r"[a-z_]+", line) and not Path(app.srcdir, f"{line}.md").exists()
+                if re.fullmatch(r"[a-z_/]+", line) and not Path(app.srcdir, f"{line}.md").exists()
             }
             source[0] = "\n".join(line for line in lines if line not in lacking)
 

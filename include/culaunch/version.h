@@ -20,12 +20,20 @@
 #define CULAUNCH_UNLIKELY(condition) (condition)
 #endif
 
+#define CULAUNCH_NAME_WITH_VERSION(suffix, major, minor, patch) \
+  CULAUNCH_JOINED_NAME(suffix, major, minor, patch)
+#define CULAUNCH_JOINED_NAME(suffix, major, minor, patch) v##major##_##minor##_##patch##suffix
+
 // A file whose default stream is each thread's own has another table of driver functions, and so
 // names of its own: the two kinds may be linked together.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
-#define CULAUNCH_INLINE_NAMESPACE v0_1_0_per_thread
+#define CULAUNCH_INLINE_NAMESPACE                                                         \
+  CULAUNCH_NAME_WITH_VERSION(_per_thread, CULAUNCH_VERSION_MAJOR, CULAUNCH_VERSION_MINOR, \
+                             CULAUNCH_VERSION_PATCH)
 #else
-#define CULAUNCH_INLINE_NAMESPACE v0_1_0
+#define CULAUNCH_INLINE_NAMESPACE                                              \
+  CULAUNCH_NAME_WITH_VERSION(, CULAUNCH_VERSION_MAJOR, CULAUNCH_VERSION_MINOR, \
+                             CULAUNCH_VERSION_PATCH)
 #endif
 
 #define CULAUNCH_NAMESPACE_BEGIN       \

@@ -164,7 +164,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    home = "_base.version" if name == "__version__" else _HOME.get(name)
+    home = "_core" if name == "__version__" else _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'culaunch' has no attribute {name!r}")
     module = importlib.import_module(f"culaunch.{home}")

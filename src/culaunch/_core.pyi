@@ -5,6 +5,8 @@ from typing import Any, NoReturn, Protocol, final
 
 from typing_extensions import Buffer, Self
 
+__version__: str
+
 @final
 class Driver:
     """A table of driver-API functions in use."""

@@ -152,9 +152,10 @@ def test_a_library_shows_nothing_of_culaunch(build, gxx):
 
 
 def test_two_versions_in_one_process_are_independent(build, gxx, run_cpp):
+    namespace = f"v{cl.__version__.replace('.', '_')}"
     libraries = [
         build(gxx, f"{name}.so", "-shared", "-fPIC", *flags, HERE / "library.cpp")
-        for name, flags in (("ours", ()), ("theirs", ("-Dv0_1_0=v9_9_9",)))
+        for name, flags in (("ours", ()), ("theirs", (f"-D{namespace}=v9_9_9",)))
     ]
     program = build(gxx, "versions", HERE / "test_versions.cpp")
     assert run_cpp(program, *libraries) == ""

@@ -107,6 +107,7 @@ def test_an_unloaded_kernel_says_nothing_of_an_earlier_error(module):
     assert "0x3039" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arch", "words"),
     [

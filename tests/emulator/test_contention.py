@@ -12,6 +12,7 @@ from emulate import launch, module_of
 from culaunch._emulator import Device
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["count_up", "lock", "lock_by_exchange"])
 def test_a_thousand_threads_at_one_word_take_half_a_second_at_most(kernel: str) -> None:
     device = Device()
@@ -26,6 +27,7 @@ def test_a_thousand_threads_at_one_word_take_half_a_second_at_most(kernel: str) 
     assert best < 0.5
 
 
+@pytest.mark.slow
 def test_sixteen_thousand_threads_at_one_word_finish() -> None:
     word = np.zeros(2, np.int32)
     launch(cuda("contention.cu"), "count_up", word, grid=(16,), block=(1024,))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from corpus import Case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: Case) -> None:
     before = case.make()

@@ -42,6 +42,7 @@ def run(case: Case) -> list[Any]:
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: Case, culaunch_driver: str) -> None:
     case.check(case.make(), run(case))

@@ -61,6 +61,7 @@ def in_child(code, **environment):
 # ---- memory
 
 
+@pytest.mark.slow
 def test_numpy_and_torch_arrays_are_device_memory():
     x = np.zeros(10, np.uint32)
     load()["add"][1, 10](x, 5)
@@ -136,6 +137,7 @@ def test_options_of_a_block(faults):
     assert caught.value.name == "CUDA_ERROR_LAUNCH_TIMEOUT"
 
 
+@pytest.mark.slow
 def test_options_from_the_environment():
     code = f"cl.load(cl.Image({ADD.encode()!r}))['nothing'][1, 1](); print('ran')"
     assert in_child(code, CULAUNCH_EMULATOR_OPTIONS="check_races, time_limit=5").stdout == "ran\n"
@@ -148,6 +150,7 @@ def test_options_from_the_environment():
 # ---- images and architectures
 
 
+@pytest.mark.slow
 def test_the_architecture_from_the_environment():
     code = (
         f"m = cl.load(cl.Image({NEWER.encode()!r})); m['nothing'][1, 1]()\n"
@@ -311,6 +314,7 @@ def test_a_cpp_library_with_a_pointer_of_the_hosts(library):
     assert call(library.run, ctypes.c_uint(1)) == (10, "emulator")
 
 
+@pytest.mark.slow
 def test_a_cpp_program_is_not_sent_in_a_circle(tmp_path):
     source = r"""
 #include <culaunch/culaunch.h>

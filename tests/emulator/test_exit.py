@@ -77,11 +77,13 @@ KEPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", KEPT, ids=str)
 def test_an_array_that_outlives_the_emulator(kept):
     run(textwrap.dedent(KEPT[kept]) + "\nraise SystemExit(3)\n", code=3)
 
 
+@pytest.mark.slow
 def test_handlers_at_exit_still_use_the_emulator():
     script = """
         import atexit
@@ -107,12 +109,14 @@ THREAD = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "arguments"), [("nothing", ""), ("count", "x")])
 def test_a_daemon_thread_that_launches_on_the_emulator(name, arguments):
     for _ in range(2):
         assert "main ends" in run(THREAD.format(name=name, arguments=arguments))
 
 
+@pytest.mark.slow
 def test_a_daemon_thread_that_copies():
     run("""
         x = cl.to_device(np.zeros(100_000))

@@ -108,6 +108,7 @@ def test_early_return_is_right() -> None:
     np.testing.assert_array_equal(out[:41], np.arange(41)[::-1])
 
 
+@pytest.mark.slow
 def test_missing_lane() -> None:
     fault = fail("missing_lane", integers(), time_limit=2)
     assert fault.code in (LAUNCH_FAILED, 702)

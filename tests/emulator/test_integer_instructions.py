@@ -268,6 +268,7 @@ def test_funnel_shifts() -> None:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_lop3_of_every_table() -> None:
     a, b, c = words(32, 40), words(32, 40), words(32, 40)
     for table in range(256):

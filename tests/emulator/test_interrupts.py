@@ -79,6 +79,7 @@ def works(module):
     return y.numpy().tolist() == [5] * 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Stop, TimesUp])
 def test_a_kernel_is_stopped(module, alarm, kind, capsys):
     y = np.zeros(1, np.uint32)
@@ -109,6 +110,7 @@ def rounds(alarm, kind, body, seconds=1.0):
     return raised
 
 
+@pytest.mark.slow
 def test_no_copy_is_half_done_and_called_a_success(module, alarm):
     numbers = np.arange(5000, dtype=np.uint32)
     finished = 0
@@ -123,6 +125,7 @@ def test_no_copy_is_half_done_and_called_a_success(module, alarm):
     assert works(module)
 
 
+@pytest.mark.slow
 def test_every_moment_of_a_launch(module, alarm):
     y = np.zeros(8, np.uint32)
     finished = 0

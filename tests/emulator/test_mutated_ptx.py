@@ -42,6 +42,7 @@ def mutated(text: str, words: list[str], rng: random.Random) -> str:
     return "".join(tokens)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_ptx_is_refused_or_runs(seed: int) -> None:
     rng = random.Random(seed)

@@ -143,6 +143,7 @@ def test_undefined_symbols() -> None:
         Device().load(PtxModule(HEAD + ".extern .global .u32 x;"))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.text(alphabet='.%{}[]();:,@!<>=+-|"/*_ \n0123456789abcdefx$', max_size=200))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
@@ -150,6 +151,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
         parse_module(HEAD + text)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_damaged_modules_are_parsed_or_refused(data: st.DataObject) -> None:
@@ -160,6 +162,7 @@ def test_damaged_modules_are_parsed_or_refused(data: st.DataObject) -> None:
         parse_module(PTX[:at] + extra + PTX[at + cut :])
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_functions_is_no_recursion_of_python() -> None:
     chain = [f".func f{i}() {{ call.uni f{i + 1}; ret; }}" for i in range(3000)]
     declared = [f".func f{i}();" for i in range(3001)]

@@ -34,6 +34,7 @@ def fail(kernel: str, *more: Any, block: int = 64) -> Fault:
     return fault
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
@@ -111,6 +112,7 @@ def test_named_barriers_order_what_two_warps_do() -> None:
     np.testing.assert_array_equal(run("ping_pong"), np.r_[I[:32][::-1], I[:32][::-1] + 1])
 
 
+@pytest.mark.slow
 def test_cub_merge_sorts_do_not_race() -> None:
     keys = np.random.default_rng(0).integers(-999, 999, (1, 384), np.int32)
     wanted = np.sort(keys, axis=1)

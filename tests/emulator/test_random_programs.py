@@ -29,6 +29,7 @@ def emulate(seed: int) -> np.ndarray:
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(0, 2**32))
 def test_programs_have_no_fault_and_one_answer(seed: int) -> None:

@@ -22,6 +22,7 @@ def test_the_recording_is_one() -> None:
     assert FILE.stat().st_size < 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", RECORDED["programs"], ids=lambda program: str(program["seed"]))
 def test_a_recorded_program(program: dict[str, str | int]) -> None:
     seed = int(program["seed"])

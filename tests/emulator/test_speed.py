@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from corpus._basics import matmul_arguments
 from corpus._case import cuda
 from emulate import launch, module_of
@@ -40,6 +41,7 @@ def test_vector_add_of_a_million() -> None:
     np.testing.assert_array_equal(c, a + b)
 
 
+@pytest.mark.slow
 def test_matmul_of_256() -> None:
     device = Device()
     instance = device.load(module_of(cuda("basics.cu")))
@@ -52,6 +54,7 @@ def test_matmul_of_256() -> None:
     assert best(run, 2) < 5
 
 
+@pytest.mark.slow
 def test_a_module_with_curand_s_tables_loads_in_half_a_second() -> None:
     source = """#include <curand_kernel.h>
     extern "C" __global__ void draw(float* out) {

@@ -43,6 +43,7 @@ def test_cub_block_merge_sort_of_fewer_items_is_right(n: int) -> None:
     np.testing.assert_array_equal(values[:n], wanted)
 
 
+@pytest.mark.slow
 def test_cub_warp_merge_sort_is_right() -> None:
     keys = np.random.default_rng(0).integers(-999, 999, (4, 64), np.int16)
     wanted = np.sort(keys, axis=1)

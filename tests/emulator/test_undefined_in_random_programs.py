@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pytest
 import random_ptx
 from emulate import launch
 from hypothesis import HealthCheck, example, given, settings
@@ -13,9 +14,6 @@ from hypothesis import strategies as st
 from culaunch._emulator import Fault
 from culaunch._emulator._memory import _scratch
 from culaunch._emulator._undefined import _memory_rules
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def hide(text: str, word: int, lane: int) -> str:
@@ -56,6 +54,7 @@ def run(text: str, seed: int, fill: int, monkeypatch: pytest.MonkeyPatch, check:
     return out
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

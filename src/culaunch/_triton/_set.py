@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_text
 from culaunch._base.untraced import untraced
-from culaunch._base.version import __version__
+from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._library import LibraryFile, write_library
 from culaunch._triton._dispatcher import Dispatcher

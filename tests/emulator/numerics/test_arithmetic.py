@@ -112,6 +112,7 @@ def hard_triples(exact, kind, rng, count=400):
     return np.array(triples, exact.carrier(kind)).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fma_of_all_corners(exact, kind, mode):
@@ -131,6 +132,7 @@ def test_fma_beside_ties(exact, kind, mode):
     exact.check(nm.fma(kind, *lanes, rounding=mode), expected, *lanes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fma_rounds_once(exact, kind, mode):
@@ -143,6 +145,7 @@ def test_fma_rounds_once(exact, kind, mode):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_add_sub_and_mul_round_once(exact, kind, mode):

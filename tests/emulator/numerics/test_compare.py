@@ -15,6 +15,7 @@ ORDER = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt"
 few = settings(max_examples=25, suppress_health_check=list(HealthCheck), deadline=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
 def test_floats_are_ordered_or_not(exact, kind):
     @few

@@ -18,6 +18,7 @@ def is_nan(value) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_extremum_of_bit_patterns(exact, kind):
     sign = 1 << exact.layout[kind][0] - 1
