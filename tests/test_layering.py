@@ -17,6 +17,20 @@ MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cmake/*")))
 # The rooms that the extension is below of, and the modules that a room imports by name.
 USES_THE_EXTENSION = {"_elementwise", "_emulator", "_launch", "_triton"}
 BY_NAME = {"_launch": {"culaunch._emulator"}}
+# The inside of the emulator, lowest floor first; those of one floor do not know each other.
+EMULATOR_FLOORS = [
+    {"fault", "options", "types"},
+    {"ptx", "numerics", "memory"},
+    {"matrix", "layout", "machine"},
+    {"decode", "module"},
+    {"ops"},
+    {"undefined"},
+    {"program"},
+    {"instance", "launch"},
+    {"device"},
+    {"driver"},
+    {"control"},
+]
 DOTTED = r"culaunch(\.\w+)+(?<!\.h)"  # a module, not the header
 # What a part may import at the top of a module, besides the standard library and culaunch.
 NEEDED = {"_emulator": {"numpy"}, "_pytest_plugin": {"pytest"}, "cli": {"click", "rich"}}
@@ -116,3 +130,20 @@ def is_module(name):
 
 def parse(path):
     return ast.parse(path.read_text())
+
+
+def test_a_floor_of_the_emulator_imports_only_those_below_it():
+    """A floor is a folder or a file; `culaunch._emulator` itself is the face, above all."""
+    floor = {name: i for i, names in enumerate(EMULATOR_FLOORS) for name in names}
+    found = []
+    for path in MODULES:
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        if parts[0] != "_emulator" or parts[1] == "__init__":
+            continue
+        assert parts[1] in floor, f"{parts[1]} is new: say in this test on which floor it is"
+        for name in targets(parse(path)):
+            if name.startswith("culaunch._emulator"):
+                wanted = [*name.split("."), ""][2]
+                if wanted != parts[1] and floor.get(wanted, 99) >= floor[parts[1]]:
+                    found.append(f"{path.relative_to(PACKAGE)} imports {name}")
+    assert found == []

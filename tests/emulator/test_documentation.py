@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from culaunch._emulator import _program  # noqa: F401  (registers the instructions)
-from culaunch._emulator._decode._instruction import INSTRUCTIONS
+from culaunch._emulator import program  # noqa: F401  (registers the instructions)
+from culaunch._emulator.decode.instruction import INSTRUCTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "emulator.md"
 

@@ -12,7 +12,7 @@ from driver_table import ADD, Table
 
 from culaunch import _core
 from culaunch._emulator import Device, PtxModule
-from culaunch._emulator._driver_types import (
+from culaunch._emulator.driver.types import (
     ERRORS,
     NOTE_ARRAY,
     NOTE_FUNCTION,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from emulate import launch
 
-from culaunch._emulator import PtxModule, _program  # noqa: F401  (the latter defines them)
-from culaunch._emulator._decode._instruction import INSTRUCTIONS, decodes, definition
+from culaunch._emulator import PtxModule, program  # noqa: F401  (the latter defines them)
+from culaunch._emulator.decode.instruction import INSTRUCTIONS, decodes, definition
 from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
-    from culaunch._emulator._ptx._syntax import Instruction
+    from culaunch._emulator.ptx.syntax import Instruction
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 # Forms for which lanes of a warp wait for each other, and others that end a block or do neither.

@@ -15,7 +15,7 @@ from emulate import pack
 import culaunch as cl
 from culaunch import testing
 from culaunch._emulator import Device, Options, PtxModule
-from culaunch._emulator._fault import Fault
+from culaunch._emulator.fault import Fault
 
 _TOKEN = re.compile(
     r"""\s+|[%$_A-Za-z][\w$]*|\.\w+(?:::\w+)*|\d\w*|"[^"]*"|.""", re.DOTALL | re.VERBOSE
@@ -102,7 +102,7 @@ def test_a_syntax_error_in_a_body_is_invalid_ptx_at_load(line: str, said: str) -
 
 
 def test_a_decoder_that_stumbles_is_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
-    from culaunch._emulator._decode._instruction import INSTRUCTIONS
+    from culaunch._emulator.decode.instruction import INSTRUCTIONS
 
     def stumble(*_: object) -> None:
         raise KeyError("b24")

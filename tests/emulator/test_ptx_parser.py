@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import culaunch as cl
 from culaunch._emulator import Device, PtxModule
-from culaunch._emulator._ptx import parse_module
-from culaunch._emulator._ptx._tokens import Tokens, parse_number
+from culaunch._emulator.ptx import parse_module
+from culaunch._emulator.ptx.tokens import Tokens, parse_number
 
 HEAD = ".version 8.7\n.target sm_80, debug\n.address_size 64\n"
 PTX = recorded("triton_histogram.ptx")

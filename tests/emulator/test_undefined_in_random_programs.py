@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from culaunch._emulator import Fault
-from culaunch._emulator._memory import _scratch
-from culaunch._emulator._undefined import _memory_rules
+from culaunch._emulator.memory import scratch
+from culaunch._emulator.undefined import memory_rules
 
 
 def hide(text: str, word: int, lane: int) -> str:
@@ -28,7 +28,7 @@ def hide(text: str, word: int, lane: int) -> str:
 
 
 def run(text: str, seed: int, fill: int, monkeypatch: pytest.MonkeyPatch, check: bool) -> Any:
-    make = _scratch.Scratch.__init__
+    make = scratch.Scratch.__init__
 
     def filled(self: Any, space: str, rows: int, size: int) -> None:
         make(self, space, rows, size)
@@ -37,10 +37,10 @@ def run(text: str, seed: int, fill: int, monkeypatch: pytest.MonkeyPatch, check:
 
     out = np.zeros((random_ptx.THREADS, random_ptx.OUTPUTS), np.uint32)
     with monkeypatch.context() as patch:
-        patch.setattr(_scratch.Scratch, "__init__", filled)
+        patch.setattr(scratch.Scratch, "__init__", filled)
         # Here there is no padding: every undefined bit counts.
         patch.setattr(
-            _memory_rules, "_every_byte", lambda bits: (bits != 0).reshape(len(bits), -1).any(1)
+            memory_rules, "_every_byte", lambda bits: (bits != 0).reshape(len(bits), -1).any(1)
         )
         launch(
             text,

@@ -11,20 +11,20 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from culaunch._emulator._decode import _operation
-from culaunch._emulator._decode._instruction import definition
-from culaunch._emulator._decode._liveness import reads_and_writes
-from culaunch._emulator._ptx._syntax import Instruction
-from culaunch._emulator._simt._spaces import LOCATORS, Locator
-from culaunch._emulator._simt._state import Group
+from culaunch._emulator.decode import operation
+from culaunch._emulator.decode.instruction import definition
+from culaunch._emulator.decode.liveness import reads_and_writes
+from culaunch._emulator.machine.spaces import LOCATORS, Locator
+from culaunch._emulator.machine.state import Group
+from culaunch._emulator.ptx.syntax import Instruction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from culaunch._emulator._decode._decoder import Decoder
-    from culaunch._emulator._memory._bytes import Piece
-    from culaunch._emulator._simt._state import Op
-    from culaunch._emulator._types import Lanes
+    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.machine.state import Op
+    from culaunch._emulator.memory.bytes import Piece
+    from culaunch._emulator.types import Lanes
 
 
 class Registers(list[Any]):
@@ -47,7 +47,7 @@ class Registers(list[Any]):
 @contextlib.contextmanager
 def watched() -> Iterator[set[str]]:
     """Check every operation that is decoded meanwhile; give the opcodes that were executed."""
-    bind, locators, whole_warps = _operation.bind, dict(LOCATORS), Group.whole_warps
+    bind, locators, whole_warps = operation.bind, dict(LOCATORS), Group.whole_warps
     seen: set[str] = set()
     touched: set[str] = set()
 
@@ -88,12 +88,12 @@ def watched() -> Iterator[set[str]]:
 
         return run
 
-    _operation.bind = watch
+    operation.bind = watch
     LOCATORS.update({space: note_memory(locate) for space, locate in locators.items()})
     Group.whole_warps = property(note_lanes)  # type: ignore[method-assign]
     try:
         yield seen
     finally:
-        _operation.bind = bind
+        operation.bind = bind
         LOCATORS.update(locators)
         Group.whole_warps = whole_warps  # type: ignore[method-assign]

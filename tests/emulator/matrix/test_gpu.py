@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
-from culaunch._emulator import _matrix
+from culaunch._emulator import matrix as mx
 
 pytestmark = pytest.mark.gpu
 
@@ -107,7 +107,7 @@ def test_the_gpu_agrees(shape, types, extra):
     kernel[WARPS // 4, 128](out, cl.to_device(a), cl.to_device(b), cl.to_device(c))
     operation = "xor" if "xor" in extra else "and"
     flags = {"satfinite": extra == ".satfinite", "operation": operation}
-    want, got = np.stack(_matrix.mma(shape, types, a, b, c, **flags)), out.numpy()
+    want, got = np.stack(mx.mma(shape, types, a, b, c, **flags)), out.numpy()
     if types[0] == "s32":
         np.testing.assert_array_equal(got, want)
         return
@@ -115,7 +115,7 @@ def test_the_gpu_agrees(shape, types, extra):
     # The sum of magnitudes, by the same instruction on magnitudes.
     sizes = [v & ~np.array(1 << 63 if v.dtype == np.uint64 else sign(t), v.dtype)
              for v, t in zip((a, b, c), types[1:], strict=True)]  # fmt: skip
-    total = np.stack(_matrix.mma(shape, types, *sizes)).view(DTYPES[types[0]]).astype(np.float64)
+    total = np.stack(mx.mma(shape, types, *sizes)).view(DTYPES[types[0]]).astype(np.float64)
     _, _, k = extents(shape)
     bits = {"f64": 52, "f32": 23, "f16": 23}[types[0]]
     bound = (k + 4) * math.ldexp(1, -bits) * total

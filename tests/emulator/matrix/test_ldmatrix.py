@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from culaunch._emulator import _matrix
+from culaunch._emulator import matrix as mx
 
 
 def load(memory: np.ndarray, addresses: np.ndarray, count: int, trans: bool) -> list[np.ndarray]:
-    places = _matrix.ldmatrix_addresses(addresses, count, trans=trans)
+    places = mx.ldmatrix_addresses(addresses, count, trans=trans)
     if not trans:
         assert places.shape == (count, *addresses.shape)
         return list(memory.view(np.uint32)[places // 4])
@@ -48,7 +48,7 @@ def test_a_tile_of_a_matmul():
     b_rows = (512 + lane % 16 * 16)[None].astype(np.uint32)
     c = [np.zeros((1, 32), np.uint32)] * 4
     registers = load(memory, a_rows, 4, False), load(memory, b_rows, 2, True)
-    got = _matrix.mma("m16n8k16", ("f32", "f16", "f16", "f32"), *registers, c)
+    got = mx.mma("m16n8k16", ("f32", "f16", "f16", "f32"), *registers, c)
     d = np.zeros((16, 8), np.float32)
     for i, register in enumerate(got):
         d[lane // 4 + i // 2 * 8, lane % 4 * 2 + i % 2] = register[0].view(np.float32)
@@ -60,11 +60,11 @@ def test_movmatrix_transposes():
     rng = np.random.default_rng(2)
     a = rng.integers(0, 1 << 32, (2, 32), dtype=np.uint32)
     matrices = a.view(np.uint16).reshape(2, 8, 8)
-    got = _matrix.movmatrix(a)
+    got = mx.movmatrix(a)
     assert (got.view(np.uint16).reshape(2, 8, 8) == matrices.transpose(0, 2, 1)).all()
-    assert (_matrix.movmatrix(got) == a).all()
+    assert (mx.movmatrix(got) == a).all()
 
 
 def test_other_counts_are_refused():
     with pytest.raises(ValueError, match=r"count must be 1, 2 or 4 matrices \(got 3\)"):
-        _matrix.ldmatrix_addresses(np.zeros((1, 32), np.uint32), 3)
+        mx.ldmatrix_addresses(np.zeros((1, 32), np.uint32), 3)

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from culaunch._emulator import _matrix
+from culaunch._emulator import matrix as mx
 
 WIDTHS = {"f64": 64, "f32": 32, "s32": 32, "tf32": 32, "f16": 16, "bf16": 16, "s8": 8, "u8": 8,
           "e4m3": 8, "e5m2": 8, "s4": 4, "u4": 4, "b1": 1}  # fmt: skip
@@ -172,7 +172,7 @@ def test_floating_products_are_rounded_once(shape, kind, accumulator):
         accumulator = "f32"
     rng = np.random.default_rng(11)
     (a, b, c), registers = operands(rng, shape, kind, kind, accumulator)
-    got = _matrix.mma(shape, (accumulator, kind, kind, accumulator), *registers)
+    got = mx.mma(shape, (accumulator, kind, kind, accumulator), *registers)
     m, n, _ = extents(shape)
     d = from_registers(accumulator, got, (m, n), lambda lane, i: c_formula(shape, lane, i))
     x, y, z, got = (
@@ -197,7 +197,7 @@ def test_integer_products_wrap_or_clamp(shape, a_kind, b_kind):
     exact = values_of(a_kind, a) @ values_of(b_kind, b) + values_of("s32", c)
     for satfinite in (False, True):
         types = ("s32", a_kind, b_kind, "s32")
-        got = _matrix.mma(shape, types, *registers, satfinite=satfinite)
+        got = mx.mma(shape, types, *registers, satfinite=satfinite)
         assert all(r.dtype == np.uint32 and r.shape == (WARPS, 32) for r in got)
         d = from_registers("s32", got, (m, n), lambda lane, i: c_formula(shape, lane, i))
         want = np.clip(exact, -(2**31), 2**31 - 1) if satfinite else exact.astype(np.int32)
@@ -209,7 +209,7 @@ def test_integer_products_wrap_or_clamp(shape, a_kind, b_kind):
 def test_single_bits_are_counted(shape, operation):
     rng = np.random.default_rng(13)
     (a, b, c), registers = operands(rng, shape, "b1", "b1", "s32")
-    got = _matrix.mma(shape, ("s32", "b1", "b1", "s32"), *registers, operation=operation)
+    got = mx.mma(shape, ("s32", "b1", "b1", "s32"), *registers, operation=operation)
     m, n, _ = extents(shape)
     d = from_registers("s32", got, (m, n), lambda lane, i: c_formula(shape, lane, i))
     combine = np.bitwise_and if operation == "and" else np.bitwise_xor
@@ -221,15 +221,15 @@ def test_single_bits_are_counted(shape, operation):
 def test_doubles_are_a_chain_of_fused_operations(shape):
     rng = np.random.default_rng(14)
     (a, b, c), registers = operands(rng, shape, "f64", "f64", "f64")
-    got = _matrix.mma(shape, ("f64",) * 4, *registers)
+    got = mx.mma(shape, ("f64",) * 4, *registers)
     m, n, _ = extents(shape)
     d = from_registers("f64", got, (m, n), lambda lane, i: c_formula(shape, lane, i)).view(float)
     want = a.view(float) @ b.view(float) + c.view(float)
     np.testing.assert_allclose(d, want, rtol=1e-13, atol=1e-13)
     ones = [np.full_like(r, 0x3FF0 << 48) for r in registers[0]]
     halves = [np.full_like(r, 0x3FE0 << 48) for r in registers[1]]
-    up = _matrix.mma(shape, ("f64",) * 4, ones, halves, registers[2], rounding="rp")
-    down = _matrix.mma(shape, ("f64",) * 4, ones, halves, registers[2], rounding="rm")
+    up = mx.mma(shape, ("f64",) * 4, ones, halves, registers[2], rounding="rp")
+    down = mx.mma(shape, ("f64",) * 4, ones, halves, registers[2], rounding="rm")
     assert all((u.view(float) >= v.view(float)).all() for u, v in zip(up, down, strict=True))
 
 
@@ -278,9 +278,7 @@ def test_four_quads_of_halves(a_layout, b_layout, c_kind, d_kind):
                 value = bits[name][:, lane % 16 // 4, row, column].astype(np.uint32)
                 packed[register][:, lane] |= value << np.uint32(place)
         registers.append(packed)
-    got = _matrix.mma(
-        "m8n8k4", (d_kind, "f16", "f16", c_kind), *registers, layouts=(a_layout, b_layout)
-    )
+    got = mx.mma("m8n8k4", (d_kind, "f16", "f16", c_kind), *registers, layouts=(a_layout, b_layout))
     x, y, z = (values_of(kinds[n], bits[n]) for n in "abc")
     want = (x @ y + z).astype(DTYPES[d_kind])
     assert len(got) == (4 if d_kind == "f16" else 8)
@@ -304,7 +302,7 @@ def test_infinities_nans_and_overflow():
     for kind, infinity, nan in (("f32", 0x7F800000, 0x7FFFFFFF), ("f16", 0x7C00, 0x7FFF)):
         count = 4 if kind == "f32" else 2
         zeros = [np.zeros((1, 32), np.uint32)] * count
-        got = _matrix.mma("m16n8k8", (kind, "f16", "f16", kind), *registers, zeros)
+        got = mx.mma("m16n8k8", (kind, "f16", "f16", kind), *registers, zeros)
         d = from_registers(kind, got, (16, 8), lambda lane, i: c_formula("m16n8k8", lane, i))
         assert d[0, 0, :3].tolist() == [infinity, nan, infinity]
         assert d[0, 2, :3].tolist() == [0, 0, 0]
@@ -316,9 +314,9 @@ def test_low_bits_of_tf32_are_ignored():
     rng = np.random.default_rng(16)
     _, registers = operands(rng, "m16n8k8", "tf32", "tf32", "f32")
     types = ("f32", "tf32", "tf32", "f32")
-    clean = _matrix.mma("m16n8k8", types, *registers)
+    clean = mx.mma("m16n8k8", types, *registers)
     dirty = [[r | np.uint32(0x1ABC) for r in operand] for operand in registers[:2]]
-    got = _matrix.mma("m16n8k8", types, *dirty, registers[2])
+    got = mx.mma("m16n8k8", types, *dirty, registers[2])
     assert all((x == y).all() for x, y in zip(clean, got, strict=True))
 
 
@@ -326,12 +324,12 @@ def test_what_does_not_exist_is_refused():
     one = [np.zeros((1, 32), np.uint32)]
     types = ("f32", "f16", "f16", "f32")
     with pytest.raises(ValueError, match=r"m16n8k4 multiplies f64, tf32 \(got f16 and f16\)"):
-        _matrix.mma("m16n8k4", types, one, one, one)
+        mx.mma("m16n8k4", types, one, one, one)
     with pytest.raises(ValueError, match=r"a must have 4 registers for m16n8k16 of f16 \(got 1\)"):
-        _matrix.mma("m16n8k16", types, one, one, one)
+        mx.mma("m16n8k16", types, one, one, one)
     with pytest.raises(ValueError, match="layouts must be row and col"):
-        _matrix.mma("m16n8k16", types, one * 4, one * 2, one * 4, layouts=("col", "col"))
+        mx.mma("m16n8k16", types, one * 4, one * 2, one * 4, layouts=("col", "col"))
     with pytest.raises(ValueError, match="shape must be spelled"):
-        _matrix.mma("16x8x16", types, one, one, one)
+        mx.mma("16x8x16", types, one, one, one)
     with pytest.raises(ValueError, match="m7n7k7 multiplies nothing"):
-        _matrix.mma("m7n7k7", types, one, one, one)
+        mx.mma("m7n7k7", types, one, one, one)

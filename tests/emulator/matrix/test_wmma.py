@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from culaunch._emulator import _matrix
+from culaunch._emulator import matrix as mx
 
 DTYPES = {"f64": np.float64, "f32": np.float32, "tf32": np.float32, "f16": np.float16,
           "bf16": ml_dtypes.bfloat16, "s8": np.int8, "u8": np.uint8, "s32": np.int32}  # fmt: skip
@@ -52,13 +52,13 @@ def place(matrices, layout, stride):
 
 
 def load(memory, shape, operand, kind, layout, stride):
-    offsets, size = _matrix.wmma_access(shape, operand, kind, layout, stride)
+    offsets, size = mx.wmma_access(shape, operand, kind, layout, stride)
     raw = memory.reshape(WARPS, -1).view(np.uint8)
     places = np.broadcast_to(offsets, (WARPS, *offsets.shape[1:]))
     assert (offsets % size == 0).all()
     words = raw.view(f"u{size}")
     items = np.stack([words[w][places[w] // size] for w in range(WARPS)])
-    return _matrix.wmma_pack(kind, items)
+    return mx.wmma_pack(kind, items)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_load_multiply_store(form, layouts):
         memory = place(matrix, layout, stride)
         registers.append(load(memory, shape, name, t, layout, stride))
     assert [len(r) for r in registers] == counts
-    got = _matrix.wmma_mma(shape, (d_kind, kind, kind, c_kind), *registers)
+    got = mx.wmma_mma(shape, (d_kind, kind, kind, c_kind), *registers)
     width = np.uint64 if d_kind == "f64" else np.uint32
     assert all(r.shape == (WARPS, 32) and r.dtype == width for r in got)
 
-    items = _matrix.wmma_unpack(d_kind, got)
-    offsets, size = _matrix.wmma_access(shape, "d", d_kind, layouts[0], stride)
+    items = mx.wmma_unpack(d_kind, got)
+    offsets, size = mx.wmma_access(shape, "d", d_kind, layouts[0], stride)
     out = np.zeros((WARPS, m if layouts[0] == "row" else n, stride), DTYPES[d_kind])
     flat = out.reshape(WARPS, -1).view(f"u{size}")
     for w in range(WARPS):
@@ -99,13 +99,13 @@ def test_load_multiply_store(form, layouts):
 
 def test_a_stride_for_each_warp():
     stride = np.array([16, 24])
-    offsets, size = _matrix.wmma_access("m16n16k16", "c", "f32", "row", stride)
+    offsets, size = mx.wmma_access("m16n16k16", "c", "f32", "row", stride)
     assert size == 4
     assert offsets.shape == (2, 32, 8)
     assert offsets[0].max() == (15 * 16 + 15) * 4
     assert offsets[1].max() == (15 * 24 + 15) * 4
     by_lane = np.repeat(stride[:, None], 32, axis=1)
-    assert (_matrix.wmma_access("m16n16k16", "c", "f32", "row", by_lane)[0] == offsets).all()
+    assert (mx.wmma_access("m16n16k16", "c", "f32", "row", by_lane)[0] == offsets).all()
 
 
 @pytest.mark.parametrize(("shape", "kind", "width"), [("m8n8k32", "s4", 4), ("m8n8k32", "u4", 4),
@@ -127,23 +127,23 @@ def test_elements_narrower_than_a_byte(shape, kind, width):
         load(c, shape, "c", "s32", "row", n),
     ]
     assert [len(r) for r in registers] == [1, 1, 2]
-    got = _matrix.wmma_mma(shape, ("s32", kind, kind, "s32"), *registers, operation="xor")
-    d = _matrix.wmma_unpack("s32", got).reshape(WARPS, m, n).view(np.int32)
+    got = mx.wmma_mma(shape, ("s32", kind, kind, "s32"), *registers, operation="xor")
+    d = mx.wmma_unpack("s32", got).reshape(WARPS, m, n).view(np.int32)
     x, y = (v.astype(np.int64) - (16 * (v > 7) if kind == "s4" else 0) for v in (a, b))
     if kind == "b1":
         want = (x[:, :, None] ^ y[:, None]).sum(-1) + c
     else:
         want = x @ y.transpose(0, 2, 1) + c
     assert (d == want).all()
-    again = _matrix.wmma_unpack(kind, registers[0])
+    again = mx.wmma_unpack(kind, registers[0])
     assert (again[..., 0].reshape(WARPS, -1).view(np.uint8) == packed(a).reshape(WARPS, -1)).all()
 
 
 def test_what_does_not_exist_is_refused():
     with pytest.raises(ValueError, match=r"wmma of tf32 has m16n16k8 \(got m16n16k16\)"):
-        _matrix.wmma_access("m16n16k16", "a", "tf32", "row", 16)
+        mx.wmma_access("m16n16k16", "a", "tf32", "row", 16)
     with pytest.raises(ValueError, match=r"layout must be row or col \(got 'diagonal'\)"):
-        _matrix.wmma_access("m16n16k16", "a", "f16", "diagonal", 16)
+        mx.wmma_access("m16n16k16", "a", "f16", "diagonal", 16)
     one = [np.zeros((1, 32), np.uint32)]
     with pytest.raises(ValueError, match=r"a must have 8 registers for m16n16k16 of f16 \(got 1\)"):
-        _matrix.wmma_mma("m16n16k16", ("f32", "f16", "f16", "f32"), one, one, one)
+        mx.wmma_mma("m16n16k16", ("f32", "f16", "f16", "f32"), one, one, one)

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from culaunch._emulator import _numerics as nm
+from culaunch._emulator import numerics as nm
 
 INF, NAN = np.inf, np.nan
 

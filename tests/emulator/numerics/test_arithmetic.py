@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from culaunch._emulator import _numerics as nm
+from culaunch._emulator import numerics as nm
 
 MODES = ["rn", "rz", "rm", "rp"]
 KINDS = ["f32", "f64", "f16", "bf16"]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from culaunch._emulator import _numerics as nm
+from culaunch._emulator import numerics as nm
 
 INTEGERS = [s + w for s in "su" for w in ("8", "16", "32", "64")]
 FLOATS = ["f16", "bf16", "f32", "f64"]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import culaunch as cl
-from culaunch._emulator import _numerics as nm
+from culaunch._emulator import numerics as nm
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from culaunch._emulator import _numerics as nm
+from culaunch._emulator import numerics as nm
 
 KINDS = ["f32", "f64", "f16", "bf16"]
 few = settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None)

@@ -1,5 +1,0 @@
-"""Read PTX text: tokens, declarations and function bodies. No execution."""
-
-from culaunch._emulator._ptx._module import parse_module
-
-__all__ = ["parse_module"]

@@ -1,0 +1,77 @@
+"""The emulated drivers of this process, and what a test may do to them behind CUDA's back."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import Driver
+from culaunch._emulator.device import Device
+from culaunch._emulator.driver.table import EmulatedDriver
+from culaunch._emulator.options import OPTION_TYPES, options_from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["make_driver", "reset", "with_options"]
+
+# All that were made, with their tables, which C code holds for the life of the process.
+_drivers: list[tuple[EmulatedDriver, dict[str, Any]]] = []
+
+
+def make_driver() -> Driver:
+    """Make the emulated driver.
+
+    ``CULAUNCH_EMULATOR_ARCH`` says what device it has, ``CULAUNCH_EMULATOR_OPTIONS`` what that
+    checks.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not an architecture, such as ``"sm_80"``, or not options.
+    """
+    arch = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
+    if not re.fullmatch(r"sm_\d{2,3}", arch):
+        raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {arch!r})")
+    options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
+    driver = EmulatedDriver(Device(arch, options))
+    functions = driver.table()
+    _drivers.append((driver, functions))
+    addresses = {
+        name: ctypes.cast(function, ctypes.c_void_p).value or 0
+        for name, function in functions.items()
+    }
+    return Driver.from_functions("emulator", addresses, (1,), True)  # DLPack's kDLCPU
+
+
+def reset() -> None:
+    """Make faulted devices good again; memory, modules and kernels stay as they are."""
+    for driver, _ in _drivers:
+        driver.reset()
+
+
+@contextlib.contextmanager
+def with_options(**changes: Any) -> Iterator[None]:
+    """Change options of every emulated device, until the block ends.
+
+    Raises
+    ------
+    TypeError
+        If there is no such option.
+    """
+    if unknown := sorted(set(changes) - set(OPTION_TYPES)):
+        raise TypeError(
+            f"the emulator has no option {', '.join(unknown)}: it has {', '.join(OPTION_TYPES)}"
+        )
+    before = [(driver.device, driver.device.options) for driver, _ in _drivers]
+    for device, options in before:
+        device.options = dataclasses.replace(options, **changes)
+    try:
+        yield
+    finally:
+        for device, options in before:
+            device.options = options

@@ -1,0 +1,111 @@
+"""Cut a function into basic blocks and decode them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.decode.decoder import Decoder, Unsupported
+from culaunch._emulator.decode.instruction import Targets, definition
+from culaunch._emulator.decode.liveness import find_live
+from culaunch._emulator.decode.operation import decode, refuse
+from culaunch._emulator.machine.ends import Conditional, Jump, Refusal, Return
+from culaunch._emulator.machine.state import Block, Code, End
+from culaunch._emulator.machine.warp_sync import lane_bits
+from culaunch._emulator.ptx.syntax import (
+    Function,
+    Immediate,
+    Instruction,
+    Label,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._emulator.decode.decoder import Symbols
+    from culaunch._emulator.machine.state import Group
+    from culaunch._emulator.ptx.syntax import Operand
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["build_code"]
+
+_ALL = 0xFFFFFFFF
+
+
+def build_code(program: Symbols, function: Function, base: int) -> Code:
+    """Decode `function`; its program counters start at `base`."""
+    code = Code(function, base)
+    decoder = Decoder(program, code)
+    starts = _leaders(function)
+    index_of = {start: i for i, start in enumerate(starts)}
+    instructions = function.instructions
+    for i, start in enumerate(starts):
+        stop = starts[i + 1] if i + 1 < len(starts) else len(instructions)
+        code.blocks.append(Block(i, instructions[start:stop]))
+    # Falling off the end is a return.
+    code.blocks.append(Block(len(starts), [], end=Return()))
+    for block in code.blocks[:-1]:
+        _decode_block(decoder, block, index_of)
+    _mark_waits(code)
+    find_live(code)
+    return code
+
+
+def _leaders(function: Function) -> list[int]:
+    """Return the indices of the instructions that start blocks, in order."""
+    starts = {0}
+    for i, instruction in enumerate(function.instructions):
+        starts |= {op.target for op in instruction.operands if isinstance(op, Label)}
+        known = definition(instruction)
+        alone = known.alone(instruction)
+        if alone or known.ends(instruction):
+            starts.add(i + 1)
+        if alone or known.warp_mask(instruction) is not None:
+            starts.add(i)
+    return sorted(start for start in starts if start < len(function.instructions))
+
+
+def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> None:
+    first, last = block.instructions[0], block.instructions[-1]
+    following = block.index + 1
+    body = block.instructions
+    known = definition(last)
+    end: End = Jump(following)
+    if known.end is not None and known.ends(last):
+        try:
+            end = known.end(decoder, last, Targets(following, index_of))
+        except Exception as error:  # noqa: BLE001 - as in `decode`
+            end = Refusal(refuse(last, error))
+        body = body[:-1]
+        if last.guard is not None:
+            end = Conditional(decoder.read(last.guard, "pred"), end, following)
+    block.end = end
+    block.ops = [decode(decoder, instruction) for instruction in body]
+    mask = definition(first).warp_mask(first)
+    if mask is not None:
+        try:
+            block.sync = _sync_mask(decoder, first, mask)
+            block.names_lanes = not (isinstance(mask, Immediate) and mask.bits & _ALL == _ALL)
+        except Unsupported as error:
+            block.ops[:1] = [refuse(first, error)]
+
+
+def _sync_mask(
+    decoder: Decoder, instruction: Instruction, mask: Operand
+) -> Callable[[Group], Lanes]:
+    named = decoder.read(mask, "b32")
+    if instruction.guard is None:
+        return named
+    # A lane whose guard is false waits for none but itself.
+    guard = decoder.read(instruction.guard, "pred")
+    return lambda group: np.where(guard(group), named(group), lane_bits(group))
+
+
+def _mark_waits(code: Code) -> None:
+    """Find the loops in which a thread may wait for what another one writes."""
+    waiting = [any(definition(i).waits(i) for i in block.instructions) for block in code.blocks]
+    for block in code.blocks:
+        back = [target for target in block.end.successors if target <= block.index]
+        if back and any(waiting[min(back) : block.index + 1]):
+            block.waits = True

@@ -1,0 +1,182 @@
+"""What an instruction is: how it is decoded, and all that the emulator must know of it besides.
+
+A decoder stands under one of three decorators, which say the rest: `computes` for an instruction
+that makes a result out of registers, `decodes` for one that does more, `ends_block` for one after
+which a thread may go on elsewhere. What they ask for has no default, so that it is not forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+
+from culaunch._emulator.machine.state import End, Op
+from culaunch._emulator.ptx.syntax import Immediate, Instruction, Operand
+
+if TYPE_CHECKING:
+    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.ptx.syntax import Label
+
+__all__ = [
+    "ALL_LANES",
+    "INSTRUCTIONS",
+    "Definition",
+    "Targets",
+    "computes",
+    "decodes",
+    "definition",
+    "ends_block",
+    "every_lane",
+]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """An instruction of PTX, in all its forms; most facts depend on the form.
+
+    Attributes
+    ----------
+    results : callable
+        Returns how many operands, from the first one, it writes; it reads the others.
+    effects : bool
+        Whether it touches memory or other lanes. If so, it runs under a guard for the lanes whose
+        guard is true only. If not, it runs for all, and the guard chooses the result.
+    waits : callable
+        Tells whether a thread may execute a form again and again until another thread has done
+        something. A loop with such an instruction lets other threads run in between.
+    decode : callable, optional
+        Makes an operation of it.
+    end : callable, optional
+        Makes the end of a block of it.
+    ends : callable
+        Tells whether a form ends a block.
+    alone : callable
+        Tells whether a form is a block of its own. When a group splits to run it, the parts take
+        the registers that are live where the block starts: it must not start earlier.
+    changes : int, optional
+        The operand of which it writes a part, if that is a parameter of a function.
+    reads_carry : bool
+        Whether it reads the condition code.
+    returns : bool
+        Whether the results of the function are read when it runs.
+    warp_mask : callable
+        Returns the operand with the lanes that wait for each other before it runs, None if none
+        do.
+    """
+
+    results: Callable[[Instruction], int]
+    effects: bool
+    waits: Test
+    decode: DecodeFunction | None = None
+    end: DecodeEnd | None = None
+    ends: Test = lambda _: False
+    alone: Test = lambda _: False
+    changes: int | None = None
+    reads_carry: bool = False
+    returns: bool = False
+    warp_mask: Mask = lambda _: None
+
+
+class Targets(NamedTuple):
+    """The blocks at which a thread can go on after a block."""
+
+    following: int
+    block_of: dict[int, int]
+
+    def at(self, label: Label) -> int:
+        """Return the block that starts at a label; past the last one is where functions return."""
+        return self.block_of.get(label.target, len(self.block_of))
+
+
+DecodeFunction: TypeAlias = Callable[["Decoder", Instruction], Op]
+DecodeEnd: TypeAlias = Callable[["Decoder", Instruction, Targets], End]
+Test: TypeAlias = Callable[[Instruction], bool]
+Count: TypeAlias = int | Callable[[Instruction], int]
+Mask: TypeAlias = Callable[[Instruction], "Operand | None"]
+_T = TypeVar("_T")
+
+INSTRUCTIONS: dict[str, Definition] = {}
+
+
+ALL_LANES = Immediate(0xFFFFFFFF)
+
+
+def every_lane(_: Instruction) -> Operand:
+    """Return the mask of an instruction for which all lanes of a warp wait for each other."""
+    return ALL_LANES
+
+
+def definition(instruction: Instruction) -> Definition:
+    """Return what is known of an instruction; one that is not emulated has no decoder."""
+    return INSTRUCTIONS.get(instruction.name, _NOT_EMULATED)
+
+
+def computes(*names: str, reads_carry: bool = False) -> Callable[[DecodeFunction], DecodeFunction]:
+    """Define instructions whose first operand is a function of the registers that they read."""
+    return decodes(*names, results=1, effects=False, waits=False, reads_carry=reads_carry)
+
+
+def decodes(
+    *names: str,
+    results: Count,
+    effects: bool,
+    waits: bool | Test,
+    warp_mask: Mask = lambda _: None,
+    changes: int | None = None,
+    reads_carry: bool = False,
+    end: DecodeEnd | None = None,
+    ends: bool | Test = False,
+    alone: bool | Test = False,
+) -> Callable[[DecodeFunction], DecodeFunction]:
+    """Define instructions by what makes operations of them; see `Definition`.
+
+    With `end` those forms for which `ends` is true are the end of a block.
+    """
+
+    def register(decode: DecodeFunction) -> DecodeFunction:
+        record = Definition(
+            decode=decode,
+            end=end,
+            ends=_each(ends),
+            alone=_each(alone),
+            results=_each(results),
+            changes=changes,
+            reads_carry=reads_carry,
+            effects=effects,
+            waits=_each(waits),
+            warp_mask=warp_mask,
+        )
+        INSTRUCTIONS.update(dict.fromkeys(names, record))
+        return decode
+
+    return register
+
+
+def ends_block(
+    *names: str, results: Count, waits: bool, alone: bool | Test, returns: bool = False
+) -> Callable[[DecodeEnd], DecodeEnd]:
+    """Define instructions that always end a block; see `Definition`."""
+
+    def register(end: DecodeEnd) -> DecodeEnd:
+        record = Definition(
+            end=end,
+            ends=_each(True),
+            alone=_each(alone),
+            results=_each(results),
+            returns=returns,
+            effects=True,
+            waits=_each(waits),
+        )
+        INSTRUCTIONS.update(dict.fromkeys(names, record))
+        return end
+
+    return register
+
+
+def _each(answer: _T | Callable[[Instruction], _T]) -> Callable[[Instruction], _T]:
+    """Return a function that gives the answer for each form."""
+    return answer if callable(answer) else lambda _: answer
+
+
+_NOT_EMULATED = Definition(results=_each(1), effects=False, waits=_each(False))

@@ -1,0 +1,100 @@
+"""Turn an instruction into an operation: what its decoder makes of it, under its guard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from culaunch._emulator.decode.decoder import Unsupported
+from culaunch._emulator.decode.instruction import definition
+from culaunch._emulator.decode.liveness import reads_and_writes
+from culaunch._emulator.fault import NOT_SUPPORTED, Fault
+from culaunch._emulator.ptx.syntax import Instruction
+
+if TYPE_CHECKING:
+    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.machine.state import Group, Op
+
+__all__ = ["bind", "decode", "refuse"]
+
+
+def decode(decoder: Decoder, instruction: Instruction) -> Op:
+    """Return the operation of an instruction that is not a branch."""
+    try:
+        op = bind(decoder, instruction)
+    except Exception as error:  # noqa: BLE001 - which form a decoder stumbles over is not known
+        return refuse(instruction, error)
+    if instruction.guard is None:
+        return op
+    return _guarded(decoder, instruction, op)
+
+
+def bind(decoder: Decoder, instruction: Instruction) -> Op:
+    """Return the operation of an instruction as if it had no guard."""
+    build = definition(instruction).decode
+    if build is None:
+        raise Unsupported
+    return build(decoder, instruction)
+
+
+def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
+    """Return an operation that takes effect in the lanes whose guard is true.
+
+    An instruction with effects runs in a group of those lanes alone. One that only computes runs
+    in all, and its results are kept where the guard is true: that costs less than to make a group.
+    Nothing goes wrong in the other lanes, since no computation can fail.
+    """
+    assert instruction.guard is not None
+    guard = decoder.read(instruction.guard, "pred")
+    plain = Instruction(instruction.name, instruction.mods, instruction.operands, instruction.line)
+    reads, writes = reads_and_writes(plain, decoder.code.carry)
+    # A narrowed group has only these registers; a parameter is changed in place, so read.
+    slots = tuple({*reads, *writes})
+    effects = definition(instruction).effects
+
+    def run(group: Group) -> None:
+        chosen = guard(group)
+        if chosen.shape[0] == 1:
+            if chosen[0]:
+                op(group)
+            return
+        if effects:
+            index = np.flatnonzero(chosen)
+            if index.shape[0] == group.n:
+                op(group)
+            elif index.shape[0]:
+                part = group.narrow(index, slots)
+                op(part)
+                for slot in writes:
+                    # The old array may be shared with other groups: it is left alone.
+                    old = group.regs[slot]
+                    new: Any = np.empty((group.n, *old.shape[1:]), old.dtype)
+                    new[...] = old
+                    new[index] = part.regs[slot]
+                    group.regs[slot] = new
+            return
+        before = [group.regs[slot] for slot in writes]
+        op(group)
+        for slot, old in zip(writes, before, strict=True):
+            group.regs[slot] = np.where(chosen, group.regs[slot], old)
+
+    return run
+
+
+def refuse(instruction: Instruction, error: Exception) -> Op:
+    """Return an operation that says that `instruction` is not emulated, when it is reached.
+
+    An `error` that is not `Unsupported` is a form that the decoder does not know, which it
+    stumbled over, or a defect of the decoder: the message has it, and it is the fault's cause.
+    """
+    what = f"the instruction {instruction.opcode} is not emulated"
+    if isinstance(error, Unsupported):
+        message = f"{what}: {error}" if str(error) else what
+    else:
+        message = f"{what} in this form ({type(error).__name__} in its decoder: {error})"
+
+    def run(group: Group) -> None:
+        raise Fault(NOT_SUPPORTED, message, lane=group.lane_at(0)) from error
+
+    return run

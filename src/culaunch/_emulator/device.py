@@ -1,0 +1,201 @@
+"""An emulated device: its memory, its launches, and the error that ended it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.fault import (
+    INVALID_VALUE,
+    NOT_SUPPORTED,
+    Fault,
+)
+from culaunch._emulator.instance import ModuleInstance
+from culaunch._emulator.launch import Launch
+from culaunch._emulator.memory.heap import Heap
+from culaunch._emulator.memory.ranges import GlobalMemory
+from culaunch._emulator.memory.read_only import ReadOnlyArray, ReadOnlyMemory
+from culaunch._emulator.options import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from culaunch._emulator.module import PtxModule
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["Device"]
+
+_MAX_SHARED = {80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
+
+
+class Device:
+    """A device whose memory is host memory.
+
+    Parameters
+    ----------
+    arch : str
+        The architecture it reports, such as ``"sm_80"``.
+    options : Options, optional
+        What it checks.
+
+    Attributes
+    ----------
+    fault : Fault or None
+        The first fault of a kernel. It is sticky, as in CUDA: later launches raise it again.
+    """
+
+    def __init__(self, arch: str = "sm_80", options: Options | None = None) -> None:
+        self.arch = arch
+        self.options = options or Options()
+        self.fault: Fault | None = None
+        self._allocations: dict[int, tuple[int, Lanes]] = {}
+        self.heap = Heap()
+        self._launches = 0
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The compute capability."""
+        number = int("".join(c for c in self.arch if c.isdigit()))
+        return number // 10, number % 10
+
+    @property
+    def max_shared(self) -> int:
+        """The most shared memory a block can opt in to, in bytes."""
+        major, minor = self.capability
+        return _MAX_SHARED.get(10 * major + minor, 99) * 1024
+
+    def load(self, module: PtxModule) -> ModuleInstance:
+        """Give the variables of a module memory and their initial values."""
+        return ModuleInstance(module)
+
+    def alloc(self, size: int, align: int = 256) -> int:
+        """Allocate `size` bytes and return their address."""
+        memory: Lanes = np.zeros(max(size, 1) + align, np.uint8)
+        address = -(-memory.ctypes.data // align) * align
+        self._allocations[address] = (size, memory)
+        return address
+
+    def has(self, address: int) -> bool:
+        """Tell whether `address` is the start of an allocation."""
+        return address in self._allocations
+
+    def free(self, address: int) -> None:
+        """Free an allocation; raise KeyError if `address` is not the start of one."""
+        del self._allocations[address]
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """Address and size of every allocation of the host's."""
+        return [(address, size) for address, (size, _) in self._allocations.items()]
+
+    def require_no_fault(self) -> None:
+        """Raise the fault of an earlier launch, if there was one, as another exception each time.
+
+        One that is raised again grows by a traceback, and holds all that the frames in it hold.
+        """
+        if self.fault is not None:
+            raise self.fault.later()
+
+    def launch(
+        self,
+        instance: ModuleInstance,
+        kernel: str,
+        params: bytes,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int = 0,
+        *,
+        cluster: Sequence[int] = (1, 1, 1),
+        cooperative: bool = False,
+        ranges: Iterable[tuple[int, int]] = (),
+        read_only: Sequence[ReadOnlyArray] = (),
+    ) -> None:
+        """Run a kernel to its end.
+
+        Parameters
+        ----------
+        instance : ModuleInstance
+            The loaded module.
+        kernel : str
+            The kernel's name in the PTX.
+        params : bytes
+            The parameters as the kernel's layout has them.
+        grid, block : sequence of int
+            Up to three extents.
+        shared_bytes : int
+            Dynamic shared memory.
+        cluster : sequence of int
+            Must be all ones.
+        cooperative : bool
+            Run all blocks at the same time, so that they can wait for each other.
+        ranges : iterable of (int, int)
+            Address and size of host memory that the kernel may touch, besides what the device
+            and the module have allocated.
+        read_only : sequence of ReadOnlyArray
+            Host memory that the kernel may only read.
+
+        Raises
+        ------
+        Fault
+            If the launch is refused (``INVALID_VALUE``, ``LAUNCH_OUT_OF_RESOURCES``: nothing ran,
+            the device is still good) or the kernel failed (sticky).
+        """
+        self.require_no_fault()
+        grid3, block3 = _extents(grid, "grid", kernel), _extents(block, "block", kernel)
+        info = instance.module.kernel(kernel)
+        threads = block3[0] * block3[1] * block3[2]
+        if threads > info.max_threads:
+            _refuse(INVALID_VALUE, kernel, f"{threads} threads a block, at most {info.max_threads}")
+        if info.required_threads is not None and block3 != info.required_threads:
+            _refuse(
+                INVALID_VALUE, kernel, f"the block must be {info.required_threads}, got {block3}"
+            )
+        if len(params) < info.param_bytes:
+            _refuse(
+                INVALID_VALUE, kernel, f"{len(params)} parameter bytes, {info.param_bytes} needed"
+            )
+        if info.static_shared + shared_bytes > self.max_shared:
+            _refuse(
+                INVALID_VALUE,
+                kernel,
+                f"{info.static_shared} bytes of static and {shared_bytes} of dynamic shared "
+                f"memory, at most {self.max_shared} together",
+            )
+        if tuple(cluster) not in ((1, 1, 1), (1, 1), (1,), ()):
+            _refuse(NOT_SUPPORTED, kernel, f"clusters are not emulated (got {tuple(cluster)})")
+        writable = [*self.ranges, *self.heap.ranges, *ranges]
+        everything = [*writable, *((base, size) for base, size, _ in read_only)]
+        self._launches += 1
+        launch = Launch(
+            self.options,
+            self.heap,
+            instance.program(kernel),
+            params,
+            grid3,
+            block3,
+            shared_bytes,
+            GlobalMemory(everything, instance.limits, self.heap.describe_freed),
+            self._launches,
+        )
+        if read_only:
+            launch.read_only = ReadOnlyMemory(read_only, writable)
+        try:
+            launch.run(cooperative=cooperative)
+        except Fault as fault:
+            self.fault = fault.copy()
+            raise
+
+
+def _extents(given: Sequence[int], what: str, kernel: str) -> tuple[int, int, int]:
+    x, y, z = (*given, 1, 1, 1)[:3]
+    if min(x, y, z) < 1:
+        _refuse(INVALID_VALUE, kernel, f"the {what} {tuple(given)} has an extent below 1")
+    limits = (2**31 - 1, 65535, 65535) if what == "grid" else (1024, 1024, 64)
+    if x > limits[0] or y > limits[1] or z > limits[2]:
+        _refuse(INVALID_VALUE, kernel, f"the {what} {tuple(given)} exceeds {limits}")
+    return int(x), int(y), int(z)
+
+
+def _refuse(code: int, kernel: str, reason: str) -> None:
+    raise Fault(code, reason, kernel=kernel)

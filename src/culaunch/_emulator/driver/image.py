@@ -1,0 +1,122 @@
+"""From what cuLibraryLoadData gets, a pointer, to the PTX that the emulated device executes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import re
+
+from culaunch._emulator.module import PtxModule
+from culaunch._emulator.ops.builtins import BUILTINS
+from culaunch._emulator.ptx.syntax import Symbol
+from culaunch._errors import DriverError, ImageError
+from culaunch._image import Image, embedded_ptx
+
+_ELF = b"\x7fELF"
+_FATBIN = b"\x50\xed\x55\xba"
+_INVALID_IMAGE = 200
+_NO_BINARY = 209
+# Functions of CUDA's device runtime, such as those that launch: the instruction says what it lacks.
+_RUNTIME = ("cuda", "__cuda", "cnp", "__cnp")
+_TARGET = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)", re.MULTILINE)
+
+
+def load_ptx(address: int, arch: str) -> PtxModule:
+    """Parse the PTX of the image at an address: the newest that the device can execute.
+
+    Raises
+    ------
+    DriverError
+        If there is none, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is no image, with
+        ``CUDA_ERROR_INVALID_IMAGE``.
+    ImageError
+        If it does not parse.
+    """
+    texts = _texts(address)
+    if not texts:
+        raise DriverError(
+            "the image has machine code only, and the emulator executes PTX: compile with PTX, "
+            f"as in arch='compute_{arch[3:]}'",
+            _NO_BINARY,
+        )
+    targets = [_target(text) for text in texts]
+    fitting = [i for i, target in enumerate(targets) if _runs_on(target, arch)]
+    if not fitting:
+        raise DriverError(
+            f"the image's PTX is for {', '.join(targets)}, and the emulated device is {arch}: "
+            f"compile for compute_{arch[3:]}, or set CULAUNCH_EMULATOR_ARCH",
+            _NO_BINARY,
+        )
+    return _parse(texts[max(fitting, key=lambda i: _number(targets[i]))])
+
+
+def _texts(address: int) -> tuple[str, ...]:
+    # Byte by byte: the image may be as short as an empty text, at the end of a page.
+    magic = b""
+    while len(magic) < len(_ELF) and not magic.endswith(b"\0"):
+        magic += ctypes.string_at(address + len(magic), 1)
+    if magic == _ELF:
+        return ()
+    if magic == _FATBIN:
+        header = ctypes.c_uint16.from_address(address + 6).value
+        size = ctypes.c_uint64.from_address(address + 8).value
+        return embedded_ptx(Image(ctypes.string_at(address, header + size)))
+    text = ctypes.string_at(address).decode("utf-8", "replace")
+    if ".version" not in text:
+        raise DriverError("the image is neither PTX nor a cubin nor a fatbin", _INVALID_IMAGE)
+    return (text,)
+
+
+@functools.lru_cache(maxsize=64)
+def _parse(text: str) -> PtxModule:
+    module = PtxModule(text)
+    _require_linked(module)
+    return module
+
+
+def _require_linked(module: PtxModule) -> None:
+    """Refuse calls of functions that are elsewhere, as the compiler in NVIDIA's driver does."""
+    functions, aliases = module.syntax.functions, module.syntax.aliases
+    missing = {
+        name
+        for name, function in functions.items()
+        if function.tokens is None
+        and name not in aliases
+        and name not in BUILTINS
+        and not name.startswith(_RUNTIME)
+    }
+    if not missing:
+        return
+    for function in functions.values():
+        for instruction in function.instructions:
+            if instruction.name != "call":
+                continue
+            for operand in instruction.operands[:2]:
+                if isinstance(operand, Symbol) and operand.name in missing:
+                    raise ImageError(
+                        f"{function.name} calls {operand.name!r}, which the image does not define: "
+                        "it is relocatable code. Compile all of its parts with lto=True and link "
+                        "them: culaunch.link(parts)",
+                        source=f"PTX line {instruction.line}",
+                    )
+
+
+def _target(text: str) -> str:
+    found = _TARGET.search(text)
+    if found is None:
+        raise ImageError("the PTX has no .target")
+    return found[1]
+
+
+def _runs_on(target: str, arch: str) -> bool:
+    # PTX ISA, ".target": sm_90a runs on sm_90 alone, sm_100f on newer ones of its major version.
+    wanted, have = _number(target), _number(arch)
+    if target.endswith("a"):
+        return wanted == have
+    if target.endswith("f"):
+        return wanted // 10 == have // 10 and wanted <= have
+    return wanted <= have
+
+
+def _number(target: str) -> int:
+    return int("".join(c for c in target if c.isdigit()))

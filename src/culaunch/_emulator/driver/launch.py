@@ -1,0 +1,105 @@
+"""From a CUlaunchConfig to the arguments of an emulated launch."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import TYPE_CHECKING, Any
+
+from culaunch._emulator.driver.attributes import MULTIPROCESSORS, occupancy
+from culaunch._emulator.driver.state import Refusal
+from culaunch._emulator.fault import (
+    COOPERATIVE_LAUNCH_TOO_LARGE,
+    INVALID_VALUE,
+    Fault,
+)
+from culaunch._emulator.memory.read_only import ReadOnlyArray
+
+if TYPE_CHECKING:
+    from culaunch._emulator.device import Device
+    from culaunch._emulator.driver.state import Kernel
+    from culaunch._emulator.driver.types import LaunchConfig
+
+# cuda.h: CUlaunchAttributeID. Priorities and programmatic serialisation change nothing where
+# kernels run one after the other.
+_COOPERATIVE = 2
+_CLUSTER = 4
+_NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknown
+
+
+def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict[str, Any]:
+    """Read a launch configuration, and refuse what the real driver would."""
+    cluster, cooperative = kernel.info.cluster or (1, 1, 1), False
+    for i in range(config.attribute_count):
+        attribute = config.attributes[i]
+        if attribute.id == _COOPERATIVE:
+            cooperative = bool(attribute.value[0])
+        elif attribute.id == _CLUSTER:
+            cluster = struct.unpack_from("<III", bytes(attribute.value))
+    allowed = kernel.max_dynamic_shared
+    if allowed is None:
+        allowed = 48 * 1024 - kernel.info.static_shared
+    if config.shared > allowed:
+        raise Fault(
+            INVALID_VALUE,
+            f"{config.shared} bytes of dynamic shared memory, {allowed} are opted in to",
+            kernel=kernel.info.name,
+        )
+    grid, block = tuple(config.grid), tuple(config.block)
+    if cooperative:
+        threads = block[0] * block[1] * block[2]
+        limit = occupancy(device, kernel, threads, config.shared) * MULTIPROCESSORS
+        if grid[0] * grid[1] * grid[2] > limit:
+            raise Fault(
+                COOPERATIVE_LAUNCH_TOO_LARGE,
+                f"at most {limit} such blocks are resident at once",
+                kernel=kernel.info.name,
+            )
+    return {
+        "grid": grid,
+        "block": block,
+        "shared_bytes": config.shared,
+        "cluster": cluster,
+        "cooperative": cooperative,
+    }
+
+
+def parameter_bytes(kernel: Kernel, params: Any) -> bytes:
+    """Gather a kernel's parameters from the pointers that C passed."""
+    values = bytearray(kernel.info.param_bytes)
+    if kernel.info.params and not params:
+        raise Refusal(INVALID_VALUE, "the kernel has parameters, and none were passed")
+    for i, parameter in enumerate(kernel.info.params):
+        if not params[i]:
+            raise Refusal(INVALID_VALUE, f"the pointer to argument {i} is null")
+        end = parameter.offset + parameter.size
+        values[parameter.offset : end] = ctypes.string_at(params[i], parameter.size)
+    return bytes(values)
+
+
+def read_only_arrays(
+    arrays: list[tuple[int, int]], kernel: Kernel, values: bytes
+) -> list[ReadOnlyArray]:
+    """Find the argument that each array came in: the one that points into it."""
+    if not arrays:
+        return []
+    pointers = [
+        int.from_bytes(values[p.offset : p.offset + p.size], "little") if p.size == 8 else 0
+        for p in kernel.info.params
+    ]
+    named = []
+    for base, size in arrays:
+        found = [i for i, at in enumerate(pointers) if base <= at < base + size]
+        name = f"argument {found[0]}" if found else "an argument"
+        named.append(ReadOnlyArray(base, size, name))
+    return named
+
+
+def explain(fault: Fault) -> None:
+    """Add to a fault what only a user of the driver can get wrong."""
+    if fault.distance is not None and fault.distance >= _NEAR and not fault.notes:
+        fault.notes.append(
+            "if this is memory of the host: known is only what the launch was given as an array, "
+            "not by its address in an int, a structure or another array; memory of cl.empty and "
+            "cl.to_device is known always"
+        )

@@ -1,0 +1,96 @@
+"""The emulated driver's functions for memory, which is the host's."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from bisect import bisect_right
+from typing import Any
+
+from culaunch._emulator.driver.state import DriverState, Refusal
+from culaunch._emulator.driver.types import NOTE_FUNCTION, NOTE_LAUNCH, NOTE_READ_ONLY
+from culaunch._emulator.fault import INVALID_VALUE, Fault
+
+_OUT_OF_MEMORY = 2
+_DEVICE_ORDINAL = 9
+
+
+class MemoryFunctions(DriverState):
+    """The functions ``cuMem...`` and ``cuPointer...``, and the news of arrays."""
+
+    # cuThreadExchangeStreamCaptureMode's, relaxed at first; streams capture nothing.
+    capture_mode = 0
+
+    def note_array(self, begin: int | None, size: int, note: int) -> None:
+        """Learn of an array that a launch will be given (include/culaunch/driver_table.h)."""
+        if note in (NOTE_LAUNCH, NOTE_FUNCTION):
+            self.clear_details()
+            self.noted.begin(stay=note == NOTE_FUNCTION)
+        elif begin and size:
+            self.noted.add(begin, size, is_read_only=note == NOTE_READ_ONLY)
+
+    def cuPointerGetAttribute(self, out: int, attribute: int, address: int) -> None:
+        if attribute != _DEVICE_ORDINAL or not self._is_allocated(address, 0):
+            raise Refusal(INVALID_VALUE, f"{address:#x} is no address of the device")
+        ctypes.c_int.from_address(out).value = 0
+
+    def cuMemAlloc(self, out: Any, size: int) -> None:
+        self.require_context()
+        if size == 0:
+            raise Refusal(INVALID_VALUE, "an allocation of 0 bytes")
+        # Without this a system that overcommits would give addresses that kill the process.
+        if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+            raise Refusal(_OUT_OF_MEMORY, f"{size} bytes, more than this machine has")
+        try:
+            out[0] = self.device.alloc(size)
+        except MemoryError:
+            raise Refusal(_OUT_OF_MEMORY, f"{size} bytes") from None
+
+    def cuMemFree(self, address: int) -> None:
+        refused = None
+        try:
+            self.require_context()
+        except (Refusal, Fault) as error:  # it is freed all the same
+            refused = error
+        if address:  # freeing null does nothing
+            if not self.device.has(address):
+                raise Refusal(INVALID_VALUE, f"{address:#x} is no allocation")
+            self.device.free(address)
+        if refused is not None:
+            raise refused
+
+    def cuMemAllocAsync(self, out: Any, size: int, stream: int) -> None:
+        self.require_stream(stream)
+        self.cuMemAlloc(out, size)
+
+    def cuMemFreeAsync(self, address: int, stream: int) -> None:
+        self.require_stream(stream)
+        self.cuMemFree(address)
+
+    def cuMemcpyHtoDAsync(self, target: int, source: int, size: int, stream: int) -> None:
+        self._require_memory(target, size, stream)
+        ctypes.memmove(target, source, size)
+
+    def cuMemcpyDtoHAsync(self, target: int, source: int, size: int, stream: int) -> None:
+        self._require_memory(source, size, stream)
+        ctypes.memmove(target, source, size)
+
+    def cuMemsetD8Async(self, target: int, value: int, size: int, stream: int) -> None:
+        self._require_memory(target, size, stream)
+        ctypes.memset(target, value, size)
+
+    def _require_memory(self, address: int, size: int, stream: int) -> None:
+        self.require_stream(stream)
+        self.require_context()
+        if not self._is_allocated(address, size):
+            raise Refusal(INVALID_VALUE, f"{size} bytes at {address:#x} are in no allocation")
+
+    def _is_allocated(self, address: int, size: int) -> bool:
+        end = address + size
+        if any(base <= address and end <= base + n for base, n in self.device.ranges):
+            return True
+        for starts, ends in (instance.limits for instance in self.instances.values()):
+            index = bisect_right(starts, address) - 1
+            if index >= 0 and end <= ends[index]:
+                return True
+        return False

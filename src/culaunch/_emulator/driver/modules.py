@@ -1,0 +1,178 @@
+"""The emulated driver's functions for modules, kernels, launches and occupancy."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from culaunch._emulator.driver.attributes import (
+    MULTIPROCESSORS,
+    SETTABLE,
+    best_block,
+    kernel_attribute,
+    occupancy,
+)
+from culaunch._emulator.driver.image import load_ptx
+from culaunch._emulator.driver.launch import (
+    explain,
+    launch_request,
+    parameter_bytes,
+    read_only_arrays,
+)
+from culaunch._emulator.driver.state import DriverState, Kernel, Refusal
+from culaunch._emulator.fault import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Fault
+from culaunch._emulator.instance import ModuleInstance
+from culaunch._errors import CulaunchError
+
+_INVALID_PTX = 218
+_MAX_DYNAMIC_SHARED = 8
+
+
+class ModuleFunctions(DriverState):
+    """The functions ``cuLibrary...``, ``cuKernel...``, ``cuLaunch...`` and ``cuOccupancy...``."""
+
+    def cuLibraryLoadData(
+        self, out: Any, code: int, jit: Any, values: Any, n: int, a: Any, b: Any, m: int
+    ) -> None:
+        if not code:
+            raise Refusal(INVALID_VALUE, "there is no image at address 0")
+        try:
+            instance = self.device.load(load_ptx(code, self.device.arch))
+        except CulaunchError as error:
+            raise Refusal(getattr(error, "code", 0) or _INVALID_PTX, str(error)) from None
+        handle = self.add(instance)
+        self.instances[handle] = instance
+        out[0] = handle
+
+    def cuLibraryUnload(self, library: int) -> None:
+        self._library(library)
+        for key in [key for key in self.kernels if key[0] == library]:
+            self.remove(self.kernels.pop(key))
+        self.instances.pop(library, None)
+        self.remove(library)
+
+    def cuLibraryGetKernel(self, out: Any, library: int, name: bytes) -> None:
+        out[0] = self._kernel(library, name.decode())
+
+    def _kernel(self, library: int, name: str) -> int:
+        instance = self._library(library)
+        handle = self.kernels.get((library, name))
+        if handle is None:
+            if name not in instance.module.kernels:
+                raise Refusal(NOT_FOUND, f"the image has no kernel {name!r}")
+            handle = self.add(Kernel(instance, instance.module.kernel(name)))
+            self.kernels[library, name] = handle
+        return handle
+
+    def cuLibraryGetKernelCount(self, out: Any, library: int) -> None:
+        out[0] = len(self._library(library).module.kernels)
+
+    def cuLibraryEnumerateKernels(self, out: Any, count: int, library: int) -> None:
+        for i, name in enumerate(self._library(library).module.kernels[:count]):
+            out[i] = self._kernel(library, name)
+
+    def cuLibraryGetGlobal(self, address: Any, size: Any, library: int, name: bytes) -> None:
+        instance, wanted = self._library(library), name.decode()
+        if wanted not in instance.module.globals:
+            raise Refusal(NOT_FOUND, f"the image has no variable {wanted!r}")
+        if address:
+            address[0] = instance.address(wanted)
+        if size:
+            size[0] = instance.size(wanted)
+
+    def _library(self, handle: int) -> ModuleInstance:
+        instance: ModuleInstance = self.get(handle, ModuleInstance)
+        return instance
+
+    # -- kernels ---------------------------------------------------------------------------------
+
+    def cuKernelGetName(self, out: Any, kernel: int) -> None:
+        out[0] = self.string(self.get(kernel, Kernel).info.name)
+
+    def cuKernelGetFunction(self, out: Any, kernel: int) -> None:
+        self.get(kernel, Kernel)
+        out[0] = kernel
+
+    def cuKernelGetParamInfo(self, kernel: int, index: int, offset: Any, size: Any) -> None:
+        params = self.get(kernel, Kernel).info.params
+        if index >= len(params):
+            raise Refusal(INVALID_VALUE, f"the kernel has {len(params)} parameters")
+        offset[0] = params[index].offset
+        if size:
+            size[0] = params[index].size
+
+    def cuKernelGetAttribute(self, out: Any, attribute: int, kernel: int, device: int) -> None:
+        self.require_device(device)
+        value = kernel_attribute(self.device, self.get(kernel, Kernel), attribute)
+        if value is None:
+            raise Refusal(INVALID_VALUE, f"there is no kernel attribute {attribute}")
+        out[0] = value
+
+    def cuKernelSetAttribute(self, attribute: int, value: int, kernel: int, device: int) -> None:
+        self.require_device(device)
+        found: Kernel = self.get(kernel, Kernel)
+        if attribute not in SETTABLE:
+            raise Refusal(INVALID_VALUE, f"kernel attribute {attribute} cannot be set")
+        if attribute == _MAX_DYNAMIC_SHARED:
+            most = self.device.max_shared - found.info.static_shared
+            if not 0 <= value <= most:
+                raise Refusal(
+                    INVALID_VALUE, f"{value} bytes of dynamic shared memory, at most {most}"
+                )
+            found.max_dynamic_shared = value
+
+    def cuFuncLoad(self, function: int) -> None:
+        self.get(function, Kernel)
+
+    def cuLaunchKernelEx(self, config: Any, function: int, params: Any, extra: Any) -> None:
+        arrays = self.noted.take()
+        self.require_context_of(config[0].stream)
+        kernel: Kernel = self.get(function, Kernel)
+        if extra:
+            raise Refusal(NOT_SUPPORTED, "arguments in one buffer (extra) are not emulated")
+        request = launch_request(config[0], kernel, self.device)
+        values = parameter_bytes(kernel, params)
+        try:
+            self.device.launch(
+                kernel.instance,
+                kernel.info.name,
+                values,
+                ranges=arrays.writable,
+                read_only=read_only_arrays(arrays.read_only, kernel, values),
+                **request,
+            )
+        except Fault as fault:
+            explain(fault)
+            if self.device.fault is not None:
+                self.device.fault.notes = list(fault.notes)
+            raise
+
+    # -- occupancy -------------------------------------------------------------------------------
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        self, out: Any, function: int, threads: int, shared: int
+    ) -> None:
+        out[0] = occupancy(self.device, self.get(function, Kernel), threads, shared)
+
+    def cuOccupancyMaxPotentialBlockSize(
+        self, grid: Any, block: Any, function: int, to_shared: Any, shared: int, limit: int
+    ) -> None:
+        size_of = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(to_shared) if to_shared else None
+        threads, blocks = best_block(
+            self.device, self.get(function, Kernel), size_of or (lambda _: shared), limit
+        )
+        block[0] = threads
+        grid[0] = blocks * MULTIPROCESSORS
+
+    def cuOccupancyMaxPotentialClusterSize(self, out: Any, function: int, config: Any) -> None:
+        self.get(function, Kernel)
+        out[0] = 1  # clusters are not emulated
+
+    def cuOccupancyMaxActiveClusters(self, out: Any, function: int, config: Any) -> None:
+        kernel: Kernel = self.get(function, Kernel)
+        request = launch_request(config[0], kernel, self.device)
+        if request["cluster"] != (1, 1, 1):
+            raise Refusal(NOT_SUPPORTED, "clusters are not emulated")
+        x, y, z = request["block"]
+        blocks = occupancy(self.device, kernel, x * y * z, request["shared_bytes"])
+        out[0] = blocks * MULTIPROCESSORS

@@ -1,0 +1,215 @@
+"""What the functions of the emulated driver share: handles, contexts of threads, error texts."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import threading
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from culaunch._emulator.driver.types import ERRORS
+
+if TYPE_CHECKING:
+    from culaunch._emulator.device import Device
+    from culaunch._emulator.instance import ModuleInstance
+    from culaunch._emulator.module import PtxKernel
+
+INVALID_CONTEXT = 201
+INVALID_HANDLE = 400
+UNKNOWN = 999
+DEFAULT_STREAMS = (None, 0, 1, 2)
+
+
+class DriverState:
+    """The handles of one emulated device, and what each thread has done with it.
+
+    Parameters
+    ----------
+    device : Device
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.lock = threading.RLock()
+        self.context = Context()
+        # (library, kernel's name) -> handle: a kernel has one handle, as CUDA promises.
+        self.kernels: dict[tuple[int, str], int] = {}
+        # Every loaded module, for the addresses of its variables.
+        self.instances: dict[int, ModuleInstance] = {}
+        self._handles: dict[int, Any] = {}
+        self._next = itertools.count(0x1000, 0x10)
+        self._thread = _Thread()
+        self._strings: dict[str, ctypes.Array[ctypes.c_char]] = {}
+        self._recent: deque[ctypes.Array[ctypes.c_char]] = deque(maxlen=256)
+        self.context_handle = self.add(self.context)
+        _states.add(self)
+
+    def renew_lock(self) -> None:
+        """Take a new lock, in a process where whoever held the old one does not run."""
+        self.lock = threading.RLock()
+
+    def reset(self) -> None:
+        """Forget the device's fault, which no CUDA device can."""
+        with self.lock:
+            self.device.fault = None
+            self.clear_details()
+
+    # -- handles
+
+    def add(self, thing: Any) -> int:
+        """Give a thing a handle."""
+        handle = next(self._next)
+        self._handles[handle] = thing
+        return handle
+
+    def get(self, handle: int | None, kind: type[Any]) -> Any:
+        """Return the thing of a handle, which must be of a kind."""
+        thing = self._handles.get(handle or 0)
+        if not isinstance(thing, kind):
+            raise Refusal(INVALID_HANDLE, f"{handle or 0:#x} is no handle of a {kind.__name__}")
+        return thing
+
+    def remove(self, handle: int) -> None:
+        """Make a handle invalid; none is used twice."""
+        del self._handles[handle]
+
+    # -- what a call needs
+
+    @property
+    def stack(self) -> list[int]:
+        """The contexts of this thread, the current one last."""
+        return self._thread.stack
+
+    @property
+    def noted(self) -> Noted:
+        """The arrays that this thread's next launch is given."""
+        return self._thread.noted
+
+    def require_device(self, device: int) -> None:
+        """Refuse every device but the first."""
+        if device != 0:
+            raise Refusal(101, "the emulator has one device, 0")
+
+    def require_context(self) -> None:
+        """Refuse a call in a thread without a current context, and every call after a fault."""
+        self.clear_details()
+        if not self.stack:
+            raise Refusal(INVALID_CONTEXT, "no context is current in this thread")
+        self.device.require_no_fault()
+
+    def require_context_of(self, stream: int | None) -> None:
+        """Refuse a launch: a default stream is the current context's, others have their own."""
+        if stream in DEFAULT_STREAMS:
+            self.require_context()
+        else:
+            self.clear_details()
+            self.require_stream(stream)
+            self.device.require_no_fault()
+
+    def require_stream(self, stream: int | None) -> None:
+        """Refuse what is neither a default stream nor the handle of one."""
+        if stream not in DEFAULT_STREAMS:
+            self.get(stream, Stream)
+
+    # -- texts
+
+    def set_detail(self, code: int, detail: str) -> None:
+        """Say what cuGetErrorString adds to the usual text, in this thread."""
+        self._thread.details[code] = detail
+
+    def clear_details(self) -> None:
+        """Say nothing more of earlier errors: another call begins."""
+        self._thread.details = {}
+
+    def error_text(self, code: int) -> int:
+        """Return the address of an error's text with the detail of this thread's last one."""
+        detail = self._thread.details.get(code)
+        if not detail:
+            return self.string(ERRORS[code][1])
+        # C reads it at once; a few are kept for threads that do so a little later.
+        self._recent.append(ctypes.create_string_buffer(f"{ERRORS[code][1]}: {detail}".encode()))
+        return ctypes.addressof(self._recent[-1])
+
+    def string(self, text: str) -> int:
+        """Return the address of a C string that stays."""
+        if text not in self._strings:
+            self._strings[text] = ctypes.create_string_buffer(text.encode())
+        return ctypes.addressof(self._strings[text])
+
+
+class Kernel:
+    """A kernel of a loaded module; its handle serves as CUkernel and as CUfunction."""
+
+    def __init__(self, instance: ModuleInstance, info: PtxKernel) -> None:
+        self.instance = instance
+        self.info = info
+        # What cuKernelSetAttribute opted in to.
+        self.max_dynamic_shared: int | None = None
+
+
+class Context:
+    """The primary context; there is no other."""
+
+
+class Stream:
+    """A stream: everything runs at once, so there is nothing to keep."""
+
+
+class Arrays(NamedTuple):
+    """Address and size of each array of a launch."""
+
+    writable: list[tuple[int, int]]
+    read_only: list[tuple[int, int]]
+
+
+class Noted:
+    """Arrays that the next launch of a thread, or all of a C++ function, may touch."""
+
+    def __init__(self) -> None:
+        self.begin(stay=False)
+
+    def begin(self, *, stay: bool) -> None:
+        """Forget the arrays of calls before; those of this one stay until the next, or do not."""
+        self._arrays = Arrays([], [])
+        self._stay = stay
+
+    def add(self, begin: int, size: int, *, is_read_only: bool) -> None:
+        """Add an array."""
+        (self._arrays.read_only if is_read_only else self._arrays.writable).append((begin, size))
+
+    def take(self) -> Arrays:
+        """Return the arrays of a launch."""
+        arrays = self._arrays
+        if not self._stay:
+            self.begin(stay=False)
+        return arrays
+
+
+def _renew_locks() -> None:
+    for state in list(_states):
+        state.renew_lock()
+
+
+# The process that a fork makes has one thread: whatever another one held here stays held.
+_states: weakref.WeakSet[DriverState] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
+class _Thread(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[int] = []
+        self.details: dict[int, str] = {}
+        self.noted = Noted()
+
+
+class Refusal(Exception):  # noqa: N818 - not a failure: an answer
+    """A call that the driver answers with an error code."""
+
+    def __init__(self, code: int, reason: str = "") -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason

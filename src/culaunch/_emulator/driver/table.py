@@ -1,0 +1,200 @@
+"""The driver table of the emulated device: the driver-API functions that culaunch uses."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from culaunch._base.untraced import untraced
+from culaunch._core import DriverFunction
+from culaunch._emulator.driver.attributes import device_attribute
+from culaunch._emulator.driver.memory import MemoryFunctions
+from culaunch._emulator.driver.modules import ModuleFunctions
+from culaunch._emulator.driver.state import INVALID_CONTEXT, UNKNOWN, Refusal, Stream
+from culaunch._emulator.driver.types import DRIVER_VERSION, ERRORS, PROTOTYPES, NoteArray
+from culaunch._emulator.fault import INVALID_VALUE, Fault
+from culaunch._errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+# What may take long: an interrupt ends it. Everything else is done again after one.
+_LONG = {
+    "cuLibraryLoadData",
+    "cuLibraryGetKernel",
+    "cuLibraryEnumerateKernels",
+    "cuLaunchKernelEx",
+    "cuOccupancyMaxPotentialBlockSize",  # calls a function of the caller's
+}
+
+
+class EmulatedDriver(ModuleFunctions, MemoryFunctions):
+    """The driver API over one emulated device.
+
+    Each ``cu...`` method is one function of the table. It gets what C code passes, returns what it
+    found through pointers, and raises :class:`Refusal` (or lets a :class:`Fault` pass) for every
+    result but success. An interrupt may come between any two steps, and all but the long ones
+    (``_LONG``) then run again: what must not happen twice is their last step, and no call.
+
+    Parameters
+    ----------
+    device : Device
+    """
+
+    def table(self) -> dict[str, Any]:
+        """Give the C functions by name; they live as long as the dict's values."""
+        functions: dict[str, Any] = {
+            name: prototype(self._function(untraced(getattr(self, name)), name not in _LONG))
+            for name, prototype in PROTOTYPES.items()
+        }
+        functions["note_array"] = NoteArray(self._function(self.note_array, is_repeated=True))
+        return functions
+
+    def _function(self, method: Callable[..., None], is_repeated: bool) -> DriverFunction:
+        return DriverFunction(self, method, self._code_of, is_repeated)
+
+    def _code_of(self, method: Callable[..., None], error: BaseException) -> int | BaseException:
+        """Turn what a method raised into a CUresult; return what is not of the driver's making."""
+        if isinstance(error, Refusal):
+            self.set_detail(error.code, error.reason)
+            return error.code
+        if isinstance(error, Fault):
+            self.set_detail(error.code, str(error))
+            return error.code
+        cause = error.__cause__ if isinstance(error, InternalError) and error.__cause__ else error
+        if not isinstance(cause, Exception) or _comes_from_outside(cause):
+            self.set_detail(UNKNOWN, f"the call was ended by {type(cause).__name__}")
+            return cause
+        if str(error) == "NULL pointer access":  # ctypes: a pointer to a result is null
+            self.set_detail(INVALID_VALUE, f"{method.__name__} was given a null pointer")
+            return INVALID_VALUE
+        trace = "".join(traceback.format_exception(error))
+        self.set_detail(UNKNOWN, f"a defect of the emulator, please report it:\n{trace}")
+        return UNKNOWN
+
+    # -- the driver, the device ------------------------------------------------------------------
+
+    def cuInit(self, flags: int) -> None:
+        """Nothing to initialise."""
+        if flags != 0:
+            raise Refusal(INVALID_VALUE, "the flags of cuInit must be 0")
+
+    def cuDriverGetVersion(self, out: Any) -> None:
+        out[0] = DRIVER_VERSION
+
+    def cuGetErrorName(self, code: int, out: Any) -> None:
+        self._require_error(code, out)
+        out[0] = self.string(ERRORS[code][0])
+
+    def cuGetErrorString(self, code: int, out: Any) -> None:
+        self._require_error(code, out)
+        out[0] = self.error_text(code)
+
+    def _require_error(self, code: int, out: Any) -> None:
+        if code not in ERRORS:
+            out[0] = None
+            raise Refusal(INVALID_VALUE, f"{code} is no CUresult")
+
+    def cuDeviceGet(self, out: Any, ordinal: int) -> None:
+        self.require_device(ordinal)
+        out[0] = ordinal
+
+    def cuDeviceGetCount(self, out: Any) -> None:
+        out[0] = 1
+
+    def cuDeviceGetName(self, out: int, length: int, device: int) -> None:
+        self.require_device(device)
+        if not out or length < 1:
+            raise Refusal(INVALID_VALUE, "no room for a name")
+        name = f"culaunch emulator ({self.device.arch})".encode()[: length - 1] + b"\0"
+        ctypes.memmove(out, name, len(name))
+
+    def cuDeviceGetAttribute(self, out: Any, attribute: int, device: int) -> None:
+        self.require_device(device)
+        value = device_attribute(self.device, attribute)
+        if value is None:
+            raise Refusal(INVALID_VALUE, f"there is no device attribute {attribute}")
+        out[0] = value
+
+    # -- contexts and streams --------------------------------------------------------------------
+
+    def cuDevicePrimaryCtxRetain(self, out: Any, device: int) -> None:
+        self.require_device(device)
+        out[0] = self.context_handle
+
+    def cuCtxGetCurrent(self, out: Any) -> None:
+        out[0] = self.stack[-1] if self.stack else None
+
+    def cuCtxGetDevice(self, out: Any) -> None:
+        self._require_current()
+        out[0] = 0
+
+    def cuCtxPushCurrent(self, context: int) -> None:
+        if context != self.context_handle:
+            raise Refusal(INVALID_CONTEXT, f"{context or 0:#x} is no context")
+        stack = self.stack
+        stack += [context]
+
+    def cuCtxPopCurrent(self, out: Any) -> None:
+        self._require_current()
+        stack = self.stack
+        if out:
+            out[0] = stack[-1]
+        del stack[-1]
+
+    def _require_current(self) -> None:
+        if not self.stack:
+            raise Refusal(INVALID_CONTEXT, "no context is current in this thread")
+
+    def cuCtxSynchronize(self) -> None:
+        self.require_context()
+
+    def cuStreamGetCtx(self, stream: int | None, out: Any) -> None:
+        self.require_stream(stream)
+        if stream in (None, 0, 1, 2):  # a default stream is the current context's
+            self._require_current()
+        out[0] = self.context_handle
+
+    def cuStreamSynchronize(self, stream: int) -> None:
+        self.require_stream(stream)
+        self.require_context()
+
+    def cuStreamCreateWithPriority(self, out: Any, flags: int, priority: int) -> None:
+        self.require_context()
+        if flags not in (0, 1):
+            raise Refusal(INVALID_VALUE, f"{flags:#x} are no flags of a stream")
+        out[0] = self.add(Stream())
+
+    def cuStreamDestroy(self, stream: int) -> None:
+        self.get(stream, Stream)
+        self.remove(stream)
+
+    def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> None:
+        # Nothing is ever captured: only the mode itself is kept.
+        mode[0], self.capture_mode = self.capture_mode, mode[0]
+
+
+# Where the code of the emulator is, and of all that it calls.
+_PACKAGES = (
+    os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
+    os.path.dirname(np.__file__),
+)
+_STANDARD_LIBRARY = os.path.dirname(os.__file__)
+
+
+def _comes_from_outside(error: BaseException) -> bool:
+    """Whether other code raised it, such as a signal's handler: then it is no defect of ours."""
+    return not all(
+        _is_own(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
+
+
+def _is_own(file: str) -> bool:
+    if file.startswith(("<frozen ", "<__array_function__", *_PACKAGES)):
+        return True
+    return file.startswith(_STANDARD_LIBRARY) and "-packages" not in file

@@ -1,0 +1,136 @@
+"""One launch of a kernel: its grid in chunks, its memory, its faults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.fault import COOPERATIVE_LAUNCH_TOO_LARGE, Fault, Position
+from culaunch._emulator.machine.chunk import Chunk
+from culaunch._emulator.machine.races import Races
+from culaunch._emulator.machine.scheduler import Scheduler
+from culaunch._emulator.machine.shadow import Shadow
+from culaunch._emulator.memory.scratch import Scratch
+from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
+from culaunch._emulator.undefined.engine import Undefined
+
+if TYPE_CHECKING:
+    from culaunch._emulator.memory.heap import Heap
+    from culaunch._emulator.memory.ranges import GlobalMemory
+    from culaunch._emulator.memory.read_only import ReadOnlyMemory
+    from culaunch._emulator.options import Options
+    from culaunch._emulator.program import Program
+    from culaunch._emulator.ptx.syntax import Instruction
+
+__all__ = ["Launch"]
+
+# A cooperative grid runs as one chunk; past this it would not fit in memory.
+_MAX_COOPERATIVE_LANES = 1 << 20
+_WORKSPACE_BYTES = 16
+
+
+class Launch:
+    """A kernel with its grid and arguments."""
+
+    def __init__(
+        self,
+        options: Options,
+        heap: Heap,
+        program: Program,
+        params: bytes,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        dynamic_shared: int,
+        memory: GlobalMemory,
+        number: int,
+    ) -> None:
+        self.options: Options = options
+        self.heap = heap
+        self.program = program
+        self.grid: tuple[int, int, int] = grid
+        self.block: tuple[int, int, int] = block
+        self.threads = block[0] * block[1] * block[2]
+        self.dynamic_shared: int = dynamic_shared
+        self.shared_bytes: int = program.layout.dynamic_offset + dynamic_shared
+        self.number: int = number
+        self.memory = memory
+        self.read_only: ReadOnlyMemory | None = None
+        # Null unless the launch is cooperative: what a grid barrier counts in.
+        self.grid_workspace = 0
+        self.params = Scratch("param", 1, max(len(params), 1))
+        self.params.array[: len(params)] = np.frombuffer(params, np.uint8)
+        self.code = program.code(program.kernel.name)
+        self.local_bytes = self.code.local_bytes
+
+    def run(self, *, cooperative: bool = False) -> None:
+        """Run every block.
+
+        Raises
+        ------
+        Fault
+            With the kernel, block, thread and position of what went wrong.
+        """
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        width = -(-self.threads // 32) * 32
+        step = max(1, self.options.lanes // width)
+        if cooperative:
+            if total * width > _MAX_COOPERATIVE_LANES:
+                raise Fault(
+                    COOPERATIVE_LAUNCH_TOO_LARGE,
+                    f"a cooperative grid of {total} blocks of {self.threads} threads: the "
+                    f"emulator runs at most {_MAX_COOPERATIVE_LANES} threads at once",
+                    kernel=self.program.kernel.name,
+                )
+            step = total
+            # Its own words are at a multiple of the size of two.
+            self._workspace = np.zeros(2 * _WORKSPACE_BYTES, np.uint8)
+            at = self._workspace.ctypes.data
+            self.grid_workspace = -(-at // _WORKSPACE_BYTES) * _WORKSPACE_BYTES
+            self.memory.add([(self.grid_workspace, _WORKSPACE_BYTES)])
+        for first in range(0, total, step):
+            self._run_chunk(first, min(step, total - first))
+
+    def position(self, instruction: Instruction) -> Position:
+        """Describe where an instruction is, in the PTX and in the source."""
+        module = self.program.instance.module
+        source = None
+        if instruction.loc is not None:
+            file, line = instruction.loc
+            source = f"{module.syntax.files.get(file, f'file {file}')}:{line}"
+        return Position(instruction.line, module.tokens.line_text(instruction.line), source)
+
+    def heap_alloc(self, sizes: list[int]) -> list[int]:
+        """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
+        addresses = [self.heap.alloc(size) for size in sizes]
+        self.memory.add(
+            [(at, size) for at, size in zip(addresses, sizes, strict=True) if at and size]
+        )
+        return addresses
+
+    def heap_free(self, address: int, place: str) -> None:
+        """Free a block of `heap_alloc`, which the launch may not touch any more."""
+        self.heap.free(address, place)
+        self.memory.remove(address)
+
+    def _run_chunk(self, first: int, blocks: int) -> None:
+        chunk = Chunk(self, first, blocks)
+        options = self.options
+        if self.shared_bytes and (options.check_uninitialized or options.check_races):
+            chunk.shared.shadow = Shadow(
+                chunk,
+                chunk.shared,
+                UndefinedBytes(chunk.shared, undefined=True)
+                if options.check_uninitialized
+                else None,
+                Races(chunk) if options.check_races else None,
+            )
+        scheduler = Scheduler(chunk, Undefined(chunk, self.program, self.program.plans))
+        try:
+            with np.errstate(all="ignore"):
+                scheduler.run(self.code, list(self.code.zeros))
+        except Fault as fault:
+            fault.kernel = self.program.kernel.name
+            if fault.lane is not None and fault.block is None:
+                fault.block, fault.thread = chunk.place(fault.lane)
+            raise

@@ -1,0 +1,222 @@
+"""Barriers of a block: who has arrived, who waits, and who never comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+
+if TYPE_CHECKING:
+    from culaunch._emulator.machine.state import Arrival, Code, Group, Runner
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["Barriers"]
+
+
+@dataclass
+class _Waiter:
+    group: Group
+    arrival: Arrival
+
+
+class _Barrier:
+    """One of the sixteen barriers, in every block of the chunk."""
+
+    def __init__(self, blocks: int) -> None:
+        self.arrived: Lanes = np.zeros(blocks, np.int64)
+        # -1: every thread that is alive.
+        self.expected: Lanes = np.full(blocks, -1, np.int64)
+        self.true: Lanes = np.zeros(blocks, np.int64)
+        self.waiters: list[_Waiter] = []
+
+
+class _Exit:
+    """A place at which threads exited, with one of them for each block of the chunk."""
+
+    def __init__(self, code: Code, block: int, blocks: int) -> None:
+        self.code = code
+        self.block = block
+        self.lane: Lanes = np.full(blocks, -1, np.int64)
+
+
+class Barriers:
+    """All barriers of a chunk."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.chunk = runner.chunk
+        self.barriers: dict[int, _Barrier] = {}
+        self.exits: dict[tuple[int, int], _Exit] = {}
+
+    def arrive(self, group: Group, arrival: Arrival) -> int | None:
+        """Bring `group` to a barrier; return the block to go on at if it need not wait."""
+        chunk = self.chunk
+        if self.exits and arrival.count is None:
+            for known in self.exits.values():
+                self._check_exit(known, group, arrival)
+        barrier = self.barriers.get(arrival.number)
+        if barrier is None:
+            barrier = self.barriers[arrival.number] = _Barrier(chunk.blocks)
+        everyone = group.n == chunk.alive_total and not barrier.waiters
+        if everyone and arrival.count is None and not arrival.reduction and arrival.waits:
+            self._passed(None)
+            return arrival.following
+        blocks = np.broadcast_to(group.block_index, (group.n,))
+        counts = np.bincount(blocks, minlength=chunk.blocks)
+        here = counts > 0
+        barrier.arrived += counts
+        barrier.expected[here] = -1 if arrival.count is None else arrival.count
+        if arrival.predicate is not None:
+            weights = np.broadcast_to(arrival.predicate, (group.n,))
+            barrier.true += np.bincount(blocks[weights], minlength=chunk.blocks)
+        if arrival.waits:
+            # Its registers may go on to be split: the group waits at the block that follows.
+            group.block = arrival.following
+            barrier.waiters.append(_Waiter(group, arrival))
+            self._release(barrier)
+            return None
+        self._release(barrier)
+        return arrival.following
+
+    def release(self) -> None:
+        """Let go whoever no longer waits for threads that have exited."""
+        for barrier in self.barriers.values():
+            if barrier.waiters:
+                self._release(barrier)
+
+    def check_exit(self, group: Group) -> None:
+        """Report threads that exit without coming to a barrier where others of their block wait.
+
+        A thread that returned early is excused, as it is by the hardware; one that exits in code
+        that lies behind the barrier should have come to it. What a bare ``ret`` is behind cannot
+        be told, since compilers make one of all: it is an early return. Whether the others come
+        to the barrier before the exit or after it makes no difference.
+        """
+        bare = len(group.code.blocks[group.block].instructions) < 2
+        if bare or group.n == self.chunk.alive_total:
+            return
+        key = (id(group.code), group.block)
+        known = self.exits.get(key)
+        if known is None:
+            known = self.exits[key] = _Exit(group.code, group.block, self.chunk.blocks)
+        # The first lane of each block is the one to name.
+        blocks, first = np.unique(np.broadcast_to(group.block_index, group.n), return_index=True)
+        known.lane[blocks] = group.lanes[first]
+        for barrier in self.barriers.values():
+            for waiter in barrier.waiters:
+                self._check_exit(known, waiter.group, waiter.arrival)
+
+    def report_stuck(self) -> None:
+        """Raise the fault for a barrier that waits for ever."""
+        for number, barrier in self.barriers.items():
+            for waiter in barrier.waiters:
+                group = waiter.group
+                block = int(group.block_index[0])
+                missing = self._missing(block, [w.group for w in barrier.waiters])
+                need = int(barrier.expected[block])
+                need = int(self.chunk.alive_in_block[block]) if need < 0 else need
+                fault = Fault(
+                    LAUNCH_FAILED,
+                    f"barrier {number} is never complete: {int(barrier.arrived[block])} of "
+                    f"{need} threads of the block arrived{missing}",
+                    lane=group.lane_at(0),
+                    notes=self.runner.whereabouts(),
+                )
+                self.runner.locate(fault, waiter.arrival.instruction)
+                raise fault
+
+    def _missing(self, block: int, groups: list[Group]) -> str:
+        chunk = self.chunk
+        alive = chunk.alive[block * chunk.width : (block + 1) * chunk.width].copy()
+        for group in groups:
+            lanes = group.lanes[group.lanes // chunk.width == block] - block * chunk.width
+            alive[lanes] = False
+        if not alive.any():
+            return ""
+        return f"; thread {chunk.place(int(np.flatnonzero(alive)[0]))[1]} did not"
+
+    def _release(self, barrier: _Barrier) -> None:
+        need = np.where(barrier.expected < 0, self.chunk.alive_in_block, barrier.expected)
+        done = (barrier.arrived > 0) & (barrier.arrived >= need)
+        if not done.any():
+            return
+        arrived, true = barrier.arrived.copy(), barrier.true.copy()
+        barrier.arrived[done] = 0
+        barrier.true[done] = 0
+        waiters, barrier.waiters = barrier.waiters, []
+        self._check_same_place(waiters, done)
+        for waiter in waiters:
+            group = waiter.group
+            index = np.flatnonzero(np.broadcast_to(done[group.block_index], (group.n,)))
+            if not index.shape[0]:
+                barrier.waiters.append(waiter)
+                continue
+            if index.shape[0] < group.n:
+                rest = np.flatnonzero(~done[group.block_index])
+                barrier.waiters.append(_Waiter(group.split(rest, group.block), waiter.arrival))
+                group = group.split(index, group.block)
+            _write_result(group, waiter.arrival, arrived, true)
+            self.runner.ready(group)
+        self._passed(done)
+
+    def _passed(self, done: Lanes | None) -> None:
+        """Tell shared memory that the blocks `done`, or all of them, start a new interval."""
+        if self.chunk.shared.shadow is not None:
+            self.chunk.shared.shadow.on_barrier(done)
+
+    def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
+        if arrival.count is not None or group.code is not known.code:
+            return
+        if not known.code.reaches(arrival.following, known.block):
+            return
+        lanes = known.lane[group.block_index]
+        index = np.flatnonzero(lanes >= 0)
+        if index.shape[0]:
+            instruction = arrival.instruction
+            fault = Fault(
+                LAUNCH_FAILED,
+                f"a thread exits without coming to the {instruction.opcode} of PTX line "
+                f"{instruction.line}, where other threads of its block wait",
+                lane=int(lanes[index[0]]),
+            )
+            self.runner.locate(fault, known.code.blocks[known.block].instructions[-1])
+            raise fault
+
+    def _check_same_place(self, waiters: list[_Waiter], done: Lanes) -> None:
+        """Report a barrier for the whole block whose threads came to different instructions."""
+        first: dict[int, _Waiter] = {}
+        for waiter in waiters:
+            if waiter.arrival.count is not None or waiter.arrival.instruction.name != "bar":
+                continue
+            for block in np.unique(waiter.group.block_index):
+                if not done[block]:
+                    continue
+                known = first.setdefault(int(block), waiter)
+                if known.arrival.instruction is waiter.arrival.instruction:
+                    continue
+                fault = Fault(
+                    LAUNCH_FAILED,
+                    f"barrier {waiter.arrival.number} is divergent: threads of one block wait at "
+                    f"PTX lines {known.arrival.instruction.line} and "
+                    f"{waiter.arrival.instruction.line}",
+                    lane=waiter.group.lane_at(0),
+                )
+                self.runner.locate(fault, waiter.arrival.instruction)
+                raise fault
+
+
+def _write_result(group: Group, arrival: Arrival, arrived: Lanes, true: Lanes) -> None:
+    if not arrival.reduction:
+        return
+    block = group.block_index
+    if arrival.reduction == "popc":
+        value: Lanes = true[block].astype(np.uint32)
+    elif arrival.reduction == "and":
+        value = true[block] == arrived[block]
+    else:
+        value = true[block] > 0
+    if arrival.result >= 0:
+        group.regs[arrival.result] = value

@@ -1,0 +1,155 @@
+"""Calls of device functions, direct and through pointers, and of the ones built in."""
+
+# All decoders, and all ends of a block, have one signature each.
+# ruff: noqa: ARG002
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from culaunch._emulator.fault import HARDWARE_STACK_ERROR, ILLEGAL_INSTRUCTION, Fault
+from culaunch._emulator.machine.state import Code, End, Frame, Group
+from culaunch._emulator.machine.taint import NONE
+from culaunch._emulator.types import Lanes
+
+if TYPE_CHECKING:
+    from culaunch._emulator.machine.state import Runner
+    from culaunch._emulator.machine.taint import Taints
+
+__all__ = ["Argument", "Call", "IndirectCall"]
+
+Reader = Callable[[Group], Lanes]
+_MAX_DEPTH = 4096
+
+
+class Argument(NamedTuple):
+    """What is given to a function: how to read it, and the slot that it is in, or -1."""
+
+    read: Reader
+    slot: int
+
+
+class Call(End):
+    """Call one function.
+
+    Parameters
+    ----------
+    callee : callable
+        Returns the code; it is decoded at the first call.
+    arguments : list of Argument
+    results : tuple of int
+        The slots that the results go to.
+    following : int
+        The block to return to.
+    """
+
+    def __init__(
+        self,
+        callee: Callable[[], Code],
+        arguments: list[Argument],
+        results: tuple[int, ...],
+        following: int,
+    ) -> None:
+        self.callee = callee
+        self.arguments = arguments
+        self.results = results
+        self.following = following
+        self.successors = (following,)
+
+    def run(self, group: Group, runner: Runner) -> int | None:
+        """Push a frame and go on at the callee's first block."""
+        enter(group, self.callee(), self.arguments, self.results, self.following)
+        return 0
+
+
+class IndirectCall(End):
+    """Call the function whose address each lane has."""
+
+    def __init__(
+        self,
+        target: Reader,
+        find: Callable[[int], Callable[[], Code] | None],
+        arguments: list[Argument],
+        results: tuple[int, ...],
+        following: int,
+    ) -> None:
+        self.target = target
+        self.find = find
+        self.arguments = arguments
+        self.results = results
+        self.following = following
+        self.successors = (following,)
+
+    def run(self, group: Group, runner: Runner) -> int | None:
+        """Split the group by callee."""
+        targets = self.target(group)
+        if targets.shape[0] == 1 or (targets == targets[0]).all():
+            self._enter(group, int(targets[0]))
+            return 0
+        for target in np.unique(targets).tolist():
+            part = group.split(np.flatnonzero(targets == target), group.block)
+            self._enter(part, target)
+            part.block = 0
+            runner.ready(part)
+        return None
+
+    def _enter(self, group: Group, target: int) -> None:
+        callee = self.find(target)
+        if callee is None:
+            raise Fault(
+                ILLEGAL_INSTRUCTION,
+                f"call of {target:#x}, which is not the address of a function",
+                lane=group.lane_at(0),
+            )
+        enter(group, callee(), self.arguments, self.results, self.following)
+
+
+def enter(
+    group: Group, callee: Code, arguments: list[Argument], results: tuple[int, ...], following: int
+) -> None:
+    """Make `callee` the top frame of `group`."""
+    if len(group.frames) >= _MAX_DEPTH:
+        raise Fault(
+            HARDWARE_STACK_ERROR,
+            f"calls are nested deeper than {_MAX_DEPTH} levels",
+            lane=group.lane_at(0),
+        )
+    function = callee.function
+    values = [argument.read(group) for argument in arguments]
+    regs = list(callee.zeros)
+    first = len(function.returns)
+    for i, value in enumerate(values[: len(function.params)]):
+        # A caller may declare an argument smaller than the callee's parameter.
+        regs[first + i] = _fit(value, callee.zeros[first + i])
+    caller = group.code
+    pairs = tuple(enumerate(results[:first]))
+    frame = Frame(caller, group.regs, following, group.local_base, pairs, group.undefined)
+    if group.undefined:
+        group.undefined = _pass_on(group.undefined, arguments, callee)
+    group.frames = [*group.frames, frame]
+    group.local_base += caller.local_bytes
+    group.chunk.local.grow(group.local_base + callee.local_bytes)
+    group.code, group.regs = callee, regs
+
+
+def _pass_on(given: Taints, arguments: list[Argument], callee: Code) -> Taints:
+    """Return the undefined bits of the callee's parameters."""
+    taints = {}
+    first = len(callee.function.returns)
+    for i, argument in enumerate(arguments[: len(callee.function.params)]):
+        taint = given.get(argument.slot)
+        if taint is not None:
+            bits = _fit(taint.bits, callee.zeros[first + i])
+            taints[first + i] = taint._replace(bits=bits)
+    return taints or NONE
+
+
+def _fit(value: Lanes, like: Lanes) -> Lanes:
+    if value.ndim < 2 or value.shape[1] >= like.shape[1]:
+        return value
+    out = np.zeros((value.shape[0], like.shape[1]), value.dtype)
+    out[:, : value.shape[1]] = value
+    return out

@@ -1,0 +1,116 @@
+"""Blocks of a grid that run together, and what they share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from culaunch._emulator.memory.scratch import Scratch
+
+if TYPE_CHECKING:
+    from culaunch._emulator.fault import Position
+    from culaunch._emulator.memory.ranges import GlobalMemory
+    from culaunch._emulator.memory.read_only import ReadOnlyMemory
+    from culaunch._emulator.memory.undefined_bytes import Read
+    from culaunch._emulator.options import Options
+    from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["Chunk", "LaunchView"]
+
+WARP = 32
+
+
+class Chunk:
+    """Some consecutive blocks of a launch.
+
+    Lanes are numbered block after block; each block's lanes are padded to whole warps, and the
+    padding is never alive.
+    """
+
+    def __init__(self, launch: LaunchView, first_block: int, blocks: int) -> None:
+        self.launch: LaunchView = launch
+        self.options = launch.options
+        self.first_block: int = first_block
+        self.blocks: int = blocks
+        self.threads = launch.threads
+        self.width: int = -(-self.threads // WARP) * WARP
+        self.size: int = blocks * self.width
+        self.globals: GlobalMemory = launch.memory
+        self.read_only = launch.read_only
+        self.params: Scratch = launch.params
+        self.shared: Scratch = Scratch("shared", blocks, launch.shared_bytes)
+        self.local = Scratch("local", self.size, launch.local_bytes)
+        self.alive: Lanes = np.zeros((blocks, self.width), bool)
+        self.alive[:, : self.threads] = True
+        self.alive = self.alive.reshape(-1)
+        self.alive_in_block: Lanes = np.full(blocks, self.threads, np.int64)
+        self.alive_total = blocks * self.threads
+        self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
+        self.special: dict[str, Lanes] = {}
+        # What the instruction that runs has read that is undefined: empty between instructions.
+        self.undefined_reads: list[Read] = []
+
+    def lanes(self) -> Lanes:
+        """Return every lane that is a thread."""
+        return np.flatnonzero(self.alive)
+
+    def exit(self, lanes: Lanes) -> None:
+        """Take `lanes` out for good."""
+        self.alive[lanes] = False
+        self.alive_total -= lanes.shape[0]
+        self.alive_in_block -= np.bincount(lanes // self.width, minlength=self.blocks)
+
+    def place(self, lane: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """Return the block and thread indices of a lane."""
+        block, thread = divmod(lane, self.width)
+        return (
+            _index(block + self.first_block, self.launch.grid),
+            _index(thread, self.launch.block),
+        )
+
+
+class LaunchView(Protocol):
+    """A launch, as its threads see it.
+
+    Attributes
+    ----------
+    threads : int
+        How many a block has.
+    params : Scratch
+        The parameters of the kernel.
+    shared_bytes, local_bytes : int
+        The shared memory of a block, and the local memory of a thread.
+    grid_workspace : int
+        The address of what a grid barrier counts in, null unless the launch is cooperative.
+    """
+
+    options: Options
+    number: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    threads: int
+    dynamic_shared: int
+    shared_bytes: int
+    local_bytes: int
+    params: Scratch
+    memory: GlobalMemory
+    read_only: ReadOnlyMemory | None
+    grid_workspace: int
+
+    def position(self, instruction: Instruction) -> Position:
+        """Describe where an instruction is, in the PTX and in the source."""
+        raise NotImplementedError
+
+    def heap_alloc(self, sizes: list[int]) -> list[int]:
+        """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
+        raise NotImplementedError
+
+    def heap_free(self, address: int, place: str) -> None:
+        """Free a block of `heap_alloc`, which the launch may not touch any more."""
+
+
+def _index(flat: int, shape: tuple[int, int, int]) -> tuple[int, int, int]:
+    x, rest = flat % shape[0], flat // shape[0]
+    return x, rest % shape[1], rest // shape[1]

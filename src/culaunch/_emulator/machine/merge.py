@@ -1,0 +1,73 @@
+"""Bring groups back together that are at the same place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.machine import taint
+from culaunch._emulator.machine.state import Group
+from culaunch._emulator.machine.taint import NONE
+
+if TYPE_CHECKING:
+    from culaunch._emulator.machine.state import Code
+    from culaunch._emulator.machine.taint import Taints
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["merge"]
+
+
+def merge(parts: list[Group]) -> Group:
+    """Join groups that are at the same place into one, lanes in ascending order."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    lanes = np.concatenate([part.lanes for part in parts])
+    order = np.argsort(lanes, kind="stable")
+    sizes = [part.n for part in parts]
+    regs = _merge_registers(first.code, first.block, [part.regs for part in parts], sizes, order)
+    frames = []
+    for depth, frame in enumerate(first.frames):
+        kept = [part.frames[depth].regs for part in parts]
+        merged = _merge_registers(frame.code, frame.block, kept, sizes, order)
+        taints = [part.frames[depth].undefined for part in parts]
+        undefined = _merge_taints(frame.code, frame.block, taints, sizes, order)
+        frames.append(frame._replace(regs=merged, undefined=undefined))
+    out = Group(first.chunk, lanes[order], first.code, regs, first.block, frames, first.local_base)
+    taints = [part.undefined for part in parts]
+    out.undefined = _merge_taints(first.code, first.block, taints, sizes, order)
+    slowest = min(parts, key=lambda part: part.spin)
+    out.spin, out.spin_end = slowest.spin, slowest.spin_end
+    return out
+
+
+def _merge_taints(
+    code: Code, block: int, taints: list[Taints], sizes: list[int], order: Lanes
+) -> Taints:
+    if not any(taints):
+        return NONE
+    return taint.merge(taints, sizes, order, code.blocks[block].live_in)
+
+
+def _merge_registers(
+    code: Code, block: int, files: list[list[Lanes]], sizes: list[int], order: Lanes
+) -> list[Lanes]:
+    regs = list(code.zeros)
+    for slot in code.blocks[block].live_in:
+        values = [file[slot] for file in files]
+        first = values[0]
+        if all(value is first for value in values) and first.shape[0] == 1:
+            regs[slot] = first
+            continue
+        if all(value.shape[0] == 1 for value in values):
+            same = all(value.tobytes() == first.tobytes() for value in values)
+            if same:
+                regs[slot] = first
+                continue
+        spread = [
+            value if value.shape[0] == size else np.broadcast_to(value, (size, *value.shape[1:]))
+            for value, size in zip(values, sizes, strict=True)
+        ]
+        regs[slot] = np.concatenate(spread)[order]
+    return regs

@@ -1,0 +1,270 @@
+"""Accesses of two threads to the same shared memory that nothing orders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+from culaunch._emulator.machine.async_copies import AsyncCopies
+from culaunch._emulator.machine.warp_order import WarpOrder
+from culaunch._emulator.memory.undefined_bytes import Read
+
+if TYPE_CHECKING:
+    from culaunch._emulator.machine.chunk import Chunk
+    from culaunch._emulator.machine.state import Group
+    from culaunch._emulator.memory.bytes import Piece
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["Races"]
+
+_NOBODY = -1
+_MANY = -2
+# Added to a lane, or one of these, to make it positive.
+_SHIFTED = 2
+_RACE = "race: a thread {} shared address {}, which {} {} with no {} in between"
+
+
+class Races:
+    """Who accessed each unit of shared memory since the last barrier of its block.
+
+    Threads of one warp are ordered by `WarpOrder`, all of a block by its barriers. Accesses are
+    plain or strong: atomic operations, and volatile, relaxed, acquire and release ones. Two
+    strong ones do not race.
+
+    Attributes
+    ----------
+    unit : int
+        The bytes of a unit: as many as the smallest access so far, at most four.
+    """
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.unit = 4
+        length = chunk.shared.array.shape[0] // self.unit
+        self.order = WarpOrder(chunk)
+        self.copies = AsyncCopies(chunk)
+        self._writer: Lanes = np.full(length, _NOBODY, np.int32)
+        self._written: Lanes = np.zeros(length, np.int32)
+        self._readers = _Lanes(length, self.order)
+        self._updaters = _Lanes(length, self.order)
+
+    def read(self, group: Group, piece: Piece, size: int, *, strong: bool) -> None:
+        """Take note of a read, and of what it races with.
+
+        Compilers move loads before their conditions: it is a race where the value is used.
+        """
+        access = self._access(group, piece, size, "reads")
+        self._note(access, self._unordered_writer(access), "wrote", size)
+        if not strong:
+            self._note(access, self._updaters.against(access), "updated", size)
+            self._readers.add(access)
+
+    def write(self, group: Group, piece: Piece, size: int, values: Lanes, *, how: str) -> None:
+        """Check a write; `values` has its bytes in each lane, and memory has the old ones yet."""
+        access = self._access(group, piece, size, "writes")
+        # Who writes what is there already, or what others write, takes nothing from anybody.
+        new = values.view(f"u{self.unit}").reshape(-1)
+        change = new != piece.data.by_size[self.unit][access.at]
+        writer = self._unordered_writer(access)
+        self._report(access, np.where(change, writer, _NOBODY), "wrote")
+        self._report(access, self._readers.against(access), "read")
+        if how == "strong":
+            self._updaters.add(access)
+            return
+        self._report(access, self._updaters.against(access), "updated")
+        self._wrote(access)
+        lost = np.flatnonzero(self._writer[access.at] != access.lanes)
+        if lost.shape[0]:
+            final = np.zeros(self._writer.shape, new.dtype)
+            final[access.at] = new
+            others = np.where(final[access.at] != new, self._writer[access.at], _NOBODY)
+            self._report(access, others, "wrote")
+        if how == "async":
+            self._writer[access.at] = _NOBODY
+            self.copies.start(access.lanes, access.at)
+
+    def update(self, group: Group, piece: Piece, size: int) -> None:
+        """Check an atomic operation."""
+        access = self._access(group, piece, size, "updates")
+        self._report(access, self._unordered_writer(access), "wrote")
+        self._report(access, self._readers.against(access), "read")
+        self._updaters.add(access)
+
+    def barrier(self, done: Lanes | None) -> None:
+        """Forget what the blocks `done`, or all of them, did before their barrier."""
+        stride = self.chunk.shared.stride // self.unit
+        which = slice(None) if done is None else done
+        self._writer.reshape(-1, stride)[which] = _NOBODY
+        self._readers.warp.reshape(-1, stride)[which] = _NOBODY
+        self._updaters.warp.reshape(-1, stride)[which] = _NOBODY
+
+    def wait(self, lanes: Lanes, newest: int | None) -> None:
+        """End the copies of `lanes` but the `newest` groups: they are writes of now."""
+        for owners, at in self.copies.finish(lanes, newest):
+            self._wrote(_Access(owners, at, "writes"))
+
+    def _access(self, group: Group, piece: Piece, size: int, verb: str) -> _Access:
+        lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]
+        if size < self.unit:
+            self._refine(size)
+        count = size // self.unit
+        at = np.broadcast_to(piece.at // self.unit, lanes.shape)
+        if count > 1:
+            at = (at[:, None] + np.arange(count)).reshape(-1)
+            lanes = np.repeat(lanes, count)
+        access = _Access(lanes, at, verb)
+        owner = self.copies.owner[at]
+        if owner.any():
+            index = int(np.flatnonzero(owner)[0])
+            raise Fault(
+                LAUNCH_FAILED,
+                f"race: a thread {verb} shared address {self._offset(access, index):#x}, to which "
+                f"a cp.async of thread {self._thread(int(owner[index]) - 1)} copies that it has "
+                "not waited for",
+                lane=int(access.lanes[index]),
+            )
+        return access
+
+    def _refine(self, unit: int) -> None:
+        """Make units of `unit` bytes out of those that there are."""
+        times = self.unit // unit
+        self.unit = unit
+        self._writer = np.repeat(self._writer, times)
+        self._written = np.repeat(self._written, times)
+        self._readers.refine(times)
+        self._updaters.refine(times)
+        self.copies.refine(times)
+
+    def _wrote(self, access: _Access) -> None:
+        self._writer[access.at] = access.lanes
+        self._written[access.at] = self.order.now(access.lanes)
+        self._readers.warp[access.at] = _NOBODY
+        self._updaters.warp[access.at] = _NOBODY
+
+    def _unordered_writer(self, access: _Access) -> Lanes:
+        """Return for each unit the lane that wrote it, if the access does not come after that."""
+        writer = self._writer[access.at]
+        index = np.flatnonzero((writer >= 0) & (writer != access.lanes))
+        if index.shape[0]:
+            lanes, others = access.lanes[index], writer[index]
+            known = self.order.ordered(lanes, others, self._written[access.at[index]])
+            writer[index[known]] = _NOBODY
+        return writer
+
+    def _note(self, access: _Access, others: Lanes, did: str, size: int) -> None:
+        """Make the values undefined that were read in a race with a lane of `others`."""
+        index = np.flatnonzero((others != _NOBODY) & (others != access.lanes))
+        if not index.shape[0]:
+            return
+        lanes, first = np.unique(access.lanes[index], return_index=True)
+        index = index[first]
+        address = access.at[index] * self.unit % self.chunk.shared.stride
+        self.chunk.undefined_reads.append(
+            Read(
+                lanes,
+                np.full((lanes.shape[0], size), 255, np.uint8),
+                np.full(lanes.shape, -1, np.int64),
+                _RACE.format(access.verb, "{:#x}", "{}", did, "{}"),
+                address | others[index].astype(np.int64) + _SHIFTED << 32,
+                racing=self._tell,
+            )
+        )
+
+    def _tell(self, text: str, detail: int, lane: int) -> str:
+        other = (detail >> 32) - _SHIFTED
+        return text.format(detail & 0xFFFFFFFF, self._who(other), _missing(lane, other))
+
+    def _who(self, other: int) -> str:
+        return "several threads" if other == _MANY else f"thread {self._thread(other)}"
+
+    def _report(self, access: _Access, others: Lanes, did: str) -> None:
+        """Raise the fault of the first access that races with a lane of `others`."""
+        conflict = (others != _NOBODY) & (others != access.lanes)
+        if not conflict.any():
+            return
+        index = int(np.flatnonzero(conflict)[0])
+        other, lane = int(others[index]), int(access.lanes[index])
+        offset, missing = self._offset(access, index), _missing(lane, other)
+        reason = _RACE.format(access.verb, f"{offset:#x}", self._who(other), did, missing)
+        raise Fault(LAUNCH_FAILED, reason, lane=lane)
+
+    def _offset(self, access: _Access, index: int) -> int:
+        return int(access.at[index]) * self.unit % self.chunk.shared.stride
+
+    def _thread(self, lane: int) -> tuple[int, int, int]:
+        return self.chunk.place(lane)[1]
+
+
+class _Access(NamedTuple):
+    """A lane and an offset for every unit of an access."""
+
+    lanes: Lanes
+    at: Lanes
+    verb: str
+
+
+class _Lanes:
+    """For each unit the lanes of a warp that accessed it: `_NOBODY`, `_MANY` warps, or one's."""
+
+    def __init__(self, length: int, order: WarpOrder) -> None:
+        self.order = order
+        self.warp: Lanes = np.full(length, _NOBODY, np.int32)
+        self._mask: Lanes = np.zeros(length, np.uint32)
+        self._time: Lanes = np.zeros(length, np.int32)
+
+    def refine(self, times: int) -> None:
+        """Make several units of each."""
+        self.warp = np.repeat(self.warp, times)
+        self._mask = np.repeat(self._mask, times)
+        self._time = np.repeat(self._time, times)
+
+    def against(self, access: _Access) -> Lanes:
+        """Return for each unit a lane that an access races with, `_MANY` or `_NOBODY`."""
+        warp = self.warp[access.at]
+        others = np.where(warp == _MANY, _MANY, _NOBODY)
+        foreign = np.flatnonzero((warp >= 0) & (warp != access.lanes // 32))
+        others[foreign] = warp[foreign] * 32 + _lowest(self._mask[access.at[foreign]])
+        own, left = self._unordered(access)
+        others[own] = np.where(left != 0, access.lanes[own] // 32 * 32 + _lowest(left), _NOBODY)
+        return others
+
+    def add(self, access: _Access) -> None:
+        """Add an access, which may take the place of those that come before it in order."""
+        lanes, at = access.lanes, access.at
+        warp = self.warp[at]
+        mask = np.uint32(1) << (lanes & 31).astype(np.uint32)
+        time = self.order.now(lanes)
+        own, left = self._unordered(access)
+        mask[own] |= left
+        # Of two times the earlier: a race may be missed so, and none is made up.
+        kept = own[left != 0]
+        time[kept] = np.minimum(time[kept], self._time[at[kept]])
+        many = at[(warp == _MANY) | ((warp >= 0) & (warp != lanes // 32))]
+        self._mask[at] = 0
+        np.bitwise_or.at(self._mask, at, mask)
+        self._time[at] = time
+        self.warp[at] = lanes // 32
+        self.warp[at[self.warp[at] != lanes // 32]] = _MANY
+        self.warp[many] = _MANY
+
+    def _unordered(self, access: _Access) -> tuple[Lanes, Lanes]:
+        """Return which units other lanes of the warp accessed, and those that are not ordered."""
+        lanes, at = access.lanes, access.at
+        others = self._mask[at] & ~(np.uint32(1) << (lanes & 31).astype(np.uint32))
+        index = np.flatnonzero((self.warp[at] == lanes // 32) & (others != 0))
+        seen = self.order.seen(lanes[index], self._time[at[index]])
+        return index, others[index] & ~seen
+
+
+def _missing(lane: int, other: int) -> str:
+    same_warp = other >= 0 and other // 32 == lane // 32
+    return "barrier or __syncwarp" if same_warp else "barrier"
+
+
+def _lowest(mask: Lanes) -> Lanes:
+    """Return the index of the lowest bit that is set."""
+    lowest = mask & (~mask + np.uint32(1))
+    index: Lanes = np.log2(np.maximum(lowest, 1).astype(np.float64)).astype(np.int32)
+    return index

@@ -1,0 +1,232 @@
+"""Choose which group runs next, run it block by block, and bring groups back together."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+from culaunch._emulator.machine.barriers import Barriers
+from culaunch._emulator.machine.merge import merge
+from culaunch._emulator.machine.state import Group
+from culaunch._emulator.machine.warp_sync import WarpSync
+from culaunch._emulator.machine.whereabouts import next_instruction, timeout, whereabouts
+from culaunch._errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from culaunch._emulator.machine.chunk import Chunk
+    from culaunch._emulator.machine.races import Races
+    from culaunch._emulator.machine.state import Arrival, Block, Code, Op
+    from culaunch._emulator.machine.whereabouts import Standing
+    from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["Scheduler", "Watch"]
+
+# A group that waits in a loop lets the others go first after this many turns.
+_PATIENCE = 16
+
+
+class Scheduler:
+    """Runs the threads of a chunk.
+
+    The group with the lowest program counter runs first: what diverged meets again where its
+    paths join. A group in a loop that reads what others write loses its turn to them now and
+    then, so that waiting for another thread ends.
+
+    Groups that can run stand in `pending` under the place that they are at, so that those of one
+    place are found together and merged when its turn comes. `queue` is a heap of the places: those
+    that lost fewer turns come first, and among them the lowest program counter. A place may be in
+    it that has left `pending` since: it is skipped.
+    """
+
+    def __init__(self, chunk: Chunk, watch: Watch) -> None:
+        self.chunk = chunk
+        self.watch = watch
+        self.pending: dict[tuple[int, ...], list[Group]] = {}
+        self.queue: list[tuple[int, tuple[int, ...]]] = []
+        self.barriers = Barriers(self)
+        shadow = chunk.shared.shadow
+        self.races: Races | None = None if shadow is None else shadow.races
+        self.warp_sync = WarpSync(self, self.races)
+        limit = chunk.options.time_limit
+        self.deadline = None if limit is None else time.monotonic() + limit
+
+    def run(self, code: Code, regs: list[Lanes]) -> None:
+        """Run `code` from its start with every thread of the chunk."""
+        group = Group(self.chunk, self.chunk.lanes(), code, regs)
+        if group.n:
+            self.ready(group)
+        while self.queue:
+            _, key = heapq.heappop(self.queue)
+            parts = self.pending.pop(key, None)
+            if parts is not None:
+                self._run_group(merge(parts))
+            if not self.queue:
+                # Nobody can run: lanes that were waited for may have exited instead.
+                self.warp_sync.retry()
+        if self.chunk.alive_total:
+            self._report_stuck()
+
+    def ready(self, group: Group) -> None:
+        """Let `group` run on from its block."""
+        if group.spin and not group.block <= group.spin_end:
+            # It has left the loop in which it waited.
+            group.spin = 0
+        key = group.key
+        parts = self.pending.get(key)
+        if parts is None:
+            self.pending[key] = [group]
+        else:
+            parts.append(group)
+            if group.spin // _PATIENCE >= min(p.spin for p in parts) // _PATIENCE:
+                return
+        heapq.heappush(self.queue, (group.spin // _PATIENCE, key))
+
+    def go(self, group: Group, start: int, target: int) -> None:
+        """Let `group`, which ended block `start`, run on at block `target`."""
+        self._move(group, start, target)
+        self.ready(group)
+
+    def arrive(self, group: Group, arrival: Arrival) -> int | None:
+        """Bring `group` to a barrier; return the block to go on at if it need not wait."""
+        return self.barriers.arrive(group, arrival)
+
+    def exit(self, group: Group) -> None:
+        """End the threads of `group`."""
+        self.barriers.check_exit(group)
+        self.chunk.exit(group.lanes)
+        self.barriers.release()
+
+    def locate(self, fault: Fault, instruction: Instruction) -> None:
+        """Fill in where a fault is, unless that is known."""
+        if fault.position is None:
+            fault.position = self.chunk.launch.position(instruction)
+        if fault.lane is not None and fault.block is None:
+            fault.block, fault.thread = self.chunk.place(fault.lane)
+
+    def whereabouts(self, running: Group | None = None) -> list[str]:
+        """Return a line for each place at which threads are, `running` first."""
+        return whereabouts(self.chunk, self._groups(running))
+
+    def _groups(self, running: Group | None) -> Iterator[Standing]:
+        if running is not None:
+            yield "running", running, next_instruction(running)
+        for parts in self.pending.values():
+            for group in parts:
+                yield "ready to run", group, next_instruction(group)
+        for group in self.warp_sync.parked.values():
+            yield "waiting for lanes of the warp", group, next_instruction(group)
+        for barrier in self.barriers.barriers.values():
+            for waiter in barrier.waiters:
+                yield "waiting at a barrier", waiter.group, waiter.arrival.instruction
+
+    def _timeout(self, running: Group) -> Fault:
+        return timeout(self.chunk, running, self.whereabouts(running))
+
+    def _run_group(self, arriving: Group) -> None:
+        group = arriving
+        watch, reads = self.watch, self.chunk.undefined_reads
+        while True:
+            if self.deadline is not None and time.monotonic() > self.deadline:
+                raise self._timeout(group)
+            block = group.code.blocks[group.block]
+            if block.sync is not None:
+                admitted = self.warp_sync.admit(group, block)
+                if admitted is None:
+                    return
+                group = admitted
+                if self.races is not None:
+                    self.races.order.meet(group.lanes, block.sync(group))
+            # A call or a return changes the group's registers: these are the block's own.
+            regs, zeros = group.regs, group.code.zeros
+            at = -1
+            try:
+                # Undefined registers are rare, and following them is slow. A group that has none
+                # runs without, until an instruction reads something undefined. The instructions
+                # from number `watched` on are run by the one that follows them.
+                watched = 0
+                if not group.undefined:
+                    watched = len(block.ops)
+                    for at, op in enumerate(block.ops):
+                        op(group)
+                        if reads:
+                            watch.arrive(group, block.instructions[at])
+                            watched = at + 1
+                            break
+                for at in range(watched, len(block.ops)):
+                    watch.step(group, block.ops[at], block.instructions[at])
+                at = -1
+                if group.undefined:
+                    watch.check_end(group, block)
+                following = block.end.run(group, self)
+                if reads:
+                    watch.used_by_end(block.instructions[-1])
+            except Fault as fault:
+                self.locate(fault, block.instructions[at])
+                raise
+            except Exception as error:
+                where = self.chunk.launch.position(block.instructions[at])
+                raise InternalError(
+                    f"the emulator failed on PTX line {where.line}: {where.text}"
+                ) from error
+            if following is None:
+                return
+            # The same registers: it is still in the function in which the block began. What is
+            # dead after the block is dropped, so that splits and merges need not copy it.
+            if group.regs is regs:
+                self._move(group, block.index, following)
+            else:
+                group.block = following
+            for slot in block.dead:
+                regs[slot] = zeros[slot]
+            if group.undefined and group.regs is regs:
+                watch.forget(group, block.dead)
+            # Another group may be behind this one now: then that one goes first.
+            if self.pending and self._others_first(group):
+                self.ready(group)
+                return
+
+    def _move(self, group: Group, start: int, target: int) -> None:
+        # A jump back out of a block that may wait is a turn of a loop in which the group waits.
+        code = group.code
+        if target <= start < len(code.blocks) and code.blocks[start].waits:
+            group.spin += 1
+            group.spin_end = max(start, group.spin_end)
+        group.block = target
+
+    def _others_first(self, group: Group) -> bool:
+        while self.queue and self.queue[0][1] not in self.pending:
+            heapq.heappop(self.queue)
+        if not self.queue:
+            return False
+        if group.spin and not group.block <= group.spin_end:
+            group.spin = 0
+        return self.queue[0] <= (group.spin // _PATIENCE, group.key)
+
+    def _report_stuck(self) -> None:
+        self.barriers.report_stuck()
+        self.warp_sync.report_stuck()
+        raise Fault(LAUNCH_FAILED, "threads are left that cannot run", notes=self.whereabouts())
+
+
+class Watch(Protocol):
+    """What follows undefined values from instruction to instruction."""
+
+    def step(self, group: Group, op: Op, instruction: Instruction) -> None:
+        """Run an instruction of a group that has undefined registers, and mark its results."""
+
+    def arrive(self, group: Group, instruction: Instruction) -> None:
+        """Mark the registers to which `instruction`, which has run, read undefined bytes."""
+
+    def check_end(self, group: Group, block: Block) -> None:
+        """Report what decides how `block` ends and is undefined; forget what the end writes."""
+
+    def used_by_end(self, instruction: Instruction) -> None:
+        """Report what a function of the runtime has read."""
+
+    def forget(self, group: Group, slots: Collection[int]) -> None:
+        """Drop registers that nobody reads any more."""

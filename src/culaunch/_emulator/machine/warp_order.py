@@ -1,0 +1,64 @@
+"""Which accesses of a warp's lanes come before which: its lanes run independently."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from culaunch._emulator.machine.chunk import Chunk
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["WarpOrder"]
+
+
+class WarpOrder:
+    """A clock for each warp, and what each lane knows of each other.
+
+    The clock ticks when some lanes of the warp wait for each other. Then each of them knows what
+    the others did until then, and what these knew.
+    """
+
+    def __init__(self, chunk: Chunk) -> None:
+        warps = chunk.size // 32
+        self._clock: Lanes = np.ones(warps, np.int32)
+        self._known: Lanes = np.zeros((warps, 32, 32), np.int32)
+
+    def now(self, lanes: Lanes) -> Lanes:
+        """Return the time of each lane's warp."""
+        time: Lanes = self._clock[lanes // 32]
+        return time
+
+    def ordered(self, lanes: Lanes, others: Lanes, time: Lanes) -> Lanes:
+        """Tell whether each lane comes after what the other one did at a time."""
+        known = self._known[lanes // 32, lanes % 32, others % 32]
+        after: Lanes = (lanes // 32 == others // 32) & (time <= known)
+        return after
+
+    def seen(self, lanes: Lanes, time: Lanes) -> Lanes:
+        """Return for each lane the mask of those of its warp after whose `time` it comes."""
+        known = self._known[lanes // 32, lanes % 32] >= time[:, None]
+        return np.packbits(known, axis=1, bitorder="little").view(np.uint32)[:, 0]
+
+    def meet(self, lanes: Lanes, masks: Lanes) -> None:
+        """Take note that each of `lanes` has waited for those of its warp that its mask names."""
+        warps = np.unique(lanes // 32)
+        if lanes.shape[0] == 32 * warps.shape[0] and (masks == 0xFFFFFFFF).all():
+            self._known[warps] = self._clock[warps][:, None, None]
+        else:
+            present = np.zeros(self._clock.shape, np.uint32)
+            bits = np.uint32(1) << (lanes & 31).astype(np.uint32)
+            np.bitwise_or.at(present, lanes // 32, bits)
+            named = np.broadcast_to(masks, lanes.shape) & present[lanes // 32]
+            for mask in np.unique(named).tolist():
+                self._meet_some(np.unique(lanes[named == mask] // 32), mask)
+        self._clock[warps] += 1
+
+    def _meet_some(self, warps: Lanes, mask: int) -> None:
+        some = np.array([lane for lane in range(32) if mask >> lane & 1], np.int64)
+        if not some.shape[0]:
+            return
+        together = np.ix_(warps, some)
+        self._known[together] = self._known[together].max(axis=1, keepdims=True)
+        self._known[np.ix_(warps, some, some)] = self._clock[warps][:, None, None]

@@ -1,0 +1,58 @@
+"""Where the threads of a chunk are, for the report of a launch that does not end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from culaunch._emulator.fault import LAUNCH_TIMEOUT, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from culaunch._emulator.machine.chunk import Chunk
+    from culaunch._emulator.machine.state import Group
+    from culaunch._emulator.ptx.syntax import Instruction
+
+__all__ = ["Standing", "next_instruction", "timeout", "whereabouts"]
+
+# What a group does, the group, and the instruction that it is at.
+Standing: TypeAlias = "tuple[str, Group, Instruction | None]"
+
+_MOST = 8
+
+
+def timeout(chunk: Chunk, running: Group, notes: list[str]) -> Fault:
+    """Return the fault of a launch that took too long while `running` was about to go on."""
+    limit = chunk.options.time_limit
+    fault = Fault(
+        LAUNCH_TIMEOUT,
+        f"the launch took longer than {limit:g} seconds",
+        lane=running.lane_at(0),
+        notes=notes,
+    )
+    instruction = next_instruction(running)
+    if instruction is not None:
+        fault.position = chunk.launch.position(instruction)
+    return fault
+
+
+def whereabouts(chunk: Chunk, groups: Iterable[Standing]) -> list[str]:
+    """Return a line for each place at which threads are, and what they do there."""
+    lines = []
+    for state, group, instruction in groups:
+        block, thread = chunk.place(group.lane_at(0))
+        where = "at the end of the function"
+        if instruction is not None:
+            position = chunk.launch.position(instruction)
+            where = f"at {position}: {position.text.strip()}"
+        many = f"{group.n} threads" if group.n > 1 else "1 thread"
+        lines.append(f"{many} {state}, the first block {block}, thread {thread}, {where}")
+    if len(lines) > _MOST:
+        lines[_MOST:] = [f"and threads at {len(lines) - _MOST} other places"]
+    return lines
+
+
+def next_instruction(group: Group) -> Instruction | None:
+    """Return the instruction that a group executes next, None at the end of its function."""
+    instructions = group.code.blocks[group.block].instructions
+    return instructions[0] if instructions else None

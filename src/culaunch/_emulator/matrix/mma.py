@@ -1,0 +1,105 @@
+"""mma.sync: one product of small matrices for each warp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from culaunch._emulator.matrix.elements import WIDTHS, Elements, Registers, pack, unpack
+from culaunch._emulator.matrix.layout import (
+    SHAPES,
+    Indices,
+    a_places,
+    b_places,
+    c_places,
+    extents,
+    gather,
+    quad_places,
+    scatter,
+)
+from culaunch._emulator.matrix.product import multiply_add
+
+
+def mma(
+    shape: str,
+    types: tuple[str, str, str, str],
+    a: Registers,
+    b: Registers,
+    c: Registers,
+    *,
+    layouts: tuple[str, str] = ("row", "col"),
+    satfinite: bool = False,
+    operation: str = "and",
+    rounding: str = "rn",
+) -> list[npt.NDArray[Any]]:
+    """Multiply matrices that are spread over the lanes of warps, and add.
+
+    Parameters
+    ----------
+    shape : str
+        Such as ``"m16n8k16"``.
+    types : tuple of str
+        The types of D, A, B and C, in the instruction's order: ``("f32", "f16", "f16", "f32")``.
+    a, b, c : sequence of numpy.ndarray
+        The registers of the operands, each of shape (warps, 32), uint32 or for f64 uint64.
+    layouts : tuple of str, optional
+        Of A and B. Only m8n8k4 of f16 has others than row and col.
+    satfinite : bool, optional
+        Clamp integer results.
+    operation : {"and", "xor"}, optional
+        For b1: what ``.popc`` counts.
+    rounding : {"rn", "rz", "rm", "rp"}, optional
+        For f64.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        The registers of D, new arrays.
+
+    Raises
+    ------
+    ValueError
+        A shape or type that there is not, or a wrong number of registers.
+    """
+    places = _places(shape, types, layouts)
+    matrices = [
+        gather(_fragment(name, shape, kind, registers, where.size), where)
+        for name, kind, registers, where in zip("abc", types[1:], (a, b, c), places, strict=True)
+    ]
+    result = multiply_add(
+        types, *matrices, satfinite=satfinite, operation=operation, rounding=rounding
+    )
+    if _is_quad(shape, types):
+        return pack(types[0], scatter(result, quad_places("c", types[0])))
+    return pack(types[0], scatter(result, places[2]))
+
+
+def _places(
+    shape: str, types: tuple[str, str, str, str], layouts: tuple[str, str]
+) -> tuple[Indices, Indices, Indices]:
+    extents(shape)
+    _, a, b, c = types
+    kinds = SHAPES.get(shape, set())
+    if not {a, b} <= kinds:
+        known = ", ".join(sorted(kinds)) or "nothing"
+        raise ValueError(f"mma of shape {shape} multiplies {known} (got {a} and {b})")
+    if _is_quad(shape, types):
+        return quad_places("a", layouts[0]), quad_places("b", layouts[1]), quad_places("c", c)
+    if layouts != ("row", "col"):
+        raise ValueError(f"layouts must be row and col for {shape} of {a} (got {layouts})")
+    return a_places(shape, a), b_places(shape, b), c_places(shape)
+
+
+def _is_quad(shape: str, types: tuple[str, str, str, str]) -> bool:
+    return shape == "m8n8k4" and types[1] == "f16"
+
+
+def _fragment(name: str, shape: str, kind: str, registers: Registers, size: int) -> Elements:
+    expected = size * WIDTHS[kind] // 32 // (64 if kind == "f64" else 32)
+    if len(registers) != expected:
+        raise ValueError(
+            f"{name} must have {expected} registers for {shape} of {kind} (got {len(registers)})"
+        )
+    return unpack(kind, [np.atleast_2d(r) for r in registers])

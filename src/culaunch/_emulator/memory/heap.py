@@ -1,0 +1,111 @@
+"""The heap of malloc in kernels, which lives as long as the device."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["Heap", "HeapError"]
+
+# What cudaLimitMallocHeapSize is unless a program changes it.
+HEAP_BYTES = 8 << 20
+_ALIGN = 16
+
+
+class HeapError(Exception):
+    """A pointer that cannot be freed; the message says why."""
+
+
+@dataclass
+class _Block:
+    size: int
+    memory: Lanes
+    freed: str = ""
+
+
+class Heap:
+    """Blocks that malloc gave, and those that were freed lately.
+
+    A block lives until it is freed, in whichever launch, as in CUDA. The memory of freed blocks
+    is kept for a while, so that no later block has their addresses and their use is found.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, _Block] = {}
+        self._freed: OrderedDict[int, _Block] = OrderedDict()
+        self._used = 0
+        self._kept = 0
+
+    def alloc(self, size: int) -> int:
+        """Return the address of `size` new bytes, null if the heap has not that much left."""
+        taken = _taken(size)
+        if taken > HEAP_BYTES - self._used:
+            return 0
+        memory: Lanes = np.zeros(taken + _ALIGN, np.uint8)
+        address = -(-memory.ctypes.data // _ALIGN) * _ALIGN
+        self._blocks[address] = _Block(size, memory)
+        self._used += taken
+        return address
+
+    def free(self, address: int, place: str) -> None:
+        """Free a block; null is allowed.
+
+        Parameters
+        ----------
+        place : str
+            Who frees it, for a later report.
+
+        Raises
+        ------
+        HeapError
+            If `address` is not that of a block.
+        """
+        if not address:
+            return
+        block = self._blocks.pop(address, None)
+        if block is None:
+            raise HeapError(self._why_not(address))
+        self._used -= _taken(block.size)
+        block.freed = place
+        self._freed[address] = block
+        self._kept += _taken(block.size)
+        while self._kept > HEAP_BYTES:
+            _, oldest = self._freed.popitem(last=False)
+            self._kept -= _taken(oldest.size)
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """Address and size of every block."""
+        return [(address, block.size) for address, block in self._blocks.items()]
+
+    def describe_freed(self, address: int) -> str | None:
+        """Say that `address` is in a block that was freed, None if it is in none."""
+        for base, block in self._freed.items():
+            if base <= address < base + max(block.size, 1):
+                return (
+                    f"{address - base} bytes into a block of {block.size} bytes of malloc that "
+                    f"{block.freed} freed"
+                )
+        return None
+
+    def _why_not(self, address: int) -> str:
+        freed = self._freed.get(address)
+        if freed is not None:
+            return f"free of {address:#x}, a block that {freed.freed} freed before: a double free"
+        for base, block in self._blocks.items():
+            if base < address < base + block.size:
+                return (
+                    f"free of {address:#x}, which is {address - base} bytes into a block of "
+                    "malloc and not its start"
+                )
+        return f"free of {address:#x}, which malloc in a kernel did not give"
+
+
+def _taken(size: int) -> int:
+    return -(-max(size, 1) // _ALIGN) * _ALIGN

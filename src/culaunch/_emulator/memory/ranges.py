@@ -1,0 +1,166 @@
+"""Global memory: the ranges of host memory that a kernel may touch."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.fault import ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, Fault
+from culaunch._emulator.memory.bytes import Bytes, Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from culaunch._emulator.memory.threads import Threads
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["GlobalMemory", "check_aligned"]
+
+# No allocation is here, and an access to a member or an element of what null points to may be.
+_NULL_PAGE = 4096
+
+
+class GlobalMemory:
+    """Sorted, disjoint ranges; an access must lie within one of them.
+
+    Parameters
+    ----------
+    ranges : iterable of (int, int)
+        Address and size in bytes of each. Overlapping ones are joined.
+    variables : tuple of list of int, optional
+        The starts and the ends of a module's variables: ascending, and overlapped by none of
+        `ranges`. They are taken in whole, so that a launch costs no more where there are many.
+    explain : callable, optional
+        Says what an address was before, None if it knows nothing.
+    """
+
+    def __init__(
+        self,
+        ranges: Iterable[tuple[int, int]],
+        variables: tuple[list[int], list[int]] = ([], []),
+        explain: Callable[[int], str | None] = lambda _: None,
+    ) -> None:
+        self._variables = variables
+        self._explain = explain
+        self._ranges = [(int(base), int(size)) for base, size in ranges]
+        self._lay_out()
+
+    def add(self, ranges: list[tuple[int, int]]) -> None:
+        """Add ranges."""
+        self._ranges += ranges
+        self._lay_out()
+
+    def remove(self, base: int) -> None:
+        """Take the range away that begins at `base`, if there is one."""
+        self._ranges = [found for found in self._ranges if found[0] != base]
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        joined: list[list[int]] = []
+        for base, size in sorted(r for r in self._ranges if r[1] > 0):
+            if joined and base < joined[-1][1]:
+                joined[-1][1] = max(joined[-1][1], base + size)
+            else:
+                joined.append([base, base + size])
+        self.bases = [base for base, _ in joined]
+        self.ends = [end for _, end in joined]
+        starts, ends = self._variables
+        if starts:
+            at = bisect_right(self.bases, starts[0])
+            self.bases[at:at] = starts
+            self.ends[at:at] = ends
+        self._arrays: tuple[Lanes, Lanes] | None = None
+        self._views: dict[int, tuple[int, Bytes]] = {}
+
+    def locate(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
+        """Find the bytes of an access; raise the fault of the first lane that has none."""
+        check_aligned(group, address, size, verb, "global")
+        low, high = int(address.min()), int(address.max())
+        index = bisect_right(self.bases, low) - 1
+        if index >= 0 and high + size <= self.ends[index]:
+            base, view = self._view(index)
+            return [Piece(None, view, (address - np.uint64(base)).view(np.int64))]
+        return self._locate_each(group, address, size, verb)
+
+    def _outside(self, group: Threads, index: int, address: int, what: str) -> Fault:
+        """Return the fault of an access outside every range; `what` begins its message."""
+        lane = group.lane_at(index)
+        freed = self._explain(address)
+        if freed is not None:
+            return Fault(ILLEGAL_ADDRESS, f"{what}: {freed}", lane=lane)
+        if address < _NULL_PAGE:
+            far = f", {address} bytes from it" if address else ""
+            return Fault(ILLEGAL_ADDRESS, f"{what}: a null pointer{far}", lane=lane)
+        where, distance = self._describe(address)
+        reason = f"{what}: outside every allocation, {where}"
+        return Fault(ILLEGAL_ADDRESS, reason, lane=lane, distance=distance)
+
+    def _describe(self, address: int) -> tuple[str, int]:
+        """Say where `address` is relative to the nearest range, and give the bytes between."""
+        if not self.bases:
+            return "the launch has no memory", 1 << 64
+        index = bisect_right(self.bases, address) - 1
+        candidates = [i for i in (index, index + 1) if 0 <= i < len(self.bases)]
+
+        def distance(i: int) -> int:
+            return max(self.bases[i] - address, address - self.ends[i] + 1, 0)
+
+        nearest = min(candidates, key=distance)
+        base, end = self.bases[nearest], self.ends[nearest]
+        away = 0
+        if address >= end:
+            away = address - end
+            where = f"{away} bytes after the end of"
+        elif address < base:
+            away = base - address
+            where = f"{away} bytes before"
+        else:
+            where = "crossing the end of"
+        return f"{where} an allocation of {end - base} bytes at {base:#x}", away
+
+    def _locate_each(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
+        if self._arrays is None:
+            self._arrays = np.array(self.bases, np.uint64), np.array(self.ends, np.uint64)
+        bases, ends = self._arrays
+        index = np.searchsorted(bases, address, side="right") - 1
+        known = index >= 0
+        if self.bases:
+            safe = np.maximum(index, 0)
+            known &= address + np.uint64(size) <= ends[safe]
+            # An address near 2**64 wraps: it is in no range.
+            known &= address + np.uint64(size) > address
+        if not known.all():
+            lane = int(np.flatnonzero(~known)[0])
+            bad = int(address[lane])
+            raise self._outside(group, lane, bad, f"{size}-byte {verb} of global address {bad:#x}")
+        pieces = []
+        for i in np.unique(index):
+            lanes = np.flatnonzero(index == i)
+            base, view = self._view(int(i))
+            pieces.append(Piece(lanes, view, (address[lanes] - np.uint64(base)).view(np.int64)))
+        return pieces
+
+    def _view(self, index: int) -> tuple[int, Bytes]:
+        found = self._views.get(index)
+        if found is None:
+            # Whole 16-byte units around the range; the bytes outside it are never touched.
+            base, end = self.bases[index] & ~15, (self.ends[index] + 15) & ~15
+            found = self._views[index] = (base, Bytes.at_address(base, end - base))
+        return found
+
+
+def check_aligned(group: Threads, address: Lanes, size: int, verb: str, space: str) -> None:
+    """Raise the fault of the first lane whose address is not a multiple of `size`."""
+    if size == 1:
+        return
+    wrong = address & address.dtype.type(size - 1)
+    if wrong.any():
+        lane = int(np.flatnonzero(wrong)[0])
+        raise Fault(
+            MISALIGNED_ADDRESS,
+            f"{size}-byte {verb} of {space} address {int(address[lane]):#x}, "
+            f"which is not a multiple of {size}",
+            lane=group.lane_at(lane),
+        )

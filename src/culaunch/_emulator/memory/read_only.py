@@ -1,0 +1,80 @@
+"""Arrays of the host that a kernel may read and not write."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from culaunch._emulator.fault import ILLEGAL_ADDRESS, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from culaunch._emulator.memory.threads import Threads
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["ReadOnlyArray", "ReadOnlyMemory"]
+
+
+class ReadOnlyArray(NamedTuple):
+    """Where it is, and what the message calls it, such as ``"argument 2"``."""
+
+    base: int
+    size: int
+    name: str
+
+
+class ReadOnlyMemory:
+    """What of some arrays no launch argument allows to be written.
+
+    Parameters
+    ----------
+    arrays : iterable of ReadOnlyArray
+    writable : iterable of (int, int)
+        Address and size of the other arrays: what is in one of them, too, can be written.
+    """
+
+    def __init__(
+        self, arrays: Iterable[ReadOnlyArray], writable: Iterable[tuple[int, int]]
+    ) -> None:
+        parts: list[tuple[int, int, ReadOnlyArray]] = []
+        allowed = sorted(writable)
+        end = 0
+        for array in sorted(arrays):
+            at = max(array.base, end)
+            end = max(end, array.base + array.size)
+            for base, size in allowed:
+                if at < base < end:
+                    parts.append((at, base, array))
+                if base <= end:
+                    at = max(at, base + size)
+            if at < end:
+                parts.append((at, end, array))
+        self._parts = parts
+        self._bases = [part[0] for part in parts]
+        self._base_array = np.array(self._bases, np.uint64)
+        self._end_array = np.array([part[1] for part in parts], np.uint64)
+
+    def check(self, group: Threads, address: Lanes, size: int, verb: str) -> None:
+        """Raise the fault of the first lane whose access touches a read-only byte."""
+        if not self._parts:
+            return
+        low, last = int(address.min()), int(address.max()) + size - 1
+        index = bisect_right(self._bases, last) - 1
+        if index < 0 or self._parts[index][1] <= low:
+            return
+        last_bytes = address + np.uint64(size - 1)
+        before = np.searchsorted(self._base_array, last_bytes, side="right") - 1
+        wrong = (before >= 0) & (self._end_array[np.maximum(before, 0)] > address)
+        if not wrong.any():
+            return
+        lane = int(np.flatnonzero(wrong)[0])
+        array = self._parts[int(before[lane])][2]
+        raise Fault(
+            ILLEGAL_ADDRESS,
+            f"{size}-byte {verb} of global address {int(address[lane]):#x}, in {array.name}, which "
+            f"is a read-only array of {array.size} bytes at {array.base:#x}",
+            lane=group.lane_at(lane),
+        )

@@ -1,0 +1,129 @@
+"""Functions that the CUDA runtime gives to device code: printf, assert, malloc."""
+
+# All decoders, and all ends of a block, have one signature each.
+# ruff: noqa: ARG001, ARG002
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from culaunch._emulator.decode.instruction import decodes
+from culaunch._emulator.fault import ASSERT, LAUNCH_FAILED, Fault
+from culaunch._emulator.machine.state import End, Op
+from culaunch._emulator.memory.heap import HeapError
+from culaunch._emulator.ops.printf import LaneReader, format_message
+
+if TYPE_CHECKING:
+    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.machine.calls import Argument
+    from culaunch._emulator.machine.state import Group, Runner
+    from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["BUILTINS", "BuiltinCall"]
+
+Builtin = Callable[..., Any]
+
+
+class BuiltinCall(End):
+    """Call a function of the runtime."""
+
+    def __init__(
+        self,
+        function: Builtin,
+        arguments: list[Argument],
+        results: tuple[int, ...],
+        following: int,
+    ) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.results = results
+        self.following = following
+        self.successors = (following,)
+
+    def run(self, group: Group, runner: Runner) -> int | None:
+        """Run the function for all lanes."""
+        arguments = [_scalar(argument.read(group)) for argument in self.arguments]
+        result = self.function(group, arguments)
+        if result is not None and self.results:
+            slot = self.results[0]
+            zero = group.code.zeros[slot]
+            if zero.ndim == 2:
+                words = np.zeros((result.shape[0], zero.shape[1]), np.uint8)
+                size = result.dtype.itemsize
+                words[:, :size] = np.ascontiguousarray(result).view(np.uint8).reshape(-1, size)
+                group.regs[slot] = words
+            else:
+                group.regs[slot] = result.astype(zero.dtype)
+        return self.following
+
+
+def _scalar(value: Lanes) -> Lanes:
+    """Return a parameter's first eight bytes as a word."""
+    if value.ndim == 1:
+        return value.astype(np.uint64)
+    return np.ascontiguousarray(value[:, :8]).view(np.uint64)[:, 0]
+
+
+def _vprintf(group: Group, arguments: list[Lanes]) -> Lanes:
+    formats, buffers = (np.broadcast_to(value, (group.n,)) for value in arguments[:2])
+    counts = np.zeros(group.n, np.uint32)
+    texts = []
+    for lane in range(group.n):
+        reader = LaneReader(group, lane)
+        text, count = format_message(reader, int(formats[lane]), int(buffers[lane]))
+        counts[lane] = count
+        texts.append(text)
+    group.chunk.options.write("".join(texts))
+    return counts
+
+
+def _assertfail(group: Group, arguments: list[Lanes]) -> None:
+    reader = LaneReader(group, 0)
+    message, file, line, function = (int(value[0]) for value in arguments[:4])
+    raise Fault(
+        ASSERT,
+        f"{reader.string(file)}:{line & 0xFFFFFFFF}: {reader.string(function)}: "
+        f"assertion `{reader.string(message)}` failed",
+        lane=group.lane_at(0),
+    )
+
+
+def _malloc(group: Group, arguments: list[Lanes]) -> Lanes:
+    sizes = np.broadcast_to(arguments[0], (group.n,)).tolist()
+    return np.array(group.chunk.launch.heap_alloc(sizes), np.uint64)
+
+
+def _free(group: Group, arguments: list[Lanes]) -> None:
+    launch = group.chunk.launch
+    call = launch.position(group.code.blocks[group.block].instructions[-1])
+    for index, address in enumerate(np.broadcast_to(arguments[0], (group.n,)).tolist()):
+        block, thread = group.chunk.place(group.lane_at(index))
+        place = f"block {block}, thread {thread} at {call}"
+        try:
+            launch.heap_free(address, place)
+        except HeapError as error:
+            raise Fault(LAUNCH_FAILED, str(error), lane=group.lane_at(index)) from None
+
+
+BUILTINS: dict[str, Builtin] = {
+    "vprintf": _vprintf,
+    "__assertfail": _assertfail,
+    "malloc": _malloc,
+    "free": _free,
+}
+
+
+@decodes("trap", "brkpt", results=0, effects=True, waits=False)
+def _trap(decoder: Decoder, instruction: Instruction) -> Op:
+    if instruction.name == "brkpt":
+        # Without a debugger a breakpoint does nothing.
+        return lambda _: None
+
+    def run(group: Group) -> None:
+        raise Fault(LAUNCH_FAILED, "the kernel executed trap", lane=group.lane_at(0))
+
+    return run

@@ -1,0 +1,107 @@
+"""Arithmetic that has integer and floating-point forms, and the purely floating-point ones."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from culaunch._emulator import numerics
+from culaunch._emulator.decode.decoder import Unsupported
+from culaunch._emulator.decode.instruction import computes
+from culaunch._emulator.ops.integer import carry_out, integer_arithmetic
+from culaunch._emulator.types import Lanes, is_float, unsigned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.machine.state import Op
+    from culaunch._emulator.ptx.syntax import Instruction
+
+_ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
+
+
+@computes("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg")
+def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
+    if "cc" in instruction.mods and instruction.name in ("add", "sub"):
+        return carry_out(decoder, instruction)
+    if is_float(decoder.type(instruction)):
+        return _float(decoder, instruction)
+    return integer_arithmetic(decoder, instruction)
+
+
+@computes("fma", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
+def _float(decoder: Decoder, instruction: Instruction) -> Op:
+    name, mods = instruction.name, instruction.mods
+    kind = decoder.type(instruction)
+    if name == "div" and ("approx" in mods or "full" in mods):
+        return _divide_approximately(decoder, instruction)
+    function = _function(name, mods)
+    options: dict[str, Any] = {}
+    for word in mods:
+        if word in _ROUNDINGS:
+            options["rounding"] = word
+        elif word in ("ftz", "sat", "relu"):
+            options[word] = True
+        elif word == "NaN":
+            options["nan"] = True
+        elif word == "xorsign":
+            options["xorsign_abs"] = True
+        elif word not in ("approx", "abs", kind):
+            raise Unsupported(f"the modifier .{word}")
+    _try_out(function, kind, len(instruction.operands) - 1, tuple(sorted(options.items())))
+    put = decoder.write(instruction.operands[0], kind)
+    readers = [decoder.read(operand, kind) for operand in instruction.operands[1:]]
+    if len(readers) == 2:
+        first, second = readers
+        return lambda g: put(g, function(kind, first(g), second(g), **options))
+    return lambda g: put(g, function(kind, *[read(g) for read in readers], **options))
+
+
+@functools.cache
+def _try_out(
+    function: Callable[..., Lanes], kind: str, operands: int, options: tuple[tuple[str, Any], ...]
+) -> None:
+    """Find out now, on zeros, whether the numerics know this form."""
+    function(kind, *[np.zeros(1, unsigned(kind))] * operands, **dict(options))
+
+
+def _divide_approximately(decoder: Decoder, instruction: Instruction) -> Op:
+    divide = numerics.div_full if "full" in instruction.mods else numerics.div_approx
+    ftz = "ftz" in instruction.mods
+    put = decoder.write(instruction.operands[0], "f32")
+    first, second = (decoder.read(operand, "f32") for operand in instruction.operands[1:])
+    return lambda g: put(g, divide(first(g), second(g), ftz=ftz))
+
+
+def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
+    if name == "mad":
+        name = "fma"
+    if "approx" in mods:
+        name = {"rcp": "rcp_approx", "sqrt": "sqrt_approx"}.get(name, name)
+    if name == "rsqrt":
+        name = "rsqrt_approx"
+    name = {"min": "minimum", "max": "maximum", "abs": "absolute", "neg": "negate"}.get(name, name)
+    found: Callable[..., Lanes] | None = getattr(numerics, name, None)
+    if found is None:
+        raise Unsupported
+    return found
+
+
+@computes("copysign")
+def _copysign(decoder: Decoder, instruction: Instruction) -> Op:
+    kind = decoder.type(instruction)
+    put = decoder.write(instruction.operands[0], kind)
+    first, second = (decoder.read(operand, kind) for operand in instruction.operands[1:])
+    return lambda g: put(g, numerics.copysign(kind, first(g), second(g)))
+
+
+@computes("testp")
+def _testp(decoder: Decoder, instruction: Instruction) -> Op:
+    kind = decoder.type(instruction)
+    put = decoder.write(instruction.operands[0], "pred")
+    value = decoder.read(instruction.operands[1], kind)
+    test = instruction.mods[0]
+    return lambda g: put(g, numerics.testp(kind, test, value(g)))

@@ -1,0 +1,218 @@
+"""Loads and stores of every state space."""
+
+# All decoders, and all ends of a block, have one signature each.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from culaunch._emulator.decode.decoder import Unsupported
+from culaunch._emulator.decode.instruction import computes, decodes
+from culaunch._emulator.machine.spaces import LOCATORS
+from culaunch._emulator.memory.bytes import load, store
+from culaunch._emulator.ptx.syntax import Address, Instruction, Operand, Register
+from culaunch._emulator.types import Lanes, is_type, lane_dtype, size_of
+
+if TYPE_CHECKING:
+    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.machine.state import Group, Op
+
+__all__ = ["check_hints", "space_of"]
+
+
+def space_of(instruction: Instruction) -> str:
+    """Return the state space that an instruction names, or an empty string for generic."""
+    for word in instruction.mods:
+        space = word.partition("::")[0]
+        if space in LOCATORS:
+            return space
+    return ""
+
+
+# How an access is ordered, cached and aliased: all the same to memory that is in order.
+_ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio")
+_STRONG = frozenset(_ORDERS[1:])
+_WAITING = frozenset(("volatile", "acquire", "relaxed", "mmio"))
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_CACHES = ("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "noftz")
+_L1 = ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
+_L2 = ("evict_first", "evict_last", "evict_normal", "cache_hint", "64B", "128B", "256B")
+_HINTS = frozenset(
+    (
+        *_ORDERS,
+        *_SCOPES,
+        *_CACHES,
+        *("v2", "v4", "v8"),
+        *(f"L1::{word}" for word in _L1),
+        *(f"L2::{word}" for word in _L2),
+    )
+)
+
+
+def check_hints(instruction: Instruction, more: frozenset[str] = frozenset()) -> None:
+    """Refuse a modifier of an access that is not a known hint, a space or a type."""
+    for word in instruction.mods:
+        known = word in _HINTS or word in more or is_type(word)
+        if not known and word.partition("::")[0] not in LOCATORS:
+            raise Unsupported(f"the modifier .{word}")
+        if word == "shared::cluster":
+            raise Unsupported("the shared memory of a cluster")
+
+
+def _waits_for_another(instruction: Instruction) -> bool:
+    """Tell whether a load may see what another thread writes meanwhile."""
+    return not _WAITING.isdisjoint(instruction.mods)
+
+
+@decodes("ld", results=1, effects=True, waits=_waits_for_another)
+@decodes("ldu", results=1, effects=True, waits=False)
+def _ld(decoder: Decoder, instruction: Instruction) -> Op:
+    check_hints(instruction)
+    kind = decoder.type(instruction)
+    targets = decoder.vector(instruction.operands[0])
+    place = instruction.operands[1]
+    slot = _param_slot(place)
+    if slot is not None:
+        return _ld_slot(decoder, place, targets, slot, kind)
+    locate = LOCATORS[space_of(instruction)]
+    address = decoder.address(place)
+    size = size_of(kind)
+    if kind == "b128":
+        return _ld_b128(decoder, instruction, targets)
+    count, how = len(targets), _strength(instruction)
+    puts = [decoder.write(target, kind) for target in targets]
+    if count == 1:
+        put = puts[0]
+
+        def run_one(group: Group) -> None:
+            put(group, load(group, locate(group, address(group), size, "read"), size, 1, how)[0])
+
+        return run_one
+
+    def run(group: Group) -> None:
+        pieces = locate(group, address(group), size * count, "read")
+        for put, value in zip(puts, load(group, pieces, size, count, how), strict=True):
+            put(group, value)
+
+    return run
+
+
+@decodes("st", results=0, effects=True, waits=False, changes=0)
+def _st(decoder: Decoder, instruction: Instruction) -> Op:
+    check_hints(instruction)
+    kind = decoder.type(instruction)
+    place = instruction.operands[0]
+    sources = decoder.vector(instruction.operands[1])
+    slot = _param_slot(place)
+    if slot is not None:
+        return _st_slot(decoder, place, sources, slot, kind)
+    locate = LOCATORS[space_of(instruction)]
+    address = decoder.address(place)
+    size = size_of(kind)
+    if kind == "b128":
+        return _st_b128(decoder, instruction, sources)
+    count, how = len(sources), _strength(instruction)
+    readers = [decoder.read(source, kind) for source in sources]
+
+    def run(group: Group) -> None:
+        values = [read(group) for read in readers]
+        store(group, locate(group, address(group), size * count, "write"), size, values, how)
+
+    return run
+
+
+def _strength(instruction: Instruction) -> str:
+    """Tell whether an access is one that does not race with its like."""
+    return "plain" if _STRONG.isdisjoint(instruction.mods) else "strong"
+
+
+def _param_slot(place: Operand) -> int | None:
+    """Return the slot of the parameter that an address names, None for real memory."""
+    base = place.base if isinstance(place, Address) else None
+    return base.slot if isinstance(base, Register) and base.type == "param" else None
+
+
+def _ld_slot(
+    decoder: Decoder, place: Any, targets: tuple[Operand, ...], slot: int, kind: str
+) -> Op:
+    size, dtype = size_of(kind), f"u{lane_dtype(kind).itemsize}"
+    puts = [decoder.write(target, kind) for target in targets]
+    offset = place.offset
+
+    def run(group: Group) -> None:
+        words = group.regs[slot]
+        for i, put in enumerate(puts):
+            at = offset + i * size
+            part = np.ascontiguousarray(words[:, at : at + size])
+            put(group, part.view(dtype)[:, 0])
+
+    return run
+
+
+def _st_slot(
+    decoder: Decoder, place: Any, sources: tuple[Operand, ...], slot: int, kind: str
+) -> Op:
+    size = size_of(kind)
+    readers = [decoder.read(source, kind) for source in sources]
+    offset = place.offset
+
+    def run(group: Group) -> None:
+        words = group.regs[slot]
+        values = [read(group) for read in readers]
+        rows = max(words.shape[0], *(value.shape[0] for value in values))
+        # A copy: another group may share the old array.
+        out: Lanes = np.empty((rows, words.shape[1]), np.uint8)
+        out[...] = words
+        for i, value in enumerate(values):
+            at = offset + i * size
+            out[:, at : at + size] = np.ascontiguousarray(value).view(np.uint8).reshape(-1, size)
+        group.regs[slot] = out
+
+    return run
+
+
+def _ld_b128(decoder: Decoder, instruction: Instruction, targets: tuple[Operand, ...]) -> Op:
+    locate, address = LOCATORS[space_of(instruction)], decoder.address(instruction.operands[1])
+    target = targets[0]
+    if len(targets) > 1 or not isinstance(target, Register):
+        raise Unsupported
+    slot = target.slot
+
+    def run(group: Group) -> None:
+        pieces = locate(group, address(group), 16, "read")
+        group.regs[slot] = np.stack(load(group, pieces, 8, 2), axis=1)
+
+    return run
+
+
+def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand, ...]) -> Op:
+    locate, address = LOCATORS[space_of(instruction)], decoder.address(instruction.operands[0])
+    source = sources[0]
+    if len(sources) > 1 or not isinstance(source, Register):
+        raise Unsupported
+    slot = source.slot
+
+    def run(group: Group) -> None:
+        words = group.regs[slot]
+        pieces = locate(group, address(group), 16, "write")
+        store(group, pieces, 8, [words[:, 0], words[:, 1]])
+
+    return run
+
+
+@decodes("prefetch", "prefetchu", "discard", results=0, effects=False, waits=False)
+@decodes("applypriority", "fence", "membar", results=0, effects=False, waits=False)
+@decodes("pmevent", "griddepcontrol", "setmaxnreg", results=0, effects=False, waits=False)
+@decodes("nanosleep", results=0, effects=False, waits=True)
+def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
+    # Accesses happen at once and in order: there is nothing to wait for or to hint at.
+    return lambda _: None
+
+
+@computes("createpolicy")
+def _createpolicy(decoder: Decoder, instruction: Instruction) -> Op:
+    put = decoder.write(instruction.operands[0], "b64")
+    return lambda group: put(group, np.zeros(1, np.uint64))

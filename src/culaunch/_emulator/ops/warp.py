@@ -1,0 +1,214 @@
+"""Exchange between the lanes of a warp: shfl, vote, match, redux, activemask, elect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.decode.decoder import Unsupported
+from culaunch._emulator.decode.instruction import ALL_LANES, decodes
+from culaunch._emulator.machine.rows import (
+    from_rows,
+    from_warps,
+    members,
+    pack_flags,
+    to_rows,
+)
+from culaunch._emulator.memory.undefined_bytes import Read
+from culaunch._emulator.ptx.syntax import Instruction, Operand, Pair
+
+if TYPE_CHECKING:
+    from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.machine.state import Group, Op
+    from culaunch._emulator.types import Lanes
+
+_LANE = np.arange(32, dtype=np.int64)[None, :]
+
+
+def _named_lanes(instruction: Instruction) -> Operand | None:
+    """Return the mask operand of the forms for which lanes wait for each other."""
+    return instruction.operands[-1] if "sync" in instruction.mods else None
+
+
+@decodes("shfl", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
+    target = instruction.operands[0]
+    mode = next(word for word in instruction.mods if word in ("up", "down", "bfly", "idx"))
+    first = target.first if isinstance(target, Pair) else target
+    put = decoder.write(first, "b32")
+    put_valid = decoder.write(target.second, "pred") if isinstance(target, Pair) else None
+    value, distance, clamp = (decoder.read(op, "b32") for op in instruction.operands[1:4])
+    opcode, named = instruction.opcode, decoder.read(_named_lanes(instruction) or ALL_LANES, "b32")
+
+    def run(group: Group) -> None:
+        rows = to_rows(group, value(group))
+        b = _operand_rows(group, distance(group)) & 31
+        c = _operand_rows(group, clamp(group))
+        segment, limit = c >> 8 & 31, c & 31
+        # The last (or first) lane of each lane's segment, as the hardware has it.
+        bound = (_LANE & segment) | (limit & ~segment)
+        if mode == "up":
+            source = _LANE - b
+            valid = source >= bound
+        elif mode == "down":
+            source = _LANE + b
+            valid = source <= bound
+        elif mode == "bfly":
+            source = _LANE ^ b
+            valid = source <= bound
+        else:
+            source = (_LANE & segment) | (b & ~segment)
+            valid = source <= bound
+        source = np.where(valid, source, _LANE)
+        masks = named(group)
+        if not (group.whole_warps and masks.shape[0] == 1 and masks[0] == ALL_LANES.bits):
+            _note_strangers(group, source, masks, opcode)
+        if source.shape[0] == 1:
+            moved = rows.take(source[0], axis=1)
+            valid = np.broadcast_to(valid, moved.shape)
+        else:
+            moved = np.take_along_axis(rows, source, axis=1)
+        put(group, from_rows(group, moved))
+        if put_valid is not None:
+            put_valid(group, from_rows(group, valid))
+
+    return run
+
+
+@decodes("vote", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+def _vote(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, instruction.operands
+    mode = next(word for word in mods if word in ("all", "any", "uni", "ballot"))
+    put = decoder.write(operands[0], "b32" if mode == "ballot" else "pred")
+    predicate = decoder.read(operands[1], "pred")
+    mask = decoder.read(operands[2], "b32") if "sync" in mods else None
+
+    def run(group: Group) -> None:
+        # Lanes outside the mask do not vote, nor do those that are not here.
+        voters = members(group)
+        votes = from_warps(group, pack_flags(to_rows(group, predicate(group))))
+        if mask is not None:
+            voters, votes = voters & mask(group), votes & mask(group)
+        if mode == "ballot":
+            put(group, votes)
+        elif mode == "any":
+            put(group, votes != 0)
+        elif mode == "all":
+            put(group, votes == voters)
+        else:
+            put(group, (votes == voters) | (votes == 0))
+
+    return run
+
+
+@decodes("activemask", results=1, effects=True, waits=False)
+def _activemask(decoder: Decoder, instruction: Instruction) -> Op:
+    put = decoder.write(instruction.operands[0], "b32")
+    return lambda g: put(g, members(g))
+
+
+@decodes("elect", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+def _elect(decoder: Decoder, instruction: Instruction) -> Op:
+    target = instruction.operands[0]
+    if not isinstance(target, Pair):
+        raise Unsupported
+    put_lane = decoder.write(target.first, "b32")
+    put_leader = decoder.write(target.second, "pred")
+    mask = decoder.read(instruction.operands[1], "b32")
+
+    def run(group: Group) -> None:
+        present = mask(group) & members(group)
+        lowest = present & (~present + np.uint32(1))
+        leader = np.log2(lowest.astype(np.float64)).astype(np.uint32)
+        put_lane(group, leader)
+        put_leader(group, leader == (group.lanes % 32).astype(np.uint32))
+
+    return run
+
+
+@decodes("match", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+def _match(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, instruction.operands
+    kind = decoder.type(instruction)
+    target = operands[0]
+    first = target.first if isinstance(target, Pair) else target
+    put = decoder.write(first, "b32")
+    put_all = decoder.write(target.second, "pred") if isinstance(target, Pair) else None
+    value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
+
+    def run(group: Group) -> None:
+        rows = to_rows(group, value(group))
+        masks = np.broadcast_to(mask(group), (group.n,)) & members(group)
+        equal = rows[:, :, None] == rows[:, None, :]
+        bits = np.packbits(equal, axis=2, bitorder="little").view(np.uint32)[:, :, 0]
+        same = from_rows(group, bits) & masks
+        if "any" in mods:
+            put(group, same)
+            return
+        everyone = same == masks
+        put(group, np.where(everyone, masks, np.uint32(0)))
+        if put_all is not None:
+            put_all(group, everyone)
+
+    return run
+
+
+@decodes("redux", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+def _redux(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, instruction.operands
+    kind = decoder.type(instruction)
+    operation = next(w for w in mods if w in ("add", "min", "max", "and", "or", "xor"))
+    if kind not in ("u32", "s32", "b32"):
+        raise Unsupported
+    put = decoder.write(operands[0], kind)
+    value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
+    dtype = np.dtype("i4" if kind == "s32" else "u4")
+    info = np.iinfo(dtype)
+    neutral = {"min": info.max, "max": info.min, "and": -1 if kind == "s32" else info.max}
+    ufunc = {
+        "add": np.add,
+        "min": np.minimum,
+        "max": np.maximum,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+    }[operation]
+
+    def run(group: Group) -> None:
+        rows = to_rows(group, value(group)).view(dtype)
+        masks = np.broadcast_to(mask(group), (group.n,)) & members(group)
+        out = np.zeros(group.n, np.uint32)
+        # One reduction for each distinct mask: a warp may be split into tiles.
+        for which in np.unique(masks):
+            chosen = (which >> np.arange(32, dtype=np.uint32) & np.uint32(1)).astype(bool)
+            kept = np.where(chosen, rows, dtype.type(neutral.get(operation, 0)))
+            total = ufunc.reduce(kept, axis=1, dtype=dtype).view(np.uint32)
+            out = np.where(masks == which, from_warps(group, total), out)
+        put(group, out)
+
+    return run
+
+
+def _operand_rows(group: Group, value: Lanes) -> Lanes:
+    """Lay an operand out by warps, as signed integers; a uniform one stays one value."""
+    rows = value[None, :] if value.shape[0] == 1 else to_rows(group, value)
+    return rows.astype(np.int64)
+
+
+def _note_strangers(group: Group, source: Lanes, named: Lanes, opcode: str) -> None:
+    """Take note of lanes whose value comes from one that is not here, or that the mask lacks."""
+    chunk = group.chunk
+    if not chunk.options.check_uninitialized:
+        return
+    known = members(group) & named
+    rows = known[:, None] if known.shape[0] == 1 else to_rows(group, known)
+    shape = ((group.n if group.whole_warps else chunk.size) // 32, 32)
+    lacking = np.broadcast_to(rows >> source.astype(np.uint32) & 1 == 0, shape)
+    index = np.flatnonzero(from_rows(group, lacking))
+    if index.shape[0]:
+        sources = from_rows(group, np.broadcast_to(source, shape))[index]
+        text = f"what {opcode} took from lane {{}} of the warp, which is gone or not in the mask"
+        each = np.full((index.shape[0], 4), 255, np.uint8)
+        origin = np.full(index.shape, -1, np.int64)
+        chunk.undefined_reads.append(Read(group.lanes[index], each, origin, text, sources))

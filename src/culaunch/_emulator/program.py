@@ -1,0 +1,120 @@
+"""A kernel and the functions it calls, decoded as they are first needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from culaunch._emulator.decode.decoder import Unsupported
+from culaunch._emulator.decode.flow import build_code
+from culaunch._emulator.layout import Layout
+from culaunch._emulator.ops import (  # noqa: F401  (each registers its instructions)
+    asynchronous,
+    atomics,
+    barrier,
+    bits,
+    builtins,
+    compare,
+    control_flow,
+    convert,
+    floating,
+    integer,
+    matrix,
+    memory,
+    video,
+    warp,
+    wmma,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._emulator.machine.state import Code
+    from culaunch._emulator.module import PtxModule
+    from culaunch._emulator.ptx.syntax import Function
+    from culaunch._emulator.undefined.plan import Plan
+
+__all__ = ["Addresses", "Program"]
+
+
+class Program:
+    """The code that one kernel can run.
+
+    Shared variables have addresses per kernel, so functions that several kernels call are
+    decoded for each of them.
+    """
+
+    def __init__(self, instance: Addresses, kernel: str) -> None:
+        self.instance = instance
+        self.syntax = instance.module.syntax
+        self.kernel = self.syntax.functions[kernel]
+        self.layout = Layout(self.syntax, self.kernel)
+        self._codes: dict[str, Code] = {}
+        self._next_base = 0
+        # How undefined bits go through its instructions, by their identity.
+        self.plans: dict[int, Plan] = {}
+
+    def code(self, name: str) -> Code:
+        """Return the decoded function called `name`."""
+        name = self.syntax.aliases.get(name, name)
+        found = self._codes.get(name)
+        if found is None:
+            function = self.syntax.functions[name]
+            found = self._codes[name] = build_code(self, function, self._next_base)
+            self._next_base += len(found.blocks) + 1
+        return found
+
+    def function(self, name: str) -> Function:
+        """Return the function called `name` as it was parsed."""
+        return self.syntax.functions[self.syntax.aliases.get(name, name)]
+
+    def has_body(self, name: str) -> bool:
+        """Tell whether the module defines the function `name`."""
+        function = self.syntax.functions.get(self.syntax.aliases.get(name, name))
+        return function is not None and function.tokens is not None
+
+    def function_at(self, address: int) -> Callable[[], Code] | None:
+        """Return a way to get the function that `address` stands for."""
+        name = self.instance.function_name(address)
+        if name is None or not self.has_body(name):
+            return None
+        found = name
+        return lambda: self.code(found)
+
+    def address_of(self, name: str, function: Function) -> int:
+        """Return the address of a symbol used in `function`, in its own state space."""
+        name = self.syntax.aliases.get(name, name)
+        for param in function.params if function.is_kernel else ():
+            if param.name == name:
+                return param.offset
+        local = function.variables.get(name)
+        if local is not None and local.space == "local":
+            raise Unsupported(f"the address of local variable {name!r} here")
+        shared = self.layout.shared_offset(name, function)
+        if shared is not None:
+            return shared
+        if name in self.syntax.functions:
+            return self.instance.function_address(name)
+        try:
+            return self.instance.address(name)
+        except KeyError:
+            raise Unsupported(f"the symbol {name!r} is not defined") from None
+
+
+class Addresses(Protocol):
+    """A module whose variables and functions have addresses."""
+
+    @property
+    def module(self) -> PtxModule:
+        """What was loaded."""
+        raise NotImplementedError
+
+    def address(self, name: str) -> int:
+        """Return the address of a variable; raise KeyError if there is none of that name."""
+        raise NotImplementedError
+
+    def function_address(self, name: str) -> int:
+        """Return the address that stands for a function."""
+        raise NotImplementedError
+
+    def function_name(self, address: int) -> str | None:
+        """Return the function that an address stands for."""

@@ -1,0 +1,5 @@
+"""Read PTX text: tokens, declarations and function bodies. No execution."""
+
+from culaunch._emulator.ptx.module import parse_module
+
+__all__ = ["parse_module"]

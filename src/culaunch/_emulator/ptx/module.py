@@ -1,0 +1,114 @@
+"""Parse a module: variables, functions and their bodies, files."""
+
+from __future__ import annotations
+
+from culaunch._emulator.ptx.body import parse_body
+from culaunch._emulator.ptx.check import check_bodies
+from culaunch._emulator.ptx.declarations import parse_parameters, parse_variables
+from culaunch._emulator.ptx.syntax import Function, Module, Variable
+from culaunch._emulator.ptx.tokens import Cursor, Tokens
+
+__all__ = ["parse_module"]
+
+_LINKAGE = {".visible", ".weak", ".extern", ".common"}
+_SPACES = {".global", ".const", ".shared"}
+
+
+def parse_module(text: str) -> tuple[Module, Tokens]:
+    """Parse PTX text.
+
+    Raises
+    ------
+    ImageError
+        If the text is not PTX, or names what it does not define; the message has the line.
+    """
+    tokens = Tokens(text)
+    cursor = Cursor(tokens)
+    module = Module((0, 0), "", {}, {}, {}, {})
+    while not cursor.done():
+        _parse_top(cursor, module)
+    if not module.target:
+        cursor.fail("no .target directive: not a PTX module")
+    for function in module.functions.values():
+        parse_body(function, tokens)
+    check_bodies(module, tokens)
+    return module, tokens
+
+
+def _parse_top(cursor: Cursor, module: Module) -> None:
+    word = cursor.take()
+    external = False
+    while word in _LINKAGE:
+        external |= word == ".extern"
+        word = cursor.take()
+    if word in _SPACES:
+        for variable in parse_variables(cursor, word[1:], external=external):
+            _declare(module.variables, variable)
+    elif word in (".func", ".entry"):
+        _parse_function(cursor, module, is_kernel=word == ".entry")
+    elif word == ".version":
+        major, _, minor = cursor.take().partition(".")
+        if not (major.isdecimal() and minor.isdecimal()):
+            cursor.fail("a version is two numbers and a dot")
+        module.version = (int(major), int(minor))
+    elif word == ".target":
+        module.target = cursor.take()
+        while cursor.accept(","):
+            cursor.take()
+    elif word == ".address_size":
+        if cursor.integer() != 64:
+            cursor.fail("only 64-bit addresses are emulated")
+    elif word == ".file":
+        number = cursor.integer()
+        module.files[number] = cursor.take().strip('"')
+        while cursor.accept(","):
+            cursor.integer()
+    elif word == ".section":
+        cursor.take()
+        cursor.skip_braces()
+    elif word == ".alias":
+        name = cursor.take()
+        cursor.expect(",")
+        module.aliases[name] = cursor.take()
+        cursor.expect(";")
+    elif word == ".pragma":
+        cursor.skip_past(";")
+    elif word != ";":
+        cursor.at -= 1
+        cursor.fail(f"unknown directive {word!r}")
+
+
+def _declare(variables: dict[str, Variable], variable: Variable) -> None:
+    known = variables.get(variable.name)
+    if known is None or known.external:
+        variables[variable.name] = variable
+
+
+def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool) -> None:
+    line = cursor.line
+    if cursor.accept(".attribute"):
+        cursor.skip_past(")")
+    returns = parse_parameters(cursor)
+    name = cursor.take()
+    function = Function(name, is_kernel, line, parse_parameters(cursor), returns)
+    while cursor.peek().startswith("."):
+        word = cursor.take()
+        numbers: list[int] = []
+        if word == ".pragma":
+            cursor.skip_past(";")
+            continue
+        while cursor.peek()[:1].isdigit():
+            numbers.append(cursor.integer())
+            cursor.accept(",")
+        function.directives[word[1:]] = tuple(numbers)
+    if cursor.peek() == "{":
+        function.tokens = cursor.skip_braces()
+    else:
+        cursor.accept(";")
+    known = module.functions.get(name)
+    if known is None or known.tokens is None:
+        module.functions[name] = function
+    elif function.tokens is not None:
+        cursor.fail(f"{name!r} is defined a second time (first in line {known.line})")
+    if is_kernel and function.tokens is None:
+        cursor.fail(f"the kernel {name!r} has no body")

@@ -1,0 +1,199 @@
+"""What instructions that touch memory do with undefined bits."""
+
+# All rules have one signature.
+# ruff: noqa: ARG001
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.decode.liveness import read_slots
+from culaunch._emulator.machine.shadow import Shadow
+from culaunch._emulator.machine.spaces import LOCATORS
+from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
+from culaunch._emulator.ops.memory import space_of
+from culaunch._emulator.ptx.syntax import Address, Register
+from culaunch._emulator.types import Lanes, size_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._emulator.machine.state import Group
+    from culaunch._emulator.machine.taint import Taints
+    from culaunch._emulator.memory.bytes import Piece
+    from culaunch._emulator.ptx.syntax import Operand
+    from culaunch._emulator.undefined.context import Context
+    from culaunch._emulator.undefined.plan import Plan
+
+__all__ = ["MEMORY_RULES"]
+
+
+def _store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    """Mark what is written; report a write to global memory of which no byte is whole.
+
+    Some bytes of it may be undefined: a copied structure has padding.
+    """
+    kind = plan.decoder.type(plan.instruction)
+    place, value = plan.instruction.operands[:2]
+    sources = plan.decoder.vector(value)
+    if kind == "b128":
+        words = [
+            _bits(context, group, plan, source, kind)[:, i] for source in sources for i in (0, 1)
+        ]
+    else:
+        words = [_bits(context, group, plan, source, kind) for source in sources]
+    _write(context, group, plan, active, place, words)
+    return {}
+
+
+def _atomic(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    operands = plan.instruction.operands
+    first = next(i for i, operand in enumerate(operands) if isinstance(operand, Address))
+    kind = plan.decoder.type(plan.instruction)
+    values = [plan.decoder.vector(operand) for operand in operands[first + 1 :]]
+    if not values:
+        return {}
+    words = []
+    for i in range(len(values[0])):
+        bits = _bits(context, group, plan, values[0][i], kind)
+        for more in values[1:]:
+            if len(more) > i:
+                bits = bits | _bits(context, group, plan, more[i], kind)
+        words.append(bits)
+    _write(context, group, plan, active, operands[first], words)
+    return {}
+
+
+def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    """Run the store again with the undefined bits, on the map of them."""
+    name = plan.instruction.name
+    if name == "wmma" and plan.instruction.mods[0] != "store":
+        return {}
+    sources = frozenset(read_slots(plan.instruction.operands[1:2]))
+    found = context.lanes(group, sources)
+    shared = group.chunk.shared
+    if found is None:
+        return {}
+    address = plan.decoder.address(plan.instruction.operands[0])(group)
+    pieces = LOCATORS[space_of(plan.instruction)](group, address, 2, "write")
+    if shared.shadow is None or any(piece.data is not shared.data for piece in pieces):
+        whole = np.ones(group.n, bool)
+        for slot in sources:
+            taint = group.undefined.get(slot)
+            whole &= False if taint is None else _every_byte(taint.bits)
+        context.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", active)
+        return {}
+
+    copy = context.with_bits(group, sources)
+
+    def mark() -> None:
+        data, shadow = shared.data, shared.shadow
+        shared.data, shared.shadow = shadow.undefined.map, None
+        try:
+            plan.run(copy)
+        finally:
+            shared.data, shared.shadow = data, shadow
+
+    context.after.append(mark)
+    return {}
+
+
+def _nothing(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    """Leave the results alone: what is undefined in memory is found by the read itself."""
+    return {}
+
+
+def _operands(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    found = context.lanes(group, plan.reads)
+    if found is not None:
+        context.use(group, found, f"an operand of {plan.instruction.opcode}", active)
+    return {}
+
+
+MEMORY_RULES = {
+    "ld": _nothing,
+    "ldu": _nothing,
+    "ldmatrix": _nothing,
+    "st": _store,
+    "atom": _atomic,
+    "red": _atomic,
+    "stmatrix": _matrix_store,
+    "wmma": _matrix_store,
+    "cp": _operands,
+    "mbarrier": _operands,
+}
+
+
+def _bits(context: Context, group: Group, plan: Plan, source: Operand, kind: str) -> Lanes:
+    """Return the undefined bits of an operand that is written."""
+    if not isinstance(source, Register) or source.slot not in group.undefined:
+        return np.zeros((group.n, 2) if kind == "b128" else group.n, f"u{min(size_of(kind), 8)}")
+    if kind == "b128":
+        return group.undefined[source.slot].bits
+    return plan.decoder.read(source, kind)(context.with_bits(group, (source.slot,)))
+
+
+def _every_byte(bits: Lanes) -> Lanes:
+    """Tell, for each lane, whether every byte of its word has an undefined bit."""
+    each = np.ascontiguousarray(bits).view(np.uint8).reshape(bits.shape[0], -1)
+    return np.asarray(each.all(axis=1))
+
+
+def _write(
+    context: Context,
+    group: Group,
+    plan: Plan,
+    active: Lanes | None,
+    place: Operand,
+    words: list[Lanes],
+) -> None:
+    size = words[0].dtype.itemsize
+    index = np.arange(group.n) if active is None else np.flatnonzero(active)
+    found = context.lanes(group, plan.reads)
+    if not index.shape[0] or found is None:
+        return
+    part = group if active is None else group.narrow(index, tuple(plan.reads))
+    address = plan.decoder.address(place)(part)
+    pieces = LOCATORS[space_of(plan.instruction)](part, address, size * len(words), "write")
+    for piece in pieces:
+        lanes = index if piece.lanes is None else index[piece.lanes]
+        at = np.broadcast_to(piece.at, lanes.shape)
+        chosen = [word[lanes] for word in words]
+        memory = _undefined_bytes(group, piece)
+        if memory is not None:
+            context.after.append(_marker(memory, at, chosen, found[1][lanes]))
+            continue
+        whole = np.zeros(group.n, bool)
+        some = np.logical_or.reduce([word != 0 for word in chosen])
+        # There is no padding in what another thread has just written.
+        whole[lanes] = np.logical_and.reduce([_every_byte(word) for word in chosen]) | (
+            some & context.origins.racing(found[1][lanes])
+        )
+        context.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", None)
+
+
+def _marker(
+    memory: UndefinedBytes, at: Lanes, words: list[Lanes], origin: Lanes
+) -> Callable[[], None]:
+    def mark() -> None:
+        for k, word in enumerate(words):
+            memory.store(at + k * word.dtype.itemsize, word, origin)
+
+    return mark
+
+
+def _undefined_bytes(group: Group, piece: Piece) -> UndefinedBytes | None:
+    """Return the map of the memory that a piece is in, None for global memory."""
+    chunk = group.chunk
+    for scratch in (chunk.shared, chunk.local):
+        if piece.data is not scratch.data:
+            continue
+        if scratch.shadow is None:
+            scratch.shadow = Shadow(chunk, scratch)
+        if scratch.shadow.undefined is None:
+            scratch.shadow.undefined = UndefinedBytes(scratch, undefined=False)
+        found: UndefinedBytes = scratch.shadow.undefined
+        return found
+    return None

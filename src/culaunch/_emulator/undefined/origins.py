@@ -1,0 +1,87 @@
+"""Where undefined values come from, as numbers that travel with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._emulator.machine.chunk import Chunk
+    from culaunch._emulator.memory.undefined_bytes import Read
+    from culaunch._emulator.ptx.syntax import Instruction
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["Origins"]
+
+
+@dataclass
+class _Source:
+    """An instruction that gave undefined values; `detail` is an address or a lane, by lane."""
+
+    instruction: Instruction
+    text: str
+    detail: Lanes
+    racing: Callable[[str, int, int], str] | None
+
+
+class Origins:
+    """The instructions of a chunk that gave undefined values.
+
+    A number stands for an instruction and a lane that executed it: the origin of a value is known
+    in whatever register of whatever lane it ends up.
+    """
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self._sources: list[_Source] = []
+        self._index: dict[tuple[int, str], int] = {}
+
+    def note(self, instruction: Instruction, read: Read) -> Lanes:
+        """Return the numbers of an instruction in the lanes that have read so."""
+        key = (id(instruction), read.text)
+        index = self._index.get(key)
+        if index is None:
+            index = self._index[key] = len(self._sources)
+            source = _Source(
+                instruction, read.text, np.zeros(self.chunk.size, np.int64), read.racing
+            )
+            self._sources.append(source)
+        self._sources[index].detail[read.lanes] = read.detail
+        return read.lanes.astype(np.int64) + index * self.chunk.size
+
+    def racing(self, origin: Lanes) -> Lanes:
+        """Tell which origins are reads that raced."""
+        flags = np.array([source.racing is not None for source in self._sources])
+        return np.asarray(flags[origin // self.chunk.size])
+
+    def fault(self, use: str, origin: int, lane: int) -> Fault:
+        """Return the fault of `lane`, which uses a value of that origin."""
+        index, reader = divmod(origin, self.chunk.size)
+        source = self._sources[index]
+        block, thread = self.chunk.place(reader)
+        position = self.chunk.launch.position(source.instruction)
+        detail = int(source.detail[reader])
+        if source.racing is not None:
+            return Fault(
+                LAUNCH_FAILED,
+                source.racing(source.text, detail, reader),
+                lane=reader,
+                position=position,
+                notes=[f"{use} depends on what it read"],
+            )
+        what = source.text.format(detail)
+        return Fault(
+            LAUNCH_FAILED,
+            f"{use} depends on an undefined value, {what}",
+            lane=lane,
+            notes=[
+                f"the value: block {block}, thread {thread} at {position}: {position.text.strip()}",
+                "(check_uninitialized turns this check off)",
+            ],
+        )
