@@ -1,1 +1,1 @@
-"""Memory of an emulated device: host ranges, shared and local arrays, generic addresses."""
+"""Memory of an emulated device: ranges of the host's, shared and local arrays, the heap."""
