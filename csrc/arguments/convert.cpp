@@ -145,13 +145,9 @@ bool FitsUnsigned(unsigned long long value, size_t size) {
 
 Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
   const TypeClass type = slot.type_class;
-  int overflow = 0;
   int64_t value = 0;
-  if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value))) {
-    value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (value == -1 && overflow == 0 && PyErr_Occurred() != nullptr) return Fault::kPython;
-  }
-  if (overflow == 0) {
+  const IntRange range = ReadInt(object, &value);
+  if (range == IntRange::kSigned) {
     const bool fits =
         (value < 0 || type == TypeClass::kSigned)
             ? FitsSigned(value, slot.size) &&
@@ -161,13 +157,10 @@ Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* tar
     std::memcpy(target, &value, slot.size);  // little-endian: the low bytes
     return Fault::kNone;
   }
-  if (overflow < 0 || slot.size != 8 || type == TypeClass::kSigned) return Fault::kOverflow;
-  const unsigned long long large = PyLong_AsUnsignedLongLong(object);
-  if (PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
+  if (range == IntRange::kTooLarge || slot.size != 8 || type == TypeClass::kSigned) {
     return Fault::kOverflow;
   }
-  std::memcpy(target, &large, sizeof large);
+  std::memcpy(target, &value, sizeof value);
   return Fault::kNone;
 }
 

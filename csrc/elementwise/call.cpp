@@ -7,6 +7,7 @@
 #include "elementwise/parameters.h"
 #include "elementwise/scalars.h"
 #include "launch/kernel_type.h"
+#include "launch/launch_failure.h"
 #include "python/upcalls.h"
 
 namespace elementwise {
@@ -237,13 +238,7 @@ bool ElementwiseCall::Launch(const CompiledLayout& compiled, const LayoutKey& ke
     code = state.Launch(config, ordinal, writer.pointers());
   }
   if (code == CUDA_SUCCESS) return true;
-  try {
-    RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), Demangled(state.name()),
-                                       config, ordinal, code),
-               "LaunchError");
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
+  RaiseLaunchFailure(state, config, ordinal, code);
   return false;
 }
 
@@ -251,8 +246,7 @@ bool ElementwiseCall::Launch(const CompiledLayout& compiled, const LayoutKey& ke
 bool ElementwiseCall::Prepare(PyObject* out) {
   if (!ReadArguments() || !Specialize()) return false;
   if (special_->outputs.size() > 1) {
-    many_outputs_ = std::vector<Operand>(special_->outputs.size());
-    outputs_ = many_outputs_.data();
+    outputs_.Grow(special_->outputs.size(), 0);
   }
   return (out == nullptr || ReadOutputs(out)) && FindShape(out);
 }

@@ -10,6 +10,7 @@
 #include "elementwise/operands.h"
 #include "launch/kernel_object.h"
 #include "python/python.h"
+#include "python/small_buffer.h"
 
 namespace elementwise {
 
@@ -63,10 +64,8 @@ inline std::string TextOf(PyObject* text) {
 class ElementwiseCall {
  public:
   ElementwiseCall(ElementwiseObject* self, PyObject* const* args, size_t count)
-      : self_(self), args_(args), count_(static_cast<int>(count)) {
+      : self_(self), args_(args), count_(static_cast<int>(count)), operands_(count) {
     place_.driver = self->driver.load(std::memory_order_acquire);
-    if (count > kInline) many_operands_ = std::vector<Operand>(count);
-    operands_ = count > kInline ? many_operands_.data() : inline_operands_;
   }
 
   // A null reference with a Python error set, unless `fall_back` is set.
@@ -111,13 +110,8 @@ class ElementwiseCall {
   int count_;
   Place place_;
   Specialization* special_ = nullptr;
-  static constexpr size_t kInline = 4;
-  Operand inline_operands_[kInline];
-  Operand inline_output_;
-  std::vector<Operand> many_operands_;
-  std::vector<Operand> many_outputs_;
-  Operand* operands_;
-  Operand* outputs_ = &inline_output_;
+  SmallBuffer<Operand, 4> operands_;
+  SmallBuffer<Operand, 1> outputs_;
   std::vector<Ref> made_;
   Problem problem_;
 };

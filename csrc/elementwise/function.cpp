@@ -8,6 +8,7 @@
 
 #include "driver/errors.h"
 #include "elementwise/call.h"
+#include "python/call_arguments.h"
 #include "python/upcalls.h"
 
 namespace {
@@ -22,19 +23,9 @@ PyTypeObject* g_elementwise_type = nullptr;
 ElementwiseObject* Self(PyObject* self) { return reinterpret_cast<ElementwiseObject*>(self); }
 
 PyObject* CallSlowly(PyObject* self, PyObject* const* args, size_t count, PyObject* names) {
-  const Ref positional(PyTuple_New(static_cast<Py_ssize_t>(count)));
-  const Ref keywords(PyDict_New());
+  const Ref positional = PositionalTuple(args, count);
+  const Ref keywords = KeywordDict(args, count, names);
   if (!positional || !keywords) return nullptr;
-  for (size_t i = 0; i < count; ++i) {
-    PyTuple_SetItem(positional.get(), static_cast<Py_ssize_t>(i), Ref::Borrow(args[i]).release());
-  }
-  const Py_ssize_t named = names != nullptr ? PyTuple_Size(names) : 0;
-  for (Py_ssize_t i = 0; i < named; ++i) {
-    if (PyDict_SetItem(keywords.get(), PyTuple_GetItem(names, i),
-                       args[count + static_cast<size_t>(i)]) < 0) {
-      return nullptr;
-    }
-  }
   return PyObject_CallMethod(self, methods::kCallSlowly, "OO", positional.get(), keywords.get());
 }
 

@@ -2,26 +2,18 @@
 #pragma once
 
 #include <cstring>
-#include <memory>
 
 #include "elementwise/layout.h"
 #include "launch/kernel_object.h"
+#include "python/small_buffer.h"
 
 namespace elementwise {
 
 // Fills a kernel's parameters in order.
 class ParameterWriter {
  public:
-  explicit ParameterWriter(const KernelObject& kernel) : kernel_(kernel) {
-    if (kernel.bytes > sizeof inline_block_) {
-      large_block_ = std::make_unique<unsigned char[]>(kernel.bytes);
-      block_ = large_block_.get();
-    }
-    if (kernel.count > kInline) {
-      many_pointers_ = std::make_unique<void*[]>(kernel.count);
-      pointers_ = many_pointers_.get();
-    }
-  }
+  explicit ParameterWriter(const KernelObject& kernel)
+      : kernel_(kernel), block_(kernel.bytes), pointers_(kernel.count) {}
 
   // The next parameter's place, or null where the kernel has none of that size.
   unsigned char* Next(size_t size) {
@@ -29,8 +21,8 @@ class ParameterWriter {
       is_wrong_ = true;
       return scratch_;
     }
-    unsigned char* target = block_ + kernel_.slots[next_].offset;
-    pointers_[next_++] = target;
+    unsigned char* target = block_.data() + kernel_.slots[next_].offset;
+    pointers_.data()[next_++] = target;
     return target;
   }
 
@@ -50,20 +42,15 @@ class ParameterWriter {
 
   size_t NextSize() const { return next_ < kernel_.count ? kernel_.slots[next_].size : 0; }
   bool IsComplete() const { return !is_wrong_ && next_ == kernel_.count; }
-  void** pointers() { return pointers_; }
+  void** pointers() { return pointers_.data(); }
 
  private:
-  static constexpr size_t kInline = 128;
   const KernelObject& kernel_;
   size_t next_ = 0;
   bool is_wrong_ = false;
   alignas(16) unsigned char scratch_[16];
-  alignas(16) unsigned char inline_block_[1024];
-  void* inline_pointers_[kInline];
-  unsigned char* block_ = inline_block_;
-  void** pointers_ = inline_pointers_;
-  std::unique_ptr<unsigned char[]> large_block_;
-  std::unique_ptr<void*[]> many_pointers_;
+  SmallBuffer<unsigned char, 1024, 16> block_;
+  SmallBuffer<void*, 128> pointers_;
 };
 
 // Write sizes and strides, in the order of culaunch._elementwise._strided and _tiled; gives the

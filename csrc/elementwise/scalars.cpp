@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "driver/errors.h"
+#include "python/numbers.h"
 
 namespace elementwise {
 
@@ -77,13 +78,11 @@ bool ReadNumber(const Operand& operand, AnyNumber* value) {
     value->is_real = true;
     value->real = PyFloat_AsDouble(operand.object);
   } else if (operand.number >= kFirstWeak) {
-    int overflow = 0;
-    value->whole = PyLong_AsLongLongAndOverflow(operand.object, &overflow);
-    if (overflow > 0) {
-      value->is_unsigned = true;
-      value->whole = static_cast<long long>(PyLong_AsUnsignedLongLong(operand.object));
-    }
-    if (overflow < 0 || (overflow > 0 && PyErr_Occurred() != nullptr)) {
+    int64_t whole = 0;
+    const IntRange range = ReadInt(operand.object, &whole);
+    value->whole = whole;
+    value->is_unsigned = range == IntRange::kUnsigned;
+    if (range == IntRange::kTooLarge) {
       PyErr_SetString(PyExc_OverflowError, " must fit 64 bits");
     }
   } else {

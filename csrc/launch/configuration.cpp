@@ -14,9 +14,8 @@ bool ReadNumber(PyObject* object, uint32_t* number, bool* is_too_large) {
   const Ref integer(PyNumber_Index(object));
   if (!integer) return false;
   if (QuickNumber(integer.get(), number)) return true;
-  int overflow = 0;
-  const long long value = PyLong_AsLongLongAndOverflow(integer.get(), &overflow);
-  *is_too_large = overflow != 0 || value > UINT32_MAX;
+  int64_t value = 0;
+  *is_too_large = ReadInt(integer.get(), &value) != IntRange::kSigned || value > UINT32_MAX;
   return false;
 }
 
@@ -24,10 +23,8 @@ bool ReadNumber(PyObject* object, uint32_t* number, bool* is_too_large) {
 
 bool QuickNumber(PyObject* object, uint32_t* number) {
   if (!PyLong_CheckExact(object)) return false;
-  int overflow = 0;
   int64_t value = 0;
-  if (!ReadSmallInt(object, &value)) value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow != 0 || value < 0 || value > UINT32_MAX) return false;
+  if (ReadInt(object, &value) != IntRange::kSigned || value < 0 || value > UINT32_MAX) return false;
   *number = static_cast<uint32_t>(value);
   return true;
 }

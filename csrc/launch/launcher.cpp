@@ -3,12 +3,14 @@
 #include <structmember.h>
 
 #include <cstddef>
-#include <memory>
 #include <new>
 #include <string>
 
 #include "driver/errors.h"
 #include "launch/configuration.h"
+#include "launch/launch_failure.h"
+#include "python/numbers.h"
+#include "python/small_buffer.h"
 #include "python/upcalls.h"
 
 namespace {
@@ -52,43 +54,13 @@ CULAUNCH_RARE PyObject* RaiseLaunch(LauncherObject* self, const CUlaunchConfig& 
                                     CUresult code) {
   culaunch::KernelState& state = *self->kernel->state;
   if (ordinal < 0) ordinal = culaunch::CurrentDevice(state.driver());
-  try {
-    RaiseError(culaunch::ExplainLaunch(state.driver(), state.handle(), Demangled(state.name()),
-                                       config, ordinal, code),
-               "LaunchError");
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
+  RaiseLaunchFailure(state, config, ordinal, code);
   return nullptr;
 }
 
-// The parameter block and the pointers into it, on the stack for any usual kernel. Kernels have
-// at most 4 KiB of parameters, or 32,764 bytes from CUDA 12.1 on (programming guide).
-class Parameters {
- public:
-  Parameters(size_t bytes, size_t count) {
-    if (bytes > sizeof inline_block_) {
-      large_block_ = std::make_unique<unsigned char[]>(bytes);
-      block_ = large_block_.get();
-    }
-    if (count > kInlineCount) {
-      many_pointers_ = std::make_unique<void*[]>(count);
-      pointers_ = many_pointers_.get();
-    }
-  }
-
-  unsigned char* block() { return block_; }
-  void** pointers() { return pointers_; }
-
- private:
-  static constexpr size_t kInlineCount = 64;
-  alignas(64) unsigned char inline_block_[4096];
-  void* inline_pointers_[kInlineCount];
-  unsigned char* block_ = inline_block_;
-  void** pointers_ = inline_pointers_;
-  std::unique_ptr<unsigned char[]> large_block_;
-  std::unique_ptr<void*[]> many_pointers_;
-};
+// Kernels have at most 4 KiB of parameters, or 32,764 bytes from CUDA 12.1 on (programming guide).
+using ParameterBlock = SmallBuffer<unsigned char, 4096, 64>;
+using ParameterPointers = SmallBuffer<void*, 64>;
 
 PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
@@ -99,7 +71,10 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   if (CULAUNCH_UNLIKELY(count != kernel->count || keyword_names != nullptr)) {
     return RaiseCount(self, count, keyword_names);
   }
-  Parameters parameters(kernel->bytes, count);
+  ParameterBlock block_buffer(kernel->bytes);
+  ParameterPointers pointer_buffer(count);
+  unsigned char* const block = block_buffer.data();
+  void** const pointers = pointer_buffer.data();
   Call call(state.driver());
   if (self->stream_owner != nullptr) {
     call.stream_known = true;
@@ -108,8 +83,8 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   }
   for (size_t i = 0; i < count; ++i) {
     ParameterSlot& slot = kernel->slots[i];
-    unsigned char* target = parameters.block() + slot.offset;
-    parameters.pointers()[i] = target;
+    unsigned char* target = block + slot.offset;
+    pointers[i] = target;
     const Fault fault = Convert(call, slot, args[i], target);
     if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return RaiseFault(self, fault, args, i, call);
   }
@@ -120,7 +95,7 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   {
     // The launch waits while the stream's queue is full.
     const ReleaseGil released;
-    code = state.Launch(config, call.ordinal, parameters.pointers());
+    code = state.Launch(config, call.ordinal, pointers);
   }
   if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
     return RaiseLaunch(self, config, call.ordinal, code);
@@ -309,10 +284,10 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
     return nullptr;
   }
   if (IsGiven(priority)) {
-    int overflow = 0;
+    int64_t value = 0;
     const Ref integer(PyBool_Check(priority) ? nullptr : PyNumber_Index(priority));
-    const long long value = integer ? PyLong_AsLongLongAndOverflow(integer.get(), &overflow) : 0;
-    if (!integer || overflow != 0 || value != static_cast<int>(value)) {
+    if (!integer || ReadInt(integer.get(), &value) != IntRange::kSigned ||
+        value != static_cast<int>(value)) {
       PyErr_Clear();
       PyErr_Format(integer ? PyExc_OverflowError : PyExc_TypeError,
                    "priority must be an int of 32 bits (got %S)", Spelled(priority).get());

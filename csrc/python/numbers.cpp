@@ -38,6 +38,19 @@ bool AreReadRight() {
 
 }  // namespace
 
+CULAUNCH_APART LargeInt ReadLargeInt(PyObject* object) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow == 0) return {IntRange::kSigned, value};
+  if (overflow < 0) return {IntRange::kTooLarge, 0};
+  const unsigned long long bits = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return {IntRange::kTooLarge, 0};
+  }
+  return {IntRange::kUnsigned, static_cast<int64_t>(bits)};
+}
+
 void TryNumbers() {
 #if PY_VERSION_HEX < 0x030b0000
   const unsigned long version = PY_VERSION_HEX;

@@ -1,4 +1,4 @@
-// Reading Python's small ints and its floats without a call into Python.
+// Reading Python's ints and floats, small ints and floats without a call into Python.
 #pragma once
 
 #include <culaunch/version.h>
@@ -48,6 +48,28 @@ inline bool ReadSmall(PyObject* object, int64_t* value) {
 // known; then the C API tells.
 inline bool ReadSmallInt(PyObject* object, int64_t* value) {
   return !CULAUNCH_UNLIKELY(!g_numbers_are_known) && numbers::ReadSmall(object, value);
+}
+
+// Where a number lies that does not fit an int64_t, and whether one does.
+enum class IntRange : uint8_t {
+  kSigned,    // it fits
+  kUnsigned,  // from 2^63 to 2^64 - 1: the value read has its bits
+  kTooLarge,  // neither, below or above
+};
+
+// An int that ReadSmallInt does not read. By value: what ReadInt gives stays in registers.
+struct LargeInt {
+  IntRange range;
+  int64_t value;
+};
+LargeInt ReadLargeInt(PyObject* object);
+
+// Read an int, or an object of a subclass. No Python error is ever set.
+inline IntRange ReadInt(PyObject* object, int64_t* value) {
+  if (!CULAUNCH_UNLIKELY(!ReadSmallInt(object, value))) return IntRange::kSigned;
+  const LargeInt large = ReadLargeInt(object);
+  *value = large.value;
+  return large.range;
 }
 
 // Read a float.

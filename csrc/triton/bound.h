@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "python/python.h"
+#include "python/small_buffer.h"
 
 namespace triton {
 
@@ -16,12 +16,8 @@ using Option = std::pair<PyObject*, PyObject*>;
 // Borrowed references; null where nothing was given.
 class Bound {
  public:
-  explicit Bound(size_t count) : count_(count) {
-    if (count > kInline) {
-      large_ = std::make_unique<PyObject*[]>(count);
-      values_ = large_.get();
-    }
-    std::fill(values_, values_ + count, nullptr);
+  explicit Bound(size_t count) : count_(count), values_(count) {
+    std::fill(values_.data(), values_.data() + count, nullptr);
   }
 
   PyObject*& operator[](size_t i) { return values_[i]; }
@@ -30,11 +26,8 @@ class Bound {
   std::vector<Option> options;  // in the order given
 
  private:
-  static constexpr size_t kInline = 96;
   size_t count_;
-  PyObject* inline_[kInline];
-  PyObject** values_ = inline_;
-  std::unique_ptr<PyObject*[]> large_;
+  SmallBuffer<PyObject*, 96> values_;
 };
 
 }  // namespace triton

@@ -4,6 +4,7 @@
 
 #include "driver/driver_object.h"
 #include "driver/errors.h"
+#include "python/call_arguments.h"
 #include "python/free_threaded_lock.h"
 #include "python/upcalls.h"
 #include "triton/bound.h"
@@ -69,30 +70,10 @@ class OneCall {
  private:
   // ---- before anything else
 
-  Ref PositionalTuple() const {
-    Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(count_)));
-    for (size_t i = 0; tuple && i < count_; ++i) {
-      PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), Ref::Borrow(args_[i]).release());
-    }
-    return tuple;
-  }
-
-  Ref KeywordDict() const {
-    Ref dict(PyDict_New());
-    const Py_ssize_t size = keyword_names_ != nullptr ? PyTuple_Size(keyword_names_) : 0;
-    for (Py_ssize_t i = 0; dict && i < size; ++i) {
-      if (PyDict_SetItem(dict.get(), PyTuple_GetItem(keyword_names_, i),
-                         args_[count_ + static_cast<size_t>(i)]) < 0) {
-        return Ref();
-      }
-    }
-    return dict;
-  }
-
   // Let a method in Python handle the whole call.
   PyObject* CallGuarded() {
-    const Ref positional = PositionalTuple();
-    const Ref keywords = KeywordDict();
+    const Ref positional = PositionalTuple(args_, count_);
+    const Ref keywords = KeywordDict(args_, count_, keyword_names_);
     if (!positional || !keywords) return nullptr;
     return PyObject_CallMethod(Object(), methods::kGuarded, "OOO", grid_, positional.get(),
                                keywords.get());
@@ -237,8 +218,8 @@ class OneCall {
 
   // The autotuner runs in Python, launches once itself, and says what it chose.
   PyObject* CallTuner() {
-    const Ref positional = PositionalTuple();
-    const Ref keywords = KeywordDict();
+    const Ref positional = PositionalTuple(args_, count_);
+    const Ref keywords = KeywordDict(args_, count_, keyword_names_);
     if (!positional || !keywords) return nullptr;
     const Ref tuned(PyObject_CallMethod(Object(), methods::kTune, "OOOi", grid_, positional.get(),
                                         keywords.get(), call_.ordinal));

@@ -15,13 +15,6 @@ namespace triton {
 
 namespace {
 
-// An int of more than one digit. False where it has more than 64 bits.
-CULAUNCH_APART bool ReadLargeInt(PyObject* object, int64_t* value) {
-  int overflow = 0;
-  *value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  return overflow == 0;
-}
-
 // Tell the driver of the arrays that the next launch may touch, right before it: a call from within
 // the reading begins another list.
 CULAUNCH_APART void Note(const culaunch::Driver& driver, const void* const* begins,
@@ -148,7 +141,7 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
     // No switch: its indirect jump is rarely predicted after a launch.
     if (step->kind <= Step::kKeyInt) {
       int64_t value;
-      if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value)) && !ReadLargeInt(object, &value)) {
+      if (CULAUNCH_UNLIKELY(ReadInt(object, &value) != IntRange::kSigned)) {
         return Outcome::kDifferent;
       }
       *word = IntWord(value, step->specialize, step->align);
@@ -186,7 +179,7 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
       *leaf++ = address;
     } else if (step->kind == Step::kConstantInt) {
       int64_t value;
-      if (CULAUNCH_UNLIKELY(!ReadSmallInt(object, &value)) && !ReadLargeInt(object, &value)) {
+      if (CULAUNCH_UNLIKELY(ReadInt(object, &value) != IntRange::kSigned)) {
         return Outcome::kDifferent;
       }
       *word = static_cast<uint64_t>(value);

@@ -1,10 +1,11 @@
 #include "triton/launch.h"
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "driver/errors.h"
+#include "launch/launch_failure.h"
+#include "python/small_buffer.h"
 #include "triton/scratch.h"
 
 namespace triton {
@@ -89,14 +90,7 @@ PyObject* LaunchNoGrid(const VariantState& variant, const uint32_t* dims) {
 
 PyObject* RaiseLaunch(const VariantState& variant, const CUlaunchConfig& config, int ordinal,
                       CUresult code) {
-  culaunch::KernelState& kernel = *variant.kernel;
-  try {
-    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), Demangled(kernel.name()),
-                                       config, ordinal, code),
-               "LaunchError");
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  }
+  RaiseLaunchFailure(*variant.kernel, config, ordinal, code);
   return nullptr;
 }
 
@@ -108,15 +102,8 @@ PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, cons
     return LaunchNoGrid(state, dims);
   }
   const uint64_t blocks = width * dims[1] * dims[2];
-  constexpr size_t kInline = 96;
-  void* inline_pointers[kInline];
-  std::unique_ptr<void*[]> large;
-  void** pointers = inline_pointers;
   const size_t count = state.sources.size();
-  if (count > kInline) {
-    large = std::make_unique<void*[]>(count);
-    pointers = large.get();
-  }
+  SmallBuffer<void*, 96> pointers(count);
   const auto bytes = [&](uint64_t for_one) {  // at most: then the allocation fails
     return for_one != 0 && blocks > UINT64_MAX / for_one ? UINT64_MAX : for_one * blocks;
   };
@@ -125,7 +112,7 @@ PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, cons
                   state.profile_alignment);
   if (!global.is_good() || !profile.is_good()) return nullptr;
   std::vector<CUtensorMap> maps;
-  if (blocks != 0 && state.has_parts && !FillParts(variant, arguments, pointers, &maps)) {
+  if (blocks != 0 && state.has_parts && !FillParts(variant, arguments, pointers.data(), &maps)) {
     return nullptr;
   }
   for (size_t i = 0; i < count; ++i) {
@@ -140,7 +127,7 @@ PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, cons
     }
   }
   call.TellDriver();
-  return LaunchVariant(state, dims, call.ordinal, call.stream, pointers);
+  return LaunchVariant(state, dims, call.ordinal, call.stream, pointers.data());
 }
 
 }  // namespace triton

@@ -89,9 +89,8 @@ Fault Specializer::AddConstant(Parameter* parameter, PyObject* object) {
     return Fault::kNone;
   }
   if (type == &PyLong_Type) {
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow == 0) {
+    int64_t value = 0;
+    if (ReadInt(object, &value) == IntRange::kSigned) {
       key.Add(MakeWord(WordKind::kInt));
       key.Add(static_cast<uint64_t>(value));
       return Fault::kNone;
@@ -146,12 +145,9 @@ Fault Specializer::Natural(PyObject* object, const TypeEntry* entry, Rules rules
   }
 }
 
-Fault Specializer::BigInt(PyObject* object, Rules rules) {
-  const unsigned long long bits = PyLong_AsUnsignedLongLong(object);
-  if (PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    return Fault::kOverflow;
-  }
+Fault Specializer::LargeInt(IntRange range, int64_t value, Rules rules) {
+  if (range == IntRange::kTooLarge) return Fault::kOverflow;
+  const auto bits = static_cast<uint64_t>(value);
   key.Add(MakeWord(WordKind::kU64, 0, KeyOfBits(bits, rules.specialize, rules.align)));
   leaves.Add(bits);
   return Fault::kNone;
@@ -352,9 +348,9 @@ Fault Specializer::Force(const Parameter& parameter, PyObject* object, const Typ
 
 Fault Specializer::ForceInt(const ForcedType& type, PyObject* object, uint64_t* value) {
   if (!PyLong_Check(object)) return Fault::kMismatch;
-  int overflow = 0;
-  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow == 0) {
+  int64_t number = 0;
+  const IntRange range = ReadInt(object, &number);
+  if (range == IntRange::kSigned) {
     const int shift = 64 - type.bits;
     const auto bits = static_cast<uint64_t>(number);
     const bool fits = type.type_class == ForcedType::kSigned
@@ -364,13 +360,11 @@ Fault Specializer::ForceInt(const ForcedType& type, PyObject* object, uint64_t* 
     *value = bits;
     return Fault::kNone;
   }
-  if (overflow < 0 || type.type_class == ForcedType::kSigned || type.bits != 64) {
+  if (range == IntRange::kTooLarge || type.type_class == ForcedType::kSigned || type.bits != 64) {
     return Fault::kOverflow;
   }
-  *value = PyLong_AsUnsignedLongLong(object);
-  if (PyErr_Occurred() == nullptr) return Fault::kNone;
-  PyErr_Clear();
-  return Fault::kOverflow;
+  *value = static_cast<uint64_t>(number);
+  return Fault::kNone;
 }
 
 }  // namespace triton

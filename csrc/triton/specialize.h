@@ -87,18 +87,14 @@ class Specializer {
 
   Fault Int(PyObject* object, Rules rules) {
     int64_t value = 0;
-    if (!PyLong_CheckExact(object) || !ReadSmallInt(object, &value)) {
-      int overflow = 0;
-      value = PyLong_AsLongLongAndOverflow(object, &overflow);
-      if (overflow != 0) return overflow < 0 ? Fault::kOverflow : BigInt(object, rules);
-      if (value == -1 && PyErr_Occurred() != nullptr) return Fault::kPython;
-    }
+    const IntRange range = ReadInt(object, &value);
+    if (CULAUNCH_UNLIKELY(range != IntRange::kSigned)) return LargeInt(range, value, rules);
     key.Add(IntWord(value, rules.specialize, rules.align));
     leaves.Add(static_cast<uint64_t>(value));
     return Fault::kNone;
   }
 
-  Fault BigInt(PyObject* object, Rules rules);
+  Fault LargeInt(IntRange range, int64_t value, Rules rules);
   Fault Array(const TypeEntry& entry, PyObject* object, Rules rules);
   Fault TensorLike(PyObject* object, Rules rules);
   Fault Tuple(PyObject* tuple);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "python/small_buffer.h"
+
 namespace triton {
 
 // On the stack for any usual call. Addresses of words are good only once no more are added.
@@ -18,19 +20,19 @@ class Words {
 
   void Add(uint64_t word) {
     if (size_ == capacity_) Grow();
-    data_[size_++] = word;
+    words_[size_++] = word;
   }
 
   void Clear() { size_ = 0; }
   size_t size() const { return size_; }
-  uint64_t* data() { return data_; }
-  const uint64_t* data() const { return data_; }
-  uint64_t operator[](size_t i) const { return data_[i]; }
+  uint64_t* data() { return words_.data(); }
+  const uint64_t* data() const { return words_.data(); }
+  uint64_t operator[](size_t i) const { return words_[i]; }
 
   uint64_t Hash() const {
     uint64_t hash = 0x9e3779b97f4a7c15ull * (size_ + 1);
     for (size_t i = 0; i < size_; ++i) {
-      hash = ((hash << 5 | hash >> 59) ^ data_[i]) * 0xff51afd7ed558ccdull;
+      hash = ((hash << 5 | hash >> 59) ^ words_[i]) * 0xff51afd7ed558ccdull;
     }
     return hash ^ hash >> 32;
   }
@@ -39,18 +41,13 @@ class Words {
   static constexpr size_t kInline = 128;
 
   void Grow() {
-    auto larger = std::make_unique<uint64_t[]>(capacity_ * 2);
-    std::memcpy(larger.get(), data_, size_ * sizeof(uint64_t));
-    large_ = std::move(larger);
-    data_ = large_.get();
+    words_.Grow(capacity_ * 2, size_);
     capacity_ *= 2;
   }
 
-  uint64_t inline_[kInline];
-  uint64_t* data_ = inline_;
+  SmallBuffer<uint64_t, kInline> words_;
   size_t size_ = 0;
   size_t capacity_ = kInline;
-  std::unique_ptr<uint64_t[]> large_;
 };
 
 // From words to a value, by open addressing. Values are never removed one by one.

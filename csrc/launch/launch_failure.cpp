@@ -1,0 +1,14 @@
+#include "launch/launch_failure.h"
+
+#include "driver/errors.h"
+
+void RaiseLaunchFailure(culaunch::KernelState& kernel, const CUlaunchConfig& config, int ordinal,
+                        CUresult code) {
+  try {
+    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), Demangled(kernel.name()),
+                                       config, ordinal, code),
+               "LaunchError");
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}

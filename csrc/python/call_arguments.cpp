@@ -1,0 +1,21 @@
+#include "python/call_arguments.h"
+
+Ref PositionalTuple(PyObject* const* args, size_t count) {
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(count)));
+  for (size_t i = 0; tuple && i < count; ++i) {
+    PyTuple_SetItem(tuple.get(), static_cast<Py_ssize_t>(i), Ref::Borrow(args[i]).release());
+  }
+  return tuple;
+}
+
+Ref KeywordDict(PyObject* const* args, size_t count, PyObject* keyword_names) {
+  Ref dict(PyDict_New());
+  const Py_ssize_t size = keyword_names != nullptr ? PyTuple_Size(keyword_names) : 0;
+  for (Py_ssize_t i = 0; dict && i < size; ++i) {
+    if (PyDict_SetItem(dict.get(), PyTuple_GetItem(keyword_names, i),
+                       args[count + static_cast<size_t>(i)]) < 0) {
+      return Ref();
+    }
+  }
+  return dict;
+}
