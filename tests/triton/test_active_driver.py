@@ -46,6 +46,7 @@ def prune(configs, _arguments, **_more):
 CONFIGS = [triton.Config({"BLOCK": size}) for size in (64, 128)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"cache_results": True}, {"prune_configs_by": {"early_config_prune": prune}}],

@@ -244,6 +244,7 @@ def test_equal_images_are_kept_once(saved):
     assert len(names) == len(set(names)) <= 17
 
 
+@pytest.mark.slow
 def test_loading_needs_no_triton(saved):
     program = f"""
 import sys

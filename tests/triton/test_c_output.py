@@ -73,6 +73,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_a_hostile_name_is_refused_or_harmless(place, tmp_path):
     """What a file says never becomes code: it is refused when it is loaded, or it compiles."""
@@ -108,6 +109,7 @@ def test_a_manifest_with_code_in_it_is_refused():
             load(changed(function(), path, code))
 
 
+@pytest.mark.slow
 def test_any_pair_of_names_compiles(tmp_path):
     """A name and what it becomes can both be parameters, beside every other."""
     check_syntax(*(_write_pair(name, tmp_path / f"k{i}") for i, name in enumerate(NAMES)),
@@ -138,6 +140,7 @@ def test_different_names_stay_different(one, other, is_function):
         assert (c_identifier(name, is_function=is_function) == first) == (name == one)
 
 
+@pytest.mark.slow
 @hypothesis.given(st.text(alphabet=st.characters(codec="utf-8"), max_size=20))
 @hypothesis.settings(max_examples=30, deadline=None)
 def test_a_string_of_c_is_what_it_was(text):
@@ -171,6 +174,7 @@ def test_the_path_is_taken_as_it_is(tmp_path):
         kernels.write_c(tmp_path / "scale.h")
 
 
+@pytest.mark.slow
 def test_two_sets_of_one_name_are_in_one_program(tmp_path):
     """Their symbols, types, macros and headers differ when they are named."""
     sets = [
@@ -338,6 +342,7 @@ def test_the_header_is_cpp(tmp_path):
     check_syntax(tmp_path / "use.cc", language="c++")
 
 
+@pytest.mark.slow
 @hypothesis.given(st.data())
 @hypothesis.settings(max_examples=300, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 def test_any_file_becomes_c_or_a_value_error(tmp_path_factory, data):

@@ -29,6 +29,7 @@ GROUPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS, ids=str)
 @pytest.mark.parametrize("by_name", [False, True])
 def test_equal_constants_of_different_types_are_different(recorder, x, constant, group, by_name):

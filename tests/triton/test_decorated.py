@@ -137,6 +137,7 @@ def tuned(kernels, hook, sizes=(64, 128)):
     return triton.autotune(configs, key=["n"])(kernels.accumulate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_tuned", [False, True])
 def test_a_hook_that_sets_to_zero_is_carried(kernels, emulator, tmp_path, is_tuned):
     """As through Triton, a second call gives what the first one gave."""

@@ -27,6 +27,7 @@ def close(found, expected, tolerance):
         torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_native(tutorials, name, monkeypatch):
     import torch
@@ -51,6 +52,7 @@ def test_native(tutorials, name, monkeypatch):
     assert kernel._key_count == 1
 
 
+@pytest.mark.slow
 def test_matmul_with_autotune(tutorials):
     from culaunch.triton import native
 

@@ -182,6 +182,7 @@ def paths(value, prefix=()):
 PATHS = [path for path in paths(FUNCTION) if path and path[0] not in ("kind", "name")]
 
 
+@pytest.mark.slow
 @hypothesis.given(st.sampled_from(PATHS), JSON)
 @hypothesis.settings(max_examples=400)
 def test_any_value_anywhere(path, value):

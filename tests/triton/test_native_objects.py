@@ -96,6 +96,7 @@ def test_a_module_dies_with_its_native_kernel(recorder, module, x, text):
     assert [one() for one in gone] == [None] * 3
 
 
+@pytest.mark.slow
 def test_the_collector_counts_a_choice_once(recorder, tutorials):
     """Several parts share what an autotuner chose; the kernel lives on through collections."""
     import torch

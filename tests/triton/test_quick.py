@@ -56,6 +56,7 @@ def test_changes_are_noticed_where_python_can(kernel, x):
         assert kernel._is_watched
 
 
+@pytest.mark.slow
 def test_random_calls(kernel, recorder, x):
     """Every call as the general path makes it, whatever came before."""
     choose = random.Random(0)
@@ -179,6 +180,7 @@ def test_another_arrays_error_is_the_general_one(kernel, x):
         kernel[(1,)](x, x, BLOCK=32)
 
 
+@pytest.mark.slow
 def test_calls_are_quick_where_the_table_of_types_is_full():
     # In a process of its own: the table is the process's, and this fills it.
     here = Path(__file__).parent
@@ -246,6 +248,7 @@ def test_a_global_is_seen_by_the_next_call(recorder, x, monkeypatch):
         kernel[(1,)](x, BLOCK=32)
 
 
+@pytest.mark.slow
 def test_a_grid_function_may_call_and_clear(kernel, recorder, x):
     """What was learned goes while a call that uses it is under way."""
 
@@ -261,6 +264,7 @@ def test_a_grid_function_may_call_and_clear(kernel, recorder, x):
         assert recorder.last.grid == (3, 1, 1)
 
 
+@pytest.mark.slow
 def test_what_was_learned_is_freed(recorder, x):
     import quick_kernels
 
@@ -317,6 +321,7 @@ def test_an_autotuned_call_is_quick(recorder):
         assert list(metas[0].items()) == list(metas[1].items())
 
 
+@pytest.mark.slow
 def test_a_grid_function_may_clear_what_was_tuned(recorder):
     import torch
     import tutorials

@@ -120,6 +120,7 @@ def is_representable(value):
     return not isinstance(value, int) or -(2**63) <= value < 2**64
 
 
+@pytest.mark.slow
 def test_random_argument_lists(cases, values):
     rng = random.Random(6)
     compared = refused = 0

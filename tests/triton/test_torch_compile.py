@@ -39,6 +39,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "imports"),
     list(zip(CALLS.values(), ["import torch", "import culaunch.triton, torch"], strict=True)),

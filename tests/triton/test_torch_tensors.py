@@ -11,6 +11,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_tensor_whose_memory_is_not_what_it_shows_is_refused(recorder, name):
     import torch

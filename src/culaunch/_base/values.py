@@ -38,7 +38,7 @@ def spell(value: object) -> str:
 
 
 def type_name(value: object) -> str:
-    """Give ``torch.Tensor``: the package and the class."""
+    """Return ``torch.Tensor``: the package and the class."""
     kind = type(value)
     if kind.__module__ == "builtins":
         return kind.__qualname__
@@ -46,7 +46,7 @@ def type_name(value: object) -> str:
 
 
 def fits(value: Any, name: str, bits: int) -> int:
-    """Give an int that fits so many bits, with its sign.
+    """Return an int that fits so many bits, with its sign.
 
     Raises
     ------

@@ -37,7 +37,7 @@ def set_current_device_arch(hook: Callable[[], Iterable[str]] | None) -> None:
 
 
 def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Give the architectures of one call, checked, without duplicates and in a fixed order."""
+    """Return the architectures of one call, checked, without duplicates and in a fixed order."""
     if arch is None or arch == "native":
         return _current_device_arch()
     if not isinstance(arch, (str, Iterable)):
@@ -67,7 +67,7 @@ def with_ptx(archs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def arch_number(arch: str) -> str:
-    """Give the part after the underscore, ``"90a"`` of ``"sm_90a"``."""
+    """Return the part after the underscore, ``"90a"`` of ``"sm_90a"``."""
     return arch.partition("_")[2]
 
 

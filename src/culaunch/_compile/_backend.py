@@ -77,11 +77,11 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def identity(self) -> str:
-        """Give what stands for this very build of the compiler in a cache key."""
+        """Return what stands for this very build of the compiler in a cache key."""
 
     @abc.abstractmethod
     def confirm(self) -> bool:
-        """Give False when the compiler turns out to be another than :meth:`identity` said."""
+        """Return False when the compiler turns out to be another than :meth:`identity` said."""
 
     @abc.abstractmethod
     def flags(self, options: Options) -> list[str]:

@@ -421,7 +421,7 @@ def _rebuild(path: str, max_bytes: int, shipped: tuple[str, ...], lock_timeout: 
 
 
 def default_cache() -> Cache:
-    """Give the cache that the environment describes, the same object while that stays the same."""
+    """Return the cache that the environment describes, one object while that stays the same."""
     get = os.environ.get
     return _cache_of(
         default_path(), get("CULAUNCH_CACHE_MAX_SIZE"), get("CULAUNCH_CACHE_SHIPPED"), os.getpid()

@@ -48,7 +48,7 @@ _WORDS = ("unsigned", "signed", "char", "short", "long", "int")
 
 
 def declared_types(source: str, kernel: str) -> tuple[str, ...] | None:
-    """Give the parameter types of a kernel, or None where the source leaves a doubt.
+    """Return the parameter types of a kernel, or None where the source leaves a doubt.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def declared_types(source: str, kernel: str) -> tuple[str, ...] | None:
 
 
 def _type(tokens: list[str]) -> str | None:
-    """Give the type of ``const float* __restrict__ x`` as a mangled name would spell it."""
+    """Return the type of ``const float* __restrict__ x`` as a mangled name would spell it."""
     tokens = [token for token in tokens if token not in _DROPPED]
     stars = tokens.count("*")
     first = tokens.index("*") if stars else len(tokens)

@@ -87,7 +87,7 @@ def compile_error(
 
 
 def warnings_error(log: str) -> CompileError | None:
-    """Give the exception for a log with warnings in it, or None for one without."""
+    """Return the exception for a log with warnings in it, or None for one without."""
     found = _WARNING.findall(log)
     if not found:
         return None

@@ -60,7 +60,7 @@ def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
 
 
 def combine(parts: Sequence[Compiled], identifier: str) -> bytes:
-    """Give the bytes of a fatbin that holds every part."""
+    """Return the bytes of a fatbin that holds every part."""
     linkable = any(part.kind == "ltoir" for part in parts)
     api = _nvfatbin("LTO-IR, which is kept in a fatbin," if linkable else "a fatbin")
     # Uncompressed: the driver loads it sooner, and every tool can read it.

@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 def cache_key(
     job: Job, *, source_digest: str, archs: Sequence[str], backend: str, identity: str
 ) -> str:
-    """Give the key of one compile, 64 hexadecimal digits.
+    """Return the key of one compile, 64 hexadecimal digits.
 
     Parameters
     ----------

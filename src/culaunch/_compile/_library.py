@@ -24,7 +24,7 @@ _BUILTINS = re.compile(r"libnvrtc-builtins\.so\.(\d+\.\d+)")
 
 @functools.cache
 def library_identity(path: str) -> str:
-    """Give what pins one build of NVRTC: version numbers do not, two patch releases share them."""
+    """Return what pins one build of NVRTC: no version does, two patch releases share them."""
     digest = hashlib.sha256()
     directory = os.path.dirname(path)
     builtins = sorted(
@@ -38,14 +38,14 @@ def library_identity(path: str) -> str:
 
 
 def library_version(path: str) -> str | None:
-    """Give the version of the NVRTC at a path, ``"13.5"``: its builtins have it in their name."""
+    """Return the version of the NVRTC at a path, ``"13.5"``: its builtins have it in their name."""
     names = os.listdir(os.path.dirname(path))
     found = {match[1] for name in names if (match := _BUILTINS.fullmatch(name)) is not None}
     return found.pop() if len(found) == 1 else None
 
 
 def expected_library() -> str | None:
-    """Give the NVRTC that would be loaded, if pip's packages leave no doubt about that.
+    """Return the NVRTC that would be loaded, if pip's packages leave no doubt about that.
 
     Whoever loads it later checks that it was this one.
     """

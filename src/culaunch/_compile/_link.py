@@ -181,7 +181,7 @@ def _link_one(
 
 
 def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Image, bool]]:
-    """Give (kind, content, whether it is LTO-IR) of each input."""
+    """Return (kind, content, whether it is LTO-IR) of each input."""
     if isinstance(images, (str, bytes, os.PathLike, Image)):
         images = [images]
     if not isinstance(images, Iterable):

@@ -41,7 +41,7 @@ class Nvcc(Backend):
         self.toolkit = Toolkit(lambda: (_own_dirs(), []))
 
     def identity(self) -> str:
-        """Give the full version of nvcc and of the host compiler, and their environment."""
+        """Return the full version of nvcc and of the host compiler, and their environment."""
         return _identity(_find_nvcc(), environment())
 
     def confirm(self) -> bool:

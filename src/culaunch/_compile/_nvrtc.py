@@ -39,7 +39,7 @@ class Nvrtc(Backend):
         self.toolkit = Toolkit(self._find_headers)
 
     def identity(self) -> str:
-        """Give what pins the library's build, without loading it where that can be done."""
+        """Return what pins the library's build, without loading it where that can be done."""
         if self._identity is None:
             path = expected_library() or loaded_library()
             self._identity = library_identity(path)
@@ -251,7 +251,7 @@ def nvrtc() -> Any:
 
 @functools.cache
 def loaded_library() -> str:
-    """Give the path of the libnvrtc that is in use."""
+    """Return the path of the libnvrtc that is in use."""
     nvrtc()
     from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
 
@@ -263,14 +263,14 @@ def loaded_library() -> str:
 
 @functools.cache
 def version() -> str:
-    """Give NVRTC's own version, ``"13.5"``."""
+    """Return NVRTC's own version, ``"13.5"``."""
     major, minor = _check(nvrtc().nvrtcVersion())
     return f"{major}.{minor}"
 
 
 @functools.cache
 def supported_archs() -> tuple[int, ...]:
-    """Give the numbers of the architectures that NVRTC knows."""
+    """Return the numbers of the architectures that NVRTC knows."""
     return tuple(_check(nvrtc().nvrtcGetSupportedArchs()))
 
 

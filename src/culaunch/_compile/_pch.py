@@ -35,7 +35,7 @@ _used: list[str] = []
 
 @contextlib.contextmanager
 def pch_session(api: Any, identity: Sequence[str]) -> Iterator[list[str]]:
-    """Give the options for one compile, and keep every other one with ``pch=True`` out meanwhile.
+    """Return the options for one compile, and keep every other one with ``pch=True`` out meanwhile.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def raise_heap(api: Any, program: Any) -> None:
 
 
 def _directory_for(identity: Sequence[str]) -> str:
-    """Give the directory for one set of header contents, and remove those not used of late."""
+    """Return the directory for one set of header contents, and remove those not used of late."""
     name = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:32]
     directory = os.path.join(_process_directory(), name)
     if directory in _used:
@@ -76,7 +76,7 @@ def _directory_for(identity: Sequence[str]) -> str:
 
 
 def _process_directory() -> str:
-    """Give this process's directory: a precompiled header holds addresses of the process."""
+    """Return this process's directory: a precompiled header holds addresses of the process."""
     global _directory, _owner
     if _directory is None or _owner != os.getpid():
         _used.clear()
@@ -89,7 +89,7 @@ def _process_directory() -> str:
 
 
 def _base() -> str:
-    """Give where to keep them: in memory if there is plenty, for they are mapped in every time."""
+    """Return where to keep them: in memory if there is plenty, as they are mapped in every time."""
     if "TMPDIR" not in os.environ:
         with contextlib.suppress(OSError):
             space = os.statvfs(_MEMORY)

@@ -25,7 +25,7 @@ _LOWERED = re.compile(rf"_Z{len(_PROBE)}{_PROBE}IFY?v(?P<params>.*)EEvv")
 def kernel_signatures(
     ptx: bytes, source: str, probe: Callable[[Sequence[str]], Mapping[str, str]] | None
 ) -> dict[str, tuple[str | None, ...]]:
-    """Give the parameter types of the kernels that are not mangled.
+    """Return the parameter types of the kernels that are not mangled.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ def kernel_signatures(
 
 
 def probe_text() -> str:
-    """Give what is added to the source."""
+    """Return what is added to the source."""
     return f'\n#line 1 "{_PROBE}"\ntemplate <class> __global__ void {_PROBE}() {{}}\n'
 
 
 def probe_names(kernels: Sequence[str]) -> dict[str, str]:
-    """Give the name expressions to ask for, by kernel."""
+    """Return the name expressions to ask for, by kernel."""
     return {kernel: f"{_PROBE}<decltype({kernel})>" for kernel in kernels}
 
 

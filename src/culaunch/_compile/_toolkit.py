@@ -102,7 +102,7 @@ def find_nvrtc_headers(
 
 
 def header_version(directory: str) -> str | None:
-    """Give the CUDA version of a header directory, ``"13.5"``, or None when it says none."""
+    """Return the CUDA version of a header directory, ``"13.5"``, or None when it says none."""
     for name in ("cuda_runtime_api.h", "cuda.h"):
         try:
             with open(os.path.join(directory, name), encoding="utf-8", errors="replace") as file:

@@ -21,7 +21,7 @@ _kernels: dict[tuple[Driver, str, str], Kernel] = {}
 
 
 def compiled(program: Program, layout: Layout, ordinal: int) -> Kernel:
-    """Give the kernel, compiled and loaded for a device's architecture at the first call."""
+    """Return the kernel, compiled and loaded for a device's architecture at the first call."""
     driver = current_driver()
     arch = _arch(ordinal)
     source = render(program, layout)

@@ -101,7 +101,7 @@ _KIND_NAMES = {"b": "bool", "i": "integer", "u": "integer", "f": "real", "c": "c
 
 
 def as_dtype(what: object) -> DType:
-    """Give the element type that a name, a type of a framework, or one of ours stands for.
+    """Return the element type that a name, a type of a framework, or one of ours stands for.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def as_dtype(what: object) -> DType:
 
 
 def promote(first: DType, second: DType, what: str) -> DType:
-    """Give the type that two operands of ``what`` have in common.
+    """Return the type that two operands of ``what`` have in common.
 
     Raises
     ------
@@ -155,12 +155,12 @@ def promote(first: DType, second: DType, what: str) -> DType:
 
 
 def real_of(dtype: DType) -> DType:
-    """Give the type of a complex type's parts."""
+    """Return the type of a complex type's parts."""
     return {complex64: float32, complex128: float64, weak_complex: weak_float}.get(dtype, dtype)
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:
-    """Give the least and the greatest value of an integer type."""
+    """Return the least and the greatest value of an integer type."""
     if dtype.kind == "i":
         return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
     return 0, (1 << dtype.bits) - 1
@@ -183,7 +183,7 @@ def rounded(number: float, dtype: DType) -> float:
 
 
 def unsigned_of(dtype: DType) -> str:
-    """Give the C++ type in which overflow of an integer type is defined."""
+    """Return the C++ type in which overflow of an integer type is defined."""
     return next(other.compute for other in _UNSIGNED if other.bits == max(dtype.bits, 32))
 
 

@@ -58,7 +58,7 @@ class ElementwiseFunction(CoreElementwise):
         raise NotImplementedError
 
     def source(self, *args: Any, **keywords: Any) -> str:
-        """Give the CUDA source that a call with these arguments runs.
+        """Return the CUDA source that a call with these arguments runs.
 
         It is the same for functions that differ in names alone.
         """

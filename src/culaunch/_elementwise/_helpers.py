@@ -351,7 +351,7 @@ _ALSO = {"from_std": "to_std", "cuda::std": "to_std"}
 
 
 def helpers_for(code: str) -> str:
-    """Give the helpers that a piece of C++ calls, and those that they call, in order."""
+    """Return the helpers that a piece of C++ calls, and those that they call, in order."""
     helpers = HELPERS | _WITH_SIGNS if _SIGNS.search(code) else HELPERS
     wanted: set[str] = set()
     open_ends = [code]

@@ -56,7 +56,7 @@ class Layout:
 
 
 def unroll(program: Program, layout: Layout) -> int:
-    """Give how many packs a thread has in flight: enough bytes for the memory, few registers."""
+    """Return how many packs a thread has in flight: enough bytes for the memory, few registers."""
     if layout.small:
         return 1
     arrays = max(1, sum(not array.is_raw for array in program.inputs))
@@ -64,7 +64,7 @@ def unroll(program: Program, layout: Layout) -> int:
 
 
 def index_type(layout: Layout) -> str:
-    """Give the C++ type of indices."""
+    """Return the C++ type of indices."""
     return "unsigned long long" if layout.wide else "unsigned"
 
 
@@ -89,12 +89,12 @@ def declared(program: Program) -> str:
 
 
 def mapped(program: Program) -> list[Array]:
-    """Give the inputs that are read element by element."""
+    """Return the inputs that are read element by element."""
     return [array for array in program.inputs if not array.is_raw]
 
 
 def pointer(array: Array) -> str:
-    """Give the name of the parameter that points to an array."""
+    """Return the name of the parameter that points to an array."""
     return f"{array.name}_{'out' if array.argument < 0 else 'in'}"
 
 
@@ -112,7 +112,7 @@ def stored(array: Array) -> str:
 
 
 def raw_type(array: Array) -> str:
-    """Give the C++ type of a raw argument."""
+    """Return the C++ type of a raw argument."""
     if array.dtype.is_half:
         return "RawHalf" if array.dtype.name == "float16" else "RawBfloat16"
     return f"{array.dtype.storage}*"

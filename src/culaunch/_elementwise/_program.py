@@ -247,7 +247,7 @@ def _is_halfway(number: float, stored: float) -> bool:
 
 
 def _of_array_type(result: Value) -> Value:
-    """Give a result an element type, where it has been a Python scalar's alone."""
+    """Return a result an element type, where it has been a Python scalar's alone."""
     if not result.dtype.is_weak:
         return result
     default = {"b": dt.bool_, "i": dt.int64, "f": dt.float64, "c": dt.complex128}

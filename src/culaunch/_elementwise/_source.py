@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def kernel_name(program: Program, layout: Layout) -> str:
-    """Give the name of the kernel: what it computes, in which type, for which layout."""
+    """Return the name of the kernel: what it computes, in which type, for which layout."""
     dtype = program.outputs[0].dtype.name
     return f"{program.title}_{dtype}_{layout.suffix}"
 

@@ -160,18 +160,18 @@ class Trace:
         self._values: dict[tuple[object, ...], Value] = {}
 
     def input(self, index: int, dtype: dt.DType) -> Value:
-        """Give the value of an argument."""
+        """Return the value of an argument."""
         return self.value("input", dtype, (), index)
 
     def constant(self, number: Scalar, dtype: dt.DType) -> Value:
-        """Give a number of an element type, or of a weak one."""
+        """Return a number of an element type, or of a weak one."""
         # 0.0 and -0.0 are equal but not the same.
         return self.value("constant", dtype, (), (type(number), repr(number), number))
 
     def value(
         self, op: str, dtype: dt.DType, args: tuple[Value, ...] = (), data: object = 0
     ) -> Value:
-        """Give the value of an operation: the one there is, or a new one."""
+        """Return the value of an operation: the one there is, or a new one."""
         same = data[:2] if op == "constant" and isinstance(data, tuple) else data
         key = (op, dtype, tuple(map(id, args)), same)
         found = self._values.get(key)
@@ -234,7 +234,7 @@ def cast(value: Value, dtype: dt.DType, what: str = "") -> Value:
 
 
 def here() -> str:
-    """Give the place in the user's code that runs now: file:line and the line's text."""
+    """Return the place in the user's code that runs now: file:line and the line's text."""
     frame = sys._getframe(1)  # noqa: SLF001
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE + os.sep):
         frame = frame.f_back
@@ -268,7 +268,7 @@ _WEAK = {
 
 
 def _constant(name: str, operand: object, trace: Trace) -> Value:
-    """Give a number that the function closes over: a NumPy scalar has its own type."""
+    """Return a number that the function closes over: a NumPy scalar has its own type."""
     weak = _WEAK.get(type(operand))
     if weak is not None:
         return trace.constant(_held(name, operand), weak)  # type: ignore[arg-type]

@@ -48,7 +48,6 @@ class Elf:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
         header = reader.unpack(_HEADER, 0, "the ELF header")
-        self.os_abi: int = reader.view[7]
         self.abi_version: int = reader.view[8]
         self.type, self.machine, self.version = header[1:4]
         segments, offset, self.flags, _, segment, segment_count = header[5:11]

@@ -49,7 +49,7 @@ def append_metadata(
     names: Mapping[str, str],
     signatures: Mapping[str, tuple[str | None, ...]],
 ) -> bytes:
-    """Give the bytes of a file with the metadata; the same bytes when there is none."""
+    """Return the bytes of a file with the metadata; the same bytes when there is none."""
     if not names and not signatures:
         return data
     text = json.dumps(
@@ -92,7 +92,7 @@ def split_metadata(data: bytes, source: str) -> tuple[bytes, Names, Signatures]:
 
 
 def _last_block(data: bytes, size: int, fatbin: bool) -> tuple[bytes, int]:
-    """Give the block of this size at the end, in one piece, and where in the file it starts."""
+    """Return the block of this size at the end, in one piece, and where in the file it starts."""
     if not fatbin:
         start = len(data) - size
         return data[max(start, 0) :], start

@@ -138,7 +138,7 @@ class _Walk:
         )
 
     def _add(self, node: _Node) -> int:
-        """Give a text's number; one that is new is visited later."""
+        """Return a text's number; one that is new is visited later."""
         key = f"<{node.where}>" if node.in_memory else node.where
         number = self.numbers.get(key)
         if number is None:
@@ -256,7 +256,7 @@ class _Walk:
         self.unknown = self.unknown or "macros that lead to more and more files"
 
     def _macros(self, options: File) -> Macros | None:
-        """Give all macros, or None when no text has a place for one that matters."""
+        """Return all macros, or None when no text has a place for one that matters."""
         scans = [node.file.scan for node in self.nodes]
         if not any(scan.computed or scan.conditions for scan in scans):
             return None
@@ -273,7 +273,7 @@ class _Walk:
             return set()
 
     def _places(self) -> list[str]:
-        """Give the paths of the files whose path may be in what is compiled."""
+        """Return the paths of the files whose path may be in what is compiled."""
         users = [node for node in self.nodes[1:] if not node.is_system]
         everywhere = any(node.file.names_caller for node in (self.nodes[0], *users))
         if not users:

@@ -65,7 +65,7 @@ class Reader:
         """Whether a quote was met that is not closed."""
 
     def directives(self) -> Iterator[Directive]:
-        """Give the directives in their order."""
+        """Return the directives in their order."""
         text = self.text
         # A byte order mark is no character of the first line.
         at = self._line_start(1 if text.startswith("\ufeff") else 0)

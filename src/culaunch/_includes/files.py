@@ -85,7 +85,7 @@ _digests: dict[Identity, str] = {}
 
 
 def identity(status: os.stat_result) -> Identity:
-    """Give what tells a file from what else may come to have its path."""
+    """Return what tells a file from what else may come to have its path."""
     return (
         status.st_dev,
         status.st_ino,
@@ -96,7 +96,7 @@ def identity(status: os.stat_result) -> Identity:
 
 
 def settled_identity(status: os.stat_result, now: int) -> Identity | None:
-    """Give the identity, or None when the file may change and keep it.
+    """Return the identity, or None when the file may change and keep it.
 
     That is so shortly after a change, and where the file system keeps no time of change in
     fractions of a second: such an image could be replaced by one that differs in contents alone.
@@ -118,7 +118,7 @@ def _decoded(data: bytes) -> str:
 
 
 def file_digest(path: str) -> str | None:
-    """Give the SHA-256 of a file's contents, or None when it cannot be read."""
+    """Return the SHA-256 of a file's contents, or None when it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
@@ -127,7 +127,7 @@ def file_digest(path: str) -> str | None:
 
 
 def known_digest(path: str, status: os.stat_result, now: int) -> str | None:
-    """Give the SHA-256 of a file's contents, which is not computed twice in a process.
+    """Return the SHA-256 of a file's contents, which is not computed twice in a process.
 
     Files whose identity is not kept (`settled_identity`) because their times have no fractions of a
     second, as those of many system images, are known again here: nothing exchanges such an image

@@ -92,7 +92,7 @@ class Footprint:
         return tuple(found)
 
     def as_json(self) -> list[Any]:
-        """Give it as JSON can hold it."""
+        """Return it as JSON can hold it."""
         return [self.found, self.lacking, self.absent]
 
     @classmethod
@@ -164,7 +164,7 @@ class View:
         self._found: list[Found] = []
 
     def read(self, path: str) -> File | None:
-        """Give a file, or None when there is no regular file of this path that can be read."""
+        """Return a file, or None when there is no regular file of this path that can be read."""
         if path not in self._files:
             answer = read_file(path)
             if answer is None:
@@ -180,13 +180,13 @@ class View:
         return None if answer_now is None else answer_now[0]
 
     def same_as(self, path: str) -> str:
-        """Give the first path that led to the file that this path leads to."""
+        """Return the first path that led to the file that this path leads to."""
         known = self._files[path]
         assert known is not None
         return self._found[known[1].first].path
 
     def footprint(self) -> Footprint:
-        """Give what was asked and answered so far."""
+        """Return what was asked and answered so far."""
         missing = [path for path, answer in self._files.items() if answer is None]
         lacking, absent = _by_directory(missing)
         return Footprint(tuple(self._found), lacking, absent)

@@ -64,7 +64,7 @@ class Macros:
                 self._all.setdefault(head[1], set()).add(_Definition(parameters, variadic, body))
 
     def leading_to(self, words: Iterable[str]) -> frozenset[str]:
-        """Give the words, and the macros whose expansion can have one of them in it."""
+        """Return the words, and the macros whose expansion can have one of them in it."""
         uses: dict[str, set[str]] = {}
         for name, definitions in self._all.items():
             for token in itertools.chain.from_iterable(one.body for one in definitions):
@@ -85,7 +85,7 @@ class Macros:
         }
 
     def included(self, text: str) -> set[str]:
-        """Give the names, as ``"name`` or ``<name``, that ``#include text`` can mean.
+        """Return the names, as ``"name`` or ``<name``, that ``#include text`` can mean.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class Macros:
         return set().union(*(self._named(tokens) for tokens in self._expand(_split(text))))
 
     def asked(self, text: str) -> set[str]:
-        """Give the names that the condition ``#if text`` can ask for through its macros.
+        """Return the names that the condition ``#if text`` can ask for through its macros.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class _Expansion:
             raise UnknownNameError
 
     def _replaced(self, macro: _Token, after: tuple[_Token, ...]) -> list[tuple[_Token, ...]]:
-        """Give what follows once a macro is replaced, for each of its definitions."""
+        """Return what follows once a macro is replaced, for each of its definitions."""
         found: list[tuple[_Token, ...]] = []
         call = _call(after)
         for definition in self.definitions[macro.text]:
@@ -246,7 +246,7 @@ def _solid(tokens: Sequence[str], at: int) -> int:
 
 
 def _end_of_call(tokens: Sequence[str], at: int) -> int:
-    """Give where a call's parentheses end, or the same place when there are none."""
+    """Return where a call's parentheses end, or the same place when there are none."""
     opened = _solid(tokens, at)
     if opened >= len(tokens) or tokens[opened] != "(":
         return at
@@ -259,7 +259,7 @@ def _end_of_call(tokens: Sequence[str], at: int) -> int:
 
 
 def _end_of_calls(tokens: Sequence[str], at: int) -> int:
-    """Give where a macro's arguments end, and those of what it expands to: `A(x)(y)`."""
+    """Return where a macro's arguments end, and those of what it expands to: `A(x)(y)`."""
     while (end := _end_of_call(tokens, at)) > at:
         at = end
     return at

@@ -78,12 +78,12 @@ class Lines:
         return cls("".join([*parts, original[end:]]), original, logical, shift)
 
     def physical(self, place: int) -> int:
-        """Give where in the original text a character is."""
+        """Return where in the original text a character is."""
         index = bisect.bisect_right(self._logical, place) - 1
         return place + (self._shift[index] if index >= 0 else 0)
 
     def logical(self, place: int) -> int:
-        """Give where a character of the original text has gone."""
+        """Return where a character of the original text has gone."""
         low, high = 0, len(self._logical)
         while low < high:
             middle = (low + high) // 2
@@ -95,7 +95,7 @@ class Lines:
 
 
 def other_modes(text: str, *, raw_strings: bool, open_quotes: bool) -> list[Mode]:
-    """Give the other ways in which this text could be read, besides the usual one."""
+    """Return the other ways in which this text could be read, besides the usual one."""
     doubts = [
         name
         for name, there in (

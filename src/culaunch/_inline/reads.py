@@ -81,7 +81,7 @@ def host_search(command: Sequence[str], working: str, *, is_nvcc: bool) -> HostS
 
 
 def _before(path: str, dirs: Sequence[str]) -> list[str]:
-    """Give the places that a compiler looks at before it finds a file where it is."""
+    """Return the places that a compiler looks at before it finds a file where it is."""
     places = []
     for index, directory in enumerate(dirs):
         inside = os.path.join(os.path.normpath(directory), "")

@@ -17,7 +17,7 @@ _CODES = (200, 209, 218, 222)
 
 
 def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
-    """Give the error with what the image has and what the device needs, where that is the cause."""
+    """Return the error with what the image has and the device needs, where that is the cause."""
     if error.code not in _CODES or driver.device_count == 0 or driver.name == "emulator":
         return error  # the emulator says itself what it lacks
     device = driver.current_device()

@@ -41,7 +41,7 @@ class Device:
         return f"sm_{major}{self.attribute('compute_capability_minor')}"
 
     def attribute(self, name: str) -> int:
-        """Give an attribute by its name in the driver API, in lower case.
+        """Return an attribute by its name in the driver API, in lower case.
 
         Parameters
         ----------
@@ -76,12 +76,12 @@ class Device:
 
 
 def device_count() -> int:
-    """Give the number of devices of the driver in use."""
+    """Return the number of devices of the driver in use."""
     return current_driver().device_count
 
 
 def devices() -> tuple[Device, ...]:
-    """Give every device of the driver in use."""
+    """Return every device of the driver in use."""
     return tuple(Device(i) for i in range(device_count()))
 
 

@@ -45,7 +45,7 @@ def set_driver(name: str) -> None:
 
 
 def driver_name() -> str:
-    """Give the driver in use: ``"cuda"``, ``"emulator"`` or a path. It is opened if need be.
+    """Return the driver in use: ``"cuda"``, ``"emulator"`` or a path. It is opened if need be.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def driver_name() -> str:
 
 
 def current_driver() -> Driver:
-    """Give the driver in use, opened at the first call."""
+    """Return the driver in use, opened at the first call."""
     name = os.environ.get(_CHOICE) or "cuda"
     driver = _drivers.get(name)
     if driver is None or (name == "emulator" and not os.environ.get(_PUBLISHED)):
@@ -66,7 +66,7 @@ def current_driver() -> Driver:
 
 
 def device_ordinal(driver: Driver, device: Any) -> int:
-    """Give the ordinal of a device; None is the current one.
+    """Return the ordinal of a device; None is the current one.
 
     Raises
     ------

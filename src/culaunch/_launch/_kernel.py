@@ -227,7 +227,7 @@ class Kernel(CoreKernel):
         )
 
     def attributes(self, device: int | None = None) -> KernelAttributes:
-        """Give what the kernel uses and allows on a device.
+        """Return what the kernel uses and allows on a device.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Kernel(CoreKernel):
         cluster: Dims | None = None,
         device: int | None = None,
     ) -> Occupancy:
-        """Give how many blocks of this size fit a device.
+        """Return how many blocks of this size fit a device.
 
         Parameters
         ----------

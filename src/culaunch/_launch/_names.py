@@ -20,7 +20,7 @@ _BUILT_IN = re.compile(r"(?:(?:unsigned|signed|long|short|volatile) )*[\w:]+")
 
 
 def find_kernel(module: CoreModule, image: Image, name: str) -> str:
-    """Give the name in the image; raise KernelNotFoundError with what there is."""
+    """Return the name in the image; raise KernelNotFoundError with what there is."""
     lowered = image.names.get(name, name)
     if module.layout(lowered) is not None:
         return lowered
@@ -93,7 +93,7 @@ def _listed(demangled: Mapping[str, str]) -> str:
 
 
 def without_parameters(demangled: str) -> str:
-    """Give ``ns::scale<float>`` of ``void ns::scale<float>(float*, int)``."""
+    """Return ``ns::scale<float>`` of ``void ns::scale<float>(float*, int)``."""
     depth = 0
     for index in range(len(demangled) - 1, -1, -1):
         depth += {")": 1, "(": -1}.get(demangled[index], 0)
@@ -117,7 +117,7 @@ def _normal(name: str) -> str:
 
 
 def _end_of_type(name: str, start: int) -> int:
-    """Give where a type without pointers ends: after its words and its template arguments."""
+    """Return where a type without pointers ends: after its words and its template arguments."""
     match = _BUILT_IN.match(name, start)
     end = match.end() if match else start
     while name[end : end + 1] == "<":

@@ -90,7 +90,7 @@ def classify(spelling: str | None, names_are_types: bool = False) -> ParameterTy
 
 
 def usual(text: str) -> str:
-    """Give the usual spelling of a type: ``unsigned long`` of ``long unsigned int``."""
+    """Return the usual spelling of a type: ``unsigned long`` of ``long unsigned int``."""
     words = text.split()
     if not INTEGER_WORDS.issuperset(words) or not words:
         return text.removeprefix("struct ").removeprefix("std::")

@@ -127,7 +127,7 @@ def parse_signature(text: str, layout: Sequence[tuple[int, int]], kernel: str) -
 
 
 def _without_name(part: str) -> str:
-    """Give the type of ``const float* x``; a lone type stays as it is."""
+    """Return the type of ``const float* x``; a lone type stays as it is."""
     part = part.strip()
     if not part:
         raise ValueError("signature has an empty parameter: write C type names between the commas")

@@ -37,7 +37,7 @@ class Stream:
         self._driver.stream_synchronize(self.device, self.handle)
 
     def __cuda_stream__(self) -> tuple[int, int]:
-        """Give the protocol's version and the handle, for every library that takes a stream."""
+        """Return the protocol's version and the handle, for every library that takes a stream."""
         return (0, self.handle)
 
     def __repr__(self) -> str:
@@ -49,7 +49,7 @@ class Stream:
 
 
 def stream_handle(stream: object) -> int:
-    """Give the handle of a stream: an int, or an object of a framework.
+    """Return the handle of a stream: an int, or an object of a framework.
 
     Parameters
     ----------

@@ -125,7 +125,7 @@ def _says(owner: Any, name: str, *args: Any) -> bool:
 
 
 def _class(module: str, name: str) -> Any:
-    """Give a class of a module that is loaded, or an empty tuple: nothing is an instance of it."""
+    """Return a class of a module that is loaded, else an empty tuple: nothing is one of it."""
     return getattr(sys.modules.get(module), name, ())
 
 
@@ -161,7 +161,7 @@ def _samples() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
 
 
 def _bits_at(groups: tuple[list[Any], ...], offset: int) -> tuple[int, int]:
-    """Give the single bits in which the conjugates and the negatives differ from plain tensors.
+    """Return the single bits in which the conjugates and the negatives differ from plain tensors.
 
     Give the same number twice where they differ in nothing, in more, or not in the same.
     """
@@ -189,7 +189,7 @@ def _word(address: int) -> int:
 
 
 def _usable_size(address: int) -> int:
-    """Give how many bytes of a C++ object may be read: the allocator knows."""
+    """Return how many bytes of a C++ object may be read: the allocator knows."""
     import ctypes
 
     usable_size = ctypes.CDLL(None).malloc_usable_size

@@ -16,7 +16,7 @@ _TEMPLATE = re.compile(r"^_Z.*I.*Ev", re.DOTALL)
 
 
 def recorded_types(image: Image, name: str) -> tuple[tuple[str | None, ...] | None, str]:
-    """Give the types of a kernel's parameters and what told them.
+    """Return the types of a kernel's parameters and what told them.
 
     The image is read only where the name says nothing: that is PTX alone, because a cubin holds
     no types.

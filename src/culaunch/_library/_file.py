@@ -73,7 +73,7 @@ class LibraryFile:
         self._check_members()
 
     def read(self, name: str) -> bytes:
-        """Give a member, checked against the manifest.
+        """Return a member, checked against the manifest.
 
         Raises
         ------

@@ -124,7 +124,7 @@ def _texts(what: str, given: Any) -> list[str]:
 
 
 def _arguments(function: Any, text: str, fixed: Mapping[str, Any]) -> list[Argument]:
-    """Give every parameter its argument."""
+    """Return every parameter its argument."""
     given = parse_signature(text)
     open_names = [one.name for one in function.params if one.name not in fixed]
     required = [

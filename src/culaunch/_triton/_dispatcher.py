@@ -65,7 +65,7 @@ class Dispatcher(TritonDispatcher):
         stream: int,  # noqa: ARG002
         device: int,
     ) -> object:
-        """Give scratch memory for one launch; None lets the driver allocate it."""
+        """Return scratch memory for one launch; None lets the driver allocate it."""
         torch = sys.modules.get("torch")
         if torch is None or self._driver is None or self._driver.name != "cuda":
             return None

@@ -116,7 +116,7 @@ class LaunchFacts:
         return 0 if version < (3, 3) else 1 if version < (3, 5) else 2
 
     def as_dict(self) -> dict[str, Any]:
-        """Give them for a manifest."""
+        """Return them for a manifest."""
         return asdict(self)
 
 

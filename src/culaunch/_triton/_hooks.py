@@ -13,7 +13,7 @@ _NAMES = ("launch_enter_hook", "launch_exit_hook")
 
 
 def hooks_installed() -> tuple[Any, Any]:
-    """Give the enter and the exit hook; None for each that is not installed."""
+    """Return the enter and the exit hook; None for each that is not installed."""
     knobs = triton_module("knobs")
 
     found = []
@@ -26,7 +26,7 @@ def hooks_installed() -> tuple[Any, Any]:
 
 
 def load_hooks() -> tuple[Any, Any]:
-    """Give what is to be called before and after a kernel is loaded; None for neither."""
+    """Return what is to be called before and after a kernel is loaded; None for neither."""
     runtime = triton_module("knobs").runtime
     names = ("kernel_load_start_hook", "kernel_load_end_hook")
     start, end = (getattr(runtime, name, None) for name in names)
@@ -34,7 +34,7 @@ def load_hooks() -> tuple[Any, Any]:
 
 
 def quiet_guards() -> tuple[list[tuple[dict[str, Any], str, bool, object]], list[list[Any]]]:
-    """Give what holds while no hook is installed: entries of dicts, and lists that are empty."""
+    """Return what holds while no hook is installed: entries of dicts, and lists that are empty."""
     knobs = triton_module("knobs")
 
     namespace = vars(knobs.runtime)
@@ -52,7 +52,7 @@ def quiet_guards() -> tuple[list[tuple[dict[str, Any], str, bool, object]], list
 
 
 def users_allocator(which: str) -> Callable[[int, int, int], object] | None:
-    """Give the allocator that the user set, for ``"global"`` or ``"profile"`` scratch."""
+    """Return the allocator that the user set, for ``"global"`` or ``"profile"`` scratch."""
     _allocation = triton_module("runtime._allocation")
     holder: Any = getattr(
         _allocation, "_allocator" if which == "global" else "_profile_allocator", None

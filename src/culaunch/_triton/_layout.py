@@ -109,7 +109,7 @@ def _hidden(facts: LaunchFacts) -> list[Source]:
 
 
 def size_of(kind: str) -> int:
-    """Give the size of a parameter of a Triton type in bytes."""
+    """Return the size of a parameter of a Triton type in bytes."""
     if kind.startswith("*"):
         return 8
     size = SIZES.get(kind)

@@ -387,7 +387,7 @@ class NativeKernel(Dispatcher):
 
 
 def _chosen_by(configs: Sequence[Any]) -> frozenset[str]:
-    """Give the arguments that configurations set."""
+    """Return the arguments that configurations set."""
     return frozenset(name for config in configs for name in config.kwargs)
 
 

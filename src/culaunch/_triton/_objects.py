@@ -48,7 +48,7 @@ def classify(kind: type) -> int:
 
 
 def constant(value: object) -> tuple[object, bool]:
-    """Give a key that is equal for equal constants of one type, and whether the object is fixed."""
+    """Return a key that is equal for equal constants of a type, and whether the object is fixed."""
     kind = type(value)
     if issubclass(kind, tuple):
         return (kind, tuple(constant(item)[0] for item in value)), False  # type: ignore[attr-defined]
@@ -65,12 +65,12 @@ def constant(value: object) -> tuple[object, bool]:
 
 
 def describe_constant(value: Any) -> tuple[str, object]:
-    """Give Triton's (type, key) of an object that is a constant wherever it is passed."""
+    """Return Triton's (type, key) of an object that is a constant wherever it is passed."""
     return ("constexpr", getattr(value, "cache_key", value))
 
 
 def type_name(dtype: object) -> str:
-    """Give Triton's name of an element type: of PyTorch, of Triton, or of NumPy."""
+    """Return Triton's name of an element type: of PyTorch, of Triton, or of NumPy."""
     name = str(dtype).rpartition(".")[2]
     return TYPE_NAMES.get(name, name)
 
@@ -83,18 +83,18 @@ class TensorStandIn:
         self._address = 0 if divisible else 8
 
     def data_ptr(self) -> int:
-        """Give an address of the array's alignment."""
+        """Return an address of the array's alignment."""
         return self._address
 
 
 def read_tensor(value: Any) -> tuple[int, str, object]:
-    """Give the address, Triton's element type, and the array that it wraps, if any."""
+    """Return the address, Triton's element type, and the array that it wraps, if any."""
     base = getattr(value, "base", None)
     return int(value.data_ptr()), type_name(value.dtype), base
 
 
 def memory_of(value: Any) -> tuple[int, int]:
-    """Give the address and the bytes that an object with ``data_ptr()`` stands for, or zeros.
+    """Return the address and the bytes that an object with ``data_ptr()`` stands for, or zeros.
 
     Asked for the emulator alone, which takes addresses that it does not know for mistakes.
     """

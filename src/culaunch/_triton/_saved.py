@@ -59,7 +59,7 @@ class SavedVariant:
     ptx: str | None = None
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give what the manifest says of it."""
+        """Return what the manifest says of it."""
         return {
             "arch": self.arch,
             "types": _list_types(self.types),
@@ -103,7 +103,7 @@ class SavedVariant:
 
 
 def encode(value: Any) -> Any:
-    """Give a constant in JSON's types."""
+    """Return a constant in JSON's types."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def normal_constant(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Give back what :func:`encode` made; an element type becomes :class:`SavedType`."""
+    """Return back what :func:`encode` made; an element type becomes :class:`SavedType`."""
     if isinstance(value, list):
         return tuple(decode(item) for item in value)
     if isinstance(value, dict):

@@ -141,7 +141,7 @@ class KernelSet(Dispatcher):
         return self._saved.table
 
     def read(self, member: str) -> bytes:
-        """Give an image, by the name that a variant has for it.
+        """Return an image, by the name that a variant has for it.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class KernelSet(Dispatcher):
         return cls._from_manifest(found[0], library)
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give what a library's manifest says of the kernel."""
+        """Return what a library's manifest says of the kernel."""
         return write_entry(self._saved)
 
     @classmethod
@@ -330,7 +330,7 @@ class KernelSet(Dispatcher):
         return entry.constants, entry.options, entry, bool(self.zeroes), result
 
     def _table_of(self, device: int) -> TunedTable | None:
-        """Give the part of the table that is for a device, of variants that run on it."""
+        """Return the part of the table that is for a device, of variants that run on it."""
         if self.table is None:
             return None
         assert self._driver is not None

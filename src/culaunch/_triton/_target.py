@@ -86,11 +86,11 @@ class StandIn:
         return self._device
 
     def get_current_stream(self, device: Any) -> int:  # noqa: ARG002
-        """Give a stream that nothing is launched on."""
+        """Return a stream that nothing is launched on."""
         return 0
 
     def get_device_capability(self, device: Any = None) -> tuple[int, int]:  # noqa: ARG002
-        """Give (major, minor)."""
+        """Return (major, minor)."""
         return self._capability
 
     @property
@@ -99,11 +99,11 @@ class StandIn:
         return self
 
     def get_device_properties(self, device: Any = None) -> dict[str, int]:  # noqa: ARG002
-        """Give what Triton's own driver gives."""
+        """Return what Triton's own driver gives."""
         return {name: self._attribute(number) for name, number in _PROPERTIES.items()}
 
     def get_current_target(self) -> Any:
-        """Give what to compile for."""
+        """Return what to compile for."""
         major, minor = self._capability
         return triton_module("backends.compiler").GPUTarget("cuda", 10 * major + minor, 32)
 
@@ -142,7 +142,7 @@ def standing_in(driver: StandIn) -> Iterator[None]:
 
 
 def stand_in_where_triton_has_no_driver() -> None:
-    """Give Triton an active driver where the emulator is chosen and no GPU is there to be one.
+    """Return Triton an active driver where the emulator is chosen and no GPU is there to be one.
 
     Wrappers of kernels and functions that prune configurations ask it for the target and for the
     device's properties.

@@ -93,7 +93,7 @@ class TunedTable:
         return TunedTable(self.key, tuple(one for one in self.entries if far(one) == nearest))
 
     def look_up(self, values: list[Any], dtypes: list[str]) -> TunedEntry:
-        """Give the entry of these values; where there is none, that of the nearest ones.
+        """Return the entry of these values; where there is none, that of the nearest ones.
 
         Every configuration gives a right result, so that a size that was not tuned takes the one
         of the size nearest to it by ratio, of the same element types if there is any.
@@ -110,7 +110,7 @@ class TunedTable:
         return min(self.entries, key=lambda one: _distance(one, values, dtypes))
 
     def to_manifest(self) -> dict[str, Any]:
-        """Give what a manifest says of it."""
+        """Return what a manifest says of it."""
         return {
             "key": list(self.key),
             "entries": [_write_entry(one) for one in self.entries],

@@ -41,7 +41,7 @@ class TunedCache(dict[Any, Any]):
 
     @classmethod
     def of(cls, tuner: Any, kernel: Any) -> Any:
-        """Give the cache of an autotuner, which from now on tells a kernel."""
+        """Return the cache of an autotuner, which from now on tells a kernel."""
         if type(tuner.cache) is dict:
             tuner.cache = cls(tuner.cache)
         if isinstance(tuner.cache, cls):

@@ -90,7 +90,7 @@ def load_variant(
 def resources_missing(
     driver: Driver, variant: TritonVariant, facts: LaunchFacts, device: int
 ) -> tuple[int, int, str] | None:
-    """Give (needed, available, of what) where a device cannot run the kernel at all."""
+    """Return (needed, available, of what) where a device cannot run the kernel at all."""
     shared = driver.attribute(_MAX_SHARED, device)
     if facts.shared > shared:
         return facts.shared, shared, "shared memory"

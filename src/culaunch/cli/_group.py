@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ import click
 import culaunch as cl
 from culaunch.cli._messages import print_error
 
-# In the order in which --help lists them; a module that is not in this build is not listed.
+# In the order in which --help lists them.
 _COMMANDS = ("demo", "inspect", "compile", "cache", "embed", "triton")
 
 
@@ -19,7 +18,7 @@ class _Commands(click.Group):
     """Load a command's module only when the command is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
-        return [name for name in _COMMANDS if importlib.util.find_spec(f"{__package__}.{name}")]
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):

@@ -11,12 +11,12 @@ SUFFIX = ".culib"
 
 
 def library_to_dict(path: str) -> dict[str, Any]:
-    """Give the kernels of a library, each with its variants, as the manifest has them."""
+    """Return the kernels of a library, each with its variants, as the manifest has them."""
     return {"path": path, "format": "culib", "functions": [_load(path).to_manifest()]}
 
 
 def library_lines(path: str) -> list[str]:
-    """Give the lines to print: one for each variant."""
+    """Return the lines to print: one for each variant."""
     kernels = _load(path)
     names = ", ".join(one.name for one in kernels.parameters)
     lines = [f"{path}: library", "", f"{kernels.name}({names}), {len(kernels)} variants"]
