@@ -25,6 +25,13 @@ int64_t Threads(const Specialization& special) {
 // As culaunch._elementwise._function reads them.
 int Flags(const LayoutKey& key) { return key.wide | key.small << 1; }
 
+// Formats with a length (y#) mean one thing in Python 3.13's headers and another to Python 3.12,
+// and one wheel is for both.
+Ref Bytes(const void* data, size_t size) {
+  return Ref(
+      PyBytes_FromStringAndSize(static_cast<const char*>(data), static_cast<Py_ssize_t>(size)));
+}
+
 }  // namespace
 
 PyObject* SetBusyThreads(PyObject*, PyObject* args) {
@@ -91,20 +98,20 @@ bool ElementwiseCall::Specialize() {
       return true;
     }
   }
-  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), methods::kSpecialize, "y#",
-                                     reinterpret_cast<const char*>(numbers),
-                                     static_cast<Py_ssize_t>(count_)));
+  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), methods::kSpecialize, "O",
+                                     Bytes(numbers, count).get()));
   if (!made) return false;
-  const char* outputs = nullptr;
-  const char* roles = nullptr;
-  const char* scalars = nullptr;
-  Py_ssize_t output_count, role_count, scalar_bytes;
+  PyObject *output_bytes, *role_bytes, *scalar_bytes;
   int uses_index = 0;
   PyObject* token = nullptr;
-  if (!PyArg_ParseTuple(made.get(), "y#y#y#pO", &outputs, &output_count, &roles, &role_count,
-                        &scalars, &scalar_bytes, &uses_index, &token)) {
+  if (!PyArg_ParseTuple(made.get(), "SSSpO", &output_bytes, &role_bytes, &scalar_bytes, &uses_index,
+                        &token)) {
     return false;
   }
+  const char* outputs = PyBytes_AsString(output_bytes);
+  const char* roles = PyBytes_AsString(role_bytes);
+  const char* scalars = PyBytes_AsString(scalar_bytes);
+  const Py_ssize_t output_count = PyBytes_Size(output_bytes);
   if (output_count + count_ > kMaxOperands) {
     PyErr_Format(PyExc_ValueError, "%U has %zd inputs and outputs together, and at most %d may be",
                  self_->name, output_count + count_, kMaxOperands);
@@ -115,8 +122,8 @@ bool ElementwiseCall::Specialize() {
   special->driver = place_.driver;
   special->ordinal = place_.device.device_id;
   special->outputs.assign(outputs, outputs + output_count);
-  special->roles.assign(roles, roles + role_count);
-  for (Py_ssize_t i = 0; i + 1 < scalar_bytes; i += 2) {
+  special->roles.assign(roles, roles + PyBytes_Size(role_bytes));
+  for (Py_ssize_t i = 0; i + 1 < PyBytes_Size(scalar_bytes); i += 2) {
     special->scalars.push_back({scalars[i], static_cast<uint8_t>(scalars[i + 1])});
   }
   special->uses_index = uses_index != 0;
@@ -164,11 +171,10 @@ CompiledLayout* ElementwiseCall::FindKernel(const LayoutKey& key) {
   for (CompiledLayout* it = head; it != nullptr; it = it->next) {
     if (std::memcmp(&it->key, &key, sizeof key) == 0) return it;
   }
-  const Ref made(PyObject_CallMethod(reinterpret_cast<PyObject*>(self_), methods::kMakeKernel,
-                                     "OiCiiiy#", special_->token, special_->ordinal,
-                                     static_cast<int>(key.kind), static_cast<int>(key.vector),
-                                     static_cast<int>(key.rank), Flags(key), key.classes,
-                                     static_cast<Py_ssize_t>(problem_.count)));
+  const Ref made(PyObject_CallMethod(
+      reinterpret_cast<PyObject*>(self_), methods::kMakeKernel, "OiCiiiO", special_->token,
+      special_->ordinal, static_cast<int>(key.kind), static_cast<int>(key.vector),
+      static_cast<int>(key.rank), Flags(key), Bytes(key.classes, problem_.count).get()));
   PyObject* kernel = nullptr;
   unsigned unroll = 1;
   if (!made || !PyArg_ParseTuple(made.get(), "O!I", g_kernel_type, &kernel, &unroll)) {
@@ -307,9 +313,9 @@ PyObject* ElementwiseCall::Describe(PyObject* out) {
   const bool is_empty = problem_.Size() == 0;
   if (!is_empty) key = ChooseLayout(&problem_, special_->uses_index, Threads(*special_));
   const char kind[] = {static_cast<char>(key.kind), 0};
-  return Py_BuildValue("Oisiiiy#", special_->token, special_->ordinal, kind,
+  return Py_BuildValue("OisiiiO", special_->token, special_->ordinal, kind,
                        static_cast<int>(key.vector), static_cast<int>(key.rank), Flags(key),
-                       key.classes, static_cast<Py_ssize_t>(problem_.count));
+                       Bytes(key.classes, problem_.count).get());
 }
 
 }  // namespace elementwise

@@ -59,3 +59,9 @@ def test_it_compiles_within_the_limited_api_without_a_warning(gxx, cuda_headers,
         [*command, *map(str, SOURCES[part::4])], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_format_has_a_length_in_it():
+    """A wheel that Python 3.13 built runs on 3.12, which refuses "y#" from its headers."""
+    formats = re.compile(r'"[^"\s]*[syz]#[^"\s]*"')
+    assert [path.name for path in SOURCES if formats.search(path.read_text())] == []
