@@ -77,7 +77,7 @@ def test_every_rank(host_driver, rank):
             lambda array: cl.TensorMap.tiled(array, (1, 1, 1), swizzle="big"),
             "swizzle must be one of",
         ),
-        (lambda array: cl.TensorMap.tiled(array, (1, 1, 1), fill=0), "fill must be one of"),
+        (lambda array: cl.TensorMap.tiled(array, (1, 1, 1), fill="one"), "fill must be one of"),
         (
             lambda array: cl.TensorMap.tiled(array, (1, 1, 1), interleave="64B"),
             "interleave must be",

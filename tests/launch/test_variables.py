@@ -88,7 +88,7 @@ def test_a_name_that_is_none_lists_what_there_is(culaunch_driver):
     empty = cl.load(cl.compile("__global__ void k() {}"))
     with pytest.raises(cl.KernelNotFoundError, match="'v'; it has no variables at all"):
         empty.get_global("v")
-    with pytest.raises(TypeError, match="a variable's name must be a str"):
+    with pytest.raises(TypeError, match="name must be a str, the name of a variable"):
         module.get_global(3)
 
 
