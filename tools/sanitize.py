@@ -4,8 +4,8 @@
 
 It is built in build/sanitize (a minute or two the first time) and laid over a copy of the installed
 package: run it with the Python that culaunch is installed for, as ``make sanitize`` does. Without
-arguments the tests are those of SELECTION, which take two to three minutes on two cores. A report
-of a sanitizer ends the process, and with it the tests: the last lines say what and where.
+arguments the tests are those of SELECTION. A report of a sanitizer ends the process, and with it
+the tests; it is printed last.
 
 Python's own allocator is off, so that memory of Python objects is watched, too. Leaks are not
 looked for: interpreters keep much until the end.
@@ -25,9 +25,12 @@ BUILD = ROOT / "build" / "sanitize"
 SITE = BUILD / "site"
 REPORT = BUILD / "report"
 SANITIZERS = "address,undefined"
-# What calls the extension in every way: arguments, launches, arrays, Triton's quick calls.
+# What calls the extension in every way: arguments, launches, arrays, elementwise calls, Triton's
+# quick calls, and calls from within calls.
 SELECTION = (
     "tests/launch",
+    "tests/elementwise/test_calls.py",
+    "tests/emulator/test_nested_calls.py",
     "tests/triton/test_reentrant.py",
     "tests/triton/test_quick.py",
     "tests/triton/test_native_objects.py",
@@ -93,9 +96,15 @@ def environment(compiler: str) -> dict[str, str]:
         ).stdout.strip()
         for name in ("libasan.so", "libstdc++.so")
     )
+    found = importlib.util.find_spec("nvidia")
+    roots = found.submodule_search_locations or [] if found is not None else []
+    beside = [str(one.parent) for root in roots for one in Path(root).rglob("libnvrtc-builtins.*")]
     return {
         **os.environ,
         "LD_PRELOAD": " ".join(str(Path(one).resolve()) for one in libraries),
+        # The sanitizer stands between NVRTC and the loader, which then does not know that NVRTC's
+        # own libraries lie beside it.
+        "LD_LIBRARY_PATH": os.pathsep.join([*beside, os.environ.get("LD_LIBRARY_PATH", "")]),
         "PYTHONPATH": str(SITE),
         "PYTHONMALLOC": "malloc",
         # pytest keeps what a test prints, and would take a report with it when the process ends.
