@@ -16,6 +16,7 @@ Ref Spelled(PyObject* value) {
 }
 
 std::string Demangled(const std::string& name) {
+  if (HasKept()) return name;  // it is raised in place of the message
   const Ref text = CallUp(Upcall::kDemangle, "(s)", name.c_str());
   const char* demangled = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
   if (demangled != nullptr) return demangled;

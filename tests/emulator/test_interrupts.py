@@ -63,13 +63,9 @@ def alarm():
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
     before = signal.getsignal(signal.SIGPROF)
-    # Hypothesis, if another test has loaded it, is called by the garbage collector: what a signal
-    # raises in there is lost.
-    callbacks, gc.callbacks[:] = gc.callbacks[:], []
     yield arm
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.signal(signal.SIGPROF, before)
-    gc.callbacks[:] = callbacks
 
 
 @pytest.fixture
