@@ -236,7 +236,7 @@ def load_time(kernels: Kernels, variants: int = 1000) -> float:
 
     one = kernels.saved(FIVE)
     many = [replace(one.variants[0], options={"num_stages": i}) for i in range(variants)]
-    whole = ct.KernelSet(one.name, one.parameters, many, one._read)  # noqa: SLF001
+    whole = ct.KernelSet(one.name, one.parameters, many, one.read)
     path = Path(tempfile.mkdtemp(prefix="culaunch-benchmark-"), "many.culib")
     whole.save(path)
     samples = []
