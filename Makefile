@@ -50,7 +50,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PYTHONPATH=src $(BIN)/lint-imports --no-logo --cache-dir build/import_linter
+	PYTHONPATH=src $(BIN)/lint-imports --cache-dir build/import_linter
 	git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' | xargs -0 $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/python tools/check_words.py
 
