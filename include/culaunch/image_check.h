@@ -44,6 +44,35 @@ class ImageReader {
   size_t size_;
 };
 
+// The names of the sections: where they are not where the header says, the driver takes the process
+// down (seen with driver 580).
+inline void CheckSectionNames(const ImageReader& image, uint64_t table, uint16_t count) {
+  const auto index = image.Read<uint16_t>(62, "e_shstrndx");
+  constexpr uint32_t kStrings = 3;
+  const uint64_t header = table + uint64_t{64} * index;
+  if (index >= count || image.Read<uint32_t>(header + 4, "sh_type") != kStrings) {
+    throw Error("the image is malformed: of its " + std::to_string(count) + " sections number " +
+                std::to_string(index) + " is said to have their names, and does not");
+  }
+  const auto at = image.Read<uint64_t>(header + 24, "sh_offset");
+  const auto size = image.Read<uint64_t>(header + 32, "sh_size");
+  bool has_own_name = false;
+  for (uint16_t i = 0; i < count; ++i) {
+    const auto name = image.Read<uint32_t>(table + uint64_t{64} * i, "sh_name");
+    if (name >= size || image.Read<uint8_t>(at + size - 1, "a section's name") != 0) {
+      throw Error("the image is malformed: the name of section " + std::to_string(i) +
+                  " does not end in the section of names");
+    }
+    const auto word = [&](uint64_t k) { return image.Read<uint8_t>(at + name + k, "a name"); };
+    has_own_name |= i == index && size - name >= 10 && word(0) == '.' && word(1) == 's' &&
+                    word(2) == 'h' && word(3) == 's';
+  }
+  if (!has_own_name) {
+    throw Error("the image is malformed: its section " + std::to_string(index) +
+                " is said to have the names of the sections, and is not .shstrtab");
+  }
+}
+
 // ELF-64 (System V ABI): the header, the section table and each section's contents.
 inline void CheckCubin(const ImageReader& image) {
   image.Require(0, 64, "the ELF header");
@@ -63,11 +92,6 @@ inline void CheckCubin(const ImageReader& image) {
   if (image.Read<uint16_t>(58, "e_shentsize") != 64 && count != 0) {
     throw Error("the image is malformed: its section headers are not 64 bytes long");
   }
-  const auto names = image.Read<uint16_t>(62, "e_shstrndx");
-  if (names >= count && count != 0) {
-    throw Error("the image is malformed: it has " + std::to_string(count) +
-                " sections, and their names are said to be in number " + std::to_string(names));
-  }
   image.Require(table, uint64_t{64} * count, "the section table");
   for (uint16_t i = 0; i < count; ++i) {
     const uint64_t header = table + uint64_t{64} * i;
@@ -75,6 +99,12 @@ inline void CheckCubin(const ImageReader& image) {
     if (image.Read<uint32_t>(header + 4, "sh_type") == kNoBits) continue;
     image.Require(image.Read<uint64_t>(header + 24, "sh_offset"),
                   image.Read<uint64_t>(header + 32, "sh_size"), "a section");
+  }
+  if (count != 0) CheckSectionNames(image, table, count);
+  // Format 8, of CUDA 12.8 and newer: ptxas sets 2 or 4 there, and 1 takes the process down.
+  if (image.Read<uint8_t>(8, "the ABI version") == 8 &&
+      (image.Read<uint8_t>(48, "e_flags") & 1) != 0) {
+    throw Error("the image is malformed: it has an ELF flag (1) that no cubin has");
   }
   const auto segments = image.Read<uint64_t>(32, "e_phoff");
   const auto segment_count = image.Read<uint16_t>(56, "e_phnum");

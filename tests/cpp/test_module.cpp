@@ -104,6 +104,18 @@ static void MalformedImages() {
   CHECK_THROWS(Load(elf), kCall, "a section");
   elf[16] = 1;
   CHECK_THROWS(Load(elf), kCall, "relocatable cubin");
+  elf[16] = 2;
+  elf[64 + 24 + 7] = 0;  // sh_offset
+  elf[64 + 24] = 0;
+  elf[64 + 32] = 8;  // sh_size
+  CHECK_THROWS(Load(elf), kCall, "number 0 is said to have their names, and does not");
+  elf[62] = 3;  // e_shstrndx
+  CHECK_THROWS(Load(elf), kCall, "of its 1 sections number 3");
+  elf[62] = 0;
+  elf[64 + 4] = 3;  // sh_type: a table of strings, which begins with the header's first bytes
+  CHECK_THROWS(Load(elf), kCall, "the name of section 0 does not end");
+  elf[64] = 9;  // sh_name
+  CHECK_THROWS(Load(elf), kCall, "the name of section 0 does not end");
   std::string fatbin("\x50\xed\x55\xba\x01\x00\x10\x00\xff\x00\x00\x00\x00\x00\x00\x00", 16);
   CHECK_THROWS(Load(fatbin), kCall, "the fatbin's contents of 255 bytes at offset 16");
   fatbin.resize(16 + 255);

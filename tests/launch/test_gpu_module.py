@@ -136,7 +136,7 @@ def test_damaged_images_never_crash(gpu_image, in_child):
         random.seed(7)
         data = module.image.data
         refused = 0
-        for _ in range(60):
+        for _ in range(200):
             broken = bytearray(data[: random.choice([len(data), random.randrange(len(data))])])
             for _ in range(random.randrange(3)):
                 broken[random.randrange(64)] = random.randrange(256)
@@ -149,7 +149,27 @@ def test_damaged_images_never_crash(gpu_image, in_child):
         gpu_image,
     )
     assert text.startswith("refused")
-    assert int(text.split()[1]) > 20
+    assert int(text.split()[1]) > 70
+
+
+def test_what_an_elf_header_says_wrongly_never_crashes(gpu_image, in_child):
+    text = in_child(
+        """
+        data = module.image.data
+        refused = 0
+        for place in range(64):
+            for value in (0, 1, 2, 77, 127, 128, 255):
+                broken = bytearray(data)
+                broken[place] = value
+                try:
+                    cl.load(bytes(broken))
+                except (cl.ImageError, cl.DriverError):
+                    refused += 1
+        print("refused", refused)
+        """,
+        gpu_image,
+    )
+    assert int(text.split()[1]) > 150
 
 
 # ---- names

@@ -282,8 +282,8 @@ def test_a_failed_launch_says_why(tutorials):
     x = torch.randn(64, device="cuda")
     with pytest.raises(ValueError, match=r"the grid of add is too large.*got \(1, 70000, 1\)"):
         native(tutorials.add)[(1, 70_000)](x, x, x, 64, BLOCK=64)
-    with pytest.raises(LaunchError, match=r"add.*num_warps|block|threads"):
-        native(tutorials.add)[(1,)](x, x, x, 64, BLOCK=64, num_warps=64)
+    with pytest.raises(LaunchError, match="cluster"):
+        native(tutorials.add)[(3,)](x, x, x, 64, BLOCK=64, num_ctas=32)
 
 
 def test_tensors_of_the_host_are_refused(tutorials):
