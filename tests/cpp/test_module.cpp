@@ -113,7 +113,7 @@ static void MalformedImages() {
   CHECK_THROWS(Load(elf), kCall, "of its 1 sections number 3");
   elf[62] = 0;
   elf[64 + 4] = 3;  // sh_type: a table of strings, which begins with the header's first bytes
-  CHECK_THROWS(Load(elf), kCall, "the name of section 0 does not end");
+  CHECK_THROWS(Load(elf), kCall, "its section 0 is said to have the names of the sections");
   elf[64] = 9;  // sh_name
   CHECK_THROWS(Load(elf), kCall, "the name of section 0 does not end");
   std::string fatbin("\x50\xed\x55\xba\x01\x00\x10\x00\xff\x00\x00\x00\x00\x00\x00\x00", 16);
