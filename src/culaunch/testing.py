@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag, checked_number
@@ -256,7 +257,7 @@ def _aligned_array(copy: Any) -> Any:
 
 
 def _aligned_tensor(tensor: Any) -> Any:
-    import torch
+    torch: Any = sys.modules["torch"]  # it is loaded: it made the tensor
 
     copy = tensor.clone()
     if copy.layout != torch.strided or copy.is_quantized or copy.numel() == 0:

@@ -35,12 +35,13 @@ __global__ void k%d(float* a) {
 
 
 @pytest.mark.slow
-def test_a_second_kernel_with_cub_compiles_about_five_times_faster():
+def test_a_second_kernel_with_cub_compiles_in_less_than_half_the_time():
     # In a process of its own, as a program meets it, and in processor time: the machine is shared.
     output = subprocess.check_output([sys.executable, "-c", CUB], text=True)
     first, *later = map(float, output.split())
-    # Measured: 5.0 to 6.1. What is left is NVRTC mapping 300 MB back in.
-    assert first / min(later) > 4, (first, later)
+    # What is left is NVRTC mapping 300 MB back in: 2.7 to 7.5 times less, by machine and version
+    # (benchmarks/compile.py measures it). Without the precompiled header it is all there again.
+    assert first / min(later) > 2, (first, later)
 
 
 def test_an_in_memory_header_that_changed_is_not_taken_from_the_precompiled_one():
