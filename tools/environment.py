@@ -34,7 +34,12 @@ SOURCES = (
 )
 # What tests can use besides the extras. Of torch the CPU build or nothing: those for CUDA, which a
 # plain "torch" takes from PyPI, are gigabytes, and so only the local version "+cpu" is asked for.
-FRAMEWORKS = {"torch": "torch==2.13.0+cpu", "triton": "triton==3.6.0", "jax": "jax[cpu]"}
+FRAMEWORKS = {
+    "torch": "torch==2.13.0+cpu",
+    "triton": "triton==3.6.0",
+    "jax": "jax[cpu]",
+    "warp": "warp-lang==1.19.0",
+}
 
 
 def main() -> None:
