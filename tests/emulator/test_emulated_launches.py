@@ -359,3 +359,23 @@ def test_an_empty_tensor_leaves_the_others_known():
         out.zero_()
         with_empty[1, 1](empty, out, array, 199)
         assert out[0] == 199
+
+
+def test_a_kernel_may_touch_the_variables_of_another_module() -> None:
+    head = ".version 8.0\n.target sm_80\n.address_size 64\n"
+    shared = cl.Image((head + ".visible .global .u32 v = 5;\n.entry k() { ret; }").encode())
+    body = """.visible .entry read(.param .u64 at, .param .u64 out) {
+    .reg .b64 %a, %o; .reg .b32 %v;
+    ld.param.u64 %a, [at]; ld.param.u64 %o, [out]; ld.global.u32 %v, [%a];
+    st.global.u32 [%o], %v; ret; }"""
+    reader = cl.Image((head + body).encode())
+    with testing.use_driver("emulator"):
+        out = cl.to_device(np.zeros(1, np.uint32))
+        kernel = cl.load(reader)["read"]
+        with cl.load(shared) as module:
+            address = module.get_global("v").address
+            kernel[1, 1](address, out)
+            assert out.numpy().tolist() == [5]
+        with pytest.raises(cl.DriverError, match="outside every allocation"):
+            kernel[1, 1](address, out)
+    testing.reset_emulator()

@@ -49,6 +49,7 @@ class Device:
         self.arch = arch
         self.options = options or Options()
         self.fault: Fault | None = None
+        self._modules: list[ModuleInstance] = []
         self._allocations: dict[int, tuple[int, Lanes]] = {}
         self.heap = Heap()
         self._launches = 0
@@ -66,8 +67,17 @@ class Device:
         return _MAX_SHARED.get(10 * major + minor, 99) * 1024
 
     def load(self, module: PtxModule) -> ModuleInstance:
-        """Give the variables of a module memory and their initial values."""
-        return ModuleInstance(module)
+        """Give the variables of a module memory and their initial values.
+
+        Kernels of every module may touch them, as long as the module is loaded.
+        """
+        instance = ModuleInstance(module)
+        self._modules.append(instance)
+        return instance
+
+    def unload(self, instance: ModuleInstance) -> None:
+        """Take a module's variables away from the kernels of others."""
+        self._modules.remove(instance)
 
     def alloc(self, size: int, align: int = 256) -> int:
         """Allocate `size` bytes and return their address."""
@@ -167,6 +177,7 @@ class Device:
         writable = [*self.ranges, *self.heap.ranges, *ranges]
         everything = [*writable, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
+        variables = [loaded.limits for loaded in self._modules]
         launch = Launch(
             self.options,
             self.heap,
@@ -175,7 +186,7 @@ class Device:
             grid3,
             block3,
             shared_bytes,
-            GlobalMemory(everything, instance.limits, self.heap.describe_freed),
+            GlobalMemory(everything, variables, self.heap.describe_freed),
             self._launches,
         )
         if read_only:

@@ -48,7 +48,9 @@ class ModuleFunctions(DriverState):
         self._library(library)
         for key in [key for key in self.kernels if key[0] == library]:
             self.remove(self.kernels.pop(key))
-        self.instances.pop(library, None)
+        instance = self.instances.pop(library, None)
+        if instance is not None:
+            self.device.unload(instance)
         self.remove(library)
 
     def cuLibraryGetKernel(self, out: Any, library: int, name: bytes) -> None:

@@ -11,7 +11,7 @@ from culaunch._emulator.fault import ILLEGAL_ADDRESS, MISALIGNED_ADDRESS, Fault
 from culaunch._emulator.memory.bytes import Bytes, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from culaunch._emulator.memory.threads import Threads
     from culaunch._emulator.types import Lanes
@@ -29,9 +29,9 @@ class GlobalMemory:
     ----------
     ranges : iterable of (int, int)
         Address and size in bytes of each. Overlapping ones are joined.
-    variables : tuple of list of int, optional
-        The starts and the ends of a module's variables: ascending, and overlapped by none of
-        `ranges`. They are taken in whole, so that a launch costs no more where there are many.
+    variables : sequence of tuple of list of int, optional
+        For each module the starts and the ends of its variables: ascending, and overlapped by none
+        of `ranges`. They are taken in whole, so that a launch costs no more where there are many.
     explain : callable, optional
         Says what an address was before, None if it knows nothing.
     """
@@ -39,7 +39,7 @@ class GlobalMemory:
     def __init__(
         self,
         ranges: Iterable[tuple[int, int]],
-        variables: tuple[list[int], list[int]] = ([], []),
+        variables: Sequence[tuple[list[int], list[int]]] = (),
         explain: Callable[[int], str | None] = lambda _: None,
     ) -> None:
         self._variables = variables
@@ -66,11 +66,11 @@ class GlobalMemory:
                 joined.append([base, base + size])
         self.bases = [base for base, _ in joined]
         self.ends = [end for _, end in joined]
-        starts, ends = self._variables
-        if starts:
-            at = bisect_right(self.bases, starts[0])
-            self.bases[at:at] = starts
-            self.ends[at:at] = ends
+        for starts, ends in self._variables:
+            if starts:
+                at = bisect_right(self.bases, starts[0])
+                self.bases[at:at] = starts
+                self.ends[at:at] = ends
         self._arrays: tuple[Lanes, Lanes] | None = None
         self._views: dict[int, tuple[int, Bytes]] = {}
 
