@@ -73,8 +73,8 @@ print(time.perf_counter() - start)
 RACER = """
 import os, sys, time
 import culaunch as cl
-from culaunch._compile import _nvrtc
-_nvrtc.supported_archs()  # the library is loaded: the race is about the key
+from culaunch._compile import nvrtc
+nvrtc.supported_archs()  # the library is loaded: the race is about the key
 print("ready", flush=True)
 sys.stdin.readline()
 start = time.perf_counter()

@@ -42,7 +42,7 @@ enum class Fault {
   kTensor,       // a tensor of torch whose memory is not what it shows
 };
 
-// The word by which culaunch._launch._messages and culaunch._triton._messages know a fault.
+// The word by which culaunch._launch.messages and culaunch._triton.messages know a fault.
 const char* FaultName(Fault fault);
 
 struct NotedArray {

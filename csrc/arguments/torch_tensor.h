@@ -12,8 +12,8 @@
 
 // Where torch keeps the bits of a lazy view (a conjugate or a negative that nobody has computed
 // yet). Neither its exchange API nor DLPack tells of them, and asking by a method costs as much as
-// the rest of an argument; culaunch._launch._torch finds where they are, and verifies it, when the
-// first tensor comes. Until then, and where it does not find them, the methods are asked.
+// the rest of an argument; culaunch._launch.torch_tensor finds where they are, and verifies it,
+// when the first tensor comes. Until then, and where it does not find them, the methods are asked.
 struct TorchBits {
   const DLPackExchangeAPI* api;        // torch's, while the place is known
   const DLPackExchangeAPI* asked_api;  // torch's, while it is not
@@ -26,7 +26,7 @@ extern TorchBits g_torch_bits;
 enum class TensorRead : uint8_t {
   kDone,
   kFailed,   // a Python error is set
-  kRefused,  // its memory is not what it shows; culaunch._launch._torch.problem says why
+  kRefused,  // its memory is not what it shows; culaunch._launch.torch_tensor.problem says why
 };
 
 // Look for the place of torch's bits. `api` is torch's; null for a torch that has none.

@@ -7,7 +7,7 @@
 
 namespace elementwise {
 
-// Element types are numbered as in culaunch._elementwise._dtypes: arrays from 0, typed scalars
+// Element types are numbered as in culaunch._elementwise.dtypes: arrays from 0, typed scalars
 // from 32, Python's scalars from 64.
 constexpr uint8_t kTypes = 15;
 constexpr uint8_t kFirstScalar = 32;

@@ -8,7 +8,7 @@
 
 namespace elementwise {
 
-constexpr uint32_t kBlock = 256;  // threads; culaunch._elementwise._loop has the same
+constexpr uint32_t kBlock = 256;  // threads; culaunch._elementwise.loop has the same
 constexpr int kTile = 64;
 
 // What a compiled kernel depends on; compared byte by byte.
@@ -18,7 +18,7 @@ struct LayoutKey {
   uint8_t rank = 1;
   uint8_t wide = 0;
   uint8_t small = 0;  // a thread takes one pack: few elements are spread over the device
-  char classes[kMaxOperands] = {};  // of each array, see culaunch._elementwise._loop.Layout
+  char classes[kMaxOperands] = {};  // of each array, see culaunch._elementwise.loop.Layout
 };
 
 // An array as the kernel sees it: outputs first, then inputs.
@@ -60,7 +60,7 @@ bool Overlap(const Problem& problem, const View& a, const View& b, bool* exact);
 // Whether two elements of an array may be the same memory.
 bool OverlapsItself(const Problem& problem, const View& view);
 
-// A division by a number known before the launch, as in culaunch._elementwise._helpers.
+// A division by a number known before the launch, as in culaunch._elementwise.helpers.
 struct Division {
   explicit Division(uint32_t number);
   uint32_t divisor, factor, shift;

@@ -4,7 +4,7 @@ namespace triton {
 
 namespace {
 
-// The flags of a parameter, as culaunch._triton._parameters gives them.
+// The flags of a parameter, as culaunch._triton.parameters gives them.
 constexpr int kIsConstexpr = 1;
 constexpr int kIsConst = 2;
 constexpr int kSpecialize = 4;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from culaunch._elementwise._dtypes import (
+from culaunch._elementwise.dtypes import (
     DType,
     bfloat16,
     complex64,
@@ -19,9 +19,10 @@ from culaunch._elementwise._dtypes import (
     uint32,
     uint64,
 )
-from culaunch._elementwise._dtypes import bool_ as bool  # noqa: A004
-from culaunch._elementwise._function import ElementwiseFunction, Lowered
-from culaunch._elementwise._functions import (
+from culaunch._elementwise.dtypes import bool_ as bool  # noqa: A004
+from culaunch._elementwise.function import ElementwiseFunction, Lowered
+from culaunch._elementwise.fuse import Fused, fuse
+from culaunch._elementwise.math_functions import (
     abs,  # noqa: A004
     acos,
     acosh,
@@ -98,9 +99,8 @@ from culaunch._elementwise._functions import (
     tanh,
     trunc,
 )
-from culaunch._elementwise._fuse import Fused, fuse
-from culaunch._elementwise._template import TemplateKernel, kernel
-from culaunch._elementwise._trace import Value, where
+from culaunch._elementwise.template import TemplateKernel, kernel
+from culaunch._elementwise.trace import Value, where
 
 __all__ = [
     "DType",

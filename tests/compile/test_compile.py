@@ -10,7 +10,7 @@ import pytest
 
 import culaunch as cl
 from culaunch._compile import set_current_device_arch
-from culaunch._compile._compile import _backend
+from culaunch._compile.compilation import _backend
 
 PLAIN = 'extern "C" __global__ void plain(float* y, double a, unsigned char c) { *y = a + c; }'
 
@@ -316,9 +316,9 @@ def test_relocatable_and_lto_go_together(cache):
 
 @pytest.mark.parametrize(("value", "arch"), [("", "compute_80"), ("sm_90", "compute_90")])
 def test_an_empty_variable_for_the_emulated_architecture_is_none(monkeypatch, value, arch):
-    from culaunch._compile import _arch
+    from culaunch._compile import architectures
 
-    monkeypatch.setattr(_arch, "_current", None)
+    monkeypatch.setattr(architectures, "_current", None)
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     monkeypatch.setenv("CULAUNCH_EMULATOR_ARCH", value)
     assert cl.compile(PLAIN, cache=False).arch == (arch,)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from culaunch._compile._declarations import declared_types
+from culaunch._compile.declarations import declared_types
 
 
 def types(params):

@@ -205,7 +205,7 @@ def test_own_copy_of_a_cuda_header_is_followed(misses):
 
 
 def test_headers_of_another_version_are_refused(tmp_path):
-    from culaunch._compile._toolkit import find_nvrtc_headers
+    from culaunch._compile.toolkit import find_nvrtc_headers
 
     include = tmp_path / "include"
     include.mkdir()
@@ -220,7 +220,7 @@ def test_headers_of_another_version_are_refused(tmp_path):
 
 
 def test_bundled_headers_stand_in(tmp_path):
-    from culaunch._compile._toolkit import find_nvrtc_headers
+    from culaunch._compile.toolkit import find_nvrtc_headers
 
     library = tmp_path / "lib" / "libnvrtc.so.12"
     found, _ = find_nvrtc_headers("99.1", str(library), lambda _: None, lambda: "/bundled")
@@ -228,10 +228,10 @@ def test_bundled_headers_stand_in(tmp_path):
 
 
 def test_nvrtcs_bundled_headers_compile(cache):
-    from culaunch._compile import _nvrtc
+    from culaunch._compile import nvrtc
 
     directory = cache.private_directory("headers", "bundled")
-    failure = _nvrtc._install_bundled(directory)
+    failure = nvrtc._install_bundled(directory)
     if failure is not None:
         pytest.skip(f"needs NVRTC-13.3: {failure}")
     source = "#include <cuda_fp16.h>\n#include <mma.h>\n__global__ void k(__half* x) {}"

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 import culaunch as cl
-from culaunch._compile._backend import Job
-from culaunch._compile._key import cache_key
+from culaunch._compile.backend import Job
+from culaunch._compile.key import cache_key
 
 JOB = Job("__global__ void k() {}", "kernel.cu", ("--std=c++17",), ("a", "b"))
 FACTS = {"source_digest": "s", "archs": ["sm_90"], "backend": "nvrtc", "identity": "13.5.37"}
@@ -65,7 +65,7 @@ def test_directories_count_where_the_image_names_them():
 
 
 def test_two_builds_of_nvrtc_never_share_an_entry(cache, scale, monkeypatch):
-    from culaunch._compile._nvrtc import Nvrtc
+    from culaunch._compile.nvrtc import Nvrtc
 
     first = cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache)
     assert cache.info().entries == 1
@@ -77,15 +77,15 @@ def test_two_builds_of_nvrtc_never_share_an_entry(cache, scale, monkeypatch):
 
 
 def test_a_guess_of_the_library_that_was_wrong_is_corrected(cache, scale, monkeypatch):
-    from culaunch._compile import _compile, _nvrtc
+    from culaunch._compile import compilation, nvrtc
 
-    _compile._backend.cache_clear()
-    monkeypatch.setattr(_nvrtc, "expected_library", lambda: __file__)
-    monkeypatch.setattr(_nvrtc, "library_identity", lambda path: f"identity of {path}")
+    compilation._backend.cache_clear()
+    monkeypatch.setattr(nvrtc, "expected_library", lambda: __file__)
+    monkeypatch.setattr(nvrtc, "library_identity", lambda path: f"identity of {path}")
     cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache)
-    identity = _compile._backend("nvrtc").identity()
-    _compile._backend.cache_clear()
-    assert identity == f"identity of {_nvrtc.loaded_library()}"
+    identity = compilation._backend("nvrtc").identity()
+    compilation._backend.cache_clear()
+    assert identity == f"identity of {nvrtc.loaded_library()}"
     assert cache.info().entries == 1
 
 
@@ -126,7 +126,7 @@ def test_an_option_is_the_same_however_it_is_given(cache, scale, keywords, extra
     ],
 )
 def test_options_with_an_order_of_their_own_keep_it(extra):
-    from culaunch._compile._options import make_options
+    from culaunch._compile.options import make_options
 
     options = make_options(std=None, defines=(), maxrregcount=None, extra_options=extra)
     flags = options.nvrtc_flags()

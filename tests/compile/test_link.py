@@ -154,7 +154,7 @@ def test_what_may_be_there_twice_links(cache):
 
 
 def test_an_image_that_cannot_be_read_is_not_kept(cache, monkeypatch):
-    from culaunch._compile import _link
+    from culaunch._compile import linking
 
     class Corrupt:
         def __getattr__(self, name):
@@ -164,8 +164,8 @@ def test_an_image_that_cannot_be_read_is_not_kept(cache, monkeypatch):
             _link_api.get_linked_cubin(handle, buffer)
             del buffer[-200:]
 
-    _link_api = _link._nvjitlink()
-    monkeypatch.setattr(_link, "_nvjitlink", Corrupt)
+    _link_api = linking._nvjitlink()
+    monkeypatch.setattr(linking, "_nvjitlink", Corrupt)
     ptx = cl.compile("__global__ void k() {}", arch="compute_80", cache=cache)
     before = cache.info().entries
     with pytest.raises(cl.CompileError, match="reported success and made an image that cannot"):

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import culaunch as cl
-from culaunch._compile import _link, _nvrtc
-from culaunch._compile._library import missing
+from culaunch._compile import linking, nvrtc
+from culaunch._compile.nvrtc_build import missing
 
 PLAIN = "__global__ void k() {}"
 
@@ -15,7 +15,7 @@ PLAIN = "__global__ void k() {}"
 @pytest.fixture
 def without(monkeypatch):
     """Hide a module of cuda-bindings."""
-    functions = (_nvrtc.nvrtc, _nvrtc.loaded_library, _link._nvjitlink)
+    functions = (nvrtc.nvrtc, nvrtc.loaded_library, linking._nvjitlink)
 
     def hide(name):
         for function in functions:
@@ -60,7 +60,7 @@ def test_precompiled_headers_that_nvrtc_is_too_old_for(monkeypatch):
     def missing():
         raise RuntimeError("function nvrtcGetPCHHeapSize is not found")
 
-    monkeypatch.setattr(_nvrtc.nvrtc(), "nvrtcGetPCHHeapSize", missing)
+    monkeypatch.setattr(nvrtc.nvrtc(), "nvrtcGetPCHHeapSize", missing)
     with pytest.raises(ValueError, match=r"pch=True needs NVRTC 12\.8"):
         cl.compile(PLAIN, arch="sm_80", cache=False, pch=True)
 

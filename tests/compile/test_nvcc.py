@@ -4,7 +4,7 @@ import pytest
 
 import culaunch as cl
 from culaunch._base import nvcc as nvcc_finder
-from culaunch._compile import _nvcc
+from culaunch._compile import nvcc as nvcc_backend
 from culaunch._inline import toolchain
 
 pytestmark = pytest.mark.needs("nvcc", "g++")
@@ -57,17 +57,17 @@ def test_contents_of_headers_are_in_the_key(nvcc, cache):
 
 @pytest.mark.slow
 def test_headers_of_the_host_compiler_are_in_the_key(nvcc, cache, tmp_path, monkeypatch):
-    from culaunch._compile import _compile
+    from culaunch._compile import compilation
 
     monkeypatch.setenv("CPATH", str(tmp_path / "installed"))
     (tmp_path / "installed").mkdir()
     for number in (1, 2):
         (tmp_path / "installed" / "library.h").write_text(f"#define VALUE {number}\n")
-        _compile._backend.cache_clear()  # a new process: they are read once in each
+        compilation._backend.cache_clear()  # a new process: they are read once in each
         image = nvcc("#include <library.h>\n__global__ void k(int* x) { *x = VALUE; }")
         assert image.arch == ("sm_90",)
         assert cache.info().entries == number
-    _compile._backend.cache_clear()
+    compilation._backend.cache_clear()
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_no_nvcc_names_the_pip_command(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_PATH", raising=False)
-    monkeypatch.setattr(_nvcc, "find_nvcc", lambda: None)
+    monkeypatch.setattr(nvcc_backend, "find_nvcc", lambda: None)
     with pytest.raises(cl.MissingDependencyError, match="pip install nvidia-cuda-nvcc"):
         cl.compile("__global__ void k() {}", arch="sm_80", backend="nvcc")
 
@@ -136,7 +136,7 @@ def programs(monkeypatch, tmp_path):
 
 def test_compile_and_load_inline_use_the_same_nvcc(programs, monkeypatch):
     def chosen():
-        found = {_nvcc._find_nvcc(), toolchain._needed_nvcc()}
+        found = {nvcc_backend._find_nvcc(), toolchain._needed_nvcc()}
         assert len(found) == 1
         return found.pop()
 
@@ -175,11 +175,11 @@ def test_a_header_of_the_environment_is_noticed_when_it_changes(tmp_path, cache,
 
 @pytest.mark.parametrize("options", [["-Xcompiler=-isystem,{}"], ["-Xcompiler", "-isystem,{}"]])
 def test_a_directory_that_an_option_hides_is_searched_for_the_key(tmp_path, options):
-    from culaunch._compile._options import make_options
+    from culaunch._compile.options import make_options
 
     extra = [option.format(tmp_path) for option in options]
     given = make_options(std=None, defines=(), maxrregcount=None, extra_options=extra)
-    search = _nvcc.Nvcc().search(given, None, {}, [])
+    search = nvcc_backend.Nvcc().search(given, None, {}, [])
     assert str(tmp_path) in search.dirs
     assert str(tmp_path) not in search.own
     assert {'"cuda_runtime.h', "<stdc-predef.h"} <= set(search.forced)

@@ -176,7 +176,7 @@ def test_what_cannot_be_told_from_the_text_is_never_reused(tmp_path, cache):
 
 
 def test_a_header_that_is_edited_while_it_is_compiled_leaves_no_entry(tmp_path, cache, monkeypatch):
-    from culaunch._compile._nvrtc import Nvrtc
+    from culaunch._compile.nvrtc import Nvrtc
 
     header = tmp_path / "x.h"
     header.write_text("#define V 1\n")
@@ -224,9 +224,9 @@ def test_a_note_of_another_process_is_used_and_checked(tmp_path, cache, monkeypa
     subprocess.run(command, check=True)
     assert cache.info().entries == 1
     with monkeypatch.context() as patch:
-        from culaunch._compile import _request
+        from culaunch._compile import request
 
-        patch.setattr(_request, "follow", lambda *a: pytest.fail("it is known"))
+        patch.setattr(request, "follow", lambda *a: pytest.fail("it is known"))
         first = build(tmp_path / "k.cu", cache)
     (tmp_path / "h1.h").write_text("#define V1 2\n")
     subprocess.run(command, check=True)
@@ -238,7 +238,7 @@ def test_a_note_of_another_process_is_used_and_checked(tmp_path, cache, monkeypa
     "damage", [b"", b"{}", b"[1, 2, 3]", b'["x", [[["a"]], [], []]]', b"[" * 9999]
 )
 def test_a_damaged_note_is_as_none(tmp_path, cache, damage, monkeypatch):
-    from culaunch._compile import _recall
+    from culaunch._compile import recall
 
     text = "".join(f'#include "h{number}.h"\n' for number in range(10))
     for number in range(10):
@@ -249,7 +249,7 @@ def test_a_damaged_note_is_as_none(tmp_path, cache, damage, monkeypatch):
     assert len(notes) == 1
     with open(os.path.join(cache.path, notes[0]), "wb") as file:
         file.write(damage)
-    _recall._known.clear()
+    recall._known.clear()
     assert build(tmp_path / "k.cu", cache) == first
     assert cache.info().entries == 1
     cache.clear()

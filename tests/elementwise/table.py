@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from culaunch._elementwise._operations import OPERATIONS
+from culaunch._elementwise.operations import OPERATIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "elementwise.md"
 BEGIN, END = "<!-- the table of functions -->\n", "<!-- end of the table -->\n"

@@ -9,7 +9,7 @@ from reference import apart, reference
 
 import culaunch as cl
 from culaunch import elementwise as ew
-from culaunch._elementwise._operations import OPERATIONS
+from culaunch._elementwise.operations import OPERATIONS
 
 # The elementwise functions of the standard, version 2024.12, in its order.
 STANDARD = """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from culaunch import elementwise as ew
-from culaunch._elementwise import _dtypes as dt
+from culaunch._elementwise import dtypes as dt
 
 NAMES = [dtype.name for dtype in dt.DTYPES]
 SIGNED = [f"int{bits}" for bits in (8, 16, 32, 64)]

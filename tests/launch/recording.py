@@ -16,7 +16,7 @@ from driver_tables import DEVICE_ATTRIBUTES, PARAMETER_TYPES, PROTOTYPES
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._launch import _driver
+from culaunch._launch import driver as drivers
 
 NAME = "/recorder"  # where a library's path would stand
 
@@ -31,7 +31,7 @@ def recorders(monkeypatch, **defaults):
     def make(**options) -> RecordingDriver:
         driver = RecordingDriver(**{**defaults, **options})
         made.append(driver)
-        monkeypatch.setitem(_driver._drivers, NAME, driver.core)
+        monkeypatch.setitem(drivers._drivers, NAME, driver.core)
         monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
         return driver
 

@@ -11,7 +11,7 @@ from recording import RecordingDriver
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._launch import _driver
+from culaunch._launch import driver as drivers
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def environment(monkeypatch):
     for name in ("CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE"):
         monkeypatch.setenv(name, "")  # so that what the test sets is undone
         monkeypatch.delenv(name)
-    monkeypatch.setattr(_driver, "_drivers", {})
+    monkeypatch.setattr(drivers, "_drivers", {})
     return monkeypatch
 
 

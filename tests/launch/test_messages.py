@@ -1,4 +1,4 @@
-"""The words of an argument's error (culaunch._launch._messages)."""
+"""The words of an argument's error (culaunch._launch.messages)."""
 
 import ctypes
 import enum

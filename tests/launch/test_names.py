@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from culaunch._image import demangle
-from culaunch._launch._names import _normal, without_parameters
+from culaunch._launch.names import _normal, without_parameters
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from torch_tensors import REFUSED, call_with
 
 import culaunch as cl
-from culaunch._launch import _torch
+from culaunch._launch import torch_tensor
 
 pytestmark = [
     pytest.mark.needs("torch"),
@@ -66,32 +66,32 @@ def test_what_is_resolved_empty_or_conjugated_twice_is_taken(host_driver):
 
 def test_the_place_of_the_bits_is_found_in_this_torch():
     """Else each tensor is asked, which is right and slow: then find_bits needs an update."""
-    assert _torch.find_bits() is not None
+    assert torch_tensor.find_bits() is not None
 
 
 def test_bits_that_move_are_not_believed(monkeypatch):
     """Where one tensor of all kinds does not fit, the tensors are asked."""
     import torch
 
-    samples = _torch._samples()
+    samples = torch_tensor._samples()
     odd = torch.ones(2, dtype=torch.complex64)
     odd.is_conj = lambda: True
-    monkeypatch.setattr(_torch, "_samples", lambda: (*samples[:3], [*samples[3], odd]))
-    assert _torch.find_bits() is None
-    monkeypatch.setattr(_torch, "_samples", lambda: (samples[0], samples[0], *samples[2:]))
-    assert _torch.find_bits() is None
+    monkeypatch.setattr(torch_tensor, "_samples", lambda: (*samples[:3], [*samples[3], odd]))
+    assert torch_tensor.find_bits() is None
+    monkeypatch.setattr(torch_tensor, "_samples", lambda: (samples[0], samples[0], *samples[2:]))
+    assert torch_tensor.find_bits() is None
 
 
 def test_a_mode_leads_to_no_other_place():
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    place = _torch.find_bits()
+    place = torch_tensor.find_bits()
     found = []
     with FakeTensorMode():
-        found.append(_torch.find_bits())
-    torch.vmap(lambda x: found.append(_torch.find_bits()) or x)(torch.ones(2, 2))
-    torch.func.grad(lambda x: found.append(_torch.find_bits()) or x.sum())(torch.ones(2))
+        found.append(torch_tensor.find_bits())
+    torch.vmap(lambda x: found.append(torch_tensor.find_bits()) or x)(torch.ones(2, 2))
+    torch.func.grad(lambda x: found.append(torch_tensor.find_bits()) or x.sum())(torch.ones(2))
     assert set(found) <= {place, None}
 
 
@@ -101,10 +101,10 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked():
     program = """
         import os, torch
         from recording import RecordingDriver
-        from culaunch._launch import _driver, _torch
+        from culaunch._launch import driver as drivers, torch_tensor
 
         driver = RecordingDriver(device_types=(1,), devices=1)
-        _driver._drivers["/recorder"] = driver.core
+        drivers._drivers["/recorder"] = driver.core
         os.environ["CULAUNCH_DRIVER"] = "/recorder"
         z = torch.ones(4, dtype=torch.complex64)
 
@@ -118,12 +118,12 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked():
         def show():
             print(refused(z), refused(z.conj()), refused(z.conj().imag), refused(z.real))
 
-        found = _torch.find_bits
-        _torch.find_bits = lambda: None
+        found = torch_tensor.find_bits
+        torch_tensor.find_bits = lambda: None
         show()
-        _torch.find_bits = found  # as if a mode had ended: now they are found
+        torch_tensor.find_bits = found  # as if a mode had ended: now they are found
         show()
-        _torch.is_lazy = None  # and nothing is asked any more
+        torch_tensor.is_lazy = None  # and nothing is asked any more
         show()
         """
     done = subprocess.run(

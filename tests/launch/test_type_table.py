@@ -15,9 +15,9 @@ def test_types_made_at_run_time_do_not_fill_memory():
         import ctypes, gc, sys, weakref
         sys.path.insert(0, {str(HERE)!r})
         from recording import RecordingDriver
-        from culaunch._launch import _driver
+        from culaunch._launch import driver as drivers
         driver = RecordingDriver()
-        _driver._drivers["/recorder"] = driver.core
+        drivers._drivers["/recorder"] = driver.core
         kernel = driver.kernel(4)
         references = []
         for i in range(3000):

@@ -64,10 +64,10 @@ def test_what_has_no_end_takes_no_memory():
         import numpy as np
         import culaunch as cl
         from recording import RecordingDriver
-        from culaunch._launch import _driver
+        from culaunch._launch import driver as drivers
 
         driver = RecordingDriver(device_types=(1,))
-        _driver._drivers["/recorder"] = driver.core
+        drivers._drivers["/recorder"] = driver.core
         kernel = driver.kernel()
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for call in (

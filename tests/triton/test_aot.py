@@ -340,8 +340,8 @@ def test_an_unknown_newer_triton(tutorials):
     """Its kernels load if their parameters are as expected, else the error says so."""
     from dataclasses import replace
 
-    from culaunch._triton._facts import LaunchFacts
-    from culaunch._triton._layout import make_sources
+    from culaunch._triton.facts import LaunchFacts
+    from culaunch._triton.layout import make_sources
 
     facts = LaunchFacts("k", "3.12.0")
     sizes = [(0, 8), (8, 4), (16, 8), (24, 8)]

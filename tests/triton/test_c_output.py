@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sets import changed, check_syntax, cuda_include, function, load, parameter, variant
 
 import culaunch as cl
-from culaunch._triton._c_names import c_identifier, c_include, c_string
+from culaunch._triton.c_names import c_identifier, c_include, c_string
 
 pytestmark = pytest.mark.needs("gcc")
 

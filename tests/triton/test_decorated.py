@@ -106,7 +106,7 @@ def hook_over(cell):
     ],
 )
 def test_a_hook_that_can_only_set_to_zero_is_data(hook, names):
-    from culaunch._triton._zeroing import zeroed_by
+    from culaunch._triton.zeroing import zeroed_by
 
     assert zeroed_by(hook) == names
 
@@ -125,7 +125,7 @@ def test_a_hook_that_can_only_set_to_zero_is_data(hook, names):
     ],
 )  # fmt: skip
 def test_a_hook_that_may_do_anything_else_is_not(hook):
-    from culaunch._triton._zeroing import zeroed_by
+    from culaunch._triton.zeroing import zeroed_by
 
     assert zeroed_by(hook) is None
 
@@ -339,7 +339,7 @@ def test_c_asks_for_the_heuristics_constant(kernels, tmp_path):
 
 def table_set(kernels, arch, sizes, tuned_on=""):
     """A set that was tuned for n = 1, 2, ... with one size of block each."""
-    from culaunch._triton._tuned import TunedEntry, TunedTable
+    from culaunch._triton.tuned import TunedEntry, TunedTable
     from culaunch.triton import KernelSet, compile  # noqa: A004
 
     made = compile(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from culaunch._compile._arch import set_current_device_arch
-from culaunch._compile._cache import Cache, CacheInfo
-from culaunch._compile._compile import compile  # noqa: A004
-from culaunch._compile._fatbin import fatbin
-from culaunch._compile._headers import Headers
-from culaunch._compile._link import link
-from culaunch._compile._many import compile_many
+from culaunch._compile.architectures import set_current_device_arch
+from culaunch._compile.cache import Cache, CacheInfo
+from culaunch._compile.compilation import compile  # noqa: A004
+from culaunch._compile.fatbins import fatbin
+from culaunch._compile.headers import Headers
+from culaunch._compile.linking import link
+from culaunch._compile.many import compile_many
 
 __all__ = [
     "Cache",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from culaunch._core import Launcher, set_upcalls
-from culaunch._launch import _upcalls
-from culaunch._launch._device import Device, device_count, devices, synchronize
-from culaunch._launch._device_array import DeviceArray, empty, to_device
-from culaunch._launch._driver import driver_name, set_driver
-from culaunch._launch._kernel import Kernel, KernelAttributes, Occupancy
-from culaunch._launch._module import GlobalVariable, Module, load
-from culaunch._launch._signature import Parameter, Signature
-from culaunch._launch._streams import Stream
-from culaunch._launch._tensor_map import TensorMap
+from culaunch._launch import upcalls
+from culaunch._launch.device import Device, device_count, devices, synchronize
+from culaunch._launch.device_array import DeviceArray, empty, to_device
+from culaunch._launch.driver import driver_name, set_driver
+from culaunch._launch.kernel import Kernel, KernelAttributes, Occupancy
+from culaunch._launch.module import GlobalVariable, Module, load
+from culaunch._launch.signature import Parameter, Signature
+from culaunch._launch.streams import Stream
+from culaunch._launch.tensor_map import TensorMap
 
 __all__ = [
     "Device",
@@ -36,4 +36,4 @@ __all__ = [
     "to_device",
 ]
 
-set_upcalls(launch=_upcalls)
+set_upcalls(launch=upcalls)

@@ -1,12 +1,12 @@
 """Triton kernels (public as :mod:`culaunch.triton`)."""
 
 from culaunch._core import set_upcalls
-from culaunch._triton import _upcalls
-from culaunch._triton._aot import compile  # noqa: A004
-from culaunch._triton._existing import from_cache, from_compiled
-from culaunch._triton._native import NativeKernel, native
-from culaunch._triton._set import KernelSet
+from culaunch._triton import upcalls
+from culaunch._triton.aot import compile  # noqa: A004
+from culaunch._triton.existing import from_cache, from_compiled
+from culaunch._triton.kernel_set import KernelSet
+from culaunch._triton.native_kernel import NativeKernel, native
 
 __all__ = ["KernelSet", "NativeKernel", "compile", "from_cache", "from_compiled", "native"]
 
-set_upcalls(triton=_upcalls)
+set_upcalls(triton=upcalls)

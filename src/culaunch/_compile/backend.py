@@ -1,0 +1,118 @@
+"""What a compiler is to ``compile``: the same job in, the same result out."""
+
+from __future__ import annotations
+
+import abc
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from culaunch._compile.options import Options
+    from culaunch._compile.toolkit import Toolkit
+    from culaunch._includes.closure import Search
+
+
+# A directory that is not there.
+NOWHERE = "/culaunch/source"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One source with everything that it needs, for any number of architectures."""
+
+    text: str
+    name: str
+    flags: Sequence[str]
+    names: Sequence[str] = ()
+    directory: str | None = None
+    """Where a source that is a file lies."""
+    memory: Mapping[str, str] = field(default_factory=dict)
+    """In-memory headers, by name."""
+    include_dirs: Sequence[str] = ()
+    includes_digest: str = ""
+    uses_toolkit: bool = False
+    heavy: bool = False
+    """Whether the headers take so long to read that they should be read once only."""
+    missing: Sequence[str] = ()
+    lto: bool = False
+    paths: bool = False
+    """Whether the image says where its source is: with debug or line information."""
+    pch: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where the compiler takes the source to be."""
+        return os.path.join(self.directory or NOWHERE, os.path.basename(self.name))
+
+    @property
+    def shown_name(self) -> str:
+        """What the compiler is told that the source is called."""
+        if self.paths and self.directory is not None:
+            return os.path.join(self.directory, self.name)
+        return self.name
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a backend made for one architecture."""
+
+    arch: str
+    kind: str
+    """``"cubin"``, ``"ptx"`` or ``"ltoir"``."""
+    data: bytes
+    names: Mapping[str, str] = field(default_factory=dict)
+    signatures: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    log: str = ""
+
+
+class Backend(abc.ABC):
+    """A compiler."""
+
+    name: str
+    toolkit: Toolkit
+    """CUDA's own headers that belong to it."""
+
+    @abc.abstractmethod
+    def identity(self) -> str:
+        """Return what stands for this very build of the compiler in a cache key."""
+
+    @abc.abstractmethod
+    def confirm(self) -> bool:
+        """Return False when the compiler turns out to be another than :meth:`identity` said."""
+
+    @abc.abstractmethod
+    def flags(self, options: Options) -> list[str]:
+        """Spell the options as this compiler does."""
+
+    @abc.abstractmethod
+    def search(
+        self,
+        options: Options,
+        directory: str | None,
+        headers: Mapping[str, str],
+        include_dirs: Sequence[str],
+    ) -> Search:
+        """Return where it looks for headers.
+
+        Parameters
+        ----------
+        options : Options
+            The options.
+        directory : str, optional
+            Where a source that is a file lies.
+        headers : Mapping[str, str]
+            In-memory headers.
+        include_dirs : sequence of str
+            The caller's directories.
+        """
+
+    @abc.abstractmethod
+    def check_archs(self, archs: Sequence[str]) -> None:
+        """Raise for an architecture that it does not know, with the list of those that it does."""
+
+    @abc.abstractmethod
+    def compile(self, job: Job, arch: str) -> Compiled:
+        """Compile for one architecture."""

@@ -1,0 +1,252 @@
+"""``compile``: from CUDA source to an image in one call."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import TYPE_CHECKING, Literal
+
+from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
+from culaunch._base.values import spell
+from culaunch._compile.architectures import resolve_arch, with_ptx
+from culaunch._compile.cache import Cache, checked_cache
+from culaunch._compile.diagnostics import warnings_error
+from culaunch._compile.headers import as_headers
+from culaunch._compile.options import make_options
+from culaunch._compile.request import Request
+from culaunch._compile.source import read_source
+from culaunch._errors import CompileError
+from culaunch._image import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from culaunch._compile.backend import Backend, Job
+
+
+def compile(  # noqa: A001
+    source: str | os.PathLike[str],
+    *,
+    arch: str | Iterable[str] | None = None,
+    names: Iterable[str] = (),
+    headers: Mapping[str, str] | None = None,
+    include_dirs: Iterable[str | os.PathLike[str]] = (),
+    std: str | None = None,
+    defines: Mapping[str, object] | Iterable[str] = (),
+    fast_math: bool = False,
+    line_info: bool = False,
+    debug: bool = False,
+    maxrregcount: int | None = None,
+    extra_device_vectorization: bool = False,
+    device_as_default_execution_space: bool = False,
+    relocatable: bool = False,
+    lto: bool = False,
+    extra_options: Iterable[str] = (),
+    warnings_as_errors: bool = False,
+    pch: bool = False,
+    backend: Literal["nvrtc", "nvcc"] = "nvrtc",
+    cache: bool | Cache = True,
+    name: str | None = None,
+) -> Image:
+    """Compile CUDA source to an image.
+
+    Parameters
+    ----------
+    source : str or os.PathLike
+        Text when it contains a newline, ``;``, ``{`` or ``#``; otherwise a path, whose directory
+        is then searched for headers first.
+    arch : str or iterable of str, optional
+        ``"sm_90"``, ``"sm_90a"`` (a cubin), ``"compute_80"`` (PTX), ``"native"``, or several of
+        them, which give a fatbin that the driver picks from. By default the current GPU's.
+    names : iterable of str, optional
+        Name expressions such as ``"scale<float>"`` or ``"ns::k<4, half>"``: each is instantiated,
+        and ``Image.names`` maps it to its lowered name.
+    headers : Mapping[str, str] or Headers, optional
+        In-memory headers: text by the name that ``#include`` uses. They win over directories.
+    include_dirs : iterable of path, optional
+        Directories to search for headers. CUDA's own are found without being named.
+    std : str, optional
+        The dialect, such as ``"c++20"``. By default the compiler's own.
+    defines : Mapping[str, object] or iterable of str, optional
+        Macros: ``{"N": 4}``, or ``["DEBUG"]`` for macros that are 1.
+    fast_math, line_info, debug : bool, optional
+        ``--use_fast_math``, ``--generate-line-info``, ``--device-debug``.
+    maxrregcount : int, optional
+        The most registers that a thread may use.
+    extra_device_vectorization : bool, optional
+        Let the optimizer vectorise more.
+    device_as_default_execution_space : bool, optional
+        Functions without an annotation are ``__device__`` (NVRTC only).
+    relocatable : bool, optional
+        Make relocatable code, to be finished by :func:`culaunch.link`.
+    lto : bool, optional
+        Make LTO-IR (in a fatbin), to be finished by :func:`culaunch.link`.
+    extra_options : iterable of str, optional
+        Options passed to the compiler as they are. One that makes it print, write files or make
+        something else is refused.
+    warnings_as_errors : bool, optional
+        Raise when the compiler warns. What it said is in ``Image.log`` either way.
+    pch : bool, optional
+        Keep precompiled headers for the life of this process (NVRTC only).
+    backend : "nvrtc" or "nvcc", optional
+        The compiler.
+    cache : bool or Cache, optional
+        True for the user's cache, False for none.
+    name : str, optional
+        What messages and ``__FILE__`` call the source; by default ``kernel.cu`` or the file's name.
+
+    Returns
+    -------
+    Image
+
+    Raises
+    ------
+    CompileError
+        If the compiler refuses the source or an option, or a name names no kernel.
+    ValueError, TypeError
+        If an argument is not what it should be; an unknown architecture, for instance.
+    MissingDependencyError
+        If the compiler or the headers are not installed; the message has the pip command.
+    """
+    unit = read_source(source, name)
+    options = make_options(
+        std=std,
+        defines=defines,
+        maxrregcount=maxrregcount,
+        extra_options=extra_options,
+        fast_math=fast_math,
+        line_info=line_info,
+        debug=debug,
+        extra_device_vectorization=extra_device_vectorization,
+        device_as_default_execution_space=device_as_default_execution_space,
+        relocatable=relocatable,
+        lto=lto,
+    )
+    checked_flag("warnings_as_errors", warnings_as_errors)
+    if not isinstance(backend, str):
+        raise TypeError(f"backend must be 'nvrtc' or 'nvcc' (got {spell(backend)})")
+    compiler = _backend(backend)
+    if checked_flag("pch", pch) and backend != "nvrtc":
+        raise ValueError("pch=True keeps precompiled headers of NVRTC; nvcc has none")
+    archs = resolve_arch(arch)
+    if not (relocatable or lto):  # link makes those into what can be loaded
+        archs = with_ptx(archs)
+    request = Request(
+        unit,
+        options,
+        compiler,
+        archs,
+        _checked_names(names),
+        as_headers(headers),
+        _checked_dirs(include_dirs),
+        pch,
+    )
+    image = _make_image(request, checked_cache(cache))
+    error = warnings_error(image.log) if warnings_as_errors and image.log else None
+    if error is not None:
+        raise error
+    return image
+
+
+def _make_image(request: Request, store: Cache | None) -> Image:
+    """Take the image from the cache, or make and keep it."""
+    compiler = request.compiler
+    if store is None:
+        compiler.confirm()
+        return _build(request.job(request.includes()), compiler, request.archs)
+    try:
+        try:
+            return _find_image(request, store)
+        except _OtherCompilerError:
+            # Now that it is loaded, it is known which one it is, and which headers belong to it.
+            return _find_image(request, store)
+    except _NotToBeKeptError as error:
+        return error.image
+
+
+def _find_image(request: Request, store: Cache) -> Image:
+    digest = request.recalled(store)
+    image = None if digest is None else store.lookup(request.key(digest))
+    if image is not None:
+        return image
+    includes = request.includes(store)
+
+    def make() -> Image:
+        if not request.compiler.confirm():
+            raise _OtherCompilerError
+        image = _build(request.job(includes), request.compiler, request.archs)
+        # What the compiler read may be newer than what the key was made of.
+        if includes.unknown or includes.footprint.renewed() is None:
+            raise _NotToBeKeptError(image)
+        return image
+
+    return make() if includes.unknown else store.get_or_make(request.key(includes.digest), make)
+
+
+def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
+    compiler.check_archs(archs)
+    parts = [compiler.compile(job, arch) for arch in archs]
+    names = dict(parts[0].names)
+    for part in parts[1:]:
+        if part.names != names:
+            raise CompileError(
+                f"names are lowered differently for {parts[0].arch} and {part.arch}; "
+                "compile each architecture by itself"
+            )
+    if len(parts) == 1 and parts[0].kind != "ltoir":
+        data = parts[0].data
+    else:
+        from culaunch._compile.fatbins import combine
+
+        data = combine(parts, job.name)
+    signatures = {
+        name: types for part in reversed(parts) for name, types in part.signatures.items()
+    }
+    log = "\n".join(dict.fromkeys(part.log for part in parts if part.log))
+    return Image(data, names=names, signatures=signatures, log=log)
+
+
+def _checked_names(names: Iterable[str]) -> tuple[str, ...]:
+    given = checked_list("names", names, "name expressions")
+    for name in given:
+        if not isinstance(name, str):
+            raise TypeError(f"names must hold str (got {spell(name)})")
+        if not name.strip() or "\n" in name or not is_text(name):
+            raise ValueError(f"names has {name!r}, which is not a name expression")
+    return tuple(dict.fromkeys(given))
+
+
+def _checked_dirs(dirs: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
+    given = checked_list("include_dirs", dirs, "directories")
+    for directory in given:
+        checked_path("include_dirs", directory)
+    checked = tuple(os.path.abspath(os.fsdecode(directory)) for directory in given)
+    for directory in checked:
+        if not os.path.isdir(directory):
+            raise NotADirectoryError(f"include_dirs has {directory!r}, which is not a directory")
+    return checked
+
+
+@functools.cache
+def _backend(name: str) -> Backend:
+    if name == "nvrtc":
+        from culaunch._compile.nvrtc import Nvrtc
+
+        return Nvrtc()
+    if name == "nvcc":
+        from culaunch._compile.nvcc import Nvcc
+
+        return Nvcc()
+    raise ValueError(f"backend must be 'nvrtc' or 'nvcc' (got {name!r})")
+
+
+class _OtherCompilerError(Exception):
+    """The compiler that was loaded is not the one that the key was made for."""
+
+
+class _NotToBeKeptError(Exception):
+    """An image that the key may not stand for: headers changed, or are not known."""
+
+    def __init__(self, image: Image) -> None:
+        super().__init__("not to be kept")
+        self.image = image

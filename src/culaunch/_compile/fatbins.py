@@ -1,0 +1,95 @@
+"""Bring what was compiled for several architectures into one image."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._compile.architectures import arch_number
+from culaunch._compile.backend import Compiled
+from culaunch._compile.nvrtc_build import missing
+from culaunch._errors import InternalError
+from culaunch._image import Image
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def fatbin(images: Iterable[Image | str | os.PathLike[str] | bytes]) -> Image:
+    """Put cubins and PTX of several architectures into one fatbin that the driver picks from.
+
+    Parameters
+    ----------
+    images : iterable of Image, path or bytes
+        From any compiler; at most one cubin and one PTX for each architecture.
+
+    Returns
+    -------
+    Image
+        With the names and signatures of all of them.
+
+    Raises
+    ------
+    ImageError
+        If one is not an image.
+    OSError
+        If a file cannot be read.
+    ValueError, TypeError
+        If there are none, two for one architecture, or a fatbin among them.
+    MissingDependencyError
+        If nvFatbin is not installed; the message has the pip command.
+    """
+    if isinstance(images, (str, bytes, os.PathLike, Image)) or not isinstance(images, Iterable):
+        raise TypeError(f"images must be a list of images (got {spell(images)})")
+    opened = [Image.open(image) for image in images]
+    if not opened:
+        raise ValueError("images is empty; give at least one image")
+    parts: dict[tuple[str, str], Compiled] = {}
+    for image in opened:
+        if image.format == "fatbin":
+            raise ValueError(f"images has {image!r}: a fatbin is not put into another")
+        arch = image.arch[0]
+        if (image.format, arch) in parts:
+            raise ValueError(f"images has two for {arch}: the driver would never pick one of them")
+        parts[image.format, arch] = Compiled(arch, image.format, image.data)
+    names = {name: lowered for image in opened for name, lowered in image.names.items()}
+    signatures = {kernel: types for image in opened for kernel, types in image.signatures.items()}
+    return Image(combine(list(parts.values()), "kernels"), names=names, signatures=signatures)
+
+
+def combine(parts: Sequence[Compiled], identifier: str) -> bytes:
+    """Return the bytes of a fatbin that holds every part."""
+    linkable = any(part.kind == "ltoir" for part in parts)
+    api = _nvfatbin("LTO-IR, which is kept in a fatbin," if linkable else "a fatbin")
+    # Uncompressed: the driver loads it sooner, and every tool can read it.
+    options = ["-64", "-compress=false"]
+    handle = api.create(options, len(options))
+    try:
+        for part in parts:
+            number = arch_number(part.arch)
+            data, size = part.data, len(part.data)
+            if part.kind == "cubin":
+                api.add_cubin(handle, data, size, number, identifier)
+            elif part.kind == "ptx":
+                api.add_ptx(handle, data, size, number, identifier, "")
+            else:
+                api.add_ltoir(handle, data, size, number, identifier, "")
+        buffer = bytearray(api.size(handle))
+        api.get(handle, buffer)
+    except api.nvFatbinError as error:
+        raise InternalError(f"nvFatbin failed: {error}") from error
+    finally:
+        api.destroy(handle)
+    return bytes(buffer)
+
+
+def _nvfatbin(purpose: str) -> Any:
+    try:
+        from cuda.bindings import nvfatbin  # type: ignore[import-untyped]
+
+        nvfatbin.version()
+    except Exception as error:  # pathfinder raises several kinds of its own
+        raise missing(purpose, "nvFatbin", error) from error
+    return nvfatbin

@@ -1,0 +1,241 @@
+"""``link``: device-LTO, relocatable and PTX images to one finished image, with nvJitLink."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_path
+from culaunch._base.values import spell
+from culaunch._compile.architectures import arch_number, resolve_arch, with_ptx
+from culaunch._compile.backend import Compiled
+from culaunch._compile.cache import Cache, checked_cache
+from culaunch._compile.duplicates import check_duplicates
+from culaunch._compile.key import SCHEMA_VERSION
+from culaunch._compile.nvrtc_build import library_identity, missing
+from culaunch._compile.options import make_options
+from culaunch._errors import CompileError, ImageError
+from culaunch._image import Image, inspect
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Input = str | os.PathLike[str] | bytes | Image
+
+_ARCHIVE = b"!<arch>\n"
+_ELF = b"\x7fELF"
+_EM_CUDA = 190
+
+
+def link(
+    images: Input | Iterable[Input],
+    *,
+    arch: str | Iterable[str] | None = None,
+    line_info: bool = False,
+    debug: bool = False,
+    maxrregcount: int | None = None,
+    extra_options: Iterable[str] = (),
+    cache: bool | Cache = True,
+) -> Image:
+    """Link images to a finished one; a single PTX image becomes a cubin.
+
+    Parameters
+    ----------
+    images : path, bytes, Image, or iterable of them
+        Images compiled with ``lto=True`` or ``relocatable=True``, PTX, and paths of host objects
+        and static libraries with device code (such as ``libcudadevrt.a``).
+    arch : str or iterable of str, optional
+        ``"sm_90"``, or several for a fatbin; ``"compute_90"`` for PTX, where every image was
+        compiled with ``lto=True``. By default the current GPU's. PTX is added for the emulator
+        where that is chosen.
+    line_info, debug : bool, optional
+        Keep line or debug information.
+    maxrregcount : int, optional
+        The most registers that a thread may use.
+    extra_options : iterable of str, optional
+        Options passed to nvJitLink as they are.
+    cache : bool or Cache, optional
+        True for the user's cache, False for none.
+
+    Returns
+    -------
+    Image
+        With the names and signatures of all inputs.
+
+    Raises
+    ------
+    CompileError
+        If nvJitLink refuses, or two images define the same; the message has the log.
+    ImageError
+        If an input is not an image.
+    OSError
+        If a file cannot be read.
+    ValueError, TypeError
+        If an argument is not what it should be: no images, PTX of images without LTO-IR.
+    MissingDependencyError
+        If nvJitLink is not installed; the message has the pip command.
+    """
+    inputs = _read_inputs(images)
+    archs = resolve_arch(arch)
+    is_lto = all(lto for *_, lto in inputs)
+    if is_lto:
+        archs = with_ptx(archs)
+    for one in archs:
+        if not one.startswith("sm_") and not is_lto:
+            raise ValueError(
+                f"{f'arch has {one!r}' if arch is not None else 'the emulator executes PTX'}: only "
+                "images that were all compiled with lto=True can be linked to PTX; compile them so"
+                f"{', or name an architecture sm_...' if arch is not None else ''}"
+            )
+    checked = make_options(
+        std=None,
+        defines=(),
+        maxrregcount=maxrregcount,
+        extra_options=extra_options,
+        debug=debug,
+        line_info=line_info,
+    )
+    options = ["-g"] * debug + ["-lineinfo"] * line_info
+    if maxrregcount is not None:
+        options.append(f"-maxrregcount={maxrregcount}")
+    if any(is_lto for *_, is_lto in inputs):
+        options.append("-lto")
+    options += checked.extra_options
+    merged = [data for _, data, _ in inputs if isinstance(data, Image)]
+    names = {name: lowered for image in merged for name, lowered in image.names.items()}
+    signatures = {kernel: types for image in merged for kernel, types in image.signatures.items()}
+
+    def make() -> Image:
+        parts = [_link_one(inputs, one, options) for one in archs]
+        if len(parts) == 1:
+            data = parts[0].data
+        else:
+            from culaunch._compile.fatbins import combine
+
+            data = combine(parts, "linked")
+        log = "\n".join(dict.fromkeys(part.log for part in parts if part.log))
+        linked = Image(data, names=names, signatures=signatures, log=log)
+        try:
+            inspect(linked)
+        except ImageError as error:
+            raise CompileError(
+                f"nvJitLink reported success and made an image that cannot be read: {error}",
+                log=log,
+            ) from error
+        return linked
+
+    store = checked_cache(cache)
+    if store is None:
+        return make()
+    digest = hashlib.sha256()
+    facts = [SCHEMA_VERSION, "link", _identity(), archs, options, names, signatures]
+    digest.update(json.dumps(facts, sort_keys=True).encode())
+    for kind, data, _ in inputs:
+        content = _bytes(data)
+        digest.update(f"{kind} {len(content)}\n".encode())
+        digest.update(content)
+    return store.get_or_make(digest.hexdigest(), make)
+
+
+def _link_one(
+    inputs: Sequence[tuple[str, bytes | Image, bool]], arch: str, options: Sequence[str]
+) -> Compiled:
+    api = _nvjitlink()
+    to_ptx = arch.startswith("compute_")
+    given = [f"-arch=sm_{arch_number(arch)}", *options, *["-ptx"] * to_ptx]
+    try:
+        handle = api.create(len(given), given)
+    except api.nvJitLinkError as error:
+        version = ".".join(map(str, api.version()))
+        raise CompileError(
+            f"nvJitLink {version} refused {' '.join(given)}: {error}; "
+            "is the architecture one that it knows, and the options too?"
+        ) from error
+    try:
+        check_duplicates(
+            (_where(index, data), kind, _bytes(data))
+            for index, (kind, data, _) in enumerate(inputs)
+        )
+        for index, (kind, data, _) in enumerate(inputs):
+            content = _bytes(data)
+            where = _where(index, data)
+            api.add_data(handle, getattr(api.InputType, kind), content, len(content), where)
+        api.complete(handle)
+        kind = "ptx" if to_ptx else "cubin"
+        buffer = bytearray(getattr(api, f"get_linked_{kind}_size")(handle))
+        getattr(api, f"get_linked_{kind}")(handle, buffer)
+        return Compiled(arch, kind, bytes(buffer), log=_log(api, handle, "info"))
+    except api.nvJitLinkError as error:
+        log = _log(api, handle, "error") or str(error)
+        raise CompileError(
+            f"linking for {arch} failed: {log.splitlines()[0]}\n"
+            f"options: {' '.join(given)}\nnvJitLink says:\n{log}",
+            log=log,
+        ) from error
+    finally:
+        api.destroy(handle)
+
+
+def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Image, bool]]:
+    """Return (kind, content, whether it is LTO-IR) of each input."""
+    if isinstance(images, (str, bytes, os.PathLike, Image)):
+        images = [images]
+    if not isinstance(images, Iterable):
+        raise TypeError(f"images must be an image or a list of images (got {spell(images)})")
+    inputs: list[tuple[str, bytes | Image, bool]] = []
+    for item in images:
+        if isinstance(item, (str, os.PathLike)):
+            with open(checked_path("images", item), "rb") as file:
+                head = file.read(20)
+                file.seek(0)
+                if head.startswith(_ARCHIVE):
+                    inputs.append(("LIBRARY", file.read(), False))
+                    continue
+                if head.startswith(_ELF) and int.from_bytes(head[18:20], "little") != _EM_CUDA:
+                    inputs.append(("OBJECT", file.read(), False))
+                    continue
+        image = Image.open(item)
+        lto = image.format == "fatbin" and any(arch.startswith("lto_") for arch in image.arch)
+        inputs.append((image.format.upper(), image, lto))
+    if not inputs:
+        raise ValueError("images is empty; give at least one image")
+    return inputs
+
+
+def _where(index: int, data: bytes | Image) -> str:
+    return data.path if isinstance(data, Image) and data.path else f"input {index}"
+
+
+def _bytes(data: bytes | Image) -> bytes:
+    return data.data if isinstance(data, Image) else data
+
+
+def _log(api: Any, handle: int, kind: str) -> str:
+    buffer = bytearray(getattr(api, f"get_{kind}_log_size")(handle))
+    if buffer:
+        getattr(api, f"get_{kind}_log")(handle, buffer)
+    return bytes(buffer).rstrip(b"\0\n ").decode(errors="replace")
+
+
+@functools.cache
+def _nvjitlink() -> Any:
+    try:
+        from cuda.bindings import nvjitlink  # type: ignore[import-untyped]
+
+        nvjitlink.version()
+    except Exception as error:  # pathfinder raises several kinds of its own
+        raise missing("linking", "nvJitLink", error) from error
+    return nvjitlink
+
+
+@functools.cache
+def _identity() -> str:
+    major, minor = _nvjitlink().version()
+    from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
+
+    path = load_nvidia_dynamic_lib("nvJitLink").abs_path
+    return f"nvJitLink {major}.{minor} {library_identity(os.path.realpath(path)) if path else ''}"

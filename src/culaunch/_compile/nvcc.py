@@ -1,0 +1,264 @@
+"""The nvcc backend: for what NVRTC cannot do, with the same call and the same result."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import re
+import subprocess
+import tempfile
+from typing import TYPE_CHECKING
+
+from culaunch._base.nvcc import find_nvcc
+from culaunch._compile.architectures import arch_number, check_supported
+from culaunch._compile.backend import NOWHERE, Backend, Compiled, Job
+from culaunch._compile.diagnostics import compile_error
+from culaunch._compile.signatures import kernel_signatures, probe_names, probe_text
+from culaunch._compile.toolkit import Toolkit
+from culaunch._errors import CompileError, MissingDependencyError
+from culaunch._includes.closure import Search
+from culaunch._includes.host import HostSearch, ask_nvcc, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from culaunch._compile.options import Options
+
+# A name that is too long, or one header where another's directory has to be.
+_NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST}
+_MARKER = re.compile(
+    rb"\.(?:visible[ \t]+\.)?global[ \t].*?(culaunch_mark_\d+) = (?:generic\()?([\w$]+)"
+)
+
+
+class Nvcc(Backend):
+    """NVIDIA's compiler driver, with the host compiler that it needs."""
+
+    name = "nvcc"
+
+    def __init__(self) -> None:
+        self.toolkit = Toolkit(lambda: (_own_dirs(), []))
+
+    def identity(self) -> str:
+        """Return the full version of nvcc and of the host compiler, and their environment."""
+        return _identity(_find_nvcc(), environment())
+
+    def confirm(self) -> bool:
+        """Nothing is guessed: :meth:`identity` asked the compilers themselves."""
+        return True
+
+    def flags(self, options: Options) -> list[str]:
+        """Spell the options."""
+        return options.nvcc_flags()
+
+    def search(
+        self,
+        options: Options,
+        directory: str | None,
+        headers: Mapping[str, str],
+        include_dirs: Sequence[str],
+    ) -> Search:
+        """Return where the host compiler looks for headers; it is asked once for each way."""
+        named = [directory, *include_dirs] if directory is not None else include_dirs
+        flags = [*options.nvcc_flags(), *(f"--include-path={path}" for path in named)]
+        question = (_find_nvcc(), tuple(flags), os.getcwd(), environment())
+        try:
+            found, identity = _asked(*question)
+            if not found.is_current():
+                _asked.cache_clear()
+                found, identity = _asked(*question)
+        except (OSError, ValueError) as error:
+            # An option that nvcc refuses, most likely: the compile will say so.
+            return Search(headers, named, unknown=str(error))
+        return Search(
+            headers,
+            found.dirs,
+            found.quoted_dirs,
+            own=found.own,
+            identity=identity,
+            # In-memory headers are written to a directory of their own.
+            working=os.path.join(NOWHERE, "headers"),
+            forced=found.forced,
+            defines=found.defines,
+        )
+
+    def check_archs(self, archs: Sequence[str]) -> None:
+        """Raise for an architecture that nvcc does not know."""
+        check_supported(archs, _supported(_find_nvcc()), "nvcc")
+
+    def compile(self, job: Job, arch: str) -> Compiled:
+        """Compile for one architecture, in a directory that is removed afterwards."""
+        with tempfile.TemporaryDirectory(prefix="culaunch-nvcc-") as directory:
+            return _Run(self, job, arch, directory).compile()
+
+
+class _Run:
+    """The files and commands of one compile."""
+
+    def __init__(self, backend: Nvcc, job: Job, arch: str, directory: str) -> None:
+        self.backend = backend
+        self.job = job
+        self.arch = arch
+        self.directory = directory
+        self.headers = os.path.join(directory, "headers")
+        for name, text in job.memory.items():
+            path = os.path.join(self.headers, name)
+            try:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                _write(path, text)
+            except OSError as error:
+                if error.errno not in _NO_SUCH_NAME:
+                    raise
+                raise ValueError(
+                    f"headers: {name!r} cannot be a file, which nvcc needs ({error.strerror}); "
+                    "give it another name, or use backend='nvrtc'"
+                ) from None
+        dirs = [self.headers] if job.memory else []
+        dirs += [job.directory] if job.directory is not None else []
+        self.includes = [f"--include-path={path}" for path in (*dirs, *job.include_dirs)]
+
+    def compile(self) -> Compiled:
+        job, arch = self.job, self.arch
+        # A function that is never called instantiates each template; it is host code, and gone.
+        uses = "".join(
+            f"\n#line 1 {_literal(f'names: {name}')}\n__attribute__((unused)) static const void* "
+            f"culaunch_use_{index}() {{ return (const void*)({name}); }}\n"
+            for index, name in enumerate(job.names)
+        )
+        if job.lto:
+            number = arch_number(arch)
+            data, log = self.run(job.text + uses, ["-ltoir", "-dlto", f"-arch=sm_{number}"])
+            return Compiled(arch, "ltoir", data, self.lowered(), {}, log)
+        if arch.startswith("compute_"):
+            data, log = self.run(job.text + uses, ["-ptx", f"-arch={arch}"])
+            ptx, kind = data, "ptx"
+        else:
+            keep = os.path.join(self.directory, "keep")
+            os.mkdir(keep)
+            data, log = self.run(
+                job.text + uses, ["-cubin", f"-arch={arch}", "--keep", "--keep-dir", keep]
+            )
+            ptx, kind = _read(os.path.join(keep, "kernel.ptx")), "cubin"
+        signatures = kernel_signatures(ptx, job.text, None if job.heavy else self.probe)
+        return Compiled(arch, kind, data, self.lowered(), signatures, log)
+
+    def lowered(self) -> dict[str, str]:
+        """Ask for the lowered names: as what initialises a variable, they are in the PTX."""
+        if not self.job.names:
+            return {}
+        found = self.marked(self.job.text, self.job.names)
+        for name in self.job.names:
+            if name not in found:
+                raise CompileError(f"names has {name!r}, for which nvcc gives no lowered name")
+        return found
+
+    def probe(self, kernels: Sequence[str]) -> dict[str, str]:
+        names = probe_names(kernels)
+        try:
+            found = self.marked(self.job.text + probe_text(), tuple(names.values()))
+        except CompileError:
+            return {}
+        return {kernel: found[name] for kernel, name in names.items() if name in found}
+
+    def marked(self, text: str, names: Sequence[str]) -> dict[str, str]:
+        marks = "".join(
+            f'\nextern "C" __device__ const void* culaunch_mark_{index} = (const void*)({name});\n'
+            for index, name in enumerate(names)
+        )
+        ptx, _ = self.run(text + marks, ["-ptx", f"-arch=compute_{arch_number(self.arch)}"])
+        matches = (_MARKER.match(line) for line in ptx.splitlines())
+        found = {match[1]: match[2] for match in matches if match is not None}
+        return {
+            name: found[mark].decode()
+            for index, name in enumerate(names)
+            if (mark := f"culaunch_mark_{index}".encode()) in found
+        }
+
+    def run(self, text: str, mode: Sequence[str]) -> tuple[bytes, str]:
+        source = os.path.join(self.directory, "kernel.cu")
+        output = os.path.join(self.directory, "output")
+        _write(source, f"#line 1 {_literal(self.job.shown_name)}\n{text}")
+        flags = [*mode, *self.job.flags, *self.includes]
+        command = [_find_nvcc(), *flags, "-o", output, source]
+        result = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+        log = f"{result.stdout}{result.stderr}".strip()
+        log = log.replace(f"{self.headers}{os.sep}", "").replace(source, self.job.shown_name)
+        if result.returncode != 0:
+            raise compile_error(
+                log or f"nvcc ended with code {result.returncode}",
+                compiler="nvcc",
+                flags=command,
+                sources={**self.job.memory, self.job.shown_name: self.job.text},
+                notes=[f"nvcc ended with code {result.returncode}"],
+                find=self.backend.toolkit.find,
+            )
+        return _read(output), log
+
+
+def _own_dirs() -> list[str]:
+    """Return where nvcc and the host compiler look without being told."""
+    return list(_asked(_find_nvcc(), (), os.getcwd(), environment())[0].dirs)
+
+
+@functools.lru_cache(maxsize=64)
+def _asked(
+    nvcc: str,
+    flags: tuple[str, ...],
+    working: str,
+    variables: tuple[str, ...],  # noqa: ARG001 - nvcc reads the environment itself
+) -> tuple[HostSearch, str]:
+    return ask_nvcc([nvcc, *flags, "-ptx"], working)
+
+
+def _find_nvcc() -> str:
+    found = find_nvcc()
+    if found is not None:
+        return found
+    raise MissingDependencyError(
+        "backend='nvcc' needs nvcc, which is neither in $CUDA_HOME/bin, nor on PATH, nor "
+        "installed: python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt nvidia-cuda-cccl "
+        "nvidia-cuda-runtime"
+    )
+
+
+@functools.cache
+def _identity(nvcc: str, environment: tuple[str, ...]) -> str:
+    try:
+        host_version = _output([_host_compiler(), "--version"])
+    except OSError:
+        host_version = "none"
+    return "\n".join([_output([nvcc, "--version"]), host_version, *environment])
+
+
+def _host_compiler() -> str:
+    host = os.environ.get("NVCC_CCBIN") or "c++"
+    return os.path.join(host, "c++") if os.path.isdir(host) else host
+
+
+@functools.cache
+def _supported(nvcc: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"sm_(\d+)", _output([nvcc, "-code-ls"])))
+
+
+def _output(command: Sequence[str]) -> str:
+    result = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, errors="replace", check=False
+    )
+    return result.stdout + result.stderr
+
+
+def _literal(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

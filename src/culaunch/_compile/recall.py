@@ -1,0 +1,92 @@
+"""What the headers of a source came to when they were last followed, while that still holds.
+
+Following some hundred headers takes a while. Its result, a digest for the cache key, is kept in the
+process and beside the cache's entries, with all that was asked of the disk: as long as the disk
+gives the same answers, following the headers again would give the same result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from culaunch._includes.footprint import Footprint
+
+if TYPE_CHECKING:
+    from culaunch._compile.cache import Cache
+    from culaunch._includes.closure import Includes, Search
+
+# Changes whenever the same headers would have another digest.
+SCHEMA = 1
+_MAX_KNOWN = 256
+# What is followed faster than a note of it is read needs none.
+_FEW_FILES = 4
+
+_known: OrderedDict[str, tuple[str, Footprint]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def recall_key(text_digest: str, path: str, headers_digest: str, search: Search) -> str:
+    """Return what stands for a source and for where its headers are looked for."""
+    parts = [
+        SCHEMA,
+        text_digest,
+        path,
+        headers_digest,
+        list(search.dirs),
+        list(search.quoted_dirs),
+        list(search.system()),
+        sorted(search.own),
+        search.identity,
+        search.working,
+        list(search.forced),
+        search.defines,
+    ]
+    return hashlib.sha256(json.dumps(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def recall(key: str, store: Cache) -> str | None:
+    """Return the digest of the headers if all of them are as they were."""
+    with _lock:
+        known = _known.get(key)
+    if known is None:
+        known = _from_note(store.read_note(key))
+        if known is None:
+            return None
+    digest, footprint = known
+    now = footprint.renewed()
+    if now is None:
+        return None
+    if now is not footprint or key not in _known:
+        _keep(key, digest, now)
+    return digest
+
+
+def remember(key: str, includes: Includes, store: Cache) -> None:
+    """Keep what the headers came to."""
+    footprint = includes.footprint
+    _keep(key, includes.digest, footprint)
+    if len(footprint.found) > _FEW_FILES:
+        note = json.dumps([includes.digest, footprint.as_json()])
+        store.keep_note(key, note.encode("utf-8", "surrogatepass"))
+
+
+def _keep(key: str, digest: str, footprint: Footprint) -> None:
+    with _lock:
+        _known[key] = (digest, footprint)
+        _known.move_to_end(key)
+        while len(_known) > _MAX_KNOWN:
+            _known.popitem(last=False)
+
+
+def _from_note(note: bytes | None) -> tuple[str, Footprint] | None:
+    if note is None:
+        return None
+    try:
+        digest, footprint = json.loads(note)
+        return str(digest), Footprint.from_json(footprint)
+    except (ValueError, TypeError, RecursionError):
+        return None

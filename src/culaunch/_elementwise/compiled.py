@@ -1,0 +1,46 @@
+"""From a program and a layout to a kernel: compiled once, whatever function asks for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._compile import compile as compile_source
+from culaunch._elementwise.source import kernel_name, render
+from culaunch._launch import Device, Module
+from culaunch._launch.driver import current_driver
+
+if TYPE_CHECKING:
+    from culaunch._core import Driver
+    from culaunch._elementwise.loop import Layout
+    from culaunch._elementwise.program import Program
+    from culaunch._image import Image
+    from culaunch._launch import Kernel
+
+# By driver, architecture and source: the same computation after renaming is the same source.
+_kernels: dict[tuple[Driver, str, str], Kernel] = {}
+
+
+def compiled(program: Program, layout: Layout, ordinal: int) -> Kernel:
+    """Return the kernel, compiled and loaded for a device's architecture at the first call."""
+    driver = current_driver()
+    arch = _arch(ordinal)
+    source = render(program, layout)
+    key = (driver, arch, source)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        name = kernel_name(program, layout)
+        module = Module(make_image(source, name, arch))
+        kernel = _kernels.setdefault(key, module[name])
+    return kernel
+
+
+def make_image(source: str, name: str, arch: str) -> Image:
+    """Compile a generated source, through the disk cache."""
+    return compile_source(source, arch=arch, name=f"{name}.cu")
+
+
+def _arch(ordinal: int) -> str:
+    device = Device(ordinal)
+    # The emulated driver executes PTX.
+    name = device.arch
+    return name.replace("sm_", "compute_") if current_driver().name == "emulator" else name

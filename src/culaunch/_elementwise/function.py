@@ -1,0 +1,164 @@
+"""What both forms of an elementwise function share: calls, sources, images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import Elementwise as CoreElementwise
+from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise.compiled import _arch, compiled, make_image
+from culaunch._elementwise.loop import Layout, unroll
+from culaunch._elementwise.source import kernel_name, render
+from culaunch._elementwise.trace import Value
+
+if TYPE_CHECKING:
+    from culaunch._core import ElementwiseMethods
+    from culaunch._elementwise.program import Program
+    from culaunch._image import Image
+    from culaunch._launch import Kernel
+
+_KINDS = {"c": "contiguous", "s": "strided", "t": "tiled"}
+_ROLES = {"mapped": 1, "raw": 2, "scalar": 3}
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A fused function for arrays of given types and layout: its source and its image.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's name.
+    source : str
+        CUDA C++.
+    image : Image
+        Compiled for the device of the arrays.
+    """
+
+    name: str
+    source: str
+    image: Image
+
+
+class ElementwiseFunction(CoreElementwise):
+    """A function that is one kernel for each list of types and layout of its arguments.
+
+    Call it with arrays of one framework on one device, Python numbers, and NumPy scalars. The
+    result is allocated by the arrays' framework and computed in its current stream.
+    """
+
+    __name__: str
+    _parameters: tuple[str, ...]
+
+    def _program(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> Program:
+        raise NotImplementedError
+
+    def _bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def source(self, *args: Any, **keywords: Any) -> str:
+        """Return the CUDA source that a call with these arguments runs.
+
+        It is the same for functions that differ in names alone.
+        """
+        return self._lower(args, keywords)[1]
+
+    def lower(self, *args: Any, **keywords: Any) -> Lowered:
+        """Compile for arguments without running: for embedding and shipping.
+
+        Returns
+        -------
+        Lowered
+            The kernel's name, source and image. Its parameters are the outputs, the inputs, the
+            scalars, and then the size, or the sizes and strides that the source shows.
+        """
+        name, source, ordinal = self._lower(args, keywords)
+        return Lowered(name, source, make_image(source, name, _arch(ordinal)))
+
+    def _lower(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[str, str, int]:
+        keywords = dict(keywords)
+        out = keywords.pop("out", None)
+        bound = self._bind(args, keywords)
+        if any(isinstance(arg, Value) for arg in bound):
+            raise TypeError("source and lower take arrays, not traced values")
+        program, ordinal, kind, vector, rank, flags, classes = self._describe(bound, out)
+        if not kind:
+            raise ValueError(f"{self.__name__}: the arrays are empty: no kernel runs")
+        layout = _layout(kind, vector, rank, flags, classes)
+        return kernel_name(program, layout), render(program, layout), ordinal
+
+    # What the native half asks for.
+
+    def _specialize(self, numbers: bytes) -> tuple[bytes, bytes, bytes, bool, object]:
+        dtypes = tuple(_dtype(number) for number in numbers)
+        program = self._program(dtypes, numbers)
+        roles = [0] * len(numbers)
+        for array in program.inputs:
+            roles[array.argument] = _ROLES["raw" if array.is_raw else "mapped"]
+        for scalar in program.scalars:
+            roles[scalar.argument] = _ROLES["scalar"]
+        for index, number in enumerate(numbers):
+            # An array that the result does not depend on still takes part in broadcasting, as in
+            # the function as it is written; its memory is not read.
+            if roles[index] == 0 and number < dt.FIRST_SCALAR:
+                roles[index] = 4
+        scalars = bytes(
+            part for scalar in program.scalars for part in (scalar.argument, scalar.dtype.number)
+        )
+        outputs = bytes(array.dtype.number for array in program.outputs)
+        return outputs, bytes(roles), scalars, program.uses_index, program
+
+    def _make_kernel(
+        self, program: Program, ordinal: int, kind: str, vector: int, rank: int, flags: int,
+        classes: bytes,
+    ) -> tuple[Kernel, int]:  # fmt: skip
+        layout = _layout(kind, vector, rank, flags, classes)
+        times = 1 if layout.kind == "tiled" else unroll(program, layout)
+        return compiled(program, layout, ordinal), times
+
+    def _call_slowly(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Bring arguments into the order of the parameters, or say what is wrong with them."""
+        out = keywords.pop("out", None)
+        bound = self._bind(args, keywords)
+        unknown = [i for i, arg in enumerate(bound) if not _is_known(arg)]
+        if any(isinstance(arg, Value) for arg in bound):
+            return self._inline(bound, out)
+        if unknown:
+            index = unknown[0]
+            raise TypeError(
+                f"{self.__name__}: argument {self._parameters[index]} must be an array, a Python "
+                f"number or a NumPy scalar (got {type(bound[index]).__name__})"
+            )
+        if len(bound) >= _MOST:
+            raise TypeError(
+                f"{self.__name__} has {len(bound)} parameters, and at most {_MOST - 1} may be"
+            )
+        return self(*bound, out=out)
+
+    def _inline(self, args: tuple[Any, ...], out: object) -> Any:  # noqa: ARG002
+        raise TypeError(f"{self.__name__} cannot be called while another function is traced")
+
+
+_MOST = 48  # csrc/elementwise/operands.h, kMaxOperands
+
+
+def _layout(kind: str, vector: int, rank: int, flags: int, classes: bytes) -> Layout:
+    return Layout(_KINDS[kind], vector, rank, bool(flags & 1), classes.decode(), bool(flags & 2))
+
+
+def _dtype(number: int) -> dt.DType:
+    if number >= dt.FIRST_WEAK:
+        return dt.WEAK[number - dt.FIRST_WEAK]
+    return dt.DTYPES[number % dt.FIRST_SCALAR]
+
+
+def _is_known(value: object) -> bool:
+    if isinstance(value, (bool, int, float, complex, Value)):
+        return True
+    protocols = ("__dlpack__", "__cuda_array_interface__", "__array_interface__", "_type_")
+    return any(hasattr(type(value), name) for name in protocols)
+
+
+if TYPE_CHECKING:  # the extension calls methods of it
+    _methods: type[ElementwiseMethods] = ElementwiseFunction

@@ -1,0 +1,127 @@
+"""``fuse``: a Python function on arrays becomes one kernel."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise.function import ElementwiseFunction
+from culaunch._elementwise.program import make_program
+from culaunch._elementwise.trace import Trace, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._elementwise.program import Program
+
+
+class Fused(ElementwiseFunction):
+    """A Python function, traced for each list of argument types; :func:`fuse` makes it."""
+
+    def __new__(cls, function: Callable[..., Any]) -> Fused:
+        """Read the function's parameters; it is traced at the first call."""
+        if not callable(function):
+            raise TypeError(f"function must be a function to trace (got {spell(function)})")
+        name = getattr(function, "__name__", type(function).__name__)
+        signature = inspect.signature(function)
+        for parameter in signature.parameters.values():
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                raise TypeError(f"{name}: a fused function has no * or ** (got *{parameter.name})")
+            if parameter.name == "out":
+                raise TypeError(f"{name}: out is the output's name: rename the parameter")
+        parameters = tuple(signature.parameters)
+        self = super().__new__(cls, name, parameters)
+        self._function = function
+        self._signature = signature
+        self._parameters = parameters
+        functools.update_wrapper(self, function)
+        return self
+
+    _function: Callable[..., Any]
+    _signature: inspect.Signature
+
+    def __repr__(self) -> str:
+        return f"<culaunch.elementwise function {self.__name__}{self._signature}>"
+
+    def _bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        try:
+            bound = self._signature.bind(*args, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}{self._signature}: {error}") from None
+        bound.apply_defaults()
+        return tuple(bound.arguments[name] for name in self._parameters)
+
+    def _program(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> Program:
+        trace = Trace(self.__name__)
+        values = [
+            # A NumPy scalar has an array's type, and is a parameter all the same.
+            trace.input(-i - 1 if dt.FIRST_SCALAR <= numbers[i] < dt.FIRST_WEAK else i, dtype)
+            for i, dtype in enumerate(dtypes)
+        ]
+        results = self._run(values)
+        checked = []
+        for result in results if isinstance(results, (tuple, list)) else (results,):
+            if isinstance(result, (bool, int, float, complex)):
+                raise TypeError(
+                    f"{self.__name__} returns the constant {result!r}: a result must be computed "
+                    "from the arguments"
+                )
+            if not isinstance(result, Value):
+                raise TypeError(
+                    f"{self.__name__} must return a value or a tuple of values (got "
+                    f"{type(result).__name__})"
+                )
+            checked.append(result)
+        if not checked:
+            raise TypeError(f"{self.__name__} must return at least one value")
+        return make_program(trace, tuple(checked))
+
+    def _run(self, values: list[Any]) -> Any:
+        kinds = [parameter.kind for parameter in self._signature.parameters.values()]
+        positional = [
+            value
+            for value, kind in zip(values, kinds, strict=True)
+            if kind is not inspect.Parameter.KEYWORD_ONLY
+        ]
+        named = {
+            name: value
+            for name, value, kind in zip(self._parameters, values, kinds, strict=True)
+            if kind is inspect.Parameter.KEYWORD_ONLY
+        }
+        return self._function(*positional, **named)
+
+    def _inline(self, args: tuple[Any, ...], out: object) -> Any:
+        if out is not None:
+            raise TypeError(f"{self.__name__}: out cannot be given inside of a fused function")
+        return self._run(list(args))
+
+
+def fuse(function: Callable[..., Any]) -> Fused:
+    """Make one kernel of a Python function of arrays.
+
+    The function runs once for each list of argument types, on values that record what is done to
+    them; its Python code is not run again. It may use operators, the functions of this module,
+    other fused functions, and Python branches on anything but the arrays' numbers.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays and numbers; returns a value, or a tuple of values for several outputs.
+
+    Returns
+    -------
+    Fused
+        Called as the function is, with ``out=`` an array (a tuple, for several outputs) where the
+        result is not to be allocated.
+
+    Examples
+    --------
+    >>> from culaunch import elementwise as ew
+    >>> @ew.fuse
+    ... def gelu(x):
+    ...     return 0.5 * x * (1 + ew.tanh(0.79788456 * (x + 0.044715 * x * x * x)))
+    """
+    return Fused(function)

@@ -1,0 +1,123 @@
+"""What the loops of generated kernels share: layouts, loads and stores, the call of one element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from culaunch._elementwise import dtypes as dt
+    from culaunch._elementwise.program import Array, Program
+
+BLOCK = 256  # threads; csrc/elementwise/layout.h has the same
+PATCH = 4  # a thread of a tiled kernel computes 4 x 4 elements
+TILE = 64  # and a block 64 x 64: 16 x 16 threads
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the arrays of a call lie in memory, as far as the kernel depends on it.
+
+    Attributes
+    ----------
+    kind : str
+        ``"contiguous"``; ``"strided"``; or ``"tiled"``, where some array is contiguous along
+        another dimension than the output.
+    vector : int
+        Elements of an array that are loaded or stored together.
+    rank : int
+        Dimensions, after those that can be one were made one.
+    wide : bool
+        Whether indices need 64 bits.
+    classes : str
+        Of each output and input: ``u`` contiguous along the innermost dimension, ``z`` one element
+        there, ``b`` contiguous along the second, ``s`` anything else.
+    small : bool
+        Whether a thread takes one pack, to spread few elements over the device.
+    """
+
+    kind: str
+    vector: int
+    rank: int
+    wide: bool
+    classes: str
+    small: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """Its part of a kernel's name."""
+        rank = "" if self.kind == "contiguous" else f"{self.rank}d"
+        vector = f"_x{self.vector}" if self.vector > 1 else ""
+        return (
+            f"{self.kind}{rank}{vector}"
+            + ("_64" if self.wide else "")
+            + ("_small" if self.small else "")
+        )
+
+
+def unroll(program: Program, layout: Layout) -> int:
+    """Return how many packs a thread has in flight: enough bytes for the memory, few registers."""
+    if layout.small:
+        return 1
+    arrays = max(1, sum(not array.is_raw for array in program.inputs))
+    return max(1, min(4, 16 // layout.vector, 4 // arrays))
+
+
+def index_type(layout: Layout) -> str:
+    """Return the C++ type of indices."""
+    return "unsigned long long" if layout.wide else "unsigned"
+
+
+def call_compute(program: Program, inputs: dict[str, str], index: str, count: str) -> str:
+    """Write the call that computes one element."""
+    arguments = [f"{array.name}_result" for array in program.outputs]
+    for array in program.inputs:
+        if array.is_raw:
+            raw = f"{array.name}_in"
+            arguments.append(f"{raw_type(array)}{{{raw}}}" if array.dtype.is_half else raw)
+        else:
+            arguments.append(loaded(inputs[array.name], array.dtype))
+    arguments += [f"{scalar.name}_scalar" for scalar in program.scalars]
+    if program.uses_index:
+        arguments += [f"(long long)({index})", f"Indexer{{(long long)({count})}}"]
+    return f"compute({', '.join(arguments)});"
+
+
+def declared(program: Program) -> str:
+    """Write the declarations of the results."""
+    return " ".join(f"{array.dtype.compute} {array.name}_result;" for array in program.outputs)
+
+
+def mapped(program: Program) -> list[Array]:
+    """Return the inputs that are read element by element."""
+    return [array for array in program.inputs if not array.is_raw]
+
+
+def pointer(array: Array) -> str:
+    """Return the name of the parameter that points to an array."""
+    return f"{array.name}_{'out' if array.argument < 0 else 'in'}"
+
+
+def loaded(code: str, dtype: dt.DType) -> str:
+    """Write the conversion from memory to the type that is computed in."""
+    kind = {"float16": "half", "bfloat16": "bfloat16"}.get(dtype.name)
+    return f"load_{kind}({code})" if kind else code
+
+
+def stored(array: Array) -> str:
+    """Write the conversion of a result to the type in memory."""
+    result = f"{array.name}_result"
+    kind = {"float16": "half", "bfloat16": "bfloat16"}.get(array.dtype.name)
+    return f"store_{kind}({result})" if kind else result
+
+
+def raw_type(array: Array) -> str:
+    """Return the C++ type of a raw argument."""
+    if array.dtype.is_half:
+        return "RawHalf" if array.dtype.name == "float16" else "RawBfloat16"
+    return f"{array.dtype.storage}*"
+
+
+def indented(lines: list[str]) -> str:
+    """Join lines, two spaces in; directives start at the margin."""
+    return "".join((line if line.startswith("#") else "  " + line) + "\n" for line in lines)

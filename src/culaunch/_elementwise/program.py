@@ -1,0 +1,254 @@
+"""What a kernel computes for one element, in C++: made from a trace or from the string form."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from dataclasses import dataclass
+
+from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise.operations import OPERATIONS
+from culaunch._elementwise.trace import Trace, Value, cast
+
+# Of the operations in a kernel's name: what it computes is seen, and the name stays readable.
+_NAMED = 6
+_HALVES = {"float16": "half", "bfloat16": "bfloat16"}
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array operand: its C++ name, its element type, and the argument it is (-1: an output)."""
+
+    name: str
+    dtype: dt.DType
+    argument: int = -1
+    is_raw: bool = False
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar parameter: an argument converted to a type before the launch."""
+
+    name: str
+    dtype: dt.DType
+    argument: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """The computation of one element.
+
+    Attributes
+    ----------
+    title : str
+        What it computes, as a C identifier.
+    outputs, inputs : tuple[Array, ...]
+    scalars : tuple[Scalar, ...]
+    body : tuple[str, ...]
+        Statements that give every output's variable its value.
+    preamble : str
+        C++ at namespace level that the body needs.
+    uses_index : bool
+        Whether the body uses ``i``, the index of the element in C order.
+    """
+
+    title: str
+    outputs: tuple[Array, ...]
+    inputs: tuple[Array, ...]
+    scalars: tuple[Scalar, ...]
+    body: tuple[str, ...]
+    preamble: str = ""
+    uses_index: bool = False
+
+
+def make_program(trace: Trace, results: tuple[Value, ...]) -> Program:
+    """Order the values that the results need, name them, and write them in C++.
+
+    Names are by order alone: functions that differ in the names they use give the same program.
+    """
+    return _Writer(trace, results).program
+
+
+class _Writer:
+    def __init__(self, trace: Trace, results: tuple[Value, ...]) -> None:
+        self._trace = trace
+        self._names: dict[Value, str] = {}
+        self._body: list[str] = []
+        self._operations: list[str] = []
+        self._inputs: list[Array] = []
+        self._scalars: list[Scalar] = []
+        outputs = []
+        for number, result in enumerate(results):
+            final = _of_array_type(result)
+            outputs.append(Array(f"y{number}", final.dtype))
+            self._body.append(f"y{number} = {self._name(final)};")
+        operations = list(dict.fromkeys(self._operations)) or ["copy"]
+        title = "_".join(operations[:_NAMED]) + ("_and_more" if len(operations) > _NAMED else "")
+        self.program = Program(
+            title,
+            tuple(outputs),
+            tuple(sorted(self._inputs, key=lambda array: array.argument)),
+            tuple(self._scalars),
+            tuple(self._body),
+        )
+
+    def _name(self, value: Value) -> str:
+        # Not recursive: a chain may be longer than Python's stack.
+        pending = [value]
+        while pending:
+            top = pending[-1]
+            missing = [arg for arg in top._args if arg not in self._names]  # noqa: SLF001
+            if top in self._names:
+                pending.pop()
+            elif missing and not self._is_host_cast(top):
+                pending.extend(reversed(missing))
+            else:
+                self._names[top] = self._write(top)
+                pending.pop()
+        return self._names[value]
+
+    def _is_host_cast(self, value: Value) -> bool:
+        """Whether it converts a scalar argument, which is done once and before the launch."""
+        if value._op != "cast" or value.dtype.is_weak:  # noqa: SLF001
+            return False
+        (source,) = value._args  # noqa: SLF001
+        return source._op == "input" and source.dtype.is_weak  # noqa: SLF001
+
+    def _write(self, value: Value) -> str:
+        op, dtype = value._op, value.dtype  # noqa: SLF001
+        if op == "constant":
+            number = value._data[2]  # type: ignore[index]  # noqa: SLF001
+            return literal(number, dtype)
+        if op == "input":
+            return self._input(value)
+        if self._is_host_cast(value):
+            index = value._args[0]._data  # noqa: SLF001
+            assert isinstance(index, int)
+            return self._scalar(index, dtype)
+        code = self._expression(value, [self._names[arg] for arg in value._args])  # noqa: SLF001
+        if op not in ("cast", "round_to"):
+            self._operations.append(op)
+        name = f"v{len(self._body)}"
+        self._body.append(f"const {dtype.compute} {name} = {code};")
+        return name
+
+    def _input(self, value: Value) -> str:
+        index = value._data  # noqa: SLF001
+        assert isinstance(index, int)
+        if value.dtype.is_weak or index < 0:
+            return self._scalar(abs(index + 1) if index < 0 else index, value.dtype)
+        name = f"x{index}"
+        self._inputs.append(Array(name, value.dtype, index))
+        return name
+
+    def _scalar(self, argument: int, dtype: dt.DType) -> str:
+        name = f"s{argument}" + ("" if dtype.is_weak else f"_{dtype.name}")
+        self._scalars.append(Scalar(name, dtype, argument))
+        return name
+
+    def _expression(self, value: Value, args: list[str]) -> str:
+        dtype = value.dtype
+        if value._op == "where":  # noqa: SLF001
+            return f"{args[0]} ? {args[1]} : {args[2]}"
+        source = value._args[0].dtype  # noqa: SLF001
+        if value._op == "cast":  # noqa: SLF001
+            return conversion(args[0], source, dtype)
+        if value._op == "round_to":  # noqa: SLF001
+            kind = _HALVES[dtype.name]
+            real = f"to_odd({args[0]})" if source.compute == "double" else f"(float){args[0]}"
+            return f"load_{kind}(store_{kind}({real}))"
+        code = OPERATIONS[value._op].code  # noqa: SLF001
+        template = code.get("h", code.get("f")) if source.is_half else code.get(source.kind)
+        assert template is not None
+        return template.format(
+            *args,
+            T=source.compute,
+            U=dt.unsigned_of(source) if source.kind in "iu" else "",
+            s="f" if dt.real_of(source).compute == "float" else "",
+            H=_HALVES.get(source.name, source.name),
+        )
+
+
+def conversion(code: str, source: dt.DType, target: dt.DType) -> str:
+    """Write a conversion between the types that two element types are computed in."""
+    if source.compute == target.compute:
+        return code
+    if target.kind == "b":
+        return f"{code}.re != 0 || {code}.im != 0" if source.kind == "c" else f"{code} != 0"
+    if target.kind == "c":
+        part = dt.real_of(target).compute
+        if source.kind == "c":
+            return f"{target.compute}{{({part}){code}.re, ({part}){code}.im}}"
+        return f"{target.compute}{{({part}){code}, 0}}"
+    if source.kind == "f" and target.kind in "iu" and target.bits < 32:
+        # The GPU converts to 32 bits and keeps the low ones: the limits must come between.
+        low, high = dt.integer_range(target)
+        if target.kind == "u":
+            return f"({target.compute})min((unsigned int){code}, {high}u)"
+        return f"({target.compute})max(min((int){code}, {high}), {low})"
+    return f"({target.compute}){code}"
+
+
+def literal(number: bool | int | float | complex, dtype: dt.DType) -> str:
+    """Write a number as a constant of the type that an element type is computed in."""
+    if dtype.kind == "c":
+        whole = complex(number)
+        part = dt.real_of(dtype)
+        return f"{dtype.compute}{{{literal(whole.real, part)}, {literal(whole.imag, part)}}}"
+    if isinstance(number, complex):
+        raise TypeError(f"the complex number {number} does not convert to {dtype}")
+    if dtype.kind == "f":
+        return _real_literal(float(number), dtype.compute == "float")
+    if dtype.kind == "b":
+        return "true" if number else "false"
+    if not math.isfinite(number):
+        raise OverflowError(f"{number} does not convert to {dtype}")
+    whole_number = int(number)
+    low, high = dt.integer_range(dtype)
+    if not low <= whole_number <= high:
+        raise OverflowError(f"{whole_number} does not fit {dtype} ({low} to {high})")
+    if whole_number == -(1 << 63):
+        return "(-9223372036854775807ll - 1)"
+    suffix = {"unsigned long long": "ull", "long long": "ll", "unsigned int": "u"}
+    text = f"{whole_number}{suffix.get(dtype.compute, '')}"
+    cast_to = "" if dtype.bits >= 32 else f"({dtype.compute})"
+    return f"{cast_to}({text})" if whole_number < 0 else f"{cast_to}{text}"
+
+
+def _real_literal(number: float, is_single: bool) -> str:
+    if is_single:
+        try:
+            number_as_stored = struct.unpack("f", struct.pack("f", number))[0]
+        except OverflowError:
+            number_as_stored = math.copysign(math.inf, number)
+    else:
+        number_as_stored = number
+    if math.isnan(number_as_stored):
+        return "__int_as_float(0x7fc00000)"
+    if math.isinf(number_as_stored):
+        sign = "-" if number_as_stored < 0 else ""
+        return f"({sign}__int_as_float(0x7f800000))"
+    # Halfway between two numbers NVRTC 13.0 rounds up, not to even: the rounded one is written.
+    text = repr(number_as_stored if _is_halfway(number, number_as_stored) else number)
+    if not re.search(r"[.e]", text):
+        text += ".0"
+    text += "f" if is_single else ""
+    return f"({text})" if number < 0 or text.startswith("-") else text
+
+
+def _is_halfway(number: float, stored: float) -> bool:
+    """Tell whether a number is as far from another float32 as from the one it is stored as."""
+    other = 2 * number - stored
+    try:
+        return other != stored and struct.unpack("f", struct.pack("f", other))[0] == other
+    except OverflowError:
+        return False
+
+
+def _of_array_type(result: Value) -> Value:
+    """Return a result an element type, where it has been a Python scalar's alone."""
+    if not result.dtype.is_weak:
+        return result
+    default = {"b": dt.bool_, "i": dt.int64, "f": dt.float64, "c": dt.complex128}
+    return cast(result, default[result.dtype.kind], "return")

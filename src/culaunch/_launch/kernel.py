@@ -1,0 +1,285 @@
+"""A kernel of a module: its signature, its launches, what it uses on a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from culaunch._base.checks import checked_text
+from culaunch._base.values import spell
+from culaunch._core import Kernel as CoreKernel
+from culaunch._core import Launcher
+from culaunch._core import Module as CoreModule
+from culaunch._launch.attributes import FUNCTION_ATTRIBUTES
+from culaunch._launch.driver import device_ordinal
+from culaunch._launch.signature import Signature
+
+if TYPE_CHECKING:
+    from culaunch._launch.module import Module
+
+    # A size in threads or blocks: x, or up to (x, y, z).
+    Dims = int | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class KernelAttributes:
+    """What a kernel uses and allows on one device (driver API, ``cuKernelGetAttribute``).
+
+    Attributes
+    ----------
+    max_threads_per_block : int
+    registers : int
+        Registers a thread.
+    static_shared, const_bytes, local_bytes : int
+        Static shared memory a block, user constants, and local memory a thread, in bytes.
+    max_dynamic_shared : int
+        The most dynamic shared memory that a launch may ask for, in bytes. Launchers opt in to it
+        by themselves.
+    ptx_version, binary_version : int
+        The virtual and the real architecture it was compiled for, as 10 major + minor.
+    """
+
+    max_threads_per_block: int
+    registers: int
+    static_shared: int
+    const_bytes: int
+    local_bytes: int
+    max_dynamic_shared: int
+    ptx_version: int
+    binary_version: int
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How many blocks of a kernel fit a device (driver API, "Occupancy").
+
+    Attributes
+    ----------
+    active_blocks : int
+        Blocks of the asked size that a multiprocessor runs at once.
+    suggested_block, suggested_grid : int
+        The block size, in threads, with the best occupancy, and the fewest blocks that fill the
+        device with it.
+    max_cluster : int or None
+        The largest cluster, in blocks, that this block can be launched in; None on devices
+        without clusters (before sm_90).
+    active_clusters : int or None
+        Clusters of the asked size that the device runs at once, if a cluster was asked for.
+    """
+
+    active_blocks: int
+    suggested_block: int
+    suggested_grid: int
+    max_cluster: int | None
+    active_clusters: int | None
+
+
+class Kernel(CoreKernel):
+    """A ``__global__`` function of a module, found with ``module[name]``.
+
+    ``kernel[grid, block]``, ``kernel[grid, block, shared_memory]`` and
+    ``kernel[grid, block, shared_memory, stream]`` give a launcher, in the order of CUDA's
+    chevrons; the last few are kept, so that ``kernel[grid, block](x, y, n)`` costs little more
+    than a launcher at hand.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the image: mangled, unless it is ``extern "C"``.
+    handle : int
+        The ``CUkernel``; 0 once the module is unloaded.
+    """
+
+    module: Module
+    signature: Signature
+
+    def __new__(cls, module: Module, name: str, signature: Signature) -> Kernel:
+        """Make one; ``module[name]`` and ``module.kernel(name)`` are the ways to get one."""
+        checked_text("name", name)
+        core = getattr(module, "_core", None)
+        if not isinstance(core, CoreModule):
+            raise TypeError(f"module must be a Module (got {spell(module)})")
+        if not isinstance(signature, Signature):
+            raise TypeError(f"signature must be a Signature (got {spell(signature)})")
+        types = tuple(one._kind.packed for one in signature.parameters)  # noqa: SLF001
+        self = super().__new__(cls, core, name, types)
+        self.module = module
+        self.signature = signature
+        return self
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: a launch needs its grid and its block.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError(
+            f"{self.name} is not called by itself: launch it with kernel[grid, block](...), or "
+            "kernel.launch(..., grid=, block=)"
+        )
+
+    @property
+    def demangled(self) -> str:
+        """Its name as it is written in C++, with the types of its parameters where known."""
+        from culaunch._image import demangle
+
+        return demangle(self.name)
+
+    def launch(
+        self,
+        *args: Any,
+        grid: Dims,
+        block: Dims,
+        cluster: Dims | None = None,
+        preferred_cluster: Dims | None = None,
+        shared_memory: int = 0,
+        stream: object = None,
+        cooperative: bool = False,
+        programmatic: bool = False,
+        priority: int | None = None,
+    ) -> None:
+        """Launch once; :meth:`configure` has the keywords, and makes the launcher to call often.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            If an argument is not what its parameter takes, or the arrays are on several devices.
+        LaunchError
+            If the launch configuration is not possible for this kernel on that device.
+        DriverError
+            If the driver fails, as after a fault of an earlier kernel.
+        """
+        self.configure(
+            grid=grid,
+            block=block,
+            cluster=cluster,
+            preferred_cluster=preferred_cluster,
+            shared_memory=shared_memory,
+            stream=stream,
+            cooperative=cooperative,
+            programmatic=programmatic,
+            priority=priority,
+        )(*args)
+
+    def configure(
+        self,
+        *,
+        grid: Dims,
+        block: Dims,
+        cluster: Dims | None = None,
+        preferred_cluster: Dims | None = None,
+        shared_memory: int = 0,
+        stream: object = None,
+        cooperative: bool = False,
+        programmatic: bool = False,
+        priority: int | None = None,
+    ) -> Launcher:
+        """Fix the launch configuration.
+
+        Parameters
+        ----------
+        grid : int or tuple of up to 3 ints
+            Blocks in each dimension, x first; with clusters too it counts blocks.
+        block : int or tuple of up to 3 ints
+            Threads of a block in each dimension.
+        cluster : int or tuple of up to 3 ints, optional
+            Blocks of a cluster (sm_90 and newer); the grid must be a multiple of it.
+        preferred_cluster : int or tuple of up to 3 ints, optional
+            A larger cluster for the driver to use where it can (drivers for CUDA 12.8).
+        shared_memory : int, optional
+            Dynamic shared memory of a block in bytes. Above 48 KiB it is opted in to.
+        stream : int or object, optional
+            A handle, an object with ``__cuda_stream__``, or a PyTorch, CuPy or Numba stream. By
+            default each call uses the current stream of the framework that owns its first array,
+            and the default stream where there is none.
+        cooperative : bool, optional
+            All blocks resident at once, for grid-wide synchronisation.
+        programmatic : bool, optional
+            The kernel may start before the one ahead of it in the stream ends ("Programmatic
+            Dependent Launch and Synchronization" in the CUDA programming guide).
+        priority : int, optional
+            Smaller is more urgent.
+
+        Returns
+        -------
+        Launcher
+            Call it with the kernel's arguments. It keeps the kernel and its module alive, and may
+            be called from many threads.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a value is of the wrong kind, a dimension is 0, or the grid is no multiple of the
+            cluster.
+        """
+        return super().configure(
+            grid=grid,
+            block=block,
+            cluster=cluster,
+            preferred_cluster=preferred_cluster,
+            shared_memory=shared_memory,
+            stream=stream,
+            cooperative=cooperative,
+            programmatic=programmatic,
+            priority=priority,
+        )
+
+    def attributes(self, device: int | None = None) -> KernelAttributes:
+        """Return what the kernel uses and allows on a device.
+
+        Parameters
+        ----------
+        device : int, optional
+            The device's ordinal; the current one by default.
+
+        Raises
+        ------
+        DriverError
+            If the image has no code for that device, among others.
+        """
+        ordinal = self._ordinal(device)
+
+        def get(name: str) -> int:
+            return self._attribute(FUNCTION_ATTRIBUTES[name], ordinal)
+
+        return KernelAttributes(
+            max_threads_per_block=get("max_threads_per_block"),
+            registers=get("num_regs"),
+            static_shared=get("shared_size_bytes"),
+            const_bytes=get("const_size_bytes"),
+            local_bytes=get("local_size_bytes"),
+            max_dynamic_shared=self._max_dynamic_shared_memory(ordinal),
+            ptx_version=get("ptx_version"),
+            binary_version=get("binary_version"),
+        )
+
+    def occupancy(
+        self,
+        block: Dims,
+        shared_memory: int = 0,
+        *,
+        cluster: Dims | None = None,
+        device: int | None = None,
+    ) -> Occupancy:
+        """Return how many blocks of this size fit a device.
+
+        Parameters
+        ----------
+        block : int or tuple of up to 3 ints
+            Threads of a block.
+        shared_memory : int, optional
+            Dynamic shared memory of a block in bytes.
+        cluster : int or tuple of up to 3 ints, optional
+            Blocks of a cluster, to learn how many clusters fit.
+        device : int, optional
+            The device's ordinal; the current one by default.
+        """
+        return Occupancy(*self._occupancy(self._ordinal(device), block, shared_memory, cluster))
+
+    def _ordinal(self, device: int | None) -> int:
+        return device_ordinal(self.module._core.driver, device)  # noqa: SLF001
+
+    def __repr__(self) -> str:
+        return f"<culaunch.Kernel {self.demangled} {self.signature}>"

@@ -1,0 +1,216 @@
+"""What is wrong with an argument, in words. The native launcher calls this when it refuses one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from culaunch._base.values import show
+from culaunch._launch.parameter_type import TypeClass
+
+if TYPE_CHECKING:
+    from culaunch._core import Launcher
+    from culaunch._launch.kernel import Kernel
+    from culaunch._launch.signature import Parameter
+
+# DLPack's DLDeviceType and DLDataTypeCode.
+_MEMORY = {1: "the CPU's memory", 2: "a CUDA device", 3: "pinned host memory", 10: "a ROCm device"}
+_FLOAT8 = {
+    10: "ml_dtypes.float8_e4m3fn",
+    12: "ml_dtypes.float8_e5m2",
+    14: "ml_dtypes.float8_e8m0fnu",
+}
+_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+
+
+def raise_argument(
+    launcher: Launcher, index: int, value: object, fault: str, detail: int, device: int
+) -> NoReturn:
+    """Raise for the argument ``value`` of parameter ``index``.
+
+    csrc/arguments/convert.h has the faults.
+    """
+    kernel: Kernel = launcher.kernel  # type: ignore[assignment]
+    parameter = kernel.signature.parameters[index]
+    start = f"argument {index} of {_title(kernel)}, {_describe(parameter)}"
+    got = f"(got {show(value)})"
+    if fault == "overflow":
+        limits = "does not hold a number that large"
+        raise OverflowError(
+            f"{start}, {limits if isinstance(value, float) else _range(parameter)} {got}"
+        )
+    if fault == "ambiguous":
+        raise TypeError(
+            f"{start}, could be float16 or bfloat16, so a float is ambiguous {got}: pass "
+            "numpy.float16(x) or ml_dtypes.bfloat16(x), or say the type with "
+            'module.kernel(name, signature="..., half")'
+        )
+    if fault == "size":
+        raise ValueError(
+            f"{start}, takes exactly {parameter.size} bytes {got}, which has {detail}: "
+            + _size_remedy(value, parameter.size)
+        )
+    if fault == "element":
+        raise TypeError(
+            f"{start}, takes an array of {_element(parameter)} "
+            f"(got {show(value)} of {_dtype(detail)}): convert the array, or take a kernel for "
+            "its type"
+        )
+    if fault == "memory":
+        raise ValueError(
+            f"{start}, must be in the memory of the driver in use, "
+            f"{kernel.module._core.driver.name!r} (got {show(value)} in "  # noqa: SLF001
+            f"{_MEMORY.get(detail, f'memory of DLPack device type {detail}')}): "
+            + _how_to_move(kernel)
+        )
+    if fault == "tensor":
+        from culaunch._launch.torch_tensor import refusal
+
+        raise TypeError(refusal(f"{start},", value))
+    if fault == "device":
+        _raise_device(launcher, start, value, detail, device)
+    if fault == "read_only":
+        raise TypeError(
+            f"{start}, is memory that the kernel may write, and the array is read-only {got}: pass "
+            "one that may be written, or declare the parameter a pointer to const (in the kernel, "
+            'or with module.kernel(name, signature="const float*, ..."))'
+        )
+    raise TypeError(f"{start}, takes {_accepted(parameter)} {got}{_remedy(value)}")
+
+
+def _remedy(value: object) -> str:
+    """Say how to get what is taken out of what came, where that is known."""
+    kind = type(value)
+    if kind.__module__.startswith("cuda.bindings") and hasattr(kind, "__int__"):
+        return f": pass int({kind.__name__.lower()})"
+    if kind.__name__ == "GlobalVariable" and kind.__module__.startswith("culaunch"):
+        return ": pass its address, variable.address"
+    if getattr(value, "shape", None) == ():
+        return ": pass array[()], the scalar in it, instead of a 0-dimensional array"
+    if getattr(getattr(value, "dtype", None), "names", None) and hasattr(value, "shape"):
+        return ": pass array[i], one structure of it"
+    return ""
+
+
+def _size_remedy(value: object, size: int) -> str:
+    """Say how to give a NumPy structure the padding that C++ gives it."""
+    dtype = getattr(value, "dtype", None)
+    if getattr(dtype, "names", None):
+        import numpy as np
+
+        try:
+            if np.dtype(dtype.descr, align=True).itemsize == size:  # type: ignore[union-attr]
+                return "make its dtype with align=True, which pads it as C++ does"
+        except (TypeError, ValueError):
+            pass
+    return f"pass an object of {size} bytes"
+
+
+def raise_count(launcher: Launcher, count: int, keywords: tuple[str, ...] | None) -> NoReturn:
+    """Raise for a call with the wrong number of arguments, or with keywords."""
+    kernel: Kernel = launcher.kernel  # type: ignore[assignment]
+    if keywords:
+        raise TypeError(
+            f"{_title(kernel)} takes positional arguments only (got keyword "
+            f"{', '.join(keywords)}): parameters have no names in an image"
+        )
+    expected = len(kernel.signature)
+    raise TypeError(
+        f"{_title(kernel)} takes {expected} arguments {kernel.signature} (got {count})"
+        + _hidden_hint(kernel, expected - count)
+    )
+
+
+def _hidden_hint(kernel: Kernel, missing: int) -> str:
+    """Say what is probably missing where a Triton kernel is launched by hand."""
+    last = kernel.signature.parameters[-missing:]
+    named = kernel.signature.source in ("name", "user")
+    if missing not in (1, 2) or named or any(parameter.size != 8 for parameter in last):
+        return ""
+    return (
+        f". If this is a Triton kernel, its hidden scratch pointers are missing (one from Triton "
+        f"3.3 on, two from 3.5 on): pass None for {'each' if missing > 1 else 'it'}, last"
+    )
+
+
+def _raise_device(
+    launcher: Launcher, start: str, value: object, detail: int, device: int
+) -> NoReturn:
+    if device < 0:
+        raise ValueError(
+            f"{start}, is on device {detail} (got {show(value)}), but the stream is of device "
+            f"{launcher._stream_device}: pass a stream of device {detail}"  # noqa: SLF001
+        )
+    raise ValueError(
+        f"{start}, is on device {detail} (got {show(value)}), but earlier arguments are on "
+        f"device {device}: all arrays of a call must be on one device"
+    )
+
+
+def _title(kernel: Kernel) -> str:
+    from culaunch._launch.names import without_parameters
+
+    return without_parameters(kernel.demangled)
+
+
+def _describe(parameter: Parameter) -> str:
+    size = f"{parameter.size} bytes"
+    return f"{parameter.type} ({size})" if parameter.type else f"a parameter of {size}"
+
+
+def _range(parameter: Parameter) -> str:
+    kind = parameter._kind.type_class  # noqa: SLF001
+    bits = 8 * parameter.size
+    low, high = f"-2^{bits - 1}", f"2^{bits} - 1"
+    if kind is TypeClass.SIGNED:
+        high = f"2^{bits - 1} - 1"
+    elif kind in (TypeClass.UNSIGNED, TypeClass.POINTER):
+        low = "0"
+    return f"takes numbers from {low} to {high}"
+
+
+def _accepted(parameter: Parameter) -> str:
+    """Say what goes with a parameter, best first."""
+    kind = parameter._kind.type_class  # noqa: SLF001
+    array = "an array (DLPack or __cuda_array_interface__), an address as an int, or None"
+    if kind is TypeClass.POINTER:
+        return array
+    if kind in (TypeClass.SIGNED, TypeClass.UNSIGNED):
+        return "an int, or a NumPy or ctypes integer of that size"
+    if kind is TypeClass.FLOAT:
+        return "a float (2.0, not 2), or a NumPy or ctypes float of that type"
+    if kind is TypeClass.BOOL:
+        return "a bool, or a NumPy or ctypes bool"
+    if kind is TypeClass.FLOAT8:
+        return f"an ml_dtypes number of that type, such as {_FLOAT8.get(parameter._kind.code)}(2.0)"  # noqa: SLF001
+    structure = f"a ctypes structure, or a NumPy structured scalar, of {parameter.size} bytes"
+    if kind is TypeClass.STRUCTURE:
+        return structure
+    integer = "an enum.IntEnum, or a NumPy or ctypes integer of that size"
+    if kind is TypeClass.NAMED:
+        return f"{structure}; if it is an enumeration: {integer}"
+    if kind is TypeClass.ENUMERATION:
+        return f"an int, {integer}"
+    sized = f"a NumPy or ctypes scalar or structure of {parameter.size} bytes"
+    return {
+        1: f"an int, a bool, or {sized}",
+        2: f"an int, or {sized}",
+        4: f"an int, a float, or {sized}",
+        8: f"{array}, an int, a float, or {sized}",
+    }.get(parameter.size, sized)
+
+
+def _element(parameter: Parameter) -> str:
+    kind = parameter._kind  # noqa: SLF001
+    return f"{_CODES.get(kind.code, 'float8 of DLPack code ' + str(kind.code))}{kind.bits}"
+
+
+def _dtype(packed: int) -> str:
+    code, bits, lanes = packed & 0xFF, packed >> 8 & 0xFF, packed >> 16
+    name = f"{_CODES.get(code, f'DLPack type code {code}, bits ')}{bits}"
+    return name if lanes == 1 else f"{name}x{lanes}"
+
+
+def _how_to_move(kernel: Kernel) -> str:
+    if kernel.module._core.driver.name == "emulator":  # noqa: SLF001
+        return "pass a NumPy array or a CPU tensor, which are the emulated device's memory"
+    return "move it with its framework (tensor.cuda()), or with culaunch.to_device(array)"

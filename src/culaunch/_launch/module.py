@@ -1,0 +1,238 @@
+"""An image loaded into the driver, for all devices at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culaunch._base.checks import checked_text, is_text
+from culaunch._base.values import spell
+from culaunch._core import Module as CoreModule
+from culaunch._errors import DriverError, ImageError, KernelNotFoundError
+from culaunch._image import Image, demangle
+from culaunch._launch.driver import current_driver, device_ordinal
+from culaunch._launch.kernel import Kernel
+from culaunch._launch.names import find_kernel, find_variable
+from culaunch._launch.no_code import explained
+from culaunch._launch.signature import Signature, make_signature, parse_signature
+from culaunch._launch.type_sources import is_template, recorded_types
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True)
+class GlobalVariable:
+    """A ``__device__`` or ``__constant__`` variable of a module on one device.
+
+    Attributes
+    ----------
+    address : int
+        Its address, to be passed to kernels as a pointer.
+    size : int
+        In bytes.
+    device : int
+        The ordinal of the device that it is on.
+    """
+
+    address: int
+    size: int
+    device: int
+
+
+class Module:
+    """An image in the driver (a ``CUlibrary``): its kernels run on every device it has code for.
+
+    A module is unloaded by :meth:`unload` or at the end of a ``with`` block, never by the garbage
+    collector or at exit: its kernels may still run.
+
+    Parameters
+    ----------
+    image : Image
+        What to load; :func:`load` takes paths and bytes too.
+
+    Raises
+    ------
+    TypeError
+        If it is no Image.
+    ImageError
+        If the image is truncated, malformed or relocatable.
+    DriverError
+        If the driver refuses it.
+    """
+
+    def __init__(self, image: Image) -> None:
+        if not isinstance(image, Image):
+            raise TypeError(
+                f"image must be an Image (got {spell(image)}): culaunch.load takes paths and bytes"
+            )
+        self.image = image
+        driver = current_driver()
+        try:
+            self._core = CoreModule(driver, image.data)
+        except ImageError as error:
+            if image.path is None:
+                raise
+            raise ImageError(str(error), source=image.path) from None
+        except DriverError as error:
+            raise explained(error, image, driver) from None
+        self._kernels: dict[str, Kernel] = {}
+
+    def __getitem__(self, name: str) -> Kernel:
+        """Find a kernel.
+
+        Parameters
+        ----------
+        name : str
+            Its name in the image, a name expression that the image was compiled with, or its
+            demangled name, with or without the parameters: ``"scale<float>"``.
+
+        Raises
+        ------
+        KernelNotFoundError
+            If there is no such kernel, or several have that demangled name; the message lists
+            what there is.
+        ValueError
+            If the module was unloaded.
+        """
+        # What is no str may not be hashable.
+        kernel = self._kernels.get(name) if isinstance(name, str) else None
+        if kernel is None:
+            kernel = self._kernels[name] = self._find(name, None)
+        return kernel
+
+    def kernel(self, name: str, *, signature: str | None = None) -> Kernel:
+        """Find a kernel, and say what its parameters are.
+
+        Parameters
+        ----------
+        name : str
+            As for ``module[name]``.
+        signature : str, optional
+            C type names, as in ``"float*, const half*, int, float"``. Needed only where neither
+            the kernel's name nor the image tells the types.
+
+        Raises
+        ------
+        KernelNotFoundError
+            If there is no such kernel.
+        ValueError
+            If the signature's count or a size is not the kernel's.
+        """
+        return self[name] if signature is None else self._find(name, signature)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every kernel, in the driver's order."""
+        self._require_loaded()
+        return tuple(self[name] for name in self._core.kernel_names())
+
+    def __contains__(self, name: object) -> bool:
+        self._require_loaded()
+        try:
+            return isinstance(name, str) and is_text(name) and self[name] is not None
+        except KernelNotFoundError:
+            return False
+
+    def __iter__(self) -> Iterator[Kernel]:
+        return iter(self.kernels)
+
+    def get_global(self, name: str, device: int | None = None) -> GlobalVariable:
+        """Find a ``__device__`` or ``__constant__`` variable.
+
+        Parameters
+        ----------
+        name : str
+            Its name in the image, a name expression that the image was compiled with
+            (``"&ns::table"``), or the name as the source has it: ``"ns::table"``.
+        device : int, optional
+            The device's ordinal; the current one by default.
+
+        Raises
+        ------
+        KernelNotFoundError
+            If the module has no such variable, or several are called so; the message lists what
+            there is.
+        ValueError, TypeError, OverflowError
+            If the module was unloaded, there is no such device, or an argument is of another type.
+        """
+        checked_text("name", name, "a str, the name of a variable")
+        self._require_loaded()
+        ordinal = device_ordinal(self._core.driver, device)
+        try:
+            address, size = self._core.get_global(self.image.names.get(name, name), ordinal)
+        except KernelNotFoundError:
+            if not 0 <= ordinal < self._core.driver.device_count:
+                raise
+            # Parsing the image for its variables is left to names that are not the image's own.
+            lowered = find_variable(self.image, name)
+            address, size = self._core.get_global(lowered, ordinal)
+        return GlobalVariable(address, size, ordinal)
+
+    def unload(self) -> None:
+        """Unload the image now. Kernels of it raise when they are called after this.
+
+        What it launched must have ended; variables of the module are gone.
+        """
+        self._core.unload()
+        # Not found again, as any other name.
+        self._kernels.clear()
+
+    def __enter__(self) -> Module:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.unload()
+
+    def __repr__(self) -> str:
+        state = "" if self._core.is_loaded else ", unloaded"
+        return f"<culaunch.Module of {self.image!r}{state}>"
+
+    def _find(self, name: str, signature: str | None) -> Kernel:
+        checked_text("name", name, "a str, the name of a kernel")
+        self._require_loaded()
+        try:
+            lowered = find_kernel(self._core, self.image, name)
+            layout = self._core.layout(lowered)
+        except DriverError as error:
+            raise explained(error, self.image, self._core.driver) from None
+        assert layout is not None
+        if signature is not None:
+            return Kernel(self, lowered, parse_signature(signature, layout, demangle(lowered)))
+        return Kernel(self, lowered, self._known_signature(lowered, layout))
+
+    def _require_loaded(self) -> None:
+        if not self._core.is_loaded:
+            raise ValueError("the module was unloaded: load it again")
+
+    def _known_signature(self, lowered: str, layout: tuple[tuple[int, int], ...]) -> Signature:
+        types, source = recorded_types(self.image, lowered)
+        return make_signature(layout, types, source, is_template(lowered))
+
+
+def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
+    """Load an image into the driver in use.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, bytes or Image
+        A path, the bytes of a cubin, a fatbin or PTX, or what :func:`culaunch.compile` returns.
+
+    Returns
+    -------
+    Module
+        Good for every device that the image has code for.
+
+    Raises
+    ------
+    ImageError
+        If it is not an image, or is truncated, malformed or relocatable.
+    DriverError
+        If the driver refuses it: it is for another architecture, or its PTX does not compile.
+    DriverNotFoundError
+        If there is no CUDA driver and the emulator was not chosen.
+    OSError
+        If the file is not there or cannot be read.
+    """
+    return Module(Image.open(source))

@@ -1,0 +1,39 @@
+"""Why an image has no code for a device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._errors import DriverError, ImageError
+from culaunch._launch.attributes import DEVICE_ATTRIBUTES
+
+if TYPE_CHECKING:
+    from culaunch._core import Driver
+    from culaunch._image import Image
+
+# CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX,
+# CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+_CODES = (200, 209, 218, 222)
+
+
+def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
+    """Return the error with what the image has and the device needs, where that is the cause."""
+    if error.code not in _CODES or driver.device_count == 0 or driver.name == "emulator":
+        return error  # the emulator says itself what it lacks
+    device = driver.current_device()
+    major, minor = (
+        driver.attribute(DEVICE_ATTRIBUTES[f"compute_capability_{part}"], device)
+        for part in ("major", "minor")
+    )
+    try:
+        present = ", ".join(image.arch) or "nothing"
+    except ImageError:
+        present = "what cannot be read"
+    return DriverError(
+        f"{error}. {image.path or 'The image'} has code for {present}; device {device} is "
+        f"sm_{major}{minor}: it runs cubins for sm_{major}0 to sm_{major}{minor} (one with the "
+        f"suffix a for sm_{major}{minor}a only), and PTX for compute_{major}{minor} or older that "
+        f"its driver's compiler knows. Compile for it, as in arch='sm_{major}{minor}'",
+        error.code,
+        error.name,
+    )

@@ -1,0 +1,146 @@
+"""Tensor maps: what the bulk tensor copies (TMA) of sm_90 and newer take."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from culaunch._base.values import fits, spell
+from culaunch._errors import DriverError
+from culaunch._launch.array import ArrayInfo, array_info
+from culaunch._launch.driver import current_driver
+
+_MOST_DIMS = 5
+
+# cuda.h: CUtensorMapDataType by DLPack (code, bits).
+_TYPES = {
+    (1, 8): 0, (0, 8): 0, (6, 8): 0, (1, 16): 1, (0, 16): 1, (1, 32): 2, (0, 32): 3, (1, 64): 4,
+    (0, 64): 5, (2, 16): 6, (2, 32): 7, (2, 64): 8, (4, 16): 9, (10, 8): 0, (12, 8): 0,
+}  # fmt: skip
+_INTERLEAVE = {"none": 0, "16B": 1, "32B": 2}
+_SWIZZLE = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
+_PROMOTION = {"none": 0, "64B": 1, "128B": 2, "256B": 3}
+_FILL = {"zero": 0, "nan": 1}
+
+
+class TensorMap(ctypes.Structure):
+    """A ``CUtensorMap``: passed by value to a ``const __grid_constant__ CUtensorMap`` parameter.
+
+    It holds the address of the array that it was made of, which must stay alive: ``array`` keeps
+    it.
+    """
+
+    _fields_ = (("opaque", ctypes.c_uint64 * 16),)
+
+    array: object
+
+    @classmethod
+    def tiled(
+        cls,
+        array: Any,
+        box: tuple[int, ...],
+        *,
+        element_strides: tuple[int, ...] | None = None,
+        interleave: str = "none",
+        swizzle: str = "none",
+        l2_promotion: str = "none",
+        fill: str = "zero",
+    ) -> TensorMap:
+        """Describe an array and the box of it that one copy moves.
+
+        Parameters
+        ----------
+        array : array
+            On a device, of 1 to 5 dimensions, the last one contiguous; the address a multiple of
+            16 bytes, and so every other stride.
+        box : tuple[int, ...]
+            The box in elements, in the order of the array's dimensions (the driver's own order
+            is the reverse); each from 1 to 256.
+        element_strides : tuple[int, ...], optional
+            Steps between elements in each dimension; 1 by default.
+        interleave : {"none", "16B", "32B"}
+        swizzle : {"none", "32B", "64B", "128B"}
+        l2_promotion : {"none", "64B", "128B", "256B"}
+        fill : {"zero", "nan"}
+            What elements outside of the array read as.
+
+        Raises
+        ------
+        ValueError, TypeError, OverflowError
+            If the array or the box cannot be described.
+        DriverError
+            If the driver refuses the combination (driver API, ``cuTensorMapEncodeTiled``, has
+            the rules), or the device has no tensor maps.
+        """
+        info = array_info(array)
+        rank = len(info.shape)
+        box = _sizes("box", box)
+        given = (1,) * rank if element_strides is None else element_strides
+        steps = _sizes("element_strides", given)
+        _check(info, box, steps)
+        strides = tuple(stride * info.bits // 8 for stride in info.strides[:-1])
+        result = cls()
+        driver = current_driver()
+        # The driver encodes for the current device.
+        driver.push_device(info.device[1])
+        try:
+            code = driver.encode_tiled(
+                result,
+                _TYPES[info.code, info.bits],
+                info.address,
+                info.shape[::-1],
+                strides[::-1],
+                tuple(box)[::-1],
+                tuple(steps)[::-1],
+                _choose("interleave", interleave, _INTERLEAVE),
+                _choose("swizzle", swizzle, _SWIZZLE),
+                _choose("l2_promotion", l2_promotion, _PROMOTION),
+                _choose("fill", fill, _FILL),
+            )
+        finally:
+            driver.pop_device()
+        if code != 0:
+            said = driver.describe(code)
+            if driver.name == "emulator":
+                said += " by the emulator, which has no tensor maps"
+            raise DriverError(
+                f"the driver refuses a tensor map of shape {info.shape}, strides of {strides} "
+                f"bytes, box {tuple(box)}, swizzle {swizzle!r}: {said}",
+                code,
+                said.partition(" ")[0],
+            )
+        result.array = array
+        return result
+
+
+def _sizes(name: str, given: Any) -> tuple[int, ...]:
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a tuple of ints (got {spell(given)})")
+    return tuple(fits(size, name, 64) for size in islice(given, _MOST_DIMS + 1))
+
+
+def _check(info: ArrayInfo, box: tuple[int, ...], steps: tuple[int, ...]) -> None:
+    rank = len(info.shape)
+    if not 1 <= rank <= _MOST_DIMS:
+        raise ValueError(f"array must have 1 to 5 dimensions (got {rank})")
+    if (info.code, info.bits) not in _TYPES:
+        raise ValueError(f"tensor maps have no elements of DLPack type {info.code}, {info.bits}")
+    if len(box) != rank or len(steps) != rank:
+        raise ValueError(
+            f"box and element_strides must have one entry for each of the array's {rank} "
+            f"dimensions (got {box}, {steps})"
+        )
+    if info.strides[-1] != 1:
+        raise ValueError(
+            f"the array's last dimension must be contiguous (got a stride of {info.strides[-1]} "
+            "elements): transpose the description, or copy the array"
+        )
+
+
+def _choose(name: str, value: str, table: dict[str, int]) -> int:
+    if not isinstance(value, str) or value not in table:
+        kind = ValueError if isinstance(value, str) else TypeError
+        raise kind(f"{name} must be one of {', '.join(map(repr, table))} (got {spell(value)})")
+    return table[value]

@@ -1,0 +1,25 @@
+"""What the extension calls of this package: ``_core.LaunchUpcalls`` has the types."""
+
+from culaunch._base.values import spell
+from culaunch._image import demangle
+from culaunch._launch.device_array import adopt as adopt_array
+from culaunch._launch.device_array import allocate as allocate_array
+from culaunch._launch.driver import current_driver
+from culaunch._launch.messages import raise_argument, raise_count
+from culaunch._launch.streams import stream_handle
+from culaunch._launch.torch_tensor import check_gradient, find_bits, is_lazy, refusal
+
+__all__ = [
+    "adopt_array",
+    "allocate_array",
+    "check_gradient",
+    "current_driver",
+    "demangle",
+    "find_bits",
+    "is_lazy",
+    "raise_argument",
+    "raise_count",
+    "refusal",
+    "spell",
+    "stream_handle",
+]

@@ -1,0 +1,73 @@
+"""Write a library: the same content gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_path
+from culaunch._base.outputs import write_output
+from culaunch._library.rules import FORMAT, MANIFEST, check_manifest
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day that a zip can name
+
+
+def library_bytes(
+    functions: Sequence[Mapping[str, Any]],
+    members: Mapping[str, bytes],
+    producer: str,
+    version: int = 1,
+) -> bytes:
+    """Make a library.
+
+    Parameters
+    ----------
+    functions : sequence of mapping
+        What the manifest says of each function; JSON's types alone.
+    members : mapping of str to bytes
+        Images by name.
+    producer : str
+        What made it, such as ``"culaunch 0.1.0"``.
+    version : int, default 1
+        Of the format: the lowest that has what the functions say.
+    """
+    manifest = {
+        "format": FORMAT,
+        "version": version,
+        "producer": producer,
+        "members": {
+            name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in sorted(members.items())
+        },
+        "functions": list(functions),
+    }
+    check_manifest(manifest, "the library to write")
+    text = json.dumps(manifest, ensure_ascii=True, allow_nan=False, indent=1)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
+        for name, data in [(MANIFEST, text.encode()), *sorted(members.items())]:
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.create_system = 3
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, data)
+    return stream.getvalue()
+
+
+def write_library(
+    path: str | os.PathLike[str],
+    functions: Sequence[Mapping[str, Any]],
+    members: Mapping[str, bytes],
+    producer: str,
+    version: int = 1,
+) -> None:
+    """Write a library to a file; whoever reads it sees the old one or the whole new one."""
+    target = checked_path("path", path)
+    data = library_bytes(functions, members, producer, version)
+    write_output(target, data, durable=True)

@@ -1,0 +1,311 @@
+"""Compile a Triton kernel ahead of time, for any architecture, with no GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._errors import CompileError
+from culaunch._triton.checks import ARCH
+from culaunch._triton.compiled import variant_of
+from culaunch._triton.decorated import Decorated
+from culaunch._triton.facts import LaunchFacts
+from culaunch._triton.kernel_set import KernelSet
+from culaunch._triton.parameters import parameters_of
+from culaunch._triton.saved import encode, normal_constant
+from culaunch._triton.settings import check_constants, check_options
+from culaunch._triton.signature import Argument, make_constant, parse_signature
+from culaunch._triton.target import StandIn, standing_in, triton_module
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from culaunch._triton.saved import SavedVariant
+
+
+def compile(  # noqa: A001
+    kernel: Any,
+    signature: str | Sequence[str],
+    *,
+    arch: str | Sequence[str],
+    constants: Mapping[str, Any] | None = None,
+    configs: Sequence[Mapping[str, Any]] | None = None,
+    keep_ptx: bool = False,
+    **options: Any,
+) -> KernelSet:
+    """Compile a kernel for several signatures, configurations and architectures. No GPU is needed.
+
+    Parameters
+    ----------
+    kernel : triton.runtime.JITFunction, Autotuner or Heuristics
+        What ``@triton.jit`` makes. With ``@triton.autotune`` above it, its configurations are
+        compiled: those that it chose, with the table of its choices, if it has tuned already; else
+        all of them. A ``pre_hook`` of a configuration is Python and cannot be saved, unless it does
+        nothing but set arguments to zero (``kw["out_ptr"].zero_()``): the set does that before
+        each launch. Heuristics are Python, too: the constants that they give are given by
+        `constants` or `configs` here, and in every call of the set.
+    signature : str or sequence of str
+        One entry for each argument that is no constant, as in
+        ``"*fp32:16, *fp32:16, i32, i32:1"``: ``:16`` promises divisibility by 16, ``:1`` folds an
+        int that is always 1. ``(i32, *fp16)`` is a tuple, ``(n=i32, x=*fp16)`` a named one.
+        Constants may stand in their places too.
+    arch : str or sequence of str
+        ``"sm_80"``, ``"sm_90a"``, ...; ``"compute_80"`` keeps PTX alone, which newer devices take.
+        From sm_90 on Triton makes code for one architecture alone, which ends in ``a``.
+    constants : mapping, optional
+        Values of the kernel's constants by name.
+    configs : sequence of mapping, optional
+        Each sets constants and options of its own, over those of the call.
+    keep_ptx : bool, optional
+        Keep the PTX beside each cubin: the emulator runs it.
+    **options
+        Triton's compile options: ``num_warps``, ``num_stages``, ``num_ctas``, ...
+
+    Returns
+    -------
+    KernelSet
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the signature, a constant or an option does not go with the kernel; or if the kernel has
+        a hook that cannot be saved.
+    CompileError
+        If Triton cannot compile it.
+    MissingDependencyError
+        If Triton is not installed.
+    """
+    decorated = Decorated.of(kernel)
+    function = decorated.function
+    zeroes = decorated.zeroes(configs is not None)
+    table = None
+    if configs is None:
+        configs, table = decorated.configs()
+    signatures = _texts("signature", signature)
+    arches = _texts("arch", arch)
+    if constants is not None and not isinstance(constants, Mapping):
+        raise TypeError(f"constants must be a mapping of names (got {spell(constants)})")
+    if configs is not None and not (
+        isinstance(configs, Sequence) and all(isinstance(one, Mapping) for one in configs)
+    ):
+        raise TypeError(f"configs must be a sequence of mappings (got {spell(configs)})")
+    if not signatures or not arches or (configs is not None and not configs):
+        raise ValueError("signature, arch and configs must not be empty")
+    names = set(function.arg_names)
+    check_constants(function, constants or {})
+    for target, config in itertools.product(arches, configs or ({},)):
+        given = {name: value for name, value in {**options, **config}.items() if name not in names}
+        where = f"the configuration {dict(config)}" if config else "the call"
+        check_options(function, given, _backend(target), where)
+    members: dict[str, bytes] = {}
+    variants = []
+    for text, config, target in itertools.product(signatures, configs or ({},), arches):
+        settings = {**(constants or {}), **options, **config}
+        fixed = {name: value for name, value in settings.items() if name in names}
+        extra = {name: value for name, value in settings.items() if name not in names}
+        arguments = _arguments(function, text, fixed)
+        variants.append(_compile_one(function, arguments, target, extra, keep_ptx, members))
+    parameters = [
+        replace(one, is_heuristic=one.name in decorated.heuristics)
+        for one in parameters_of(function, frozenset())
+    ]
+    return KernelSet(function.__name__, parameters, variants, members.__getitem__, table, zeroes)
+
+
+def _texts(what: str, given: Any) -> list[str]:
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, Sequence) or not all(isinstance(one, str) for one in texts):
+        raise TypeError(f"{what} must be a str, or a sequence of str (got {spell(given)})")
+    return list(texts)
+
+
+def _arguments(function: Any, text: str, fixed: Mapping[str, Any]) -> list[Argument]:
+    """Return every parameter its argument."""
+    given = parse_signature(text)
+    open_names = [one.name for one in function.params if one.name not in fixed]
+    required = [
+        one.name
+        for one in function.params
+        if one.name not in fixed and not (one.is_constexpr and one.has_default)
+    ]
+    if len(given) == len(function.params) != len(open_names):
+        names = [one.name for one in function.params]  # constants stand in their places
+    else:
+        names = open_names if len(given) == len(open_names) else required
+    if len(given) != len(names):
+        raise ValueError(
+            f"{function.__name__} needs a signature of {len(names)} entries, for "
+            f"{', '.join(names)} (got {len(given)} in {text!r}). Constants are given by "
+            "constants={...}"
+        )
+    by_name = dict(zip(names, given, strict=True))
+    arguments = []
+    for one in function.params:
+        argument = by_name.get(one.name)
+        if one.name in fixed:
+            if argument is not None and argument.value != fixed[one.name]:
+                raise ValueError(f"{one.name} is given twice, as different constants")
+            argument = make_constant(fixed[one.name])
+        elif argument is None:
+            argument = make_constant(one.default)
+        if one.is_constexpr and not argument.is_constant:
+            raise ValueError(
+                f"{one.name} of {function.__name__} is a constexpr: give its value, in the "
+                f'signature or with constants={{"{one.name}": ...}}'
+            )
+        if not one.is_constexpr:
+            argument = _folded(one.name, argument)
+        arguments.append(argument)
+    return arguments
+
+
+def _folded(name: str, argument: Argument) -> Argument:
+    """Take constants among run-time arguments: Triton folds None and 1 alone."""
+    if isinstance(argument.type, tuple):
+        items = [
+            _folded(name, Argument(*item))
+            for item in zip(argument.type, argument.key, argument.value, strict=True)
+        ]
+        return Argument(
+            argument.type,
+            tuple(item.key for item in items),
+            tuple(item.value for item in items),
+        )
+    if not argument.is_constant or argument.value is None:
+        return argument
+    if argument.value == 1 and type(argument.value) is int:
+        return Argument("constexpr", 1, 1)
+    raise ValueError(
+        f"{name} is no constexpr: only 1 and None are folded (got {argument.value!r:.60}); give a "
+        "type, with :16 if it is always divisible by 16"
+    )
+
+
+def _target(arch: str) -> Any:
+    """Return what Triton calls an architecture."""
+    match = ARCH.fullmatch(arch) if isinstance(arch, str) else None
+    if match is None:
+        raise ValueError(
+            f'arch must be such as "sm_80", "sm_90a" or "compute_80" (got {spell(arch)})'
+        )
+    capability = 10 * int(match[2]) + int(match[3])
+    return triton_module("backends.compiler").GPUTarget("cuda", capability, 32)
+
+
+def _backend(arch: str) -> Any:
+    return triton_module("compiler.compiler").make_backend(_target(arch))
+
+
+def _compile_one(
+    function: Any,
+    arguments: Sequence[Argument],
+    arch: str,
+    options: dict[str, Any],
+    keep_ptx: bool,
+    members: dict[str, bytes],
+) -> SavedVariant:
+    parameters = list(zip(function.params, arguments, strict=True))
+    constants = {
+        # Before anything is compiled: a constant that no file can hold is refused.
+        one.name: normal_constant(argument.value)
+        for one, argument in parameters
+        if one.is_constexpr
+    }
+    source = make_source(function, arguments)
+    try:
+        with _target_of(function, arch):
+            compiled = triton_module().compile(source, target=_target(arch), options=dict(options))
+    except TypeError as error:
+        raise TypeError(f"{function.__name__}: {error}") from error
+    except Exception as error:
+        raise CompileError(
+            f"Triton cannot compile {function.__name__} for {arch}: {error}", log=_log_of(error)
+        ) from error
+    only_ptx = arch.startswith("compute")
+    made = variant_of(
+        compiled.asm["cubin"],
+        compiled.asm["ptx"] if keep_ptx or only_ptx else None,
+        LaunchFacts.from_metadata(compiled.metadata),
+        [argument for one, argument in parameters if not one.is_constexpr],
+        constants,
+        _shown_options(options),
+        members,
+        only_ptx=only_ptx,
+    )
+    if made.arch != arch:
+        raise ValueError(
+            f"arch {arch!r} is not what Triton compiles for: its code for that device is "
+            f'{made.arch}. Give arch="{made.arch}"'
+        )
+    return made
+
+
+def _target_of(function: Any, arch: str) -> AbstractContextManager[None]:
+    """Answer, where there is no device, what Gluon in Triton 3.4 asks the active driver."""
+    if not _is_gluon(function):
+        return contextlib.nullcontext()
+    capability: int = _target(arch).arch
+    return standing_in(StandIn(arch, divmod(capability, 10)))
+
+
+def _is_gluon(function: Any) -> bool:
+    return bool(getattr(function, "is_gluon", lambda: False)())
+
+
+def _log_of(error: BaseException) -> str:
+    """Return what an exception of Triton says, and those that it came from."""
+    texts: list[str] = []
+    found: BaseException | None = error
+    while found is not None and len(texts) < 10:
+        texts.append(str(found) or repr(found))
+        found = found.__cause__ or found.__context__
+    return "\n\n".join(dict.fromkeys(texts))
+
+
+def make_source(function: Any, arguments: Sequence[Argument]) -> Any:
+    """Make what Triton's compiler takes."""
+    names = [one.name for one in function.params]
+    constants: dict[tuple[int, ...], Any] = {}
+    attributes: dict[tuple[int, ...], list[list[Any]]] = {}
+    for i, argument in enumerate(arguments):
+        _collect((i,), argument.type, argument.key, argument.value, constants, attributes)
+    signature = {name: one.type for name, one in zip(names, arguments, strict=True)}
+    source_type = triton_module("compiler").ASTSource
+    if _is_gluon(function):
+        source_type = triton_module("experimental.gluon._runtime").GluonASTSource
+    return source_type(function, signature, constants, attributes)
+
+
+def _collect(
+    path: tuple[int, ...],
+    kind: Any,
+    key: Any,
+    value: Any,
+    constants: dict[tuple[int, ...], Any],
+    attributes: dict[tuple[int, ...], list[list[Any]]],
+) -> None:
+    if isinstance(kind, tuple):
+        values = value if isinstance(value, tuple) else (None,) * len(kind)
+        for i, item in enumerate(kind):
+            _collect((*path, i), item, key[i], values[i], constants, attributes)
+    elif kind == "constexpr":
+        constants[path] = value
+    elif key == "D":
+        attributes[path] = [["tt.divisibility", 16]]
+
+
+def _shown_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the options that can be written down."""
+    kept = {}
+    for name, value in options.items():
+        try:
+            encode(value)
+        except (TypeError, ValueError):
+            continue
+        if value is not None:
+            kept[name] = normal_constant(value)
+    return kept

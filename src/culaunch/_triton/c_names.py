@@ -1,0 +1,109 @@
+"""Names and strings in generated C: nothing of a library gets there but through here.
+
+A name of Python becomes one of C by one rule, which gives different names for different ones:
+what is no ASCII letter, digit or underscore is spelt ``_u<hex>_``, and a name that C, C++, their
+headers or the source itself has taken gets an underscore at its end.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._triton.c_reserved import FAMILIES, FUNCTION_SUFFIXES, FUNCTIONS, WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SPELT = re.compile(r"_u[0-9a-f]+_")
+_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "?": "\\?"}
+
+
+def c_identifier(name: str, *, is_function: bool = False) -> str:
+    """Return the C name of a parameter, a constant or (`is_function`) a kernel.
+
+    Raises
+    ------
+    ValueError
+        If there is no name.
+    """
+    if not name:
+        raise ValueError("a name of C has at least one letter")
+    made = name
+    if not _PLAIN.fullmatch(name) or _SPELT.search(name):
+        # Underscores before a u are spelt, too, so that nothing else can look like a spelling.
+        made = re.sub(r"_(?=u)", "_u5f_", name)
+        made = re.sub(r"\A[0-9]|[^A-Za-z0-9_]", lambda found: f"_u{ord(found[0]):x}_", made)
+    # With underscores at its end a taken name is as good as taken: its own spelling is there.
+    taken = is_reserved(made, is_function) or is_reserved(made.rstrip("_"), is_function)
+    return f"{made}_" if taken else made
+
+
+def is_reserved(name: str, is_function: bool = False) -> bool:
+    """Whether a name means something already where generated C is compiled."""
+    if name in WORDS or FAMILIES.fullmatch(name):
+        return True
+    if not is_function:
+        return False
+    stems = (name, *(name.removesuffix(one) for one in FUNCTION_SUFFIXES))
+    return any(stem in FUNCTIONS for stem in stems)
+
+
+def check_c_name(name: object) -> str:
+    """Return a name that the user chose for C; it is not changed.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no identifier of C, or is taken.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str (got {type(name).__qualname__})")
+    if not _PLAIN.fullmatch(name) or is_reserved(name, is_function=True):
+        raise ValueError(
+            f"name must be an identifier of C (letters of ASCII, digits, underscores) that neither "
+            f"C, C++ nor cuda.h has taken (got {name!r:.80})"
+        )
+    return name
+
+
+def c_string(text: str) -> str:
+    """Return a string literal of C."""
+    letters = []
+    for byte in text.encode():
+        letter = chr(byte)
+        if letter in _ESCAPES:
+            letters.append(_ESCAPES[letter])
+        else:
+            # Octal digits end after three, whatever follows.
+            letters.append(letter if 32 <= byte < 127 else f"\\{byte:03o}")
+    return '"' + "".join(letters) + '"'
+
+
+def c_include(file: str) -> str:
+    """Return the line that includes a header beside the source.
+
+    Raises
+    ------
+    ValueError
+        If the file's name cannot stand there: an include knows no escapes.
+    """
+    if not file.isprintable() or re.search(r'["\\]|\?\?|//|/\*', file):
+        raise ValueError(f"{file!r} cannot be the name of a header: no C source could include it")
+    return f'#include "{file}"'
+
+
+class NameSpace:
+    """Names of one scope: where two would be one, the later gets underscores."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+
+    def add(self, name: str) -> str:
+        """Return the C name of one more parameter or constant."""
+        made = c_identifier(name)
+        while made in self._taken:
+            made += "_"
+        self._taken.add(made)
+        return made

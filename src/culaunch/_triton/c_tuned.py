@@ -1,0 +1,135 @@
+"""The tuned table in C: a function that chooses a configuration, for each list of types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._triton.c_names import NameSpace
+from culaunch._triton.c_values import c_value
+from culaunch._triton.layout import leaves_of
+from culaunch._triton.select import settings_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from culaunch._triton.c_function import CFunction
+    from culaunch._triton.tuned import TunedTable
+
+# As culaunch.triton does it: rows for this device's architecture first, then those that say none,
+# then the nearest older one, then the nearest newer one; then element types; then sizes by ratio.
+CHOOSE = r"""
+#include <math.h>
+
+/* Whether a variant of a tuned row runs on the device; without a device every one does. */
+static int culaunch_row_runs(const int *variants, int capability) {
+  for (; *variants >= 0; ++variants) {
+    if (capability == 0 || culaunch_device_fits(&culaunch_variants[*variants], capability))
+      return 1;
+  }
+  return 0;
+}
+
+static double culaunch_far(int own, int capability) {
+  if (own == capability) return 0;
+  if (own == 0) return 1;
+  return own < capability ? 1000 + (capability - own) : 2000 + (own - capability);
+}
+
+static double culaunch_apart(int64_t saved, int64_t given) {
+  if (given >= 0 && saved >= 0) return fabs(log2((double)saved + 1) - log2((double)given + 1));
+  return given == saved ? 0 : 1e3;
+}
+"""
+
+
+class CChoice:
+    """The function that chooses a configuration for one C function.
+
+    Parameters
+    ----------
+    table : TunedTable
+    function : CFunction
+    config : str
+        The name of the structure of constants.
+    fields : mapping of str to str
+        Its constants and options, and their names in C.
+    taken : iterable of str
+        Names that the header has as macros.
+    """
+
+    def __init__(
+        self,
+        table: TunedTable,
+        function: CFunction,
+        config: str,
+        fields: Mapping[str, str],
+        taken: Iterable[str],
+    ) -> None:
+        self._table = table
+        self._function = function
+        self._config = config
+        self._fields = fields
+        names = NameSpace(taken)
+        self._keys = [names.add(key) for key in table.key]
+
+    @property
+    def declaration(self) -> str:
+        """Its declaration, without the semicolon."""
+        listed = ", ".join(f"int64_t {key}" for key in self._keys) or "void"
+        return f"const {self._config} *{self._function.name}_choose({listed})"
+
+    @property
+    def body(self) -> str:
+        """Its table and its definition."""
+        name = f"culaunch_tuned_{self._function.name}"
+        types = self._types()
+        lists, rows = [], []
+        for number, entry in enumerate(self._table.entries):
+            indices = [
+                index
+                for index, variant in self._function.variants
+                if not settings_fit(variant, entry.constants, entry.options)
+            ]
+            listed = ", ".join(map(str, [*indices, -1]))
+            lists.append(f"static const int {name}_runs_{number}[] = {{{listed}}};\n")
+            # At least one, so that the array has a size without a key, too.
+            values = ", ".join([c_value(value) for value in entry.values] or ["0"])
+            config = ", ".join(c_value(entry.settings.get(one)) for one in self._fields)
+            rows.append(
+                f"    {{{name}_runs_{number}, {entry.capability}, {int(entry.dtypes != types)}, "
+                f"{{{values}}}, {{{config}}}}},\n"
+            )
+        count = len(self._keys)
+        distances = "".join(
+            f"    culaunch_distance += culaunch_apart({name}[culaunch_i].values[{place}], {key});\n"
+            for place, key in enumerate(self._keys)
+        )
+        return (
+            "".join(lists)
+            + "static const struct {\n  const int *runs;\n  int capability, other_types;\n"
+            + f"  int64_t values[{max(count, 1)}];\n  {self._config} config;\n}} {name}[] = {{\n"
+            + "".join(rows)
+            + f"}};\n\n{self.declaration} {{\n"
+            "  int culaunch_device = 0, culaunch_capability = 0;\n"
+            "  size_t culaunch_best = 0;\n  double culaunch_least = INFINITY;\n"
+            "  if (culaunch_find_device(&culaunch_device, &culaunch_capability) != CUDA_SUCCESS)\n"
+            "    culaunch_capability = 0;\n"
+            f"  for (size_t culaunch_i = 0; culaunch_i < sizeof {name} / sizeof {name}[0]; "
+            "++culaunch_i) {\n"
+            f"    double culaunch_distance = {name}[culaunch_i].other_types * 1e6;\n"
+            + distances
+            + f"    culaunch_distance += 1e9 * culaunch_far({name}[culaunch_i].capability, "
+            "culaunch_capability);\n"
+            f"    if (!culaunch_row_runs({name}[culaunch_i].runs, culaunch_capability)) continue;\n"
+            "    if (culaunch_distance < culaunch_least) {\n"
+            "      culaunch_least = culaunch_distance;\n      culaunch_best = culaunch_i;\n    }\n"
+            f"  }}\n  return &{name}[culaunch_best].config;\n}}\n"
+        )
+
+    def _types(self) -> tuple[str, ...]:
+        """Return the element types of the function's tensors, in order, as a tuned key has them."""
+        columns = zip(*(leaves_of(one.types) for _, one in self._function.variants), strict=True)
+        pointers = [
+            next((kind for kind in column if kind.startswith("*")), "") for column in columns
+        ]
+        return tuple(kind[1:].removeprefix("k") for kind in pointers if kind)

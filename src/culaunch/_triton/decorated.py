@@ -1,0 +1,185 @@
+"""A kernel under its decorators: what of ``autotune`` and ``heuristics`` can be saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culaunch._launch.driver import current_driver
+from culaunch._triton.native_kernel import NativeKernel
+from culaunch._triton.objects import type_name
+from culaunch._triton.saved import normal_constant
+from culaunch._triton.target import triton_module
+from culaunch._triton.tuned import TunedEntry, TunedTable
+from culaunch._triton.tuning import split_config
+from culaunch._triton.zeroing import zeroed_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+
+
+@dataclass(frozen=True)
+class Decorated:
+    """What :func:`culaunch.triton.compile` was given, taken apart.
+
+    Attributes
+    ----------
+    function : triton.runtime.JITFunction
+    tuner : triton.runtime.Autotuner or None
+    heuristics : frozenset of str
+        What ``@triton.heuristics`` gives.
+    """
+
+    function: Any
+    tuner: Any
+    heuristics: frozenset[str]
+
+    @classmethod
+    def of(cls, kernel: Any) -> Decorated:
+        """Take a kernel apart.
+
+        Raises
+        ------
+        TypeError
+            If it is no kernel of Triton.
+        ValueError
+            If hooks run before each launch of it, or two autotuners are above it.
+        """
+        function_type = triton_module("runtime.jit").JITFunction
+        tuner = None
+        heuristics: set[str] = set()
+        while not isinstance(kernel, function_type):
+            if type(kernel).__name__ == "InterpretedFunction":
+                raise TypeError("TRITON_INTERPRET is set: unset it to compile")
+            found = kernel if type(kernel).__name__ == "Autotuner" else None
+            if isinstance(kernel, NativeKernel):
+                found = kernel._tuner  # noqa: SLF001
+            if found is not None and tuner is not None:
+                raise ValueError(
+                    "compile() takes a kernel with one autotuner above it: give the inner one (.fn)"
+                )
+            tuner = tuner or found
+            if type(kernel).__name__ == "Heuristics":
+                heuristics.update(kernel.values)
+            inner = getattr(kernel, "fn", None)
+            if inner is None:
+                raise TypeError(
+                    "compile() takes what @triton.jit makes "
+                    f"(got {type(kernel).__module__}.{type(kernel).__qualname__})"
+                )
+            kernel = inner
+        if kernel.pre_run_hooks:
+            raise ValueError(
+                f"{kernel.__name__} has pre-run hooks, which are Python and are not saved: compile "
+                "it without them"
+            )
+        return cls(kernel, tuner, frozenset(heuristics))
+
+    def zeroes(self, has_own_configs: bool) -> tuple[str, ...]:
+        """Return the arguments that the ``pre_hook`` of every configuration sets to zero.
+
+        Parameters
+        ----------
+        has_own_configs : bool
+            Whether the caller names configurations: whose hooks these need is not known then.
+
+        Raises
+        ------
+        ValueError
+            If a hook may do anything else, or not all configurations set the same to zero.
+        """
+        if self.tuner is None:
+            return ()
+        used = self.tuner.configs if has_own_configs else self._used()
+        name = self.function.__name__
+        advice = (
+            "Compile the kernel below the autotuner (.fn) with configs=[...], and do what the "
+            f"hook does before each launch of {name}"
+        )
+        found: dict[tuple[str, ...], Any] = {}
+        for config in used:
+            zeroed: tuple[str, ...] | None = ()
+            if config.pre_hook is not None:
+                zeroed = zeroed_by(config.pre_hook)
+            if zeroed is None:
+                raise ValueError(
+                    f"the configuration {config} of {name} has a pre_hook, which is Python and "
+                    "cannot be saved; a hook that does nothing but set arguments to zero, "
+                    f'kw["out_ptr"].zero_(), can. {advice}'
+                )
+            constexprs = {one.name for one in self.function.params if one.is_constexpr}
+            wrong = set(zeroed) - (set(self.function.arg_names) - constexprs)
+            if wrong:
+                raise ValueError(
+                    f"the pre_hook of the configuration {config} sets {', '.join(sorted(wrong))} "
+                    f"to zero, which is no run-time argument of {name}"
+                )
+            found.setdefault(tuple(sorted(zeroed)), config)
+        if len(found) > 1:
+            (one, first), (two, second), *_ = found.items()
+            raise ValueError(
+                f"the configurations of {name} set different arguments to zero before a launch: "
+                f"({', '.join(one)}) of {first}, ({', '.join(two)}) of {second}. {advice}"
+            )
+        return next(iter(found), ())
+
+    def configs(self) -> tuple[Sequence[dict[str, Any]] | None, TunedTable | None]:
+        """Return the configurations to compile, and the table of those that were chosen."""
+        if self.tuner is None:
+            return None, None
+        settings: list[dict[str, Any]] = []
+        for config in self._used():
+            if (made := dict(config.all_kwargs())) not in settings:
+                settings.append(made)
+        return settings, self._table()
+
+    def _used(self) -> list[Any]:
+        """Return the configurations that are chosen for some key, or all where none was yet."""
+        if not self._is_tuned():
+            return list(self.tuner.configs)
+        return list(self.tuner.cache.values())
+
+    def _is_tuned(self) -> bool:
+        return bool(self.tuner.cache) and len(self.tuner.configs) > 1
+
+    def _table(self) -> TunedTable | None:
+        if not self._is_tuned():
+            return None
+        arch = _own_architecture()
+        names = tuple(name for name in self.tuner.keys if name in self.tuner.arg_names)
+        entries = []
+        for key, config in self.tuner.cache.items():
+            constants, options = split_config(config, self.tuner.arg_names)
+            try:
+                values = tuple(normal_constant(value) for value in key[: len(names)])
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{self.function.__name__} was tuned by ({', '.join(names)}), and a value "
+                    f"among {key[: len(names)]!r:.100} cannot be saved: {error}"
+                ) from error
+            entries.append(
+                TunedEntry(
+                    values,
+                    tuple(type_name(dtype) for dtype in key[len(names) :]),
+                    {name: normal_constant(value) for name, value in constants.items()},
+                    {name: value for name, value in options.items() if value is not None},
+                    arch,
+                )
+            )
+        return TunedTable(names, tuple(entries))
+
+
+def _own_architecture() -> str:
+    """Return the architecture of the current device, which the tuning was done on.
+
+    "" where there is no device: what was tuned came from a file, or by hand.
+    """
+    try:
+        driver = current_driver()
+        device = driver.current_device()
+        major, minor = driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device)
+    except (RuntimeError, ValueError, ImportError):
+        return ""
+    return f"sm_{major}{minor}"

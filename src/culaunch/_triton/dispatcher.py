@@ -1,0 +1,74 @@
+"""What every native dispatcher of Triton kernels needs from Python."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import TritonDispatcher
+from culaunch._launch.driver import current_driver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+    from culaunch._triton.parameters import TritonParameter
+
+
+_CUDA = 2  # DLPack's kDLCUDA
+
+
+class Dispatcher(TritonDispatcher):
+    """A Triton kernel whose calls are native: ``dispatcher[grid](*args, **kwargs)``.
+
+    Parameters
+    ----------
+    name : str
+        The kernel's name, for messages.
+    parameters : sequence of TritonParameter
+    tuning_key : sequence of int, optional
+        The parameters that an autotuner's choice depends on.
+    """
+
+    def __new__(
+        cls,
+        name: str,
+        parameters: Sequence[TritonParameter],
+        tuning_key: Sequence[int] | None = None,
+    ) -> Self:
+        """Make one."""
+        self = super().__new__(cls, tuple(one.packed for one in parameters), tuning_key)
+        annotations = {one.name: one.annotation for one in parameters if one.annotation}
+        vars(self).update(name=name, annotations=annotations)
+        return self
+
+    name: str
+    annotations: dict[str, str]
+
+    # ---- what the native half calls
+
+    def _prepare(self) -> None:
+        """Choose the driver: at the first call, so that making a dispatcher needs none."""
+        driver = current_driver()
+        torch = sys.modules.get("torch") if _CUDA in driver.device_types else None
+        self._set_driver(driver, getattr(torch, "Tensor", None))
+
+    def _guarded(self, grid: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+        return self._call_plain(grid, args, kwargs)
+
+    def _allocate(
+        self,
+        which: str,  # noqa: ARG002
+        size: int,
+        alignment: int,  # noqa: ARG002
+        stream: int,  # noqa: ARG002
+        device: int,
+    ) -> object:
+        """Return scratch memory for one launch; None lets the driver allocate it."""
+        torch = sys.modules.get("torch")
+        if torch is None or self._driver is None or self._driver.name != "cuda":
+            return None
+        # On the current stream, which the launch uses: the allocator may reuse the block for what
+        # comes after in that stream.
+        return torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")

@@ -1,0 +1,211 @@
+"""Kernels that are compiled already: of Triton's cache, or of a colleague."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_list, checked_path, checked_text
+from culaunch._base.values import spell
+from culaunch._errors import ImageError
+from culaunch._triton.compiled import variant_of
+from culaunch._triton.facts import LaunchFacts
+from culaunch._triton.kernel_set import KernelSet
+from culaunch._triton.parameters import TritonParameter, parameters_of
+from culaunch._triton.saved import like_tuple, normal_constant
+from culaunch._triton.signature import Argument, make_constant, parse_signature
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+
+def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
+    """Make a set of one kernel that Triton has compiled.
+
+    Parameters
+    ----------
+    kernel : triton.compiler.CompiledKernel
+        What ``triton.compile``, a launch or ``warmup`` gives.
+    signature : str, optional
+        Needed where the kernel was compiled from IR: the types of its arguments, as for
+        :func:`compile`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is of another type, or the signature is needed and not given.
+    ImageError
+        If the signature is not that of the binary.
+    """
+    if not hasattr(kernel, "metadata") or not hasattr(kernel, "asm"):
+        raise TypeError(
+            f"kernel must be what Triton compiled, a CompiledKernel (got {spell(kernel)}): the "
+            "kernel's warmup() gives one"
+        )
+    if signature is not None:
+        checked_text("signature", signature)
+    facts = LaunchFacts.from_metadata(kernel.metadata)
+    members: dict[str, bytes] = {}
+    ptx = kernel.asm.get("ptx")
+    source = kernel.src
+    if signature is not None or not hasattr(source, "fn"):
+        parameters, arguments = _anonymous(signature, None, facts.name)
+        made = variant_of(kernel.asm["cubin"], ptx, facts, arguments, {}, {}, members)
+        return KernelSet(facts.name, parameters, [made], members.__getitem__)
+    function = source.fn
+    arguments = _arguments_of(source)
+    constants = {
+        one.name: normal_constant(argument.value)
+        for one, argument in zip(function.params, arguments, strict=True)
+        if one.is_constexpr
+    }
+    runtime = [
+        argument
+        for one, argument in zip(function.params, arguments, strict=True)
+        if not one.is_constexpr
+    ]
+    made = variant_of(kernel.asm["cubin"], ptx, facts, runtime, constants, {}, members)
+    parameters = list(parameters_of(function, frozenset()))
+    return KernelSet(function.__name__, parameters, [made], members.__getitem__)
+
+
+def from_cache(
+    directory: str | os.PathLike[str],
+    signature: str,
+    *,
+    names: Sequence[str] | None = None,
+    kernel: str | None = None,
+) -> KernelSet:
+    """Make a set of an entry of Triton's cache. Triton need not be installed.
+
+    Parameters
+    ----------
+    directory : str or os.PathLike
+        A folder of ``~/.triton/cache``: with ``<kernel>.cubin`` and ``<kernel>.json``.
+    signature : str
+        The types of the kernel's run-time arguments, as for :func:`compile`: the cache does not
+        store them. It is checked against the binary.
+    names : sequence of str, optional
+        The arguments' names, for calls with keywords.
+    kernel : str, optional
+        Which kernel, where the folder has several.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder has no compiled kernel.
+    ImageError
+        If the metadata is damaged, or the signature is not that of the binary.
+    TypeError, ValueError
+        If an argument is none of its kind.
+    """
+    folder = Path(checked_path("directory", directory))
+    checked_text("signature", signature)
+    if names is not None:
+        names = [
+            checked_text("a name in names", one)
+            for one in checked_list("names", names, "the arguments' names")
+        ]
+    if kernel is not None:
+        checked_text("kernel", kernel)
+    found = sorted(
+        path
+        for path in folder.glob("*.json")
+        if path.with_suffix(".cubin").is_file() and kernel in (None, path.stem)
+    )
+    if len(found) != 1:
+        have = ", ".join(path.stem for path in found) or "none"
+        raise FileNotFoundError(
+            f"{folder} must hold one kernel, a .cubin and a .json of one name (found {have})"
+        )
+    try:
+        metadata = json.loads(found[0].read_text())
+        facts = LaunchFacts.from_metadata(metadata)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ImageError(
+            f"this is no metadata of a Triton kernel: {type(error).__name__} {error}",
+            source=str(found[0]),
+        ) from None
+    parameters, arguments = _anonymous(signature, names, facts.name)
+    ptx = found[0].with_suffix(".ptx")
+    members: dict[str, bytes] = {}
+    made = variant_of(
+        found[0].with_suffix(".cubin").read_bytes(),
+        ptx.read_bytes() if ptx.is_file() else None,
+        facts,
+        arguments,
+        {},
+        {},
+        members,
+    )
+    return KernelSet(facts.name, parameters, [made], members.__getitem__)
+
+
+def _anonymous(
+    signature: str | None, names: Sequence[str] | None, kernel: str
+) -> tuple[list[TritonParameter], list[Argument]]:
+    """Make parameters of a signature alone; constants, which no binary has, are left out."""
+    if signature is None:
+        raise ValueError(
+            f"the types of the arguments of {kernel} are not stored with it: give signature=, such "
+            'as "*fp32:16, *fp32:16, i32"'
+        )
+    arguments = [one for one in parse_signature(signature) if not _is_value(one)]
+    if names is None:
+        names = [f"arg{i}" for i in range(len(arguments))]
+    if len(names) != len(arguments):
+        raise ValueError(
+            f"names must be as many as the signature's run-time arguments, {len(arguments)} "
+            f"(got {len(names)})"
+        )
+    return [TritonParameter(name=name) for name in names], arguments
+
+
+def _is_value(argument: Argument) -> bool:
+    return argument.is_constant and argument.key is None and argument.value is not None
+
+
+def _arguments_of(source: Any) -> list[Argument]:
+    """Read the arguments of a kernel's source as Triton keeps them."""
+    function = source.fn
+    by_path = {
+        (function.arg_names.index(path),) if isinstance(path, str) else tuple(path): value
+        for path, value in source.constants.items()
+    }
+    attributes = {tuple(path): value for path, value in (source.attrs or {}).items()}
+    return [
+        _argument((i,), source.signature[name], by_path, attributes, one.is_constexpr)
+        for i, (name, one) in enumerate(zip(function.arg_names, function.params, strict=True))
+    ]
+
+
+def _argument(
+    path: tuple[int, ...],
+    kind: Any,
+    constants: dict[tuple[int, ...], Any],
+    attributes: dict[tuple[int, ...], Any],
+    is_constexpr: bool,
+) -> Argument:
+    if isinstance(kind, tuple):
+        items = [
+            _argument((*path, i), item, constants, attributes, is_constexpr)
+            for i, item in enumerate(kind)
+        ]
+        return Argument(
+            like_tuple(kind, (item.type for item in items)),
+            tuple(item.key for item in items),
+            tuple(item.value for item in items),
+        )
+    if kind == "constexpr":
+        value = constants.get(path)
+        if is_constexpr or value is None:
+            return make_constant(value)
+        if type(value) is int and value == 1:
+            return Argument("constexpr", 1, 1)
+        raise ValueError(
+            f"argument {path[0]} is folded as {value!r:.80}: a saved kernel can fold 1 and None"
+        )
+    divisible = any(name == "tt.divisibility" for name, _ in attributes.get(path, ()))
+    return Argument(kind, "D" if divisible else ("" if kind[0] in "iu*" and kind != "u1" else None))

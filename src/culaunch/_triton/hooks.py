@@ -1,0 +1,63 @@
+"""Triton's launch hooks and allocators, whatever its version keeps them in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.target import triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NAMES = ("launch_enter_hook", "launch_exit_hook")
+
+
+def hooks_installed() -> tuple[Any, Any]:
+    """Return the enter and the exit hook; None for each that is not installed."""
+    knobs = triton_module("knobs")
+
+    found = []
+    for name in _NAMES:
+        hook = getattr(knobs.runtime, name)
+        # From 3.5 on a chain, always there; before, a function or None.
+        is_idle = hook is None or (hasattr(hook, "calls") and not hook.calls)
+        found.append(None if is_idle else hook)
+    return found[0], found[1]
+
+
+def load_hooks() -> tuple[Any, Any]:
+    """Return what is to be called before and after a kernel is loaded; None for neither."""
+    runtime = triton_module("knobs").runtime
+    names = ("kernel_load_start_hook", "kernel_load_end_hook")
+    start, end = (getattr(runtime, name, None) for name in names)
+    return start, end
+
+
+def quiet_guards() -> tuple[list[tuple[dict[str, Any], str, bool, object]], list[list[Any]]]:
+    """Return what holds while no hook is installed: entries of dicts, and lists that are empty."""
+    knobs = triton_module("knobs")
+
+    namespace = vars(knobs.runtime)
+    guards: list[tuple[dict[str, Any], str, bool, object]] = []
+    lists: list[list[Any]] = []
+    for name in _NAMES:
+        hook = getattr(knobs.runtime, name)
+        is_chain = hasattr(hook, "calls")
+        if is_chain:
+            lists.append(hook.calls)
+        # A function that is installed never passes: each call asks hooks_installed().
+        is_present = name in namespace and (is_chain or hook is None)
+        guards.append((namespace, name, is_present, hook if is_present else None))
+    return guards, lists
+
+
+def users_allocator(which: str) -> Callable[[int, int, int], object] | None:
+    """Return the allocator that the user set, for ``"global"`` or ``"profile"`` scratch."""
+    _allocation = triton_module("runtime._allocation")
+    holder: Any = getattr(
+        _allocation, "_allocator" if which == "global" else "_profile_allocator", None
+    )
+    allocator = holder.get() if hasattr(holder, "get") else holder
+    if allocator is None or type(allocator).__name__ == "NullAllocator":
+        return None
+    return allocator  # type: ignore[no-any-return]

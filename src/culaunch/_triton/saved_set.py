@@ -1,0 +1,43 @@
+"""``SavedSet``: what there is to write of a set, as a library or as C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._triton.parameters import TritonParameter
+    from culaunch._triton.saved import SavedVariant
+    from culaunch._triton.tuned import TunedTable
+
+
+@dataclass(frozen=True)
+class SavedSet:
+    """The facts of a :class:`KernelSet`: what launches it and what writes it both read them.
+
+    Attributes
+    ----------
+    name : str
+    parameters : tuple of TritonParameter
+    variants : tuple of SavedVariant
+    read : callable
+        Returns an image by the name that a variant has for it.
+    table : TunedTable or None
+        The tuned configurations by key, if there are any.
+    zeroes : tuple of str
+        The arguments that are set to zero before each launch.
+    """
+
+    name: str
+    parameters: tuple[TritonParameter, ...]
+    variants: tuple[SavedVariant, ...]
+    read: Callable[[str], bytes]
+    table: TunedTable | None
+    zeroes: tuple[str, ...]
+
+    @property
+    def heuristics(self) -> tuple[str, ...]:
+        """The constants that every call has to give."""
+        return tuple(one.name for one in self.parameters if one.is_heuristic)

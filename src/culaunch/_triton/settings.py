@@ -1,0 +1,66 @@
+"""Names that go with a kernel: constants are its parameters, options are Triton's."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.target import triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+
+def check_constants(function: Any, constants: Collection[str]) -> None:
+    """Refuse constants that are no parameters of the kernel.
+
+    Raises
+    ------
+    ValueError
+        Naming them, and what the kernel has.
+    """
+    names = function.arg_names
+    unknown = sorted(set(constants) - set(names))
+    if unknown:
+        raise ValueError(
+            f"{function.__name__} has no parameter {', '.join(unknown)}{_hint(unknown, names)}: "
+            f"it has {', '.join(names)}"
+        )
+
+
+def check_options(function: Any, options: Mapping[str, Any], backend: Any, where: str) -> None:
+    """Refuse what Triton's compiler does not know, and values that it does not take.
+
+    Parameters
+    ----------
+    function : JITFunction
+        The kernel, for the message.
+    options : mapping
+    backend : triton.backends.compiler.BaseBackend
+        Of the target.
+    where : str
+        What sets them, for the message.
+
+    Raises
+    ------
+    ValueError
+        Naming them, and what there is.
+    """
+    known = sorted(vars(backend.parse_options({})))
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        candidates = [*function.arg_names, *known]
+        raise ValueError(
+            f"{', '.join(unknown)} of {where} is neither a parameter of {function.__name__} nor "
+            f"an option of Triton {triton_module().__version__}{_hint(unknown, candidates)}: it "
+            f"has {', '.join(function.arg_names)}; the options are {', '.join(known)}"
+        )
+    try:
+        backend.parse_options(dict(options))
+    except Exception as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _hint(unknown: Iterable[str], known: Collection[str]) -> str:
+    near = [match for name in unknown for match in difflib.get_close_matches(name, known, 1)]
+    return f" (did you mean {', '.join(near)}?)" if near else ""

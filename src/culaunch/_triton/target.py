@@ -1,0 +1,162 @@
+"""Let Triton compile for the device that a call goes to."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from culaunch._errors import MissingDependencyError
+from culaunch._launch.driver import current_driver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from culaunch._core import Driver
+
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+# CUdevice_attribute of what Triton's driver gives of a device.
+_PROPERTIES = {
+    "max_shared_mem": 97,
+    "max_num_regs": 12,
+    "multiprocessor_count": 16,
+    "warpSize": 10,
+    "sm_clock_rate": 13,
+    "mem_clock_rate": 36,
+    "mem_bus_width": 37,
+}
+_lock = threading.RLock()
+
+
+def triton_module(name: str = "") -> Any:
+    """Import Triton, or a module of it by its name below ``triton``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed.
+    """
+    try:
+        # The package first: a module below one that is not there is not found by another name.
+        package = importlib.import_module("triton")
+        return importlib.import_module(f"triton.{name}") if name else package
+    except ImportError as error:
+        if error.name != "triton":
+            raise
+        raise MissingDependencyError(
+            "this needs Triton: python -m pip install triton. (Loading and launching a saved "
+            "KernelSet does not.)"
+        ) from None
+
+
+class StandIn:
+    """What Triton's compiler asks its active driver, answered for another device, or for none.
+
+    Parameters
+    ----------
+    name : str
+        Triton keeps its compiled kernels by this.
+    capability : (int, int)
+    attribute : callable, optional
+        Gives an attribute of the device by its number.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        capability: tuple[int, int],
+        attribute: Callable[[int], int] = lambda number: 0,  # noqa: ARG005
+    ) -> None:
+        self._device = name
+        self._capability = capability
+        self._attribute = attribute
+
+    @classmethod
+    def of_device(cls, driver: Driver, device: int) -> StandIn:
+        """Make one for a device of a driver."""
+        capability = (driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device))
+        name = f"{driver.name}:{device}"
+        return cls(name, capability, lambda number: driver.attribute(number, device))
+
+    def get_current_device(self) -> Any:
+        """Name the device."""
+        return self._device
+
+    def get_current_stream(self, device: Any) -> int:  # noqa: ARG002
+        """Return a stream that nothing is launched on."""
+        return 0
+
+    def get_device_capability(self, device: Any = None) -> tuple[int, int]:  # noqa: ARG002
+        """Return (major, minor)."""
+        return self._capability
+
+    @property
+    def utils(self) -> Any:
+        """What autotuners ask for a device's properties, and find by this name."""
+        return self
+
+    def get_device_properties(self, device: Any = None) -> dict[str, int]:  # noqa: ARG002
+        """Return what Triton's own driver gives."""
+        return {name: self._attribute(number) for name, number in _PROPERTIES.items()}
+
+    def get_current_target(self) -> Any:
+        """Return what to compile for."""
+        major, minor = self._capability
+        return triton_module("backends.compiler").GPUTarget("cuda", 10 * major + minor, 32)
+
+
+@contextlib.contextmanager
+def compiling_for(driver: Driver, device: int) -> Iterator[None]:
+    """Make Triton compile for a device while the block runs."""
+    if driver.name == "cuda":
+        active = triton_module("runtime.driver").driver
+        current = active.active.get_current_device()
+        if current == device:
+            yield
+            return
+        active.active.set_current_device(device)
+        try:
+            yield
+        finally:
+            active.active.set_current_device(current)
+        return
+    # Triton's own driver serves NVIDIA's devices alone.
+    with standing_in(StandIn.of_device(driver, device)):
+        yield
+
+
+@contextlib.contextmanager
+def standing_in(driver: StandIn) -> Iterator[None]:
+    """Make something else Triton's active driver while the block runs."""
+    active = triton_module("runtime.driver").driver
+    with _lock:
+        before = getattr(active, "_active", None) if hasattr(active, "_active") else active.active
+        active.set_active(driver)
+        try:
+            yield
+        finally:
+            active.set_active(before)
+
+
+def stand_in_where_triton_has_no_driver() -> None:
+    """Return Triton an active driver where the emulator is chosen and no GPU is there to be one.
+
+    Wrappers of kernels and functions that prune configurations ask it for the target and for the
+    device's properties.
+    """
+    if os.environ.get("CULAUNCH_DRIVER") != "emulator":
+        return
+    active = triton_module("runtime.driver").driver
+    if isinstance(getattr(active, "_active", None), StandIn):
+        return
+    backends = triton_module("backends").backends
+    try:
+        if any(backend.driver.is_active() for backend in backends.values()):
+            return
+    except ImportError:  # Triton's own asks PyTorch
+        pass
+    driver = current_driver()
+    active.set_active(StandIn.of_device(driver, driver.current_device()))
