@@ -23,41 +23,41 @@ long long PackedType(DLDataType type) {
 
 // Note the device of an array, and at the first one the stream of its framework.
 template <class FindStream>
-Fault SeeDevice(Call& call, DLDevice device, FindStream&& find_stream) {
+Fault SeeDevice(Conversion& conversion, DLDevice device, FindStream&& find_stream) {
   // Most arrays of a call are where the first one is.
-  if (call.has_array && device.device_type == call.first.device_type &&
-      device.device_id == call.first.device_id) {
+  if (conversion.has_array && device.device_type == conversion.first.device_type &&
+      device.device_id == conversion.first.device_id) {
     return Fault::kNone;
   }
-  if (!call.driver.IsDeviceMemory(device.device_type)) {
-    call.detail = device.device_type;
+  if (!conversion.driver.IsDeviceMemory(device.device_type)) {
+    conversion.detail = device.device_type;
     return Fault::kMemory;
   }
   // Pinned and managed memory is every device's.
-  const bool on_device = device.device_type == call.driver.device_types().front();
+  const bool on_device = device.device_type == conversion.driver.device_types().front();
   // A negative id is no device: nor is this one, and the launch says so.
-  const int ordinal = device.device_id >= 0 ? device.device_id : call.driver.device_count();
-  if (on_device && call.ordinal != ordinal) {
-    if (call.ordinal >= 0) {
-      call.detail = device.device_id;
+  const int ordinal = device.device_id >= 0 ? device.device_id : conversion.driver.device_count();
+  if (on_device && conversion.ordinal != ordinal) {
+    if (conversion.ordinal >= 0) {
+      conversion.detail = device.device_id;
       return Fault::kDevice;
     }
-    call.ordinal = ordinal;
+    conversion.ordinal = ordinal;
   }
   if (!on_device) return Fault::kNone;
-  call.has_array = true;
-  call.first = device;
-  if (!call.stream_known) {
+  conversion.has_array = true;
+  conversion.first = device;
+  if (!conversion.stream_known) {
     if (!find_stream()) return Fault::kPython;
-    call.stream_known = true;
+    conversion.stream_known = true;
   }
   return Fault::kNone;
 }
 
-Fault StorePointer(Call& call, const ParameterSlot& slot, void* data, DLDataType type,
+Fault StorePointer(Conversion& conversion, const ParameterSlot& slot, void* data, DLDataType type,
                    unsigned char* target) {
   if (CULAUNCH_UNLIKELY(slot.type.bits != 0 && type.bits != 0 && !SameType(slot.type, type))) {
-    call.detail = PackedType(type);
+    conversion.detail = PackedType(type);
     return Fault::kElement;
   }
   std::memcpy(target, &data, sizeof data);
@@ -68,68 +68,73 @@ Fault FaultOf(TensorRead read) {
   return read == TensorRead::kFailed ? Fault::kPython : Fault::kTensor;
 }
 
-Fault ReadExchange(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+Fault ReadExchange(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                   ArrayData* array) {
   DLTensor tensor;
   const TensorRead read = ReadTensor(entry.api, object, &tensor);
   if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return FaultOf(read);
-  const Fault fault = SeeDevice(call, tensor.device, [&] {
+  const Fault fault = SeeDevice(conversion, tensor.device, [&] {
     void* stream = nullptr;
     if (tensor.device.device_type == culaunch::kDLCPU) return true;  // an emulator's memory
     if (entry.api->current_work_stream(tensor.device.device_type, tensor.device.device_id,
                                        &stream) != 0) {
       return false;
     }
-    call.stream = static_cast<CUstream>(stream);
+    conversion.stream = static_cast<CUstream>(stream);
     return true;
   });
   if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
-  if (CULAUNCH_UNLIKELY(call.driver.note_array != nullptr)) call.NoteArray(ExtentOf(tensor));
+  if (CULAUNCH_UNLIKELY(conversion.driver.note_array != nullptr))
+    conversion.NoteArray(ExtentOf(tensor));
   *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
   return Fault::kNone;
 }
 
-Fault ReadCupyArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+Fault ReadCupyArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                    ArrayData* array) {
   ArrayView view;
   if (!ReadCupy(object, &view)) return Fault::kPython;
   const Fault fault =
-      SeeDevice(call, view.device, [&] { return ArrayStream(entry, &call.stream); });
+      SeeDevice(conversion, view.device, [&] { return ArrayStream(entry, &conversion.stream); });
   if (fault != Fault::kNone) return fault;
   *array = {view.data, view.dtype};
   return Fault::kNone;
 }
 
-Fault ReadOtherArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
+Fault ReadOtherArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                     ArrayData* array) {
   if (entry.is_torch) {  // a torch without the exchange API
     const TensorRead read = AskTensor(object);
     if (read != TensorRead::kDone) return FaultOf(read);
   }
   DLDevice device;
-  if (!ReadArrayDevice(object, entry, call.driver, &device)) return Fault::kPython;
-  const Fault fault = SeeDevice(call, device, [&] { return ArrayStream(entry, &call.stream); });
+  if (!ReadArrayDevice(object, entry, conversion.driver, &device)) return Fault::kPython;
+  const Fault fault =
+      SeeDevice(conversion, device, [&] { return ArrayStream(entry, &conversion.stream); });
   if (fault != Fault::kNone) return fault;
   ArrayView view;
-  if (!ReadArray(object, entry, call.driver, call.stream, &view)) return Fault::kPython;
-  if (!call.owners) call.owners = Ref(PyList_New(0));
-  if (!call.owners || PyList_Append(call.owners.get(), view.owner.get()) < 0) {
+  if (!ReadArray(object, entry, conversion.driver, conversion.stream, &view)) return Fault::kPython;
+  if (!conversion.owners) conversion.owners = Ref(PyList_New(0));
+  if (!conversion.owners || PyList_Append(conversion.owners.get(), view.owner.get()) < 0) {
     return Fault::kPython;
   }
-  call.NoteArray(view.extent, view.is_read_only);
-  call.is_read_only = view.is_read_only;
+  conversion.NoteArray(view.extent, view.is_read_only);
+  conversion.is_read_only = view.is_read_only;
   *array = {view.data, view.dtype};
   return Fault::kNone;
 }
 
-Fault ConvertPointer(Call& call, const ParameterSlot& slot, const TypeEntry& entry,
+Fault ConvertPointer(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
                      PyObject* object, unsigned char* target) {
   ArrayData array;
-  const Fault fault = ReadArgumentArray(call, entry, object, &array);
+  const Fault fault = ReadArgumentArray(conversion, entry, object, &array);
   if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
   // The quicker kinds do not say.
-  if (CULAUNCH_UNLIKELY(entry.kind == ArgumentKind::kArray) && call.is_read_only &&
+  if (CULAUNCH_UNLIKELY(entry.kind == ArgumentKind::kArray) && conversion.is_read_only &&
       slot.may_write) {
     return Fault::kReadOnly;
   }
-  return StorePointer(call, slot, array.data, array.dtype, target);
+  return StorePointer(conversion, slot, array.data, array.dtype, target);
 }
 
 // Whether a value, negative or with all 64 bits in use, fits an integer of this many bytes.
@@ -200,8 +205,8 @@ bool IsOfType(const ParameterSlot& slot, const TypeEntry& entry) {
 }
 
 // The bytes of a NumPy or ctypes object.
-Fault ConvertBytes(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
-                   unsigned char* target) {
+Fault ConvertBytes(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
+                   PyObject* object, unsigned char* target) {
   if (!IsOfType(slot, entry)) return Fault::kMismatch;
   Ref bytes;  // some NumPy scalars (ml_dtypes) export no buffer
   Py_buffer view;
@@ -214,7 +219,7 @@ Fault ConvertBytes(Call& call, const ParameterSlot& slot, const TypeEntry& entry
   }
   Fault fault = Fault::kNone;
   if (static_cast<size_t>(view.len) != slot.size) {
-    call.detail = view.len;
+    conversion.detail = view.len;
     fault = Fault::kSize;
   } else {
     std::memcpy(target, view.buf, slot.size);
@@ -233,20 +238,20 @@ Fault ConvertBytes(Call& call, const ParameterSlot& slot, const TypeEntry& entry
 }
 
 // The rules of the table (Takes) hold already.
-Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, PyObject* object,
-               unsigned char* target) {
+Fault Dispatch(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
+               PyObject* object, unsigned char* target) {
   switch (entry.kind) {
     case ArgumentKind::kExchange:
     case ArgumentKind::kCupy:
     case ArgumentKind::kArray:
-      return ConvertPointer(call, slot, entry, object, target);
+      return ConvertPointer(conversion, slot, entry, object, target);
     case ArgumentKind::kInt:
       return ConvertInt(slot, object, target);
     case ArgumentKind::kFloat:
       return ConvertFloat(slot, object, target);
     case ArgumentKind::kScalar:
     case ArgumentKind::kStructure:
-      return ConvertBytes(call, slot, entry, object, target);
+      return ConvertBytes(conversion, slot, entry, object, target);
     case ArgumentKind::kBool:
       *target = object == Py_True ? 1 : 0;
       return Fault::kNone;
@@ -260,7 +265,7 @@ Fault Dispatch(Call& call, const ParameterSlot& slot, const TypeEntry& entry, Py
 }
 
 // The first object of its type for this parameter.
-CULAUNCH_RARE Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* object,
+CULAUNCH_RARE Fault ConvertNewType(Conversion& conversion, ParameterSlot& slot, PyObject* object,
                                    unsigned char* target) {
   TypeEntry scratch;
   const TypeEntry* entry = LookUpObject(object, &scratch);
@@ -270,12 +275,12 @@ CULAUNCH_RARE Fault ConvertNewType(Call& call, ParameterSlot& slot, PyObject* ob
   }
   // Only the entry of a type that the parameter takes: objects of it are not asked about again.
   if (entry != &scratch) slot.last.store(entry, std::memory_order_release);
-  return Dispatch(call, slot, *entry, object, target);
+  return Dispatch(conversion, slot, *entry, object, target);
 }
 
 }  // namespace
 
-CULAUNCH_APART void Call::TellOfNoted() const {
+CULAUNCH_APART void Conversion::TellOfNoted() const {
   driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
   if (noted == nullptr) return;
   for (const auto& [extent, is_read_only] : *noted) {
@@ -291,21 +296,23 @@ const char* FaultName(Fault fault) {
   return names[static_cast<int>(fault)];
 }
 
-Fault ReadArgumentArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array) {
-  if (entry.kind == ArgumentKind::kExchange) return ReadExchange(call, entry, object, array);
-  if (entry.kind == ArgumentKind::kCupy) return ReadCupyArray(call, entry, object, array);
-  return ReadOtherArray(call, entry, object, array);
+Fault ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                        ArrayData* array) {
+  if (entry.kind == ArgumentKind::kExchange) return ReadExchange(conversion, entry, object, array);
+  if (entry.kind == ArgumentKind::kCupy) return ReadCupyArray(conversion, entry, object, array);
+  return ReadOtherArray(conversion, entry, object, array);
 }
 
-Fault Convert(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target) {
+Fault Convert(Conversion& conversion, ParameterSlot& slot, PyObject* object,
+              unsigned char* target) {
   const TypeEntry* entry = slot.last.load(std::memory_order_acquire);
   if (entry != nullptr && entry->type == Py_TYPE(object)) {
     // The commonest kinds first: a switch's indirect jump is rarely predicted after a launch.
     if (entry->kind == ArgumentKind::kExchange) {
-      return ConvertPointer(call, slot, *entry, object, target);
+      return ConvertPointer(conversion, slot, *entry, object, target);
     }
     if (entry->kind == ArgumentKind::kInt) return ConvertInt(slot, object, target);
-    return Dispatch(call, slot, *entry, object, target);
+    return Dispatch(conversion, slot, *entry, object, target);
   }
-  return ConvertNewType(call, slot, object, target);
+  return ConvertNewType(conversion, slot, object, target);
 }

@@ -50,9 +50,9 @@ struct NotedArray {
   bool is_read_only;
 };
 
-// The state of one call while its arguments are converted, in order.
-struct Call {
-  explicit Call(culaunch::Driver& driver) : driver(driver) {}
+// The arguments of one call while they are converted, in order: what was seen of them so far.
+struct Conversion {
+  explicit Conversion(culaunch::Driver& driver) : driver(driver) {}
 
   // An array that is an argument, where the driver wants to know.
   void NoteArray(const Extent& extent, bool is_read_only = false) {
@@ -86,9 +86,10 @@ struct ArrayData {
   DLDataType dtype = {0, 0, 0};
 };
 
-// Read an array, whose type's entry is of kind kExchange, kCupy or kArray: the call notes its
-// device, and at the first one the stream.
-Fault ReadArgumentArray(Call& call, const TypeEntry& entry, PyObject* object, ArrayData* array);
+// Read an array, whose type's entry is of kind kExchange, kCupy or kArray: its device is noted,
+// and at the first one the stream.
+Fault ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                        ArrayData* array);
 
 // Convert an object into the bytes at `target`, which has room for the parameter.
-Fault Convert(Call& call, ParameterSlot& slot, PyObject* object, unsigned char* target);
+Fault Convert(Conversion& conversion, ParameterSlot& slot, PyObject* object, unsigned char* target);

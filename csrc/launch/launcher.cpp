@@ -30,7 +30,7 @@ LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(
 
 // Raise what is wrong with the arguments, in Python: messages are made there.
 CULAUNCH_RARE PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* const* args,
-                                   size_t index, const Call& call) {
+                                   size_t index, const Conversion& conversion) {
   if (fault == Fault::kPython) {
     if (PyErr_Occurred() == nullptr) {
       PyErr_Format(PyExc_BufferError, "reading argument %zu, a %R, failed without a reason", index,
@@ -39,7 +39,7 @@ CULAUNCH_RARE PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* 
     return nullptr;
   }
   CallUp(Upcall::kRaiseArgument, "OnOsLi", self, static_cast<Py_ssize_t>(index), args[index],
-         FaultName(fault), call.detail, call.has_array ? call.ordinal : -1);
+         FaultName(fault), conversion.detail, conversion.has_array ? conversion.ordinal : -1);
   return nullptr;
 }
 
@@ -75,30 +75,31 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
   ParameterPointers pointer_buffer(count);
   unsigned char* const block = block_buffer.data();
   void** const pointers = pointer_buffer.data();
-  Call call(state.driver());
+  Conversion conversion(state.driver());
   if (self->stream_owner != nullptr) {
-    call.stream_known = true;
-    call.stream = self->config.stream.handle;
-    call.ordinal = self->stream_ordinal;
+    conversion.stream_known = true;
+    conversion.stream = self->config.stream.handle;
+    conversion.ordinal = self->stream_ordinal;
   }
   for (size_t i = 0; i < count; ++i) {
     ParameterSlot& slot = kernel->slots[i];
     unsigned char* target = block + slot.offset;
     pointers[i] = target;
-    const Fault fault = Convert(call, slot, args[i], target);
-    if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return RaiseFault(self, fault, args, i, call);
+    const Fault fault = Convert(conversion, slot, args[i], target);
+    if (CULAUNCH_UNLIKELY(fault != Fault::kNone))
+      return RaiseFault(self, fault, args, i, conversion);
   }
   CUlaunchConfig config = self->driver_config.get();
-  config.hStream = call.stream;
-  call.TellDriver();
+  config.hStream = conversion.stream;
+  conversion.TellDriver();
   CUresult code;
   {
     // The launch waits while the stream's queue is full.
     const ReleaseGil released;
-    code = state.Launch(config, call.ordinal, pointers);
+    code = state.Launch(config, conversion.ordinal, pointers);
   }
   if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-    return RaiseLaunch(self, config, call.ordinal, code);
+    return RaiseLaunch(self, config, conversion.ordinal, code);
   }
   Py_RETURN_NONE;
 }

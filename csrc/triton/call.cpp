@@ -30,8 +30,8 @@ class OneCall {
         count_(count),
         keyword_names_(keyword_names),
         mode_(mode),
-        call_(*state_.table),
-        specializer_(call_, state_.interner),
+        conversion_(*state_.table),
+        specializer_(conversion_, state_.interner),
         bound_(state_.count) {}
 
   // The arguments in Triton's words.
@@ -62,9 +62,9 @@ class OneCall {
     if (mode_ == CallMode::kResolve) return Resolved();
     if (mode_ == CallMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
       Form::Learn(state_, args_, count_, keyword_names_,
-                  {variant_, choice, call_.ordinal, specializer_.key});
+                  {variant_, choice, conversion_.ordinal, specializer_.key});
     }
-    return LaunchVariant(*variant_, dims_, call_, specializer_, Object());
+    return LaunchVariant(*variant_, dims_, conversion_, specializer_, Object());
   }
 
  private:
@@ -138,7 +138,7 @@ class OneCall {
   bool RaiseArgument(Fault fault, size_t index, PyObject* object) {
     if (fault == Fault::kPython) return false;
     CallUp(Upcall::kRaiseTritonArgument, "OnOsLi", Object(), static_cast<Py_ssize_t>(index), object,
-           FaultName(fault), call_.detail, call_.has_array ? call_.ordinal : -1);
+           FaultName(fault), conversion_.detail, conversion_.has_array ? conversion_.ordinal : -1);
     return false;
   }
 
@@ -167,17 +167,18 @@ class OneCall {
 
   // The architecture of the call's device; without arrays that is the current one.
   bool FindTarget(uint64_t* target) {
-    if (call_.ordinal < 0) {
-      call_.ordinal = culaunch::CurrentDevice(*state_.table);
-      if (!call_.stream_known && state_.fallback != nullptr) {
+    if (conversion_.ordinal < 0) {
+      conversion_.ordinal = culaunch::CurrentDevice(*state_.table);
+      if (!conversion_.stream_known && state_.fallback != nullptr) {
         void* stream = nullptr;
-        if (state_.fallback->current_work_stream(culaunch::kDLCUDA, call_.ordinal, &stream) != 0) {
+        if (state_.fallback->current_work_stream(culaunch::kDLCUDA, conversion_.ordinal, &stream) !=
+            0) {
           return false;
         }
-        call_.stream = static_cast<CUstream>(stream);
+        conversion_.stream = static_cast<CUstream>(stream);
       }
     }
-    const auto ordinal = static_cast<size_t>(call_.ordinal);
+    const auto ordinal = static_cast<size_t>(conversion_.ordinal);
     *target = static_cast<uint64_t>(ordinal < state_.targets.size() ? state_.targets[ordinal] : 0);
     return true;
   }
@@ -187,7 +188,7 @@ class OneCall {
   std::shared_ptr<const TunedChoice> FindChoice() {
     Words& key = tuning_key_;
     for (const size_t index : state_.tuning_key) {
-      Specializer words(call_, state_.interner);
+      Specializer words(conversion_, state_.interner);
       if (bound_[index] == nullptr) {
         key.Add(MakeWord(WordKind::kUnset));
         continue;
@@ -222,7 +223,7 @@ class OneCall {
     const Ref keywords = KeywordDict(args_, count_, keyword_names_);
     if (!positional || !keywords) return nullptr;
     const Ref tuned(PyObject_CallMethod(Object(), methods::kTune, "OOOi", grid_, positional.get(),
-                                        keywords.get(), call_.ordinal));
+                                        keywords.get(), conversion_.ordinal));
     if (!tuned) return nullptr;
     PyObject* result = nullptr;
     std::shared_ptr<const TunedChoice> choice =
@@ -304,7 +305,7 @@ class OneCall {
       if (PyDict_SetItem(options.get(), option.first, option.second) < 0) return nullptr;
     }
     Ref made(PyObject_CallMethod(Object(), methods::kMiss, "OOOi", values.get(), options.get(),
-                                 description.get(), call_.ordinal));
+                                 description.get(), conversion_.ordinal));
     if (!made) return nullptr;
     if (made.get() == Py_None) return made.release();
     if (PyObject_TypeCheck(made.get(), g_variant_type) == 0) {
@@ -356,8 +357,9 @@ class OneCall {
   PyObject* Resolved() {
     const Ref values = ArgumentDict(true);
     if (!values) return nullptr;
-    return Py_BuildValue("OiNO(III)", variant_, call_.ordinal, PyLong_FromVoidPtr(call_.stream),
-                         values.get(), dims_[0], dims_[1], dims_[2]);
+    return Py_BuildValue("OiNO(III)", variant_, conversion_.ordinal,
+                         PyLong_FromVoidPtr(conversion_.stream), values.get(), dims_[0], dims_[1],
+                         dims_[2]);
   }
 
   PyObject* Object() const { return reinterpret_cast<PyObject*>(self_); }
@@ -370,7 +372,7 @@ class OneCall {
   size_t count_;
   PyObject* keyword_names_;
   CallMode mode_;
-  Call call_;
+  Conversion conversion_;
   Specializer specializer_;
   Bound bound_;
   Words tuning_key_;

@@ -94,8 +94,9 @@ PyObject* RaiseLaunch(const VariantState& variant, const CUlaunchConfig& config,
   return nullptr;
 }
 
-PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, const Call& call,
-                        Specializer& arguments, PyObject* dispatcher) {
+PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims,
+                        const Conversion& conversion, Specializer& arguments,
+                        PyObject* dispatcher) {
   const VariantState& state = *variant.state;
   const uint64_t width = uint64_t{dims[0]} * state.ctas;
   if (width > INT32_MAX || dims[1] > UINT16_MAX || dims[2] > UINT16_MAX) {
@@ -107,8 +108,9 @@ PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, cons
   const auto bytes = [&](uint64_t for_one) {  // at most: then the allocation fails
     return for_one != 0 && blocks > UINT64_MAX / for_one ? UINT64_MAX : for_one * blocks;
   };
-  Scratch global(dispatcher, call, "global", bytes(state.global_scratch), state.global_alignment);
-  Scratch profile(dispatcher, call, "profile", bytes(state.profile_scratch),
+  Scratch global(dispatcher, conversion, "global", bytes(state.global_scratch),
+                 state.global_alignment);
+  Scratch profile(dispatcher, conversion, "profile", bytes(state.profile_scratch),
                   state.profile_alignment);
   if (!global.is_good() || !profile.is_good()) return nullptr;
   std::vector<CUtensorMap> maps;
@@ -126,8 +128,8 @@ PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, cons
       pointers[i] = profile.address();
     }
   }
-  call.TellDriver();
-  return LaunchVariant(state, dims, call.ordinal, call.stream, pointers.data());
+  conversion.TellDriver();
+  return LaunchVariant(state, dims, conversion.ordinal, conversion.stream, pointers.data());
 }
 
 }  // namespace triton

@@ -44,7 +44,7 @@ inline PyObject* LaunchVariant(const VariantState& variant, const uint32_t* dims
 
 // Likewise with the arguments that a specializer read: descriptors are encoded, and scratch memory
 // is allocated.
-PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims, const Call& call,
-                        Specializer& arguments, PyObject* dispatcher);
+PyObject* LaunchVariant(const VariantObject& variant, const uint32_t* dims,
+                        const Conversion& conversion, Specializer& arguments, PyObject* dispatcher);
 
 }  // namespace triton

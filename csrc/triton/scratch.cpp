@@ -9,13 +9,14 @@
 
 namespace triton {
 
-Scratch::Scratch(PyObject* dispatcher, const Call& call, const char* which, uint64_t bytes,
-                 uint64_t alignment)
-    : call_(call) {
+Scratch::Scratch(PyObject* dispatcher, const Conversion& conversion, const char* which,
+                 uint64_t bytes, uint64_t alignment)
+    : conversion_(conversion) {
   if (bytes == 0) return;
-  owner_ = Ref(PyObject_CallMethod(
-      dispatcher, methods::kAllocate, "sKKNi", which, static_cast<unsigned long long>(bytes),
-      static_cast<unsigned long long>(alignment), PyLong_FromVoidPtr(call.stream), call.ordinal));
+  owner_ = Ref(PyObject_CallMethod(dispatcher, methods::kAllocate, "sKKNi", which,
+                                   static_cast<unsigned long long>(bytes),
+                                   static_cast<unsigned long long>(alignment),
+                                   PyLong_FromVoidPtr(conversion.stream), conversion.ordinal));
   if (!owner_) {
     is_good_ = false;
   } else if (owner_.get() == Py_None) {
@@ -30,13 +31,13 @@ Scratch::Scratch(PyObject* dispatcher, const Call& call, const char* which, uint
 }
 
 void Scratch::Allocate(uint64_t bytes) {
-  culaunch::Driver& driver = call_.driver;
+  culaunch::Driver& driver = conversion_.driver;
   CUresult code;
   {
     const ReleaseGil released;
-    const culaunch::DeviceGuard guard(driver, call_.ordinal);
+    const culaunch::DeviceGuard guard(driver, conversion_.ordinal);
     code = guard.code();
-    if (code == CUDA_SUCCESS) code = driver.cuMemAllocAsync(&address_, bytes, call_.stream);
+    if (code == CUDA_SUCCESS) code = driver.cuMemAllocAsync(&address_, bytes, conversion_.stream);
   }
   is_good_ = is_ours_ = code == CUDA_SUCCESS;
   if (is_good_) return;
@@ -48,8 +49,8 @@ void Scratch::Allocate(uint64_t bytes) {
 
 void Scratch::Free() {
   const ReleaseGil released;
-  const culaunch::DeviceGuard guard(call_.driver, call_.ordinal);
-  if (guard.code() == CUDA_SUCCESS) call_.driver.cuMemFreeAsync(address_, call_.stream);
+  const culaunch::DeviceGuard guard(conversion_.driver, conversion_.ordinal);
+  if (guard.code() == CUDA_SUCCESS) conversion_.driver.cuMemFreeAsync(address_, conversion_.stream);
 }
 
 }  // namespace triton

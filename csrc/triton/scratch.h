@@ -11,7 +11,7 @@ namespace triton {
 class Scratch {
  public:
   // Nothing is allocated for 0 bytes. is_good() is false with a Python error set on failure.
-  Scratch(PyObject* dispatcher, const Call& call, const char* which, uint64_t bytes,
+  Scratch(PyObject* dispatcher, const Conversion& conversion, const char* which, uint64_t bytes,
           uint64_t alignment);
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -26,7 +26,7 @@ class Scratch {
   void Allocate(uint64_t bytes);
   void Free();
 
-  const Call& call_;
+  const Conversion& conversion_;
   Ref owner_;
   CUdeviceptr address_ = 0;
   bool is_ours_ = false;

@@ -155,7 +155,7 @@ Fault Specializer::LargeInt(IntRange range, int64_t value, Rules rules) {
 
 Fault Specializer::Array(const TypeEntry& entry, PyObject* object, Rules rules) {
   ArrayData array;
-  const Fault fault = ReadArgumentArray(call_, entry, object, &array);
+  const Fault fault = ReadArgumentArray(conversion_, entry, object, &array);
   if (fault != Fault::kNone) return fault;
   if (array.dtype.bits == 0) return TensorLike(object, rules);
   AddTensor(PackType(array.dtype), WordKind::kTensor, array.data, rules);
@@ -176,15 +176,15 @@ Fault Specializer::TensorLike(PyObject* object, Rules rules) {
     if (entry == nullptr) return Fault::kPython;
     ArrayData ignored;
     if (entry->kind == ArgumentKind::kExchange) {
-      const Fault fault = ReadArgumentArray(call_, *entry, base, &ignored);
+      const Fault fault = ReadArgumentArray(conversion_, *entry, base, &ignored);
       if (fault != Fault::kNone) return fault;
     }
-  } else if (call_.driver.note_array != nullptr) {
+  } else if (conversion_.driver.note_array != nullptr) {
     unsigned long long begin = 0;
     unsigned long long bytes = 0;
     const Ref memory = CallUp(Upcall::kMemoryOfTritonTensor, "(O)", object);
     if (!memory || !PyArg_ParseTuple(memory.get(), "KK", &begin, &bytes)) return Fault::kPython;
-    call_.NoteArray({reinterpret_cast<void*>(static_cast<uintptr_t>(begin)), bytes});
+    conversion_.NoteArray({reinterpret_cast<void*>(static_cast<uintptr_t>(begin)), bytes});
   }
   uint64_t number = 0;
   bool is_immutable = false;

@@ -47,7 +47,8 @@ class Interner {
 // Reads one call's arguments in order.
 class Specializer {
  public:
-  Specializer(Call& call, Interner& interner) : call_(call), interner_(interner) {}
+  Specializer(Conversion& conversion, Interner& interner)
+      : conversion_(conversion), interner_(interner) {}
 
   // Add an argument of a run-time parameter: its words to the key, its leaves to the values.
   Fault Add(Parameter& parameter, PyObject* object) {
@@ -64,7 +65,7 @@ class Specializer {
 
   // As if nothing had been read.
   void Clear() {
-    call_.noted.reset();
+    conversion_.noted.reset();
     key.Clear();
     leaves.Clear();
     descriptors.clear();
@@ -109,7 +110,7 @@ class Specializer {
     leaves.Add(address);
   }
 
-  Call& call_;
+  Conversion& conversion_;
   Interner& interner_;
 };
 
