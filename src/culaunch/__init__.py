@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from culaunch import testing
+    from culaunch._cache import Cache, CacheInfo
     from culaunch._compile import (
-        Cache,
-        CacheInfo,
         Headers,
         compile,  # noqa: A004
         compile_many,
@@ -59,8 +58,8 @@ if TYPE_CHECKING:
     )
 
 _HOME = {
-    "Cache": "_compile",
-    "CacheInfo": "_compile",
+    "Cache": "_cache",
+    "CacheInfo": "_cache",
     "CacheWarning": "_errors",
     "CompileError": "_errors",
     "CulaunchError": "_errors",

@@ -367,18 +367,18 @@ def test_the_cap_of_the_cache_covers_what_is_built(load, tmp_path, monkeypatch):
 
 
 def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_path, monkeypatch):
-    from culaunch._inline.cache import InlineCache
+    from culaunch._cache.libraries import Libraries
 
     load()
     monkeypatch.setattr("culaunch._inline.inline._loaded", {})
-    find = InlineCache.find
+    find = Libraries.find
 
     def found_and_gone(self):
         entry = find(self)
         cl.Cache().clear()
         return entry
 
-    monkeypatch.setattr(InlineCache, "find", found_and_gone)
+    monkeypatch.setattr(Libraries, "find", found_and_gone)
     assert load() == 2
 
 

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from culaunch._inline.cache import InlineCache
-from culaunch._inline.reads import host_search, unit_reads
+from culaunch._cache.libraries import Libraries
+from culaunch._inline.reads import Reads, host_search, unit_reads
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -21,7 +21,7 @@ class Project:
         for name in ("i1", "i2"):
             (root / name).mkdir()
         self.command = ["g++", "-shared", "-fPIC", f"-I{root / 'i1'}", f"-I{root / 'i2'}", *options]
-        self.cache = InlineCache.at(root / "cache", "unit", "0" * 64)
+        self.cache = Libraries.at(root / "cache", "unit", "0" * 64, Reads.from_json)
         self.builds = 0
 
     def build(self, place):

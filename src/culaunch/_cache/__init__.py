@@ -1,1 +1,7 @@
-"""The directory that keeps what was compiled: where it is, who may use it, what it may hold."""
+"""What was made is kept by what it depends on: images, and libraries of ``load_inline``."""
+
+from __future__ import annotations
+
+from culaunch._cache.cache import Cache, CacheInfo
+
+__all__ = ["Cache", "CacheInfo"]

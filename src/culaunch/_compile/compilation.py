@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
 from culaunch._base.values import spell
+from culaunch._cache.cache import Cache, checked_cache
 from culaunch._compile.architectures import resolve_arch, with_ptx
-from culaunch._compile.cache import Cache, checked_cache
 from culaunch._compile.diagnostics import warnings_error
 from culaunch._compile.headers import as_headers
 from culaunch._compile.options import make_options

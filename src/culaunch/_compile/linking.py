@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
+from culaunch._cache.cache import Cache, checked_cache
 from culaunch._compile.architectures import arch_number, resolve_arch, with_ptx
 from culaunch._compile.backend import Compiled
-from culaunch._compile.cache import Cache, checked_cache
 from culaunch._compile.duplicates import check_duplicates
 from culaunch._compile.key import SCHEMA_VERSION
 from culaunch._compile.nvrtc_build import library_identity, missing

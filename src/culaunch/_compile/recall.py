@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from culaunch._includes.footprint import Footprint
 
 if TYPE_CHECKING:
-    from culaunch._compile.cache import Cache
+    from culaunch._cache.cache import Cache
     from culaunch._includes.closure import Includes, Search
 
 # Changes whenever the same headers would have another digest.

@@ -13,8 +13,8 @@ from culaunch._includes.closure import Includes, follow, source_file
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from culaunch._cache.cache import Cache
     from culaunch._compile.backend import Backend
-    from culaunch._compile.cache import Cache
     from culaunch._compile.headers import Headers
     from culaunch._compile.options import Options
     from culaunch._compile.source import Source

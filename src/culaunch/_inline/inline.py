@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
+from culaunch._cache.libraries import Libraries
 from culaunch._embed.source import image_bytes
 from culaunch._errors import MissingDependencyError
 from culaunch._image import Image
 from culaunch._inline.build import build
-from culaunch._inline.cache import InlineCache
 from culaunch._inline.checks import check_functions, check_images, refuse_unknown
+from culaunch._inline.reads import Reads
 from culaunch._inline.texts import InlineSource, names_of
 from culaunch._inline.toolchain import Toolchain
 from culaunch._launch import driver_name
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from tvm_ffi import Module
 
-    from culaunch._inline.cache import Entry
+    from culaunch._cache.libraries import Entry
 
 _NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 
@@ -132,11 +133,11 @@ def load_inline(
         with_nvcc=source.cuda is not None,
     )
     key = _key(source, images, toolchain)
-    cache = InlineCache.at(build_directory, name, key)
+    cache = Libraries.at(build_directory, name, key, Reads.from_json)
 
     with _lock:
         known = _loaded.get((cache.directory, key))
-    if known is not None and known[0].is_current():
+    if known is not None and known[0].reads.is_current():
         return known[1]
 
     def find_or_build() -> Entry:

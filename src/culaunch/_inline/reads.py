@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from culaunch._includes.closure import Search, follow
 from culaunch._includes.footprint import Footprint, View, joined
@@ -35,6 +37,25 @@ class Reads:
                 for place in _before(path, (*search.quoted_dirs, *search.dirs)):
                     view.read(place)
         return Reads(joined([self.footprint, view.footprint()]), self.is_known)
+
+    def is_current(self) -> bool:
+        """Tell whether a compiler would read the same now as it did."""
+        return self.is_known and self.footprint.renewed() is not None
+
+    @property
+    def state(self) -> str:
+        """What tells the contents that were read from other contents of the same headers."""
+        contents = json.dumps([[one.path, one.digest] for one in self.footprint.found])
+        return hashlib.sha256(contents.encode()).hexdigest()
+
+    def as_json(self) -> list[Any]:
+        """Return them as JSON can hold them."""
+        return self.footprint.as_json()
+
+    @classmethod
+    def from_json(cls, value: Any) -> Reads:
+        """Make them of what ``as_json`` gave; ValueError or TypeError if it is something else."""
+        return cls(Footprint.from_json(value))
 
 
 def unit_reads(unit: str, search: HostSearch, own: str) -> Reads:

@@ -1,4 +1,4 @@
-"""What was built before: libraries by content, with the headers that each was built from.
+"""Libraries of ``load_inline`` by content, with the headers that each was built from.
 
 A directory for each key (sources, images, flags, compiler) holds one library, and one record
 beside it, for each set of header contents that was met. The record lists the headers with their
@@ -15,15 +15,13 @@ import shutil
 import tempfile
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.lock import lock_key
 from culaunch._cache.place import default_max_bytes, default_path
 from culaunch._cache.store import INLINE, evict, touch_entry
 from culaunch._errors import CacheWarning
-from culaunch._includes.footprint import Footprint
-from culaunch._inline.reads import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +29,20 @@ if TYPE_CHECKING:
 _SCHEMA = 2
 # Seconds that a build of the same by another process is waited for.
 _LONGEST_BUILD = 3600.0
+
+
+class Reads(Protocol):
+    """What a build read of the disk, as the room that follows headers knows it."""
+
+    @property
+    def state(self) -> str:
+        """What tells the contents that were read from other contents of the same headers."""
+
+    def is_current(self) -> bool:
+        """Tell whether a compiler would read the same now as it did."""
+
+    def as_json(self) -> Any:
+        """Return it as JSON can hold it."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +54,6 @@ class Entry:
     reads: Reads
     temporary: str | None = None
 
-    def is_current(self) -> bool:
-        """Tell whether a compiler would read the same now as it did."""
-        return self.reads.is_known and self.reads.footprint.renewed() is not None
-
     def loaded(self) -> None:
         """Clean up after the library was loaded from a place of its own."""
         if self.temporary is not None:
@@ -53,7 +61,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class InlineCache:
+class Libraries:
     """The entries of one key."""
 
     root: str
@@ -62,14 +70,23 @@ class InlineCache:
     """Where the entries are in it."""
     name: str
     key: str
+    reads_of: Callable[[Any], Reads]
+    """Makes them of what ``as_json`` gave; ValueError or TypeError if it is something else."""
 
     @classmethod
-    def at(cls, build_directory: str | os.PathLike[str] | None, name: str, key: str) -> InlineCache:
-        """Return the cache in a directory, by default in this user's."""
+    def at(
+        cls,
+        build_directory: str | os.PathLike[str] | None,
+        name: str,
+        key: str,
+        reads_of: Callable[[Any], Reads],
+    ) -> Libraries:
+        """Return those in a directory, by default in this user's cache."""
         folder = f"{name[:64]}-{key[:32]}"
         if build_directory is None:
-            return cls(os.path.abspath(default_path()), (INLINE, folder), name, key)
-        return cls(os.path.abspath(os.fsdecode(build_directory)), (folder,), name, key)
+            return cls(os.path.abspath(default_path()), (INLINE, folder), name, key, reads_of)
+        root = os.path.abspath(os.fsdecode(build_directory))
+        return cls(root, (folder,), name, key, reads_of)
 
     @property
     def directory(self) -> str:
@@ -82,7 +99,7 @@ class InlineCache:
             with self._open() as directory:
                 for name, _ in sorted(directory.files()):
                     entry = self._read(directory, name) if name.endswith(".json") else None
-                    if entry is not None and entry.is_current():
+                    if entry is not None and entry.reads.is_current():
                         return entry
         except OSError:
             pass
@@ -102,7 +119,7 @@ class InlineCache:
                     return found
                 library, reads = builder(place)
                 entry = Entry(library, _hash(library), reads, temporary=place)
-                if not entry.is_current():
+                if not entry.reads.is_current():
                     # A header was changed meanwhile, or what was read is not known.
                     return entry
                 try:
@@ -133,11 +150,8 @@ class InlineCache:
         return lock_key(os.path.join(self.root, ".lock"), self.key, _LONGEST_BUILD)
 
     def _publish(self, built: Entry) -> Entry:
-        footprint = built.reads.footprint
-        contents = json.dumps([[one.path, one.digest] for one in footprint.found])
-        variant = hashlib.sha256(contents.encode()).hexdigest()
-        stem = f"{self.name[:64]}-{variant[:16]}"
-        record = {"schema": _SCHEMA, "sha256": built.sha256, "reads": footprint.as_json()}
+        stem = f"{self.name[:64]}-{built.reads.state[:16]}"
+        record = {"schema": _SCHEMA, "sha256": built.sha256, "reads": built.reads.as_json()}
         text = json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
         with open(built.library, "rb") as file:
             library = file.read()
@@ -178,7 +192,7 @@ class InlineCache:
             record = json.loads(found[0].decode("utf-8", "surrogateescape"))
             if record["schema"] != _SCHEMA:
                 return None
-            reads = Reads(Footprint.from_json(record["reads"]))
+            reads = self.reads_of(record["reads"])
             # A library that is not what was written is not loaded: it is built again.
             if hashlib.sha256(library[0]).hexdigest() != record["sha256"]:
                 return None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.trusted import TrustedDirectory, make_private
 from culaunch._base.values import spell
+from culaunch._cache.entry import BadEntryError, pack_entry, unpack_entry
 from culaunch._cache.lock import lock_key
 from culaunch._cache.place import default_max_bytes, default_path, default_shipped
 from culaunch._cache.store import (
@@ -30,7 +31,6 @@ from culaunch._cache.store import (
     remove_stale_temporaries,
     touch_entry,
 )
-from culaunch._compile.entry import BadEntryError, pack_entry, unpack_entry
 from culaunch._errors import CacheWarning
 from culaunch._image import Image
 
