@@ -71,7 +71,7 @@ class ElementwiseCall {
   // A null reference with a Python error set, unless `fall_back` is set.
   PyObject* Run(PyObject* out);
 
-  // What a call would run: (program, ordinal, kind, vector, rank, wide, classes).
+  // What a call would run: (element code, ordinal, kind, vector, rank, wide, classes).
   PyObject* Describe(PyObject* out);
 
   // Python must look at the arguments: one of them is of no known type.

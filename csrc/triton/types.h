@@ -75,7 +75,7 @@ struct ForcedType {
 bool ParseForcedType(const char* name, ForcedType* type);
 
 // The kinds of objects that only Triton gives a meaning, known by their type. Numbered as in
-// culaunch._triton.objects.
+// culaunch._triton.object_kinds.
 enum class ObjectKind : int {
   kUnsupported = 0,
   kTensorLike = 1,        // data_ptr() and dtype

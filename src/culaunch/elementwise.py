@@ -20,7 +20,7 @@ from culaunch._elementwise.dtypes import (
     uint64,
 )
 from culaunch._elementwise.dtypes import bool_ as bool  # noqa: A004
-from culaunch._elementwise.function import ElementwiseFunction, Lowered
+from culaunch._elementwise.elementwise_function import ElementwiseFunction, Lowered
 from culaunch._elementwise.fuse import Fused, fuse
 from culaunch._elementwise.math_functions import (
     abs,  # noqa: A004

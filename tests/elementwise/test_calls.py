@@ -9,7 +9,7 @@ import pytest
 
 import culaunch as cl
 from culaunch import elementwise as ew
-from culaunch._elementwise import compiled
+from culaunch._elementwise import kernels
 
 add = ew.fuse(lambda x, y: x + y)
 
@@ -99,7 +99,7 @@ def test_disjoint_parts_of_one_array_do_not_overlap():
 
 def test_a_kernel_is_compiled_once():
     first = ew.fuse(lambda x, y: ew.sqrt(x * x + y * y) + 7.25)
-    before = len(compiled._kernels)
+    before = len(kernels._kernels)
 
     @ew.fuse
     def second(left, right):
@@ -109,10 +109,10 @@ def test_a_kernel_is_compiled_once():
 
     x = np.ones(5, np.float32)
     first(x, x)
-    assert len(compiled._kernels) == before + 1
+    assert len(kernels._kernels) == before + 1
     second(x, x)
     first(x + 1, x)
-    assert len(compiled._kernels) == before + 1
+    assert len(kernels._kernels) == before + 1
     assert first.source(x, x) == second.source(x, x)
 
 

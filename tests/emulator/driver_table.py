@@ -6,8 +6,8 @@ import ctypes
 from typing import Any
 
 from culaunch._emulator import Device, Options
+from culaunch._emulator.driver.c_types import LaunchAttribute, LaunchConfig
 from culaunch._emulator.driver.table import EmulatedDriver
-from culaunch._emulator.driver.types import LaunchAttribute, LaunchConfig
 
 ADD = """
 .version 8.0

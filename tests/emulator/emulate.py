@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from culaunch._emulator import Device, ModuleInstance, Options, PtxModule
+from culaunch._emulator import Device, LoadedModule, Options, PtxImage
 
 
 @functools.lru_cache(maxsize=64)
-def module_of(ptx: str) -> PtxModule:
-    return PtxModule(ptx)
+def module_of(ptx: str) -> PtxImage:
+    return PtxImage(ptx)
 
 
-def pack(module: PtxModule, kernel: str, arguments: tuple[Any, ...]) -> bytes:
+def pack(module: PtxImage, kernel: str, arguments: tuple[Any, ...]) -> bytes:
     """Lay arguments out as the kernel's parameters are."""
     info = module.kernel(kernel)
     assert len(arguments) == len(info.params), (len(arguments), info.params)
@@ -43,23 +43,23 @@ def launch(
     shared: int = 0,
     cooperative: bool = False,
     device: Device | None = None,
-    instance: ModuleInstance | None = None,
+    module: LoadedModule | None = None,
     **options: Any,
-) -> ModuleInstance:
+) -> LoadedModule:
     """Run a kernel once on a new device; arrays among the arguments are its memory."""
     device = device or Device(options=Options(**options))
-    instance = instance or device.load(module_of(ptx))
+    module = module or device.load(module_of(ptx))
     device.launch(
-        instance,
+        module,
         kernel,
-        pack(instance.module, kernel, arguments),
+        pack(module.image, kernel, arguments),
         grid,
         block,
         shared,
         cooperative=cooperative,
         ranges=[(a.ctypes.data, a.nbytes) for a in arguments if isinstance(a, np.ndarray)],
     )
-    return instance
+    return module
 
 
 _REGISTERS = {1: "b16", 2: "b16", 4: "b32", 8: "b64"}

@@ -16,12 +16,12 @@ from culaunch._emulator import Device
 @pytest.mark.parametrize("kernel", ["count_up", "lock", "lock_by_exchange"])
 def test_a_thousand_threads_at_one_word_take_half_a_second_at_most(kernel: str) -> None:
     device = Device()
-    instance = device.load(module_of(cuda("contention.cu")))
+    module = device.load(module_of(cuda("contention.cu")))
     best = float("inf")
     for _ in range(4):
         word = np.zeros(2, np.int32)
         start = time.process_time()
-        launch("", kernel, word, grid=(4,), block=(256,), device=device, instance=instance)
+        launch("", kernel, word, grid=(4,), block=(256,), device=device, module=module)
         best = min(best, time.process_time() - start)
         assert word[0 if kernel == "count_up" else 1] == 1024
     assert best < 0.5

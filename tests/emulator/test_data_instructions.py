@@ -257,12 +257,12 @@ def test_module_variables() -> None:
     st.global.u32 [%d0+16], %r2; st.global.u32 [numbers+12], 77; ret; }
     """
     out = np.zeros(5, np.uint32)
-    instance = launch(ptx, "k", out, block=(1,))
+    module = launch(ptx, "k", out, block=(1,))
     np.testing.assert_array_equal(out[[0, 3, 4]], [16, 0x1FF, 0])
     np.testing.assert_array_equal(out[1:3].view(np.float32), [2.5, -4.5])
-    assert instance.size("numbers") == 16
-    assert dict(zip(*instance.limits, strict=True))[instance.address("numbers")] == (
-        instance.address("numbers") + 16
+    assert module.size("numbers") == 16
+    assert dict(zip(*module.limits, strict=True))[module.address("numbers")] == (
+        module.address("numbers") + 16
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from culaunch._emulator import program  # noqa: F401  (registers the instructions)
+from culaunch._emulator import kernel_code  # noqa: F401  (registers the instructions)
 from culaunch._emulator.decode.instruction import INSTRUCTIONS
 
 PAGE = Path(__file__).parents[2] / "docs" / "emulator.md"

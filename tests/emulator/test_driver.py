@@ -11,8 +11,8 @@ import pytest
 from driver_table import ADD, Table
 
 from culaunch import _core
-from culaunch._emulator import Device, PtxModule
-from culaunch._emulator.driver.types import (
+from culaunch._emulator import Device, PtxImage
+from culaunch._emulator.driver.c_types import (
     ERRORS,
     NOTE_ARRAY,
     NOTE_FUNCTION,
@@ -533,7 +533,7 @@ def test_a_launch_does_not_look_at_every_variable_of_its_module():
     body = ".reg .b32 r; .reg .b64 at; mov.u64 at, v2999; ld.global.u32 r, [at];"
     text = f".version 8.0\n.target sm_80\n.address_size 64\n{declared}.entry k() {{ {body} ret; }}"
     device = Device()
-    instance = device.load(PtxModule(text))
+    instance = device.load(PtxImage(text))
     device.launch(instance, "k", b"", (1,), (1,))
     calls = 0
 

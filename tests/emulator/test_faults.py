@@ -164,9 +164,9 @@ def test_refused_launch_is_not_sticky(how: dict[str, Any], code: int) -> None:
 
 def test_clusters_are_refused() -> None:
     device = Device()
-    instance = device.load(module_of(cuda("faults.cu")))
+    module = device.load(module_of(cuda("faults.cu")))
     with pytest.raises(Fault, match="clusters") as caught:
-        device.launch(instance, "stop", bytes(8), (2,), (1,), cluster=(2, 1, 1))
+        device.launch(module, "stop", bytes(8), (2,), (1,), cluster=(2, 1, 1))
     assert caught.value.code == 801
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from emulate import launch
 
-from culaunch._emulator import PtxModule, program  # noqa: F401  (the latter defines them)
+from culaunch._emulator import PtxImage, kernel_code  # noqa: F401  (the latter defines them)
 from culaunch._emulator.decode.instruction import INSTRUCTIONS, decodes, definition
 from culaunch._errors import InternalError
 
@@ -34,7 +34,7 @@ SYNCHRONOUS = """
 
 def parsed(lines: str) -> list[Instruction]:
     declared = ".reg .b32 %r<10>; .reg .f64 %d<9>; .reg .pred %p<9>; .reg .b64 %q<9>;"
-    module = PtxModule(f"{HEAD}.entry k() {{ {declared} {lines} }}")
+    module = PtxImage(f"{HEAD}.entry k() {{ {declared} {lines} }}")
     return module.syntax.functions["k"].instructions
 
 

@@ -14,7 +14,7 @@ from emulate import pack
 
 import culaunch as cl
 from culaunch import testing
-from culaunch._emulator import Device, Options, PtxModule
+from culaunch._emulator import Device, Options, PtxImage
 from culaunch._emulator.fault import Fault
 
 _TOKEN = re.compile(
@@ -53,7 +53,7 @@ def test_damaged_ptx_is_refused_or_runs(seed: int) -> None:
         which = rng.randrange(len(_SMALL))
         case, text = _SMALL[which], mutated(texts[which], words, rng)
         try:
-            module = PtxModule(text)
+            module = PtxImage(text)
         except cl.ImageError:
             outcomes["refused"] += 1
             continue
@@ -112,5 +112,5 @@ def test_a_decoder_that_stumbles_is_the_cause(monkeypatch: pytest.MonkeyPatch) -
     text = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n.reg .b32 %a;\n"
     device = Device()
     with pytest.raises(Fault, match=r"popc\.b32 is not emulated .*KeyError.*b24") as caught:
-        device.launch(device.load(PtxModule(text + "popc.b32 %a, %a;\n}")), "k", b"", (1,), (1,))
+        device.launch(device.load(PtxImage(text + "popc.b32 %a, %a;\n}")), "k", b"", (1,), (1,))
     assert isinstance(caught.value.__cause__, KeyError)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import culaunch as cl
-from culaunch._emulator import Device, PtxModule
+from culaunch._emulator import Device, PtxImage
 from culaunch._emulator.ptx import parse_module
 from culaunch._emulator.ptx.tokens import Tokens, parse_number
 
@@ -47,7 +47,7 @@ def test_comments_keep_line_numbers() -> None:
 
 
 def test_module_describes_kernels() -> None:
-    module = PtxModule(
+    module = PtxImage(
         HEAD
         + """
         .file 1 "a.cu"
@@ -83,7 +83,7 @@ def test_module_describes_kernels() -> None:
 
 
 def test_bytes_may_end_in_zero() -> None:
-    assert PtxModule((HEAD + ".entry k() { ret; }").encode() + b"\0").kernels == ("k",)
+    assert PtxImage((HEAD + ".entry k() { ret; }").encode() + b"\0").kernels == ("k",)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_bytes_may_end_in_zero() -> None:
 )
 def test_malformed_modules(text: str, message: str) -> None:
     with pytest.raises(cl.ImageError, match=message):
-        PtxModule(text)
+        PtxImage(text)
 
 
 @pytest.mark.parametrize(
@@ -131,16 +131,16 @@ def test_malformed_modules(text: str, message: str) -> None:
 )
 def test_malformed_bodies_name_the_line(body: str, message: str) -> None:
     with pytest.raises(cl.ImageError, match=message) as caught:
-        PtxModule(HEAD + ".entry k() {\n.reg .b32 %a, %b;\n" + body + "\n}")
+        PtxImage(HEAD + ".entry k() {\n.reg .b32 %a, %b;\n" + body + "\n}")
     assert "PTX line" in str(caught.value)
 
 
 def test_undefined_symbols() -> None:
 
     with pytest.raises(cl.ImageError, match="'nothing', which is not in the module"):
-        Device().load(PtxModule(HEAD + ".global .u64 x = nothing;"))
+        Device().load(PtxImage(HEAD + ".global .u64 x = nothing;"))
     with pytest.raises(cl.ImageError, match=r"\.extern and defined nowhere"):
-        Device().load(PtxModule(HEAD + ".extern .global .u32 x;"))
+        Device().load(PtxImage(HEAD + ".extern .global .u32 x;"))
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_a_long_chain_of_functions_is_no_recursion_of_python() -> None:
     declared = [f".func f{i}();" for i in range(3001)]
     last = ".func f3000() { .shared .b32 box; mov.u64 %rd, box; ret; }"
     text = "\n".join([*declared, *chain, last.replace("%rd", "r").replace("{", "{ .reg .b64 r;")])
-    module = PtxModule(HEAD + text + ".entry k() { call.uni f0; ret; }")
+    module = PtxImage(HEAD + text + ".entry k() { call.uni f0; ret; }")
     assert module.kernel("k").static_shared == 4
 
 
@@ -178,13 +178,13 @@ def test_initialisers_of_many_numbers() -> None:
     rows = [f"{{{numbers[0]}, {numbers[1]}}}", f"{{-1, 017}}, {{{numbers[2]},0}}"]
     text = HEAD + f".global .u32 a[200000] = {{{', '.join(map(str, numbers))}}};"
     text += f".const .u32 b[4][2] = {{{', '.join(rows)}}};"
-    instance = Device().load(PtxModule(text))
+    module = Device().load(PtxImage(text))
     for name, wanted in (
         ("a", numbers),
         ("b", [*numbers[:2], 2**32 - 1, 15, numbers[2], 0, 0, 0]),
     ):
-        size = instance.size(name)
-        raw = ctypes.string_at(instance.address(name), size)
+        size = module.size(name)
+        raw = ctypes.string_at(module.address(name), size)
         assert np.frombuffer(raw, np.uint32).tolist() == wanted
 
 

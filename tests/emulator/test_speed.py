@@ -12,7 +12,7 @@ from corpus._case import cuda
 from emulate import launch, module_of
 
 import culaunch as cl
-from culaunch._emulator import Device, PtxModule
+from culaunch._emulator import Device, PtxImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +30,11 @@ def best(run: Callable[[], object], times: int = 4) -> float:
 
 def test_vector_add_of_a_million() -> None:
     device, n = Device(), 1 << 20
-    instance = device.load(module_of(cuda("basics.cu")))
+    module = device.load(module_of(cuda("basics.cu")))
     a, b, c = np.arange(n, dtype=np.float32), np.ones(n, np.float32), np.zeros(n, np.float32)
 
     def run() -> None:
-        how = {"grid": (n // 256,), "block": (256,), "device": device, "instance": instance}
+        how = {"grid": (n // 256,), "block": (256,), "device": device, "module": module}
         launch("", "vector_add", a, b, c, np.int32(n), **how)
 
     assert best(run) < 0.3
@@ -44,11 +44,11 @@ def test_vector_add_of_a_million() -> None:
 @pytest.mark.slow
 def test_matmul_of_256() -> None:
     device = Device()
-    instance = device.load(module_of(cuda("basics.cu")))
+    module = device.load(module_of(cuda("basics.cu")))
     arguments = matmul_arguments(256, np.random.default_rng(0))
 
     def run() -> None:
-        how = {"grid": (16, 16), "block": (16, 16), "device": device, "instance": instance}
+        how = {"grid": (16, 16), "block": (16, 16), "device": device, "module": module}
         launch("", "tiled_matmul", *arguments, **how)
 
     assert best(run, 2) < 5
@@ -63,4 +63,4 @@ def test_a_module_with_curand_s_tables_loads_in_half_a_second() -> None:
       out[threadIdx.x] = curand_uniform(&state);
     }"""
     text = cl.compile(source, arch="compute_80").data.decode()
-    assert best(lambda: Device().load(PtxModule(text))) < 0.5
+    assert best(lambda: Device().load(PtxImage(text))) < 0.5

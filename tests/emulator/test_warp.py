@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from emulate import pack
 
-from culaunch._emulator import Device, Options, PtxModule
+from culaunch._emulator import Device, Options, PtxImage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ class Shadow:
     def __init__(self, launch: Callable[..., Any], folder: Path) -> None:
         self.launch = launch
         self.folder = folder
-        self.modules: dict[tuple[Any, int], PtxModule] = {}
+        self.modules: dict[tuple[Any, int], PtxImage] = {}
         self.exact = self.close = self.skipped = 0
 
     def __call__(self, kernel: Any, *args: Any, **keywords: Any) -> Any:
@@ -70,7 +70,7 @@ class Shadow:
             ranges=[(view.ctypes.data, view.nbytes) for view in memory],
         )
 
-    def compiled(self, module: Any) -> PtxModule:
+    def compiled(self, module: Any) -> PtxImage:
         import warp as wp
 
         # A generic kernel has an instance for each list of types that it was launched with.
@@ -78,7 +78,7 @@ class Shadow:
         if key not in self.modules:
             folder = self.folder / str(len(self.modules))
             (path,) = wp.compile_aot_module(module, arch=80, module_dir=folder, use_ptx=True)
-            self.modules[key] = PtxModule(path.read_bytes())
+            self.modules[key] = PtxImage(path.read_bytes())
         return self.modules[key]
 
     def compare(self, command: Any, memory: list[np.ndarray], wanted: list[np.ndarray]) -> None:

@@ -339,7 +339,7 @@ def test_c_asks_for_the_heuristics_constant(kernels, tmp_path):
 
 def table_set(kernels, arch, sizes, tuned_on=""):
     """A set that was tuned for n = 1, 2, ... with one size of block each."""
-    from culaunch._triton.tuned import TunedEntry, TunedTable
+    from culaunch._triton.tuned_table import TunedEntry, TunedTable
     from culaunch.triton import KernelSet, compile  # noqa: A004
 
     made = compile(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
-from culaunch._elementwise.function import ElementwiseFunction
-from culaunch._elementwise.program import make_program
+from culaunch._elementwise.element_code import make_element_code
+from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._elementwise.trace import Trace, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._elementwise.program import Program
+    from culaunch._elementwise.element_code import ElementCode
 
 
 class Fused(ElementwiseFunction):
@@ -54,7 +54,7 @@ class Fused(ElementwiseFunction):
         bound.apply_defaults()
         return tuple(bound.arguments[name] for name in self._parameters)
 
-    def _program(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> Program:
+    def _element_code(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> ElementCode:
         trace = Trace(self.__name__)
         values = [
             # A NumPy scalar has an array's type, and is a parameter all the same.
@@ -77,7 +77,7 @@ class Fused(ElementwiseFunction):
             checked.append(result)
         if not checked:
             raise TypeError(f"{self.__name__} must return at least one value")
-        return make_program(trace, tuple(checked))
+        return make_element_code(trace, tuple(checked))
 
     def _run(self, values: list[Any]) -> Any:
         kinds = [parameter.kind for parameter in self._signature.parameters.values()]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from culaunch._elementwise import dtypes as dt
-    from culaunch._elementwise.program import Array, Program
+    from culaunch._elementwise.element_code import Array, ElementCode
 
 BLOCK = 256  # threads; csrc/elementwise/layout.h has the same
 PATCH = 4  # a thread of a tiled kernel computes 4 x 4 elements
@@ -55,11 +55,11 @@ class Layout:
         )
 
 
-def unroll(program: Program, layout: Layout) -> int:
+def unroll(code: ElementCode, layout: Layout) -> int:
     """Return how many packs a thread has in flight: enough bytes for the memory, few registers."""
     if layout.small:
         return 1
-    arrays = max(1, sum(not array.is_raw for array in program.inputs))
+    arrays = max(1, sum(not array.is_raw for array in code.inputs))
     return max(1, min(4, 16 // layout.vector, 4 // arrays))
 
 
@@ -68,29 +68,29 @@ def index_type(layout: Layout) -> str:
     return "unsigned long long" if layout.wide else "unsigned"
 
 
-def call_compute(program: Program, inputs: dict[str, str], index: str, count: str) -> str:
+def call_compute(code: ElementCode, inputs: dict[str, str], index: str, count: str) -> str:
     """Write the call that computes one element."""
-    arguments = [f"{array.name}_result" for array in program.outputs]
-    for array in program.inputs:
+    arguments = [f"{array.name}_result" for array in code.outputs]
+    for array in code.inputs:
         if array.is_raw:
             raw = f"{array.name}_in"
             arguments.append(f"{raw_type(array)}{{{raw}}}" if array.dtype.is_half else raw)
         else:
             arguments.append(loaded(inputs[array.name], array.dtype))
-    arguments += [f"{scalar.name}_scalar" for scalar in program.scalars]
-    if program.uses_index:
+    arguments += [f"{scalar.name}_scalar" for scalar in code.scalars]
+    if code.uses_index:
         arguments += [f"(long long)({index})", f"Indexer{{(long long)({count})}}"]
     return f"compute({', '.join(arguments)});"
 
 
-def declared(program: Program) -> str:
+def declared(code: ElementCode) -> str:
     """Write the declarations of the results."""
-    return " ".join(f"{array.dtype.compute} {array.name}_result;" for array in program.outputs)
+    return " ".join(f"{array.dtype.compute} {array.name}_result;" for array in code.outputs)
 
 
-def mapped(program: Program) -> list[Array]:
+def mapped(code: ElementCode) -> list[Array]:
     """Return the inputs that are read element by element."""
-    return [array for array in program.inputs if not array.is_raw]
+    return [array for array in code.inputs if not array.is_raw]
 
 
 def pointer(array: Array) -> str:

@@ -17,14 +17,14 @@ from culaunch._elementwise.loop import (
 )
 
 if TYPE_CHECKING:
+    from culaunch._elementwise.element_code import Array, ElementCode
     from culaunch._elementwise.loop import Layout
-    from culaunch._elementwise.program import Array, Program
 
 
-def contiguous(program: Program, layout: Layout) -> tuple[str, list[str]]:
+def contiguous(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     """Write the loop over contiguous arrays, and its parameters."""
-    vector, index, times = layout.vector, index_type(layout), unroll(program, layout)
-    inputs, outputs = mapped(program), program.outputs
+    vector, index, times = layout.vector, index_type(layout), unroll(code, layout)
+    inputs, outputs = mapped(code), code.outputs
     lines = [f"const {index} packs = size / {vector};"]
     step = BLOCK * times
     lines += [
@@ -45,9 +45,9 @@ def contiguous(program: Program, layout: Layout) -> tuple[str, list[str]]:
     lines += [f"    if ({at} >= packs) continue;"]
     lines += [f"    Pack<{a.dtype.storage}, {vector}> {a.name}_pack;" for a in outputs]
     lines += ["#pragma unroll", f"    for (int k = 0; k < {vector}; ++k) {{"]
-    lines.append(f"      {declared(program)}")
+    lines.append(f"      {declared(code)}")
     values = {a.name: f"{a.name}_pack[u].at[k]" for a in inputs}
-    lines.append("      " + call_compute(program, values, f"({at}) * {vector} + k", "size"))
+    lines.append("      " + call_compute(code, values, f"({at}) * {vector} + k", "size"))
     lines += [f"      {a.name}_pack.at[k] = {stored(a)};" for a in outputs]
     lines += ["    }"]
     for a in outputs:
@@ -59,18 +59,18 @@ def contiguous(program: Program, layout: Layout) -> tuple[str, list[str]]:
             "// What is left over is less than a pack.",
             f"const {index} i = packs * {vector} + threadIdx.x;",
             "if (blockIdx.x == 0 && i < size) {",
-            f"  {declared(program)}",
-            "  " + call_compute(program, {a.name: f"{pointer(a)}[i]" for a in inputs}, "i", "size"),
+            f"  {declared(code)}",
+            "  " + call_compute(code, {a.name: f"{pointer(a)}[i]" for a in inputs}, "i", "size"),
             *(f"  {pointer(a)}[i] = {stored(a)};" for a in outputs),
             "}",
         ]
     return indented(lines), [f"{index} size"]
 
 
-def strided(program: Program, layout: Layout) -> tuple[str, list[str]]:
+def strided(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     """Write the loop over arrays with strides, and its parameters."""
-    vector, index, times = layout.vector, index_type(layout), unroll(program, layout)
-    inputs, outputs = mapped(program), program.outputs
+    vector, index, times = layout.vector, index_type(layout), unroll(code, layout)
+    inputs, outputs = mapped(code), code.outputs
     arrays = [*outputs, *inputs]
     offset = "long long" if layout.wide else "int"
     classes = dict(zip((a.name for a in arrays), layout.classes, strict=True))
@@ -122,10 +122,10 @@ def strided(program: Program, layout: Layout) -> tuple[str, list[str]]:
     lines += [f"    if (first + u * {BLOCK} >= size) continue;"]
     lines += [f"    Pack<{a.dtype.storage}, {vector}> {a.name}_pack;" for a in outputs]
     lines += ["#pragma unroll", f"    for (int k = 0; k < {vector}; ++k) {{"]
-    lines.append(f"      {declared(program)}")
+    lines.append(f"      {declared(code)}")
     values = {a.name: f"{a.name}_pack[u].at[{'k' if a.name in packed else 0}]" for a in inputs}
     element = f"(first + u * {BLOCK}) * ({index}){vector} + k"
-    lines.append("      " + call_compute(program, values, element, f"size * {vector}"))
+    lines.append("      " + call_compute(code, values, element, f"size * {vector}"))
     lines += [f"      {a.name}_pack.at[k] = {stored(a)};" for a in outputs]
     lines += ["    }"]
     for a in outputs:

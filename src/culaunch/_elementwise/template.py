@@ -9,8 +9,8 @@ from typing import Any
 from culaunch._base.c_keywords import KEYWORDS
 from culaunch._base.checks import checked_text
 from culaunch._elementwise import dtypes as dt
-from culaunch._elementwise.function import ElementwiseFunction
-from culaunch._elementwise.program import Array, Program, Scalar
+from culaunch._elementwise.element_code import Array, ElementCode, Scalar
+from culaunch._elementwise.elementwise_function import ElementwiseFunction
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _RESERVED = ("i", "_ind")
@@ -90,7 +90,7 @@ class TemplateKernel(ElementwiseFunction):
             )
         return tuple(given[name] for name in self._parameters)
 
-    def _program(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> Program:
+    def _element_code(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> ElementCode:
         types = self._resolve(dtypes)
         inputs: list[Array] = []
         scalars: list[Scalar] = []
@@ -120,7 +120,7 @@ class TemplateKernel(ElementwiseFunction):
             re.search(r"\b(i|_ind)\b", operation)
         )
         body = (*operation.splitlines(), *([] if operation.endswith((";", "}")) else [";"]))
-        return Program(
+        return ElementCode(
             self.__name__,
             outputs,
             tuple(inputs),

@@ -16,13 +16,13 @@ from culaunch._elementwise.loop import (
 )
 
 if TYPE_CHECKING:
+    from culaunch._elementwise.element_code import Array, ElementCode
     from culaunch._elementwise.loop import Layout
-    from culaunch._elementwise.program import Array, Program
 
 
-def tiled(program: Program, layout: Layout) -> tuple[str, list[str]]:
+def tiled(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     """Write the loop over tiles of 64 x 64 elements, and its parameters."""
-    inputs, outputs = mapped(program), program.outputs
+    inputs, outputs = mapped(code), code.outputs
     arrays = [*outputs, *inputs]
     classes = dict(zip((a.name for a in arrays), layout.classes, strict=True))
     outer = range(2, layout.rank)
@@ -60,9 +60,9 @@ def tiled(program: Program, layout: Layout) -> tuple[str, list[str]]:
     for a in inputs:
         lines += _patch(a, classes[a.name], layout.vector, is_store=False)
     lines += ["#pragma unroll", f"  for (int r = 0; r < {PATCH}; ++r) {{", "#pragma unroll"]
-    lines += [f"    for (int c = 0; c < {PATCH}; ++c) {{", f"      {declared(program)}"]
+    lines += [f"    for (int c = 0; c < {PATCH}; ++c) {{", f"      {declared(code)}"]
     values = {a.name: f"{a.name}_patch[r][c]" for a in inputs}
-    lines.append("      " + call_compute(program, values, "0", "0"))
+    lines.append("      " + call_compute(code, values, "0", "0"))
     lines += [f"      {a.name}_patch[r][c] = {stored(a)};" for a in outputs]
     lines += ["    }", "  }"]
     for a in outputs:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from culaunch._base.checks import checked_path
 from culaunch._base.outputs import open_output
 from culaunch._base.values import spell
+from culaunch._embed.image_stream import open_image_stream
 from culaunch._embed.machine import find_machine
 from culaunch._embed.merging import merge_image
 from culaunch._embed.object_writer import write_object
-from culaunch._embed.source import open_source
 from culaunch._embed.symbols import symbol_names
 
 if TYPE_CHECKING:
@@ -83,12 +83,12 @@ def embed(
     output = checked_path("output_object", output_object)
     merge_path = None if merge_with is None else checked_path("merge_with", merge_with)
     target = None if machine is None and merge_with is not None else find_machine(machine)
-    with open_source(image) as source:
-        if source.is_file(output):
+    with open_image_stream(image) as stream:
+        if stream.is_file(output):
             raise ValueError(f"output_object is the image itself ({output!r}): name another file")
         with open_output(output) as file:
             if merge_path is None:
                 assert target is not None
-                write_object(file, source, symbols, target)
+                write_object(file, stream, symbols, target)
             else:
-                merge_image(file, merge_path, source, symbols, target)
+                merge_image(file, merge_path, stream, symbols, target)

@@ -20,26 +20,26 @@ from culaunch._errors import ImageError
 from culaunch._image.embedded import SECTION
 
 if TYPE_CHECKING:
+    from culaunch._embed.image_stream import ImageStream
     from culaunch._embed.machine import Machine
-    from culaunch._embed.source import Source
     from culaunch._embed.symbols import Symbols
 
 _PIECE = 1 << 20
 
 
 def merge_image(
-    file: BinaryIO, path: str, source: Source, symbols: Symbols, machine: Machine | None
+    file: BinaryIO, path: str, stream: ImageStream, symbols: Symbols, machine: Machine | None
 ) -> None:
     """Write the object at `path` to `file`, with the image in it."""
     with open(path, "rb") as original:
         obj = ObjectFile.read(original, path, machine)
         wanted = _wanted_symbols(obj, symbols)
-        places = image_symbols(symbols, source.size)
+        places = image_symbols(symbols, stream.size)
         order, table = _reordered(obj, wanted, places)
         original.seek(0)
         shutil.copyfileobj(original, file, _PIECE)
         names = elf.Strings(obj.section_bytes(obj.header.shstrndx))
-        image = write_image(file, source, symbols, names.add(SECTION))
+        image = write_image(file, stream, symbols, names.add(SECTION))
         names_at = write_aligned(file, bytes(names.data))
 
         sections = [_changed(obj, section, order, len(wanted)) for section in obj.sections]

@@ -10,8 +10,8 @@ from culaunch._embed.machine import ALL_PROTECTIONS
 from culaunch._image.embedded import ALIGN, SECTION, image_record, size_offset
 
 if TYPE_CHECKING:
+    from culaunch._embed.image_stream import ImageStream
     from culaunch._embed.machine import Machine
-    from culaunch._embed.source import Source
     from culaunch._embed.symbols import Symbols
 
 _IDENT = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
@@ -19,11 +19,11 @@ _PROPERTY_HEADER = struct.Struct("<III4s")
 _PROPERTY = struct.Struct("<IIII")
 
 
-def write_object(file: BinaryIO, source: Source, symbols: Symbols, machine: Machine) -> None:
-    """Write an object that defines `symbols`, hidden, over the bytes of `source`."""
+def write_object(file: BinaryIO, stream: ImageStream, symbols: Symbols, machine: Machine) -> None:
+    """Write an object that defines `symbols`, hidden, over the bytes of `stream`."""
     file.write(bytes(elf.EHDR_SIZE))
     names, strings = elf.Strings(), elf.Strings()
-    image = write_image(file, source, symbols, names.add(SECTION))
+    image = write_image(file, stream, symbols, names.add(SECTION))
     sections = [
         elf.Section(),
         image,
@@ -32,7 +32,7 @@ def write_object(file: BinaryIO, source: Source, symbols: Symbols, machine: Mach
         _write_property(file, names.add(".note.gnu.property"), machine),
     ]
     table = [elf.Symbol()]
-    for name, (value, size, kind) in image_symbols(symbols, source.size).items():
+    for name, (value, size, kind) in image_symbols(symbols, stream.size).items():
         table.append(
             elf.Symbol(strings.add(name), elf.STB_GLOBAL, kind, elf.STV_HIDDEN, 1, value, size)
         )
@@ -69,15 +69,15 @@ def write_object(file: BinaryIO, source: Source, symbols: Symbols, machine: Mach
     file.write(header.pack())
 
 
-def write_image(file: BinaryIO, source: Source, symbols: Symbols, name: int) -> elf.Section:
+def write_image(file: BinaryIO, stream: ImageStream, symbols: Symbols, name: int) -> elf.Section:
     """Append the image's record, it and its size as an integer; return the section's header."""
     offset = file.tell()
     gap = elf.padding(offset, ALIGN)
-    record = image_record(symbols.name, source.size)
+    record = image_record(symbols.name, stream.size)
     file.write(bytes(gap) + record)
-    source.copy_to(file)
-    size_at = size_offset(source.size)
-    file.write(bytes(size_at - source.size) + source.size.to_bytes(8, "little"))
+    stream.copy_to(file)
+    size_at = size_offset(stream.size)
+    file.write(bytes(size_at - stream.size) + stream.size.to_bytes(8, "little"))
     return elf.Section(
         name,
         elf.SHT_PROGBITS,

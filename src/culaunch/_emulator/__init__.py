@@ -7,19 +7,19 @@ optional("numpy", "the emulated driver", "'culaunch[emulator]'")
 from culaunch._emulator.control import make_driver, reset, with_options  # noqa: E402
 from culaunch._emulator.device import Device  # noqa: E402
 from culaunch._emulator.fault import Fault, Position  # noqa: E402
-from culaunch._emulator.instance import ModuleInstance  # noqa: E402
-from culaunch._emulator.module import Parameter, PtxKernel, PtxModule  # noqa: E402
+from culaunch._emulator.module import LoadedModule  # noqa: E402
 from culaunch._emulator.options import Options  # noqa: E402
+from culaunch._emulator.ptx_image import Parameter, PtxImage, PtxKernel  # noqa: E402
 
 __all__ = [
     "Device",
     "Fault",
-    "ModuleInstance",
+    "LoadedModule",
     "Options",
     "Parameter",
     "Position",
+    "PtxImage",
     "PtxKernel",
-    "PtxModule",
     "make_driver",
     "reset",
     "with_options",

@@ -11,17 +11,17 @@ from culaunch._emulator.fault import (
     NOT_SUPPORTED,
     Fault,
 )
-from culaunch._emulator.instance import ModuleInstance
 from culaunch._emulator.launch import Launch
 from culaunch._emulator.memory.heap import Heap
 from culaunch._emulator.memory.ranges import GlobalMemory
 from culaunch._emulator.memory.read_only import ReadOnlyArray, ReadOnlyMemory
+from culaunch._emulator.module import LoadedModule
 from culaunch._emulator.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from culaunch._emulator.module import PtxModule
+    from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.types import Lanes
 
 __all__ = ["Device"]
@@ -49,7 +49,7 @@ class Device:
         self.arch = arch
         self.options = options or Options()
         self.fault: Fault | None = None
-        self._modules: list[ModuleInstance] = []
+        self._modules: list[LoadedModule] = []
         self._allocations: dict[int, tuple[int, Lanes]] = {}
         self.heap = Heap()
         self._launches = 0
@@ -66,18 +66,18 @@ class Device:
         major, minor = self.capability
         return _MAX_SHARED.get(10 * major + minor, 99) * 1024
 
-    def load(self, module: PtxModule) -> ModuleInstance:
+    def load(self, image: PtxImage) -> LoadedModule:
         """Give the variables of a module memory and their initial values.
 
         Kernels of every module may touch them, as long as the module is loaded.
         """
-        instance = ModuleInstance(module)
-        self._modules.append(instance)
-        return instance
+        module = LoadedModule(image)
+        self._modules.append(module)
+        return module
 
-    def unload(self, instance: ModuleInstance) -> None:
+    def unload(self, module: LoadedModule) -> None:
         """Take a module's variables away from the kernels of others."""
-        self._modules.remove(instance)
+        self._modules.remove(module)
 
     def alloc(self, size: int, align: int = 256) -> int:
         """Allocate `size` bytes and return their address."""
@@ -109,7 +109,7 @@ class Device:
 
     def launch(
         self,
-        instance: ModuleInstance,
+        module: LoadedModule,
         kernel: str,
         params: bytes,
         grid: Sequence[int],
@@ -125,7 +125,7 @@ class Device:
 
         Parameters
         ----------
-        instance : ModuleInstance
+        module : LoadedModule
             The loaded module.
         kernel : str
             The kernel's name in the PTX.
@@ -153,7 +153,7 @@ class Device:
         """
         self.require_no_fault()
         grid3, block3 = _extents(grid, "grid", kernel), _extents(block, "block", kernel)
-        info = instance.module.kernel(kernel)
+        info = module.image.kernel(kernel)
         threads = block3[0] * block3[1] * block3[2]
         if threads > info.max_threads:
             _refuse(INVALID_VALUE, kernel, f"{threads} threads a block, at most {info.max_threads}")
@@ -181,7 +181,7 @@ class Device:
         launch = Launch(
             self.options,
             self.heap,
-            instance.program(kernel),
+            module.code(kernel),
             params,
             grid3,
             block3,

@@ -16,11 +16,11 @@ from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
 from culaunch._emulator.undefined.engine import Undefined
 
 if TYPE_CHECKING:
+    from culaunch._emulator.kernel_code import KernelCode
     from culaunch._emulator.memory.heap import Heap
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
     from culaunch._emulator.options import Options
-    from culaunch._emulator.program import Program
     from culaunch._emulator.ptx.syntax import Instruction
 
 __all__ = ["Launch"]
@@ -37,7 +37,7 @@ class Launch:
         self,
         options: Options,
         heap: Heap,
-        program: Program,
+        kernel: KernelCode,
         params: bytes,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
@@ -47,12 +47,12 @@ class Launch:
     ) -> None:
         self.options: Options = options
         self.heap = heap
-        self.program = program
+        self.kernel = kernel
         self.grid: tuple[int, int, int] = grid
         self.block: tuple[int, int, int] = block
         self.threads = block[0] * block[1] * block[2]
         self.dynamic_shared: int = dynamic_shared
-        self.shared_bytes: int = program.layout.dynamic_offset + dynamic_shared
+        self.shared_bytes: int = kernel.variables.dynamic_offset + dynamic_shared
         self.number: int = number
         self.memory = memory
         self.read_only: ReadOnlyMemory | None = None
@@ -60,7 +60,7 @@ class Launch:
         self.grid_workspace = 0
         self.params = Scratch("param", 1, max(len(params), 1))
         self.params.array[: len(params)] = np.frombuffer(params, np.uint8)
-        self.code = program.code(program.kernel.name)
+        self.code = kernel.code(kernel.entry.name)
         self.local_bytes = self.code.local_bytes
 
     def run(self, *, cooperative: bool = False) -> None:
@@ -80,7 +80,7 @@ class Launch:
                     COOPERATIVE_LAUNCH_TOO_LARGE,
                     f"a cooperative grid of {total} blocks of {self.threads} threads: the "
                     f"emulator runs at most {_MAX_COOPERATIVE_LANES} threads at once",
-                    kernel=self.program.kernel.name,
+                    kernel=self.kernel.entry.name,
                 )
             step = total
             # Its own words are at a multiple of the size of two.
@@ -93,12 +93,12 @@ class Launch:
 
     def position(self, instruction: Instruction) -> Position:
         """Describe where an instruction is, in the PTX and in the source."""
-        module = self.program.instance.module
+        image = self.kernel.module.image
         source = None
         if instruction.loc is not None:
             file, line = instruction.loc
-            source = f"{module.syntax.files.get(file, f'file {file}')}:{line}"
-        return Position(instruction.line, module.tokens.line_text(instruction.line), source)
+            source = f"{image.syntax.files.get(file, f'file {file}')}:{line}"
+        return Position(instruction.line, image.tokens.line_text(instruction.line), source)
 
     def heap_alloc(self, sizes: list[int]) -> list[int]:
         """Allocate for malloc in a kernel; the launch may touch the blocks at once."""
@@ -125,12 +125,12 @@ class Launch:
                 else None,
                 Races(chunk) if options.check_races else None,
             )
-        scheduler = Scheduler(chunk, Undefined(chunk, self.program, self.program.plans))
+        scheduler = Scheduler(chunk, Undefined(chunk, self.kernel, self.kernel.plans))
         try:
             with np.errstate(all="ignore"):
                 scheduler.run(self.code, list(self.code.zeros))
         except Fault as fault:
-            fault.kernel = self.program.kernel.name
+            fault.kernel = self.kernel.entry.name
             if fault.lane is not None and fault.block is None:
                 fault.block, fault.thread = chunk.place(fault.lane)
             raise

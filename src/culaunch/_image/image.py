@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.values import spell
 from culaunch._errors import ImageError
+from culaunch._image.files import check_path, describe
 from culaunch._image.metadata import append_metadata, split_metadata
 from culaunch._image.sniff import image_format, wrapper_size
-from culaunch._image.source import check_path, describe
 
 if TYPE_CHECKING:
     import os

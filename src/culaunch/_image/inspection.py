@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_flag
 from culaunch._image import fatbin
+from culaunch._image.files import check_path, describe, open_bytes
 from culaunch._image.image import Image
 from culaunch._image.metadata import may_have_metadata
 from culaunch._image.parse import parse
 from culaunch._image.ptx import Ptx
 from culaunch._image.reader import Reader
 from culaunch._image.session import Session
-from culaunch._image.source import check_path, describe, open_bytes
 
 if TYPE_CHECKING:
     import mmap

@@ -9,13 +9,13 @@ from culaunch._image import fatbin
 from culaunch._image.cubin import Cubin
 from culaunch._image.elf import SHT_NOBITS, Elf
 from culaunch._image.embedded import SECTION, embedded_images
+from culaunch._image.files import describe
 from culaunch._image.info import ImageInfo, Inspection, KernelInfo
 from culaunch._image.metadata import split_metadata
 from culaunch._image.ptx import Ptx
 from culaunch._image.reader import Reader
 from culaunch._image.session import Session
 from culaunch._image.sniff import file_format, image_format, wrapper_size
-from culaunch._image.source import describe
 
 if TYPE_CHECKING:
     import mmap

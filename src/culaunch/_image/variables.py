@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from culaunch._image import fatbin
 from culaunch._image.elf import SHT_SYMTAB, Elf
+from culaunch._image.files import describe
 from culaunch._image.reader import Reader
 from culaunch._image.session import Session
-from culaunch._image.source import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

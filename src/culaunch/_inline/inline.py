@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
 from culaunch._cache.libraries import Libraries
-from culaunch._embed.source import image_bytes
+from culaunch._embed.image_stream import image_bytes
 from culaunch._errors import MissingDependencyError
 from culaunch._image import Image
 from culaunch._inline.build import build

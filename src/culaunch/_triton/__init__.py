@@ -3,7 +3,7 @@
 from culaunch._core import set_upcalls
 from culaunch._triton import upcalls
 from culaunch._triton.aot import compile  # noqa: A004
-from culaunch._triton.existing import from_cache, from_compiled
+from culaunch._triton.from_compiled import from_cache, from_compiled
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.native_kernel import NativeKernel, native
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
 from culaunch._triton.checks import ARCH
-from culaunch._triton.compiled import variant_of
 from culaunch._triton.decorated import Decorated
-from culaunch._triton.facts import LaunchFacts
 from culaunch._triton.kernel_set import KernelSet
+from culaunch._triton.launch_facts import LaunchFacts
+from culaunch._triton.make_variant import make_variant
 from culaunch._triton.parameters import parameters_of
-from culaunch._triton.saved import encode, normal_constant
+from culaunch._triton.saved_variant import encode, normal_constant
 from culaunch._triton.settings import check_constants, check_options
 from culaunch._triton.signature import Argument, make_constant, parse_signature
 from culaunch._triton.target import StandIn, standing_in, triton_module
@@ -24,7 +24,7 @@ from culaunch._triton.target import StandIn, standing_in, triton_module
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from culaunch._triton.saved import SavedVariant
+    from culaunch._triton.saved_variant import SavedVariant
 
 
 def compile(  # noqa: A001
@@ -226,7 +226,7 @@ def _compile_one(
             f"Triton cannot compile {function.__name__} for {arch}: {error}", log=_log_of(error)
         ) from error
     only_ptx = arch.startswith("compute")
-    made = variant_of(
+    made = make_variant(
         compiled.asm["cubin"],
         compiled.asm["ptx"] if keep_ptx or only_ptx else None,
         LaunchFacts.from_metadata(compiled.metadata),

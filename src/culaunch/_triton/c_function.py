@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Any
 from culaunch._triton.c_names import NameSpace
 from culaunch._triton.c_values import c_value
 from culaunch._triton.checks import ARCH
-from culaunch._triton.layout import GLOBAL, PROFILE, VALUE, leaves_of, make_sources, size_of
+from culaunch._triton.parameter_sources import (
+    GLOBAL,
+    PROFILE,
+    VALUE,
+    leaves_of,
+    parameter_sources,
+    size_of,
+)
 from culaunch._triton.select import setting_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from culaunch._triton.parameters import TritonParameter
-    from culaunch._triton.saved import SavedVariant
+    from culaunch._triton.saved_variant import SavedVariant
 
 _C_TYPES = {
     "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "u1": "uint8_t",
@@ -129,7 +136,7 @@ class CFunction:
 def _launch(index: int, variant: SavedVariant, parameters: Sequence[CParameter]) -> str:
     by_leaf = {one.leaf: one for one in parameters}
     lines, pointers = [], []
-    for source in make_sources(variant.types, variant.facts, _expected_layout(variant)):
+    for source in parameter_sources(variant.types, variant.facts, _expected_layout(variant)):
         if source.part == VALUE:
             one = by_leaf[source.leaf]
             exact = _C_TYPES.get(source.type, "CUdeviceptr")

@@ -13,14 +13,14 @@ from culaunch._triton.c_runtime import RUNTIME
 from culaunch._triton.c_tuned import CHOOSE, CChoice
 from culaunch._triton.c_values import c_macro_value, check_distinct
 from culaunch._triton.checks import ARCH
-from culaunch._triton.layout import leaves_of
+from culaunch._triton.parameter_sources import leaves_of
 from culaunch._triton.select import setting_of
 
 if TYPE_CHECKING:
     import os
 
-    from culaunch._triton.saved import SavedVariant
     from culaunch._triton.saved_set import SavedSet
+    from culaunch._triton.saved_variant import SavedVariant
 
 
 def write_c(

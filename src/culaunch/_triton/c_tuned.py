@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from culaunch._triton.c_names import NameSpace
 from culaunch._triton.c_values import c_value
-from culaunch._triton.layout import leaves_of
+from culaunch._triton.parameter_sources import leaves_of
 from culaunch._triton.select import settings_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from culaunch._triton.c_function import CFunction
-    from culaunch._triton.tuned import TunedTable
+    from culaunch._triton.tuned_table import TunedTable
 
 # As culaunch.triton does it: rows for this device's architecture first, then those that say none,
 # then the nearest older one, then the nearest newer one; then element types; then sizes by ratio.

@@ -10,8 +10,8 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.layout import SIZES
-from culaunch._triton.objects import TYPE_NAMES
+from culaunch._triton.object_kinds import TYPE_NAMES
+from culaunch._triton.parameter_sources import SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -12,13 +12,13 @@ from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._library import LibraryFile, write_library
 from culaunch._triton.dispatcher import Dispatcher
+from culaunch._triton.load_variant import load_variant, resources_missing
 from culaunch._triton.manifest import KIND, read_entry, version_of, write_entry
 from culaunch._triton.messages import raise_binding, raise_unknown
-from culaunch._triton.saved import SavedVariant, same_constant
 from culaunch._triton.saved_set import SavedSet
+from culaunch._triton.saved_variant import SavedVariant, same_constant
 from culaunch._triton.select import KNOWN_OPTIONS, arch_fits, select, settings_fit
-from culaunch._triton.tuned import TunedEntry, TunedTable
-from culaunch._triton.variant import load_variant, resources_missing
+from culaunch._triton.tuned_table import TunedEntry, TunedTable
 
 if TYPE_CHECKING:
     import os

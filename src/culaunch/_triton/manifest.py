@@ -13,8 +13,8 @@ from culaunch._triton.checks import (
     check_settings,
 )
 from culaunch._triton.parameters import TritonParameter
-from culaunch._triton.saved import SavedVariant, checked, decode, encode
-from culaunch._triton.tuned import TunedTable
+from culaunch._triton.saved_variant import SavedVariant, checked, decode, encode
+from culaunch._triton.tuned_table import TunedTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection

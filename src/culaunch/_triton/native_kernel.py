@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
+from culaunch._triton.autotuner import TunedCache, native_tuner, split_config
 from culaunch._triton.dispatcher import Dispatcher
-from culaunch._triton.facts import LaunchFacts
 from culaunch._triton.hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
-from culaunch._triton.objects import TensorStandIn
+from culaunch._triton.launch_facts import LaunchFacts
+from culaunch._triton.load_variant import load_variant, resources_missing
+from culaunch._triton.object_kinds import TensorStandIn
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.target import (
     compiling_for,
     stand_in_where_triton_has_no_driver,
     triton_module,
 )
-from culaunch._triton.tuning import TunedCache, native_tuner, split_config
-from culaunch._triton.variant import load_variant, resources_missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

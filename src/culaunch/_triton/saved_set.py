@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._triton.parameters import TritonParameter
-    from culaunch._triton.saved import SavedVariant
-    from culaunch._triton.tuned import TunedTable
+    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.tuned_table import TunedTable
 
 
 @dataclass(frozen=True)

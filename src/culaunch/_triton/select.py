@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._triton.checks import ARCH
-from culaunch._triton.saved import fields_fit, same_constant
+from culaunch._triton.saved_variant import fields_fit, same_constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from culaunch._triton.saved import SavedVariant
+    from culaunch._triton.saved_variant import SavedVariant
 
 # What every call may say: the options that a launch or a compiled kernel knows of itself.
 KNOWN_OPTIONS = ("num_warps", "num_stages", "num_ctas", "launch_cooperative_grid", "launch_pdl",

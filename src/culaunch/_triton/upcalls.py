@@ -1,7 +1,7 @@
 """What the extension calls of this package: ``_core.TritonUpcalls`` has the types."""
 
 from culaunch._triton.messages import raise_argument, raise_binding
-from culaunch._triton.objects import (
+from culaunch._triton.object_kinds import (
     classify,
     constant,
     describe_constant,

@@ -10,7 +10,7 @@ from culaunch._emulator.decode.decoder import Decoder, Unsupported
 from culaunch._emulator.decode.instruction import Targets, definition
 from culaunch._emulator.decode.liveness import find_live
 from culaunch._emulator.decode.operation import decode, refuse
-from culaunch._emulator.machine.ends import Conditional, Jump, Refusal, Return
+from culaunch._emulator.machine.ends import Conditional, Jump, NotEmulated, Return
 from culaunch._emulator.machine.state import Block, Code, End
 from culaunch._emulator.machine.warp_sync import lane_bits
 from culaunch._emulator.ptx.syntax import (
@@ -33,10 +33,10 @@ __all__ = ["build_code"]
 _ALL = 0xFFFFFFFF
 
 
-def build_code(program: Symbols, function: Function, base: int) -> Code:
-    """Decode `function`; its program counters start at `base`."""
+def build_code(symbols: Symbols, function: Function, base: int) -> Code:
+    """Decode `function`; its symbols counters start at `base`."""
     code = Code(function, base)
-    decoder = Decoder(program, code)
+    decoder = Decoder(symbols, code)
     starts = _leaders(function)
     index_of = {start: i for i, start in enumerate(starts)}
     instructions = function.instructions
@@ -76,7 +76,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
         try:
             end = known.end(decoder, last, Targets(following, index_of))
         except Exception as error:  # noqa: BLE001 - as in `decode`
-            end = Refusal(refuse(last, error))
+            end = NotEmulated(refuse(last, error))
         body = body[:-1]
         if last.guard is not None:
             end = Conditional(decoder.read(last.guard, "pred"), end, following)

@@ -7,8 +7,8 @@ import os
 from bisect import bisect_right
 from typing import Any
 
+from culaunch._emulator.driver.c_types import NOTE_FUNCTION, NOTE_LAUNCH, NOTE_READ_ONLY
 from culaunch._emulator.driver.state import DriverState, Refusal
-from culaunch._emulator.driver.types import NOTE_FUNCTION, NOTE_LAUNCH, NOTE_READ_ONLY
 from culaunch._emulator.fault import INVALID_VALUE, Fault
 
 _OUT_OF_MEMORY = 2
@@ -89,7 +89,7 @@ class MemoryFunctions(DriverState):
         end = address + size
         if any(base <= address and end <= base + n for base, n in self.device.ranges):
             return True
-        for starts, ends in (instance.limits for instance in self.instances.values()):
+        for starts, ends in (module.limits for module in self.modules.values()):
             index = bisect_right(starts, address) - 1
             if index >= 0 and end <= ends[index]:
                 return True

@@ -12,8 +12,8 @@ from culaunch._emulator.driver.attributes import (
     kernel_attribute,
     occupancy,
 )
-from culaunch._emulator.driver.image import load_ptx
-from culaunch._emulator.driver.launch import (
+from culaunch._emulator.driver.image_bytes import load_ptx
+from culaunch._emulator.driver.launch_config import (
     explain,
     launch_request,
     parameter_bytes,
@@ -21,7 +21,7 @@ from culaunch._emulator.driver.launch import (
 )
 from culaunch._emulator.driver.state import DriverState, Kernel, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Fault
-from culaunch._emulator.instance import ModuleInstance
+from culaunch._emulator.module import LoadedModule
 from culaunch._errors import CulaunchError
 
 _INVALID_PTX = 218
@@ -37,54 +37,54 @@ class ModuleFunctions(DriverState):
         if not code:
             raise Refusal(INVALID_VALUE, "there is no image at address 0")
         try:
-            instance = self.device.load(load_ptx(code, self.device.arch))
+            module = self.device.load(load_ptx(code, self.device.arch))
         except CulaunchError as error:
             raise Refusal(getattr(error, "code", 0) or _INVALID_PTX, str(error)) from None
-        handle = self.add(instance)
-        self.instances[handle] = instance
+        handle = self.add(module)
+        self.modules[handle] = module
         out[0] = handle
 
     def cuLibraryUnload(self, library: int) -> None:
         self._library(library)
         for key in [key for key in self.kernels if key[0] == library]:
             self.remove(self.kernels.pop(key))
-        instance = self.instances.pop(library, None)
-        if instance is not None:
-            self.device.unload(instance)
+        module = self.modules.pop(library, None)
+        if module is not None:
+            self.device.unload(module)
         self.remove(library)
 
     def cuLibraryGetKernel(self, out: Any, library: int, name: bytes) -> None:
         out[0] = self._kernel(library, name.decode())
 
     def _kernel(self, library: int, name: str) -> int:
-        instance = self._library(library)
+        module = self._library(library)
         handle = self.kernels.get((library, name))
         if handle is None:
-            if name not in instance.module.kernels:
+            if name not in module.image.kernels:
                 raise Refusal(NOT_FOUND, f"the image has no kernel {name!r}")
-            handle = self.add(Kernel(instance, instance.module.kernel(name)))
+            handle = self.add(Kernel(module, module.image.kernel(name)))
             self.kernels[library, name] = handle
         return handle
 
     def cuLibraryGetKernelCount(self, out: Any, library: int) -> None:
-        out[0] = len(self._library(library).module.kernels)
+        out[0] = len(self._library(library).image.kernels)
 
     def cuLibraryEnumerateKernels(self, out: Any, count: int, library: int) -> None:
-        for i, name in enumerate(self._library(library).module.kernels[:count]):
+        for i, name in enumerate(self._library(library).image.kernels[:count]):
             out[i] = self._kernel(library, name)
 
     def cuLibraryGetGlobal(self, address: Any, size: Any, library: int, name: bytes) -> None:
-        instance, wanted = self._library(library), name.decode()
-        if wanted not in instance.module.globals:
+        module, wanted = self._library(library), name.decode()
+        if wanted not in module.image.globals:
             raise Refusal(NOT_FOUND, f"the image has no variable {wanted!r}")
         if address:
-            address[0] = instance.address(wanted)
+            address[0] = module.address(wanted)
         if size:
-            size[0] = instance.size(wanted)
+            size[0] = module.size(wanted)
 
-    def _library(self, handle: int) -> ModuleInstance:
-        instance: ModuleInstance = self.get(handle, ModuleInstance)
-        return instance
+    def _library(self, handle: int) -> LoadedModule:
+        module: LoadedModule = self.get(handle, LoadedModule)
+        return module
 
     # -- kernels ---------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class ModuleFunctions(DriverState):
         values = parameter_bytes(kernel, params)
         try:
             self.device.launch(
-                kernel.instance,
+                kernel.module,
                 kernel.info.name,
                 values,
                 ranges=arrays.writable,

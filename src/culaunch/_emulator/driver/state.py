@@ -10,12 +10,12 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culaunch._emulator.driver.types import ERRORS
+from culaunch._emulator.driver.c_types import ERRORS
 
 if TYPE_CHECKING:
     from culaunch._emulator.device import Device
-    from culaunch._emulator.instance import ModuleInstance
-    from culaunch._emulator.module import PtxKernel
+    from culaunch._emulator.module import LoadedModule
+    from culaunch._emulator.ptx_image import PtxKernel
 
 INVALID_CONTEXT = 201
 INVALID_HANDLE = 400
@@ -38,7 +38,7 @@ class DriverState:
         # (library, kernel's name) -> handle: a kernel has one handle, as CUDA promises.
         self.kernels: dict[tuple[int, str], int] = {}
         # Every loaded module, for the addresses of its variables.
-        self.instances: dict[int, ModuleInstance] = {}
+        self.modules: dict[int, LoadedModule] = {}
         self._handles: dict[int, Any] = {}
         self._next = itertools.count(0x1000, 0x10)
         self._thread = _Thread()
@@ -143,8 +143,8 @@ class DriverState:
 class Kernel:
     """A kernel of a loaded module; its handle serves as CUkernel and as CUfunction."""
 
-    def __init__(self, instance: ModuleInstance, info: PtxKernel) -> None:
-        self.instance = instance
+    def __init__(self, module: LoadedModule, info: PtxKernel) -> None:
+        self.module = module
         self.info = info
         # What cuKernelSetAttribute opted in to.
         self.max_dynamic_shared: int | None = None

@@ -12,10 +12,10 @@ import numpy as np
 from culaunch._base.untraced import untraced
 from culaunch._core import DriverFunction
 from culaunch._emulator.driver.attributes import device_attribute
+from culaunch._emulator.driver.c_types import DRIVER_VERSION, ERRORS, PROTOTYPES, NoteArray
 from culaunch._emulator.driver.memory import MemoryFunctions
 from culaunch._emulator.driver.modules import ModuleFunctions
 from culaunch._emulator.driver.state import INVALID_CONTEXT, UNKNOWN, Refusal, Stream
-from culaunch._emulator.driver.types import DRIVER_VERSION, ERRORS, PROTOTYPES, NoteArray
 from culaunch._emulator.fault import INVALID_VALUE, Fault
 from culaunch._errors import InternalError
 

@@ -17,7 +17,7 @@ from culaunch._emulator.types import Lanes
 if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Runner
 
-__all__ = ["Conditional", "Exit", "Jump", "Refusal", "Return", "Switch"]
+__all__ = ["Conditional", "Exit", "Jump", "NotEmulated", "Return", "Switch"]
 
 Reader = Callable[[Group], Lanes]
 
@@ -97,7 +97,7 @@ class Exit(End):
         return None
 
 
-class Refusal(End):
+class NotEmulated(End):
     """An instruction that is not emulated."""
 
     def __init__(self, refuse: Op) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from culaunch._emulator.matrix.elements import WIDTHS, Elements, Registers, pack, unpack
-from culaunch._emulator.matrix.layout import (
+from culaunch._emulator.matrix.fragments import (
     SHAPES,
     Indices,
     a_places,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from culaunch._emulator.matrix.elements import WIDTHS, Elements, Registers, pack, unpack
-from culaunch._emulator.matrix.layout import extents
+from culaunch._emulator.matrix.fragments import extents
 from culaunch._emulator.matrix.product import multiply_add
 
 _WIDE = {"m16n16k16", "m32n8k16", "m8n32k16"}

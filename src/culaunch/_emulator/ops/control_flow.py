@@ -70,22 +70,22 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
         Argument(decoder.argument(operand), operand.slot if isinstance(operand, Register) else -1)
         for operand in given
     ]
-    program = decoder.symbols
+    symbols = decoder.symbols
     if isinstance(target, Symbol):
         builtin = BUILTINS.get(target.name)
-        if builtin is not None and not program.has_body(target.name):
+        if builtin is not None and not symbols.has_body(target.name):
             builtin_call = BuiltinCall(builtin, arguments, results, following)
             builtin_call.uses = read_slots(given)
             return builtin_call
         name = target.name
-        if not program.has_body(name):
+        if not symbols.has_body(name):
             raise Unsupported(f"the function {name!r} is not defined")
-        wanted = len(program.function(name).params)
+        wanted = len(symbols.function(name).params)
         if len(arguments) != wanted:
             raise Unsupported(f"{name!r} has {wanted} parameters, and is given {len(arguments)}")
-        return Call(lambda: program.code(name), arguments, results, following)
+        return Call(lambda: symbols.code(name), arguments, results, following)
     call = IndirectCall(
-        decoder.read(target, "u64"), program.function_at, arguments, results, following
+        decoder.read(target, "u64"), symbols.function_at, arguments, results, following
     )
     call.uses = read_slots((target,))
     return call

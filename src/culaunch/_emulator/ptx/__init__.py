@@ -1,5 +1,5 @@
 """Read PTX text: tokens, declarations and function bodies. No execution."""
 
-from culaunch._emulator.ptx.module import parse_module
+from culaunch._emulator.ptx.parser import parse_module
 
 __all__ = ["parse_module"]

@@ -21,7 +21,7 @@ __all__ = ["Origins"]
 
 
 @dataclass
-class _Source:
+class _Origin:
     """An instruction that gave undefined values; `detail` is an address or a lane, by lane."""
 
     instruction: Instruction
@@ -39,7 +39,7 @@ class Origins:
 
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
-        self._sources: list[_Source] = []
+        self._known: list[_Origin] = []
         self._index: dict[tuple[int, str], int] = {}
 
     def note(self, instruction: Instruction, read: Read) -> Lanes:
@@ -47,35 +47,35 @@ class Origins:
         key = (id(instruction), read.text)
         index = self._index.get(key)
         if index is None:
-            index = self._index[key] = len(self._sources)
-            source = _Source(
+            index = self._index[key] = len(self._known)
+            origin = _Origin(
                 instruction, read.text, np.zeros(self.chunk.size, np.int64), read.racing
             )
-            self._sources.append(source)
-        self._sources[index].detail[read.lanes] = read.detail
+            self._known.append(origin)
+        self._known[index].detail[read.lanes] = read.detail
         return read.lanes.astype(np.int64) + index * self.chunk.size
 
     def racing(self, origin: Lanes) -> Lanes:
         """Tell which origins are reads that raced."""
-        flags = np.array([source.racing is not None for source in self._sources])
+        flags = np.array([origin.racing is not None for origin in self._known])
         return np.asarray(flags[origin // self.chunk.size])
 
     def fault(self, use: str, origin: int, lane: int) -> Fault:
         """Return the fault of `lane`, which uses a value of that origin."""
         index, reader = divmod(origin, self.chunk.size)
-        source = self._sources[index]
+        origin = self._known[index]
         block, thread = self.chunk.place(reader)
-        position = self.chunk.launch.position(source.instruction)
-        detail = int(source.detail[reader])
-        if source.racing is not None:
+        position = self.chunk.launch.position(origin.instruction)
+        detail = int(origin.detail[reader])
+        if origin.racing is not None:
             return Fault(
                 LAUNCH_FAILED,
-                source.racing(source.text, detail, reader),
+                origin.racing(origin.text, detail, reader),
                 lane=reader,
                 position=position,
                 notes=[f"{use} depends on what it read"],
             )
-        what = source.text.format(detail)
+        what = origin.text.format(detail)
         return Fault(
             LAUNCH_FAILED,
             f"{use} depends on an undefined value, {what}",

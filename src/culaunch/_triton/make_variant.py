@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._image import Image
 from culaunch._triton.checks import check_arch, check_arguments, check_symbol
-from culaunch._triton.layout import make_sources
-from culaunch._triton.saved import SavedVariant
+from culaunch._triton.parameter_sources import parameter_sources
+from culaunch._triton.saved_variant import SavedVariant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from culaunch._triton.facts import LaunchFacts
+    from culaunch._triton.launch_facts import LaunchFacts
     from culaunch._triton.signature import Argument
 
 
-def variant_of(
+def make_variant(
     cubin: bytes,
     ptx: str | bytes | None,
     facts: LaunchFacts,
@@ -46,7 +46,7 @@ def variant_of(
     types = tuple(one.type for one in arguments)
     keys = tuple(one.key for one in arguments)
     check_arguments(types, keys)
-    make_sources(types, facts, [(one.offset, one.size) for one in kernels[0].params])
+    parameter_sources(types, facts, [(one.offset, one.size) for one in kernels[0].params])
     text = ptx.encode() if isinstance(ptx, str) else ptx
     arch = image.arch[0]
     if only_ptx:

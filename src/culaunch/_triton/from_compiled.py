@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_list, checked_path, checked_text
 from culaunch._base.values import spell
 from culaunch._errors import ImageError
-from culaunch._triton.compiled import variant_of
-from culaunch._triton.facts import LaunchFacts
 from culaunch._triton.kernel_set import KernelSet
+from culaunch._triton.launch_facts import LaunchFacts
+from culaunch._triton.make_variant import make_variant
 from culaunch._triton.parameters import TritonParameter, parameters_of
-from culaunch._triton.saved import like_tuple, normal_constant
+from culaunch._triton.saved_variant import like_tuple, normal_constant
 from culaunch._triton.signature import Argument, make_constant, parse_signature
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
     source = kernel.src
     if signature is not None or not hasattr(source, "fn"):
         parameters, arguments = _anonymous(signature, None, facts.name)
-        made = variant_of(kernel.asm["cubin"], ptx, facts, arguments, {}, {}, members)
+        made = make_variant(kernel.asm["cubin"], ptx, facts, arguments, {}, {}, members)
         return KernelSet(facts.name, parameters, [made], members.__getitem__)
     function = source.fn
     arguments = _arguments_of(source)
@@ -66,7 +66,7 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
         for one, argument in zip(function.params, arguments, strict=True)
         if not one.is_constexpr
     ]
-    made = variant_of(kernel.asm["cubin"], ptx, facts, runtime, constants, {}, members)
+    made = make_variant(kernel.asm["cubin"], ptx, facts, runtime, constants, {}, members)
     parameters = list(parameters_of(function, frozenset()))
     return KernelSet(function.__name__, parameters, [made], members.__getitem__)
 
@@ -131,7 +131,7 @@ def from_cache(
     parameters, arguments = _anonymous(signature, names, facts.name)
     ptx = found[0].with_suffix(".ptx")
     members: dict[str, bytes] = {}
-    made = variant_of(
+    made = make_variant(
         found[0].with_suffix(".cubin").read_bytes(),
         ptx.read_bytes() if ptx.is_file() else None,
         facts,

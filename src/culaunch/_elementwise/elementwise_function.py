@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import dtypes as dt
-from culaunch._elementwise.compiled import _arch, compiled, make_image
+from culaunch._elementwise.cuda_source import kernel_name, render
+from culaunch._elementwise.kernels import kernel_for, make_image, target_arch
 from culaunch._elementwise.loop import Layout, unroll
-from culaunch._elementwise.source import kernel_name, render
 from culaunch._elementwise.trace import Value
 
 if TYPE_CHECKING:
     from culaunch._core import ElementwiseMethods
-    from culaunch._elementwise.program import Program
+    from culaunch._elementwise.element_code import ElementCode
     from culaunch._image import Image
     from culaunch._launch import Kernel
 
@@ -51,7 +51,7 @@ class ElementwiseFunction(CoreElementwise):
     __name__: str
     _parameters: tuple[str, ...]
 
-    def _program(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> Program:
+    def _element_code(self, dtypes: tuple[dt.DType, ...], numbers: bytes) -> ElementCode:
         raise NotImplementedError
 
     def _bind(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
@@ -74,7 +74,7 @@ class ElementwiseFunction(CoreElementwise):
             scalars, and then the size, or the sizes and strides that the source shows.
         """
         name, source, ordinal = self._lower(args, keywords)
-        return Lowered(name, source, make_image(source, name, _arch(ordinal)))
+        return Lowered(name, source, make_image(source, name, target_arch(ordinal)))
 
     def _lower(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[str, str, int]:
         keywords = dict(keywords)
@@ -82,21 +82,21 @@ class ElementwiseFunction(CoreElementwise):
         bound = self._bind(args, keywords)
         if any(isinstance(arg, Value) for arg in bound):
             raise TypeError("source and lower take arrays, not traced values")
-        program, ordinal, kind, vector, rank, flags, classes = self._describe(bound, out)
+        code, ordinal, kind, vector, rank, flags, classes = self._describe(bound, out)
         if not kind:
             raise ValueError(f"{self.__name__}: the arrays are empty: no kernel runs")
         layout = _layout(kind, vector, rank, flags, classes)
-        return kernel_name(program, layout), render(program, layout), ordinal
+        return kernel_name(code, layout), render(code, layout), ordinal
 
     # What the native half asks for.
 
     def _specialize(self, numbers: bytes) -> tuple[bytes, bytes, bytes, bool, object]:
         dtypes = tuple(_dtype(number) for number in numbers)
-        program = self._program(dtypes, numbers)
+        code = self._element_code(dtypes, numbers)
         roles = [0] * len(numbers)
-        for array in program.inputs:
+        for array in code.inputs:
             roles[array.argument] = _ROLES["raw" if array.is_raw else "mapped"]
-        for scalar in program.scalars:
+        for scalar in code.scalars:
             roles[scalar.argument] = _ROLES["scalar"]
         for index, number in enumerate(numbers):
             # An array that the result does not depend on still takes part in broadcasting, as in
@@ -104,18 +104,18 @@ class ElementwiseFunction(CoreElementwise):
             if roles[index] == 0 and number < dt.FIRST_SCALAR:
                 roles[index] = 4
         scalars = bytes(
-            part for scalar in program.scalars for part in (scalar.argument, scalar.dtype.number)
+            part for scalar in code.scalars for part in (scalar.argument, scalar.dtype.number)
         )
-        outputs = bytes(array.dtype.number for array in program.outputs)
-        return outputs, bytes(roles), scalars, program.uses_index, program
+        outputs = bytes(array.dtype.number for array in code.outputs)
+        return outputs, bytes(roles), scalars, code.uses_index, code
 
     def _make_kernel(
-        self, program: Program, ordinal: int, kind: str, vector: int, rank: int, flags: int,
+        self, code: ElementCode, ordinal: int, kind: str, vector: int, rank: int, flags: int,
         classes: bytes,
     ) -> tuple[Kernel, int]:  # fmt: skip
         layout = _layout(kind, vector, rank, flags, classes)
-        times = 1 if layout.kind == "tiled" else unroll(program, layout)
-        return compiled(program, layout, ordinal), times
+        times = 1 if layout.kind == "tiled" else unroll(code, layout)
+        return kernel_for(code, layout, ordinal), times
 
     def _call_slowly(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Bring arguments into the order of the parameters, or say what is wrong with them."""

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from culaunch._emulator.ptx.syntax import Module
 
-__all__ = ["Layout"]
+__all__ = ["KernelVariables"]
 
 
-class Layout:
+class KernelVariables:
     """Shared memory of a kernel.
 
     Attributes

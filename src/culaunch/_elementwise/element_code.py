@@ -36,7 +36,7 @@ class Scalar:
 
 
 @dataclass(frozen=True)
-class Program:
+class ElementCode:
     """The computation of one element.
 
     Attributes
@@ -62,12 +62,12 @@ class Program:
     uses_index: bool = False
 
 
-def make_program(trace: Trace, results: tuple[Value, ...]) -> Program:
+def make_element_code(trace: Trace, results: tuple[Value, ...]) -> ElementCode:
     """Order the values that the results need, name them, and write them in C++.
 
-    Names are by order alone: functions that differ in the names they use give the same program.
+    Names are by order alone: functions that differ in the names they use give the same code.
     """
-    return _Writer(trace, results).program
+    return _Writer(trace, results).code
 
 
 class _Writer:
@@ -85,7 +85,7 @@ class _Writer:
             self._body.append(f"y{number} = {self._name(final)};")
         operations = list(dict.fromkeys(self._operations)) or ["copy"]
         title = "_".join(operations[:_NAMED]) + ("_and_more" if len(operations) > _NAMED else "")
-        self.program = Program(
+        self.code = ElementCode(
             title,
             tuple(outputs),
             tuple(sorted(self._inputs, key=lambda array: array.argument)),

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch._errors import ImageError
-from culaunch._triton.facts import NEWEST_KNOWN, parse_version
+from culaunch._triton.launch_facts import NEWEST_KNOWN, parse_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from culaunch._triton.facts import LaunchFacts
+    from culaunch._triton.launch_facts import LaunchFacts
 
 # csrc/triton/variant.h, ParameterSource::Part.
 VALUE, TENSOR_MAP, BASE, SHAPE, STRIDE, FILLS_NAN, ROUNDS_TO_TF32, GLOBAL, PROFILE = range(9)
@@ -25,7 +25,7 @@ SIZES = {
 
 
 @dataclass(frozen=True)
-class Source:
+class ParameterSource:
     """Where one parameter of the image comes from, and how large it must be."""
 
     leaf: int
@@ -49,9 +49,9 @@ def leaves_of(types: Sequence[Any]) -> Iterator[str]:
             yield str(one)
 
 
-def make_sources(
+def parameter_sources(
     types: Sequence[Any], facts: LaunchFacts, layout: Sequence[tuple[int, int]]
-) -> tuple[Source, ...]:
+) -> tuple[ParameterSource, ...]:
     """Name the source of each parameter.
 
     Parameters
@@ -81,30 +81,33 @@ def make_sources(
     raise ImageError(_explain(facts, candidates[0], sizes))
 
 
-def _visible(leaves: Sequence[str], facts: LaunchFacts, flags: int) -> Iterator[Source]:
+def _visible(leaves: Sequence[str], facts: LaunchFacts, flags: int) -> Iterator[ParameterSource]:
     descriptors = 0
     for leaf, kind in enumerate(leaves):
         if kind == "constexpr":
             continue
         match = _DESCRIPTOR.match(kind)
         if match is None:
-            yield Source(leaf, VALUE, 0, size_of(kind), kind)
+            yield ParameterSource(leaf, VALUE, 0, size_of(kind), kind)
             continue
         rank = match[2].count(",") + 1
         if facts.descriptors:
-            yield Source(leaf, TENSOR_MAP, descriptors, 128, kind)
+            yield ParameterSource(leaf, TENSOR_MAP, descriptors, 128, kind)
         else:
-            yield Source(leaf, BASE, 0, 8, kind)
-            yield from (Source(leaf, SHAPE, i, 8, kind) for i in range(rank))
-            yield from (Source(leaf, STRIDE, i, 8, kind) for i in range(rank))
-            yield from (Source(leaf, FILLS_NAN + i, 0, 1, kind) for i in range(flags))
-        yield from (Source(leaf, SHAPE, i, 4, kind) for i in range(rank))
-        yield from (Source(leaf, STRIDE, i, 8, kind) for i in range(rank))
+            yield ParameterSource(leaf, BASE, 0, 8, kind)
+            yield from (ParameterSource(leaf, SHAPE, i, 8, kind) for i in range(rank))
+            yield from (ParameterSource(leaf, STRIDE, i, 8, kind) for i in range(rank))
+            yield from (ParameterSource(leaf, FILLS_NAN + i, 0, 1, kind) for i in range(flags))
+        yield from (ParameterSource(leaf, SHAPE, i, 4, kind) for i in range(rank))
+        yield from (ParameterSource(leaf, STRIDE, i, 8, kind) for i in range(rank))
         descriptors += 1
 
 
-def _hidden(facts: LaunchFacts) -> list[Source]:
-    both = [Source(0, GLOBAL, 0, 8, "global_scratch"), Source(0, PROFILE, 0, 8, "profile_scratch")]
+def _hidden(facts: LaunchFacts) -> list[ParameterSource]:
+    both = [
+        ParameterSource(0, GLOBAL, 0, 8, "global_scratch"),
+        ParameterSource(0, PROFILE, 0, 8, "profile_scratch"),
+    ]
     return both[: facts.hidden]
 
 
@@ -118,7 +121,7 @@ def size_of(kind: str) -> int:
     return size
 
 
-def _explain(facts: LaunchFacts, sources: Sequence[Source], sizes: Sequence[int]) -> str:
+def _explain(facts: LaunchFacts, sources: Sequence[ParameterSource], sizes: Sequence[int]) -> str:
     expected = ", ".join(f"{source.type} {source.size}" for source in sources)
     newer = ""
     if parse_version(facts.triton_version) > NEWEST_KNOWN:

@@ -17,8 +17,8 @@ from culaunch._emulator.memory.read_only import ReadOnlyArray
 
 if TYPE_CHECKING:
     from culaunch._emulator.device import Device
+    from culaunch._emulator.driver.c_types import LaunchConfig
     from culaunch._emulator.driver.state import Kernel
-    from culaunch._emulator.driver.types import LaunchConfig
 
 # cuda.h: CUlaunchAttributeID. Priorities and programmatic serialisation change nothing where
 # kernels run one after the other.

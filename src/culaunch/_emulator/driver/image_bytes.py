@@ -6,9 +6,9 @@ import ctypes
 import functools
 import re
 
-from culaunch._emulator.module import PtxModule
 from culaunch._emulator.ops.builtins import BUILTINS
 from culaunch._emulator.ptx.syntax import Symbol
+from culaunch._emulator.ptx_image import PtxImage
 from culaunch._errors import DriverError, ImageError
 from culaunch._image import Image, embedded_ptx
 
@@ -21,7 +21,7 @@ _RUNTIME = ("cuda", "__cuda", "cnp", "__cnp")
 _TARGET = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)", re.MULTILINE)
 
 
-def load_ptx(address: int, arch: str) -> PtxModule:
+def load_ptx(address: int, arch: str) -> PtxImage:
     """Parse the PTX of the image at an address: the newest that the device can execute.
 
     Raises
@@ -68,15 +68,15 @@ def _texts(address: int) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=64)
-def _parse(text: str) -> PtxModule:
-    module = PtxModule(text)
-    _require_linked(module)
-    return module
+def _parse(text: str) -> PtxImage:
+    image = PtxImage(text)
+    _require_linked(image)
+    return image
 
 
-def _require_linked(module: PtxModule) -> None:
+def _require_linked(image: PtxImage) -> None:
     """Refuse calls of functions that are elsewhere, as the compiler in NVIDIA's driver does."""
-    functions, aliases = module.syntax.functions, module.syntax.aliases
+    functions, aliases = image.syntax.functions, image.syntax.aliases
     missing = {
         name
         for name, function in functions.items()

@@ -8,12 +8,12 @@ from culaunch._core import Driver, Kernel, Module, TritonVariant
 from culaunch._errors import DriverError
 from culaunch._image import Image
 from culaunch._launch.no_code import explained
-from culaunch._triton.layout import make_sources
+from culaunch._triton.parameter_sources import parameter_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from culaunch._triton.facts import LaunchFacts
+    from culaunch._triton.launch_facts import LaunchFacts
 
 # CUtensorMapDataType where it differs from the number that the compiler gives.
 _HOST_TYPES = {8: 10, 9: 8, 10: 9}
@@ -38,7 +38,7 @@ def load_variant(
         A cubin, or PTX.
     facts : LaunchFacts
     types : sequence
-        As for :func:`make_sources`.
+        As for :func:`parameter_sources`.
     constants : dict
         What the variant was compiled with, by name: a grid function is given it.
     result : object
@@ -58,7 +58,7 @@ def load_variant(
     kernel = Kernel(module, facts.name, None)
     layout = module.layout(facts.name)
     assert layout is not None
-    sources = make_sources(types, facts, layout)
+    sources = parameter_sources(types, facts, layout)
     layouts = tuple(
         (
             one.swizzle,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.flow import build_code
-from culaunch._emulator.layout import Layout
+from culaunch._emulator.kernel_variables import KernelVariables
 from culaunch._emulator.ops import (  # noqa: F401  (each registers its instructions)
     asynchronous,
     atomics,
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._emulator.machine.state import Code
-    from culaunch._emulator.module import PtxModule
     from culaunch._emulator.ptx.syntax import Function
+    from culaunch._emulator.ptx_image import PtxImage
     from culaunch._emulator.undefined.plan import Plan
 
-__all__ = ["Addresses", "Program"]
+__all__ = ["Addresses", "KernelCode"]
 
 
-class Program:
+class KernelCode:
     """The code that one kernel can run.
 
     Shared variables have addresses per kernel, so functions that several kernels call are
     decoded for each of them.
     """
 
-    def __init__(self, instance: Addresses, kernel: str) -> None:
-        self.instance = instance
-        self.syntax = instance.module.syntax
-        self.kernel = self.syntax.functions[kernel]
-        self.layout = Layout(self.syntax, self.kernel)
+    def __init__(self, module: Addresses, kernel: str) -> None:
+        self.module = module
+        self.syntax = module.image.syntax
+        self.entry = self.syntax.functions[kernel]
+        self.variables = KernelVariables(self.syntax, self.entry)
         self._codes: dict[str, Code] = {}
         self._next_base = 0
         # How undefined bits go through its instructions, by their identity.
@@ -74,7 +74,7 @@ class Program:
 
     def function_at(self, address: int) -> Callable[[], Code] | None:
         """Return a way to get the function that `address` stands for."""
-        name = self.instance.function_name(address)
+        name = self.module.function_name(address)
         if name is None or not self.has_body(name):
             return None
         found = name
@@ -89,13 +89,13 @@ class Program:
         local = function.variables.get(name)
         if local is not None and local.space == "local":
             raise Unsupported(f"the address of local variable {name!r} here")
-        shared = self.layout.shared_offset(name, function)
+        shared = self.variables.shared_offset(name, function)
         if shared is not None:
             return shared
         if name in self.syntax.functions:
-            return self.instance.function_address(name)
+            return self.module.function_address(name)
         try:
-            return self.instance.address(name)
+            return self.module.address(name)
         except KeyError:
             raise Unsupported(f"the symbol {name!r} is not defined") from None
 
@@ -104,7 +104,7 @@ class Addresses(Protocol):
     """A module whose variables and functions have addresses."""
 
     @property
-    def module(self) -> PtxModule:
+    def image(self) -> PtxImage:
         """What was loaded."""
         raise NotImplementedError
 

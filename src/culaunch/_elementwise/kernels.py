@@ -1,18 +1,18 @@
-"""From a program and a layout to a kernel: compiled once, whatever function asks for it."""
+"""From what a kernel computes and a layout to a kernel: compiled once, whatever asks for it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from culaunch._compile import compile as compile_source
-from culaunch._elementwise.source import kernel_name, render
+from culaunch._elementwise.cuda_source import kernel_name, render
 from culaunch._launch import Device, Module
 from culaunch._launch.driver import current_driver
 
 if TYPE_CHECKING:
     from culaunch._core import Driver
+    from culaunch._elementwise.element_code import ElementCode
     from culaunch._elementwise.loop import Layout
-    from culaunch._elementwise.program import Program
     from culaunch._image import Image
     from culaunch._launch import Kernel
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 _kernels: dict[tuple[Driver, str, str], Kernel] = {}
 
 
-def compiled(program: Program, layout: Layout, ordinal: int) -> Kernel:
+def kernel_for(code: ElementCode, layout: Layout, ordinal: int) -> Kernel:
     """Return the kernel, compiled and loaded for a device's architecture at the first call."""
     driver = current_driver()
-    arch = _arch(ordinal)
-    source = render(program, layout)
+    arch = target_arch(ordinal)
+    source = render(code, layout)
     key = (driver, arch, source)
     kernel = _kernels.get(key)
     if kernel is None:
-        name = kernel_name(program, layout)
+        name = kernel_name(code, layout)
         module = Module(make_image(source, name, arch))
         kernel = _kernels.setdefault(key, module[name])
     return kernel
@@ -39,7 +39,8 @@ def make_image(source: str, name: str, arch: str) -> Image:
     return compile_source(source, arch=arch, name=f"{name}.cu")
 
 
-def _arch(ordinal: int) -> str:
+def target_arch(ordinal: int) -> str:
+    """Return the architecture to compile for a device."""
     device = Device(ordinal)
     # The emulated driver executes PTX.
     name = device.arch

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._triton.checks import check_arch, check_element, check_symbol
-from culaunch._triton.facts import DescriptorLayout, LaunchFacts, parse_version
-from culaunch._triton.objects import type_name
+from culaunch._triton.launch_facts import DescriptorLayout, LaunchFacts, parse_version
+from culaunch._triton.object_kinds import type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from culaunch._errors import ImageError
 from culaunch._image import Image
+from culaunch._image.files import check_path
 from culaunch._image.metadata import append_metadata
 from culaunch._image.sniff import image_format
-from culaunch._image.source import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ _PIECE = 1 << 18
 
 
 @dataclass
-class Source:
+class ImageStream:
     """An open image: its size is known, its bytes are copied once."""
 
     file: io.RawIOBase | io.BytesIO
@@ -54,11 +54,11 @@ def image_bytes(image: Image) -> bytes:
 
 
 @contextlib.contextmanager
-def open_source(image: str | os.PathLike[str] | bytes | Image) -> Iterator[Source]:
+def open_image_stream(image: str | os.PathLike[str] | bytes | Image) -> Iterator[ImageStream]:
     """Open an image after a look at its first bytes."""
     if isinstance(image, (bytes, bytearray, memoryview, Image)):
         data = image_bytes(Image.open(bytes(image) if not isinstance(image, Image) else image))
-        yield Source(io.BytesIO(data), len(data), f"<{len(data)} bytes>", None)
+        yield ImageStream(io.BytesIO(data), len(data), f"<{len(data)} bytes>", None)
         return
     if not isinstance(image, (str, os.PathLike)):
         raise TypeError(f"image must be a path, bytes or an Image (got {type(image).__name__})")
@@ -66,4 +66,4 @@ def open_source(image: str | os.PathLike[str] | bytes | Image) -> Iterator[Sourc
     with open(path, "rb", buffering=0) as file:
         image_format(file.read(_HEAD), path)
         file.seek(0)
-        yield Source(file, os.fstat(file.fileno()).st_size, path, path)
+        yield ImageStream(file, os.fstat(file.fileno()).st_size, path, path)
