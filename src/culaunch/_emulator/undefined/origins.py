@@ -48,34 +48,32 @@ class Origins:
         index = self._index.get(key)
         if index is None:
             index = self._index[key] = len(self._known)
-            origin = _Origin(
-                instruction, read.text, np.zeros(self.chunk.size, np.int64), read.racing
-            )
-            self._known.append(origin)
+            made = _Origin(instruction, read.text, np.zeros(self.chunk.size, np.int64), read.racing)
+            self._known.append(made)
         self._known[index].detail[read.lanes] = read.detail
         return read.lanes.astype(np.int64) + index * self.chunk.size
 
     def racing(self, origin: Lanes) -> Lanes:
         """Tell which origins are reads that raced."""
-        flags = np.array([origin.racing is not None for origin in self._known])
+        flags = np.array([known.racing is not None for known in self._known])
         return np.asarray(flags[origin // self.chunk.size])
 
     def fault(self, use: str, origin: int, lane: int) -> Fault:
         """Return the fault of `lane`, which uses a value of that origin."""
         index, reader = divmod(origin, self.chunk.size)
-        origin = self._known[index]
+        known = self._known[index]
         block, thread = self.chunk.place(reader)
-        position = self.chunk.launch.position(origin.instruction)
-        detail = int(origin.detail[reader])
-        if origin.racing is not None:
+        position = self.chunk.launch.position(known.instruction)
+        detail = int(known.detail[reader])
+        if known.racing is not None:
             return Fault(
                 LAUNCH_FAILED,
-                origin.racing(origin.text, detail, reader),
+                known.racing(known.text, detail, reader),
                 lane=reader,
                 position=position,
                 notes=[f"{use} depends on what it read"],
             )
-        what = origin.text.format(detail)
+        what = known.text.format(detail)
         return Fault(
             LAUNCH_FAILED,
             f"{use} depends on an undefined value, {what}",
