@@ -23,7 +23,7 @@ FLOORS = (
 )
 UPCALLS = CSRC / "python" / "upcalls.h"
 # The classes of _core.pyi with what each part gives, and with what a subclass must have.
-PARTS = {"launch": "LaunchUpcalls", "triton": "TritonUpcalls", "elementwise": "ElementwiseUpcalls"}
+PARTS = {"launch": "LaunchUpcalls", "triton": "TritonUpcalls"}
 METHODS = ("DispatcherMethods", "ElementwiseMethods")
 
 

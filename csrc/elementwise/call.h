@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "arguments/operands.h"
 #include "elementwise/layout.h"
-#include "elementwise/operands.h"
 #include "launch/kernel_object.h"
 #include "python/python.h"
 #include "python/small_buffer.h"

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string>
 
-#include "elementwise/operands.h"
+#include "arguments/operands.h"
 
 namespace elementwise {
+
+using namespace operands;
 
 constexpr uint32_t kBlock = 256;  // threads; culaunch._elementwise.loop has the same
 constexpr int kTile = 64;

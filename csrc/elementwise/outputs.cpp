@@ -1,9 +1,9 @@
 // The outputs of a call: given, allocated, or pretended for a description.
 #include <algorithm>
 
+#include "arguments/allocate.h"
 #include "arguments/device_array.h"
 #include "driver/errors.h"
-#include "elementwise/allocate.h"
 #include "elementwise/call.h"
 #include "python/upcalls.h"
 

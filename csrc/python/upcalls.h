@@ -23,15 +23,15 @@
   UPCALL(kIsLazy, "launch", "is_lazy")                           \
   UPCALL(kRefusal, "launch", "refusal")                          \
   UPCALL(kCheckGradient, "launch", "check_gradient")             \
+  UPCALL(kAllocateLike, "launch", "allocate_like")               \
+  UPCALL(kFinishAllocation, "launch", "finish_allocation")       \
   UPCALL(kRaiseTritonBinding, "triton", "raise_binding")         \
   UPCALL(kRaiseTritonArgument, "triton", "raise_argument")       \
   UPCALL(kClassifyTritonObject, "triton", "classify")            \
   UPCALL(kTritonConstant, "triton", "constant")                  \
   UPCALL(kDescribeTritonConstant, "triton", "describe_constant") \
   UPCALL(kReadTritonTensor, "triton", "read_tensor")             \
-  UPCALL(kMemoryOfTritonTensor, "triton", "memory_of")           \
-  UPCALL(kAllocateLike, "elementwise", "allocate")               \
-  UPCALL(kFinishAllocation, "elementwise", "finish")
+  UPCALL(kMemoryOfTritonTensor, "triton", "memory_of")
 
 enum class Upcall {
 #define CULAUNCH_UPCALL(upcall, part, name) upcall,

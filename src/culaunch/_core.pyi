@@ -291,6 +291,16 @@ class LaunchUpcalls(Protocol):
     def is_lazy(self, tensor: object, /) -> bool: ...
     def refusal(self, what: str, tensor: object, /) -> str: ...
     def check_gradient(self, what: str, /) -> None: ...
+    def allocate_like(
+        self,
+        like: object,
+        shape: tuple[int, ...],
+        order: tuple[int, ...],
+        dtype: str,
+        ordinal: int,
+        /,
+    ) -> object: ...
+    def finish_allocation(self, like: object, made: Any, stream: int, /) -> object: ...
 
 class TritonUpcalls(Protocol):
     """What the extension calls of ``culaunch._triton``."""
@@ -314,25 +324,10 @@ class TritonUpcalls(Protocol):
     def read_tensor(self, value: object, /) -> tuple[int, str, object]: ...
     def memory_of(self, value: object, /) -> tuple[int, int]: ...
 
-class ElementwiseUpcalls(Protocol):
-    """What the extension calls of ``culaunch._elementwise``."""
-
-    def allocate(
-        self,
-        like: object,
-        shape: tuple[int, ...],
-        order: tuple[int, ...],
-        dtype: str,
-        ordinal: int,
-        /,
-    ) -> object: ...
-    def finish(self, like: object, made: Any, stream: int, /) -> object: ...
-
 def set_upcalls(
     *,
     launch: LaunchUpcalls = ...,
     triton: TritonUpcalls = ...,
-    elementwise: ElementwiseUpcalls = ...,
 ) -> None:
     """Say which functions the extension calls of a package: it keeps them."""
 

@@ -140,7 +140,7 @@ class ElementwiseFunction(CoreElementwise):
         raise TypeError(f"{self.__name__} cannot be called while another function is traced")
 
 
-_MOST = 48  # csrc/elementwise/operands.h, kMaxOperands
+_MOST = 48  # csrc/arguments/operands.h, kMaxOperands
 
 
 def _layout(kind: str, vector: int, rank: int, flags: int, classes: bytes) -> Layout:

@@ -2,6 +2,7 @@
 
 from culaunch._base.values import spell
 from culaunch._image import demangle
+from culaunch._launch.allocate import allocate_like, finish_allocation
 from culaunch._launch.device_array import adopt as adopt_array
 from culaunch._launch.device_array import allocate as allocate_array
 from culaunch._launch.driver import current_driver
@@ -12,10 +13,12 @@ from culaunch._launch.torch_tensor import check_gradient, find_bits, is_lazy, re
 __all__ = [
     "adopt_array",
     "allocate_array",
+    "allocate_like",
     "check_gradient",
     "current_driver",
     "demangle",
     "find_bits",
+    "finish_allocation",
     "is_lazy",
     "raise_argument",
     "raise_count",

@@ -1,4 +1,4 @@
-"""Outputs that the native call does not allocate itself: other orders, other frameworks."""
+"""Outputs that a native call does not allocate itself: other orders, other frameworks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 from culaunch._base.optional import optional
-from culaunch._launch import DeviceArray, empty
+from culaunch._launch.device_array import DeviceArray, empty
 from culaunch._launch.driver import current_driver
 
 
-def allocate(
+def allocate_like(
     like: Any, shape: tuple[int, ...], order: tuple[int, ...], dtype: str, ordinal: int
 ) -> Any:
     """Allocate an array as the framework of ``like`` does, on its device and current stream.
@@ -49,7 +49,7 @@ def allocate(
     return empty(shape, _numpy_dtype(dtype), ordinal)
 
 
-def finish(like: Any, made: DeviceArray, stream: int) -> Any:
+def finish_allocation(like: Any, made: DeviceArray, stream: int) -> Any:
     """Hand an array over to a framework that allocates on streams of its own, when it is ready."""
     if not type(like).__module__.startswith("jax"):
         return made

@@ -1,15 +1,16 @@
-// The element types of elementwise kernels, and their numbers.
+// The element types of arrays, and their numbers.
 #pragma once
 
 #include <cstdint>
 
 #include "formats/dlpack.h"
 
-namespace elementwise {
+namespace operands {
 
 // Element types are numbered as in culaunch._elementwise.dtypes: arrays from 0, typed scalars
-// from 32, Python's scalars from 64.
+// from 32, Python's scalars from 64. Those that an elementwise kernel computes with come first.
 constexpr uint8_t kTypes = 15;
+constexpr uint8_t kAllTypes = 21;
 constexpr uint8_t kFirstScalar = 32;
 constexpr uint8_t kFirstWeak = 64;
 enum Number : uint8_t {
@@ -30,11 +31,11 @@ enum Number : uint8_t {
   kWeakComplex = 67,
 };
 
-// The number of an array's element type; kTypes where there is none.
+// The number of an array's element type; kAllTypes where there is none.
 uint8_t NumberOf(DLDataType type);
 
 DLDataType TypeOf(uint8_t number);
 const char* NameOf(uint8_t number);
-inline int ItemSize(uint8_t number) { return TypeOf(number).bits / 8; }
+inline int ItemSize(uint8_t number) { return TypeOf(number).bits * TypeOf(number).lanes / 8; }
 
-}  // namespace elementwise
+}  // namespace operands

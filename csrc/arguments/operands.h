@@ -1,4 +1,4 @@
-// The operands of an elementwise call: reading arrays and scalars.
+// The operands of a call: reading arrays with their shapes and strides, and scalars.
 #pragma once
 
 #include <culaunch/driver.h>
@@ -6,12 +6,12 @@
 #include <string>
 
 #include "arguments/arrays.h"
+#include "arguments/element_types.h"
 #include "arguments/type_table.h"
-#include "elementwise/element_types.h"
 #include "formats/dlpack.h"
 #include "python/python.h"
 
-namespace elementwise {
+namespace operands {
 
 constexpr int kMaxDims = 32;
 constexpr int kMaxOperands = 48;  // inputs and outputs together
@@ -44,6 +44,7 @@ struct Place {
   DLDevice device = {0, 0};
   const Operand* first = nullptr;  // the first array
   CUstream stream = nullptr;
+  uint8_t types = kTypes;  // the element types below this number may come
 };
 
 enum class ReadResult { kDone, kFailed, kUnknownType };
@@ -58,4 +59,4 @@ std::string ModuleRoot(PyTypeObject* type);
 // Tell a driver that wants to know of an array.
 void NoteOperand(const Operand& operand, const culaunch::Driver& driver);
 
-}  // namespace elementwise
+}  // namespace operands

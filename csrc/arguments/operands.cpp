@@ -1,4 +1,4 @@
-#include "elementwise/operands.h"
+#include "arguments/operands.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 #include "driver/errors.h"
 #include "python/upcalls.h"
 
-namespace elementwise {
+namespace operands {
 
 namespace {
 
@@ -54,7 +54,7 @@ bool TakeTuples(PyObject* shape, PyObject* strides, const std::string& what, Ope
     operand->SetDense();
     return PyErr_Occurred() == nullptr;
   }
-  if (operand->number >= kTypes) return true;  // refused by the caller, with its type
+  if (operand->number >= kAllTypes) return true;  // refused by the caller, with its type
   const int item = ItemSize(operand->number);
   for (Py_ssize_t i = 0; i < ndim; ++i) {
     const long long bytes = PyLong_AsLongLong(PyTuple_GetItem(strides, i));
@@ -160,7 +160,7 @@ bool ReadCupyOperand(const std::string& what, Place* place, Operand* operand) {
   operand->data = static_cast<char*>(view.data);
   operand->device = view.device;
   operand->number = NumberOf(view.dtype);
-  if (operand->number == kTypes && IsBfloat16(operand->object)) operand->number = kBfloat16;
+  if (operand->number == kAllTypes && IsBfloat16(operand->object)) operand->number = kBfloat16;
   static PyObject* const shape_name = PyUnicode_InternFromString("shape");
   static PyObject* const strides_name = PyUnicode_InternFromString("strides");
   const Ref shape(PyObject_GetAttr(operand->object, shape_name));
@@ -194,7 +194,7 @@ bool ReadSlowArray(const std::string& what, Place* place, Operand* operand) {
   if (PyDict_Check(view.owner.get())) {
     operand->data = static_cast<char*>(view.data);
     operand->number = NumberOf(view.dtype);
-    if (operand->number == kTypes && IsBfloat16(operand->object)) operand->number = kBfloat16;
+    if (operand->number == kAllTypes && IsBfloat16(operand->object)) operand->number = kBfloat16;
     done = TakeTuples(PyDict_GetItemString(view.owner.get(), "shape"),
                       PyDict_GetItemString(view.owner.get(), "strides"), what, operand);
   } else {
@@ -284,7 +284,7 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
       return ReadResult::kDone;
     case ArgumentKind::kScalar: {
       const uint8_t number = NumberOf(operand->entry->scalar_type);
-      if (number == kTypes) return ReadResult::kUnknownType;
+      if (number >= kTypes) return ReadResult::kUnknownType;
       operand->number = static_cast<uint8_t>(kFirstScalar + number);
       return ReadResult::kDone;
     }
@@ -303,7 +303,7 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
   if (!done) return ReadResult::kFailed;
   operand->is_array = true;
   if (operand->entry->is_torch && !CheckGradient(what, object)) return ReadResult::kFailed;
-  if (operand->number == kTypes) {
+  if (operand->number >= place->types) {
     const Ref dtype(PyObject_GetAttrString(object, "dtype"));
     PyErr_Clear();
     PyErr_Format(PyExc_TypeError, "%s has elements of a type that is not supported (%R)",
@@ -327,4 +327,4 @@ void NoteOperand(const Operand& operand, const culaunch::Driver& driver) {
                     operand.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
 }
 
-}  // namespace elementwise
+}  // namespace operands

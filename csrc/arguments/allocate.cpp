@@ -1,11 +1,11 @@
-#include "elementwise/allocate.h"
+#include "arguments/allocate.h"
 
 #include <cstring>
 
 #include "arguments/device_array_exchange.h"
 #include "python/upcalls.h"
 
-namespace elementwise {
+namespace operands {
 
 namespace {
 
@@ -58,4 +58,4 @@ Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape,
   return Ref();
 }
 
-}  // namespace elementwise
+}  // namespace operands
