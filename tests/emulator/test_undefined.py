@@ -226,3 +226,33 @@ def test_a_stored_row_of_a_matrix_product_with_an_undefined_one_is_found(kernel:
     a, b, d = np.ones((3, 256), np.float32)
     fault = fail(kernel, a, b, d, np.int32(11), np.int32(12), block=(32,))
     assert UNWRITTEN in fault.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "use"),
+    [
+        ("add.u32 %u, %u, -1; bar.warp.sync %u;", "an operand of bar.warp.sync"),
+        (
+            "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 "
+            "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%s], %u;",
+            "the stride of wmma.load.a",
+        ),
+        (
+            "wmma.store.d.sync.aligned.row.m8n8k4.shared.f64 [%s], {%d0, %d0}, %u;",
+            "the stride of wmma.store.d",
+        ),
+    ],
+)
+def test_what_says_where_or_for_whom_must_be_defined(line: str, use: str) -> None:
+    text = f""".version 8.0
+.target sm_90
+.address_size 64
+.entry k() {{
+    .shared .align 16 .b8 hidden[4096]; .reg .b32 %u, %s, %r<8>; .reg .f64 %d<1>;
+    ld.shared.u32 %u, [hidden]; mov.u32 %s, hidden; mov.f64 %d0, 0d0000000000000000;
+    {line}
+}}"""
+    with pytest.raises(Fault) as caught:
+        launch(text, "k")
+    assert use in str(caught.value)
+    assert "undefined value" in str(caught.value)

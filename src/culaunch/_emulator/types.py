@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BITS", "Lanes", "is_float", "is_signed", "lane_dtype", "size_of", "unsigned"]
+__all__ = [
+    "BITS",
+    "Lanes",
+    "is_float",
+    "is_integer",
+    "is_signed",
+    "is_type",
+    "lane_dtype",
+    "size_of",
+    "unsigned",
+]
 
 # A register: one element for each lane of a group, or a single one for all of them.
 Lanes = np.ndarray[Any, np.dtype[Any]]
@@ -56,6 +66,11 @@ def unsigned(ptx_type: str) -> np.dtype[Any]:
 def is_signed(ptx_type: str) -> bool:
     """Tell whether `ptx_type` is a signed integer."""
     return ptx_type[0] == "s"
+
+
+def is_integer(ptx_type: str) -> bool:
+    """Tell whether `ptx_type` is an integer of any width, or bits without a type."""
+    return ptx_type[0] in "sub" and ptx_type[1:].isdigit()
 
 
 def is_float(ptx_type: str) -> bool:

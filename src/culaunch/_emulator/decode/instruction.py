@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
+from culaunch._emulator.decode.undefined_bits import BitFlow
 from culaunch._emulator.machine.state import End, Op
 from culaunch._emulator.ptx.syntax import Immediate, Instruction, Operand
 
@@ -42,6 +43,9 @@ class Definition:
     effects : bool
         Whether it touches memory or other lanes. If so, it runs under a guard for the lanes whose
         guard is true only. If not, it runs for all, and the guard chooses the result.
+    undefined : callable
+        Returns how undefined bits of the operands go through it: a `Flow`, or `Moves`. An end of
+        a block has none: what it depends on are the end's `uses`.
     waits : callable
         Tells whether a thread may execute a form again and again until another thread has done
         something. A loop with such an instruction lets other threads run in between.
@@ -68,6 +72,7 @@ class Definition:
     results: Callable[[Instruction], int]
     effects: bool
     waits: Test
+    undefined: Callable[[Instruction], BitFlow] | None
     decode: DecodeFunction | None = None
     end: DecodeEnd | None = None
     ends: Test = lambda _: False
@@ -92,6 +97,7 @@ class Targets(NamedTuple):
 DecodeFunction: TypeAlias = Callable[["Decoder", Instruction], Op]
 DecodeEnd: TypeAlias = Callable[["Decoder", Instruction, Targets], End]
 Test: TypeAlias = Callable[[Instruction], bool]
+FlowOf: TypeAlias = BitFlow | Callable[[Instruction], BitFlow]
 Count: TypeAlias = int | Callable[[Instruction], int]
 Mask: TypeAlias = Callable[[Instruction], "Operand | None"]
 _T = TypeVar("_T")
@@ -112,9 +118,18 @@ def definition(instruction: Instruction) -> Definition:
     return INSTRUCTIONS.get(instruction.name, _NOT_EMULATED)
 
 
-def computes(*names: str, reads_carry: bool = False) -> Callable[[DecodeFunction], DecodeFunction]:
+def computes(
+    *names: str, undefined: FlowOf, reads_carry: bool = False
+) -> Callable[[DecodeFunction], DecodeFunction]:
     """Define instructions whose first operand is a function of the registers that they read."""
-    return decodes(*names, results=1, effects=False, waits=False, reads_carry=reads_carry)
+    return decodes(
+        *names,
+        results=1,
+        effects=False,
+        waits=False,
+        undefined=undefined,
+        reads_carry=reads_carry,
+    )
 
 
 def decodes(
@@ -122,6 +137,7 @@ def decodes(
     results: Count,
     effects: bool,
     waits: bool | Test,
+    undefined: FlowOf,
     warp_mask: Mask = lambda _: None,
     changes: int | None = None,
     reads_carry: bool = False,
@@ -145,6 +161,7 @@ def decodes(
             reads_carry=reads_carry,
             effects=effects,
             waits=_each(waits),
+            undefined=_each(undefined),
             warp_mask=warp_mask,
         )
         INSTRUCTIONS.update(dict.fromkeys(names, record))
@@ -167,6 +184,7 @@ def ends_block(
             returns=returns,
             effects=True,
             waits=_each(waits),
+            undefined=None,
         )
         INSTRUCTIONS.update(dict.fromkeys(names, record))
         return end
@@ -179,4 +197,4 @@ def _each(answer: _T | Callable[[Instruction], _T]) -> Callable[[Instruction], _
     return answer if callable(answer) else lambda _: answer
 
 
-_NOT_EMULATED = Definition(results=_each(1), effects=False, waits=_each(False))
+_NOT_EMULATED = Definition(results=_each(1), effects=False, waits=_each(False), undefined=None)

@@ -11,6 +11,7 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import decodes
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.atomic import Update
 from culaunch._emulator.memory.bytes import load, store
@@ -31,7 +32,7 @@ _PHASE_SHIFT = np.uint64(62)
 _ONE = np.uint64(1)
 
 
-@decodes("cp", results=0, effects=True, waits=False)
+@decodes("cp", results=0, effects=True, waits=False, undefined=Flow.MUST_BE_DEFINED)
 def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     if mods[0] != "async" or "bulk" in mods or "reduce" in mods:
@@ -144,7 +145,7 @@ def _waits(instruction: Instruction) -> bool:
     return not {"try_wait", "test_wait"}.isdisjoint(instruction.mods)
 
 
-@decodes("mbarrier", results=_results, effects=True, waits=_waits)
+@decodes("mbarrier", results=_results, effects=True, waits=_waits, undefined=Flow.MUST_BE_DEFINED)
 def _mbarrier(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, list(instruction.operands)
     if "expect_tx" in mods or "complete_tx" in mods:

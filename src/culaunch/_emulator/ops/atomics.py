@@ -9,6 +9,7 @@ import numpy as np
 from culaunch._emulator import numerics
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import decodes
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.atomic import Update, update
 from culaunch._emulator.memory.bytes import Piece, take
@@ -27,8 +28,8 @@ __all__ = ["run_atomic"]
 _OPERATIONS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"))
 
 
-@decodes("atom", results=1, effects=True, waits=True)
-@decodes("red", results=0, effects=True, waits=False)
+@decodes("atom", results=1, effects=True, waits=True, undefined=Flow.UPDATES)
+@decodes("red", results=0, effects=True, waits=False, undefined=Flow.UPDATES)
 def _atom(decoder: Decoder, instruction: Instruction) -> Op:
     check_hints(instruction, _OPERATIONS)
     kind = decoder.type(instruction)

@@ -12,6 +12,7 @@ import numpy as np
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import decodes, ends_block
 from culaunch._emulator.decode.liveness import read_slots
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.state import Arrival, End, Op
 from culaunch._emulator.ptx.syntax import Instruction, Operand, Register
 
@@ -125,6 +126,7 @@ def _block_barrier(decoder: Decoder, instruction: Instruction, targets: Targets)
     results=_results,
     effects=True,
     waits=False,
+    undefined=Flow.MUST_BE_DEFINED,
     warp_mask=_warp_mask,
     end=_block_barrier,
     ends=_is_of_block,

@@ -11,6 +11,7 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
+from culaunch._emulator.decode.undefined_bits import MOVES, Flow, Moves
 from culaunch._emulator.ops.integer import elementwise
 from culaunch._emulator.ptx.syntax import Immediate, Instruction
 from culaunch._emulator.types import Lanes, is_signed, lane_dtype, size_of
@@ -29,19 +30,19 @@ _LOGIC: dict[str, Callable[..., Lanes]] = {
 }
 
 
-@computes("and", "or", "xor", "not")
+@computes("and", "or", "xor", "not", undefined=Flow.BITWISE)
 def _logic(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, decoder.type(instruction), _LOGIC[instruction.name])
 
 
-@computes("cnot")
+@computes("cnot", undefined=Flow.COMPUTES)
 def _cnot(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(
         decoder, instruction, decoder.type(instruction), lambda a: (a == 0).astype(a.dtype)
     )
 
 
-@computes("lop3")
+@computes("lop3", undefined=Flow.BITWISE)
 def _lop3(decoder: Decoder, instruction: Instruction) -> Op:
     operands = instruction.operands
     table = operands[4]
@@ -79,7 +80,7 @@ _KNOWN_TABLES: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
 }
 
 
-@computes("shl", "shr")
+@computes("shl", "shr", undefined=Moves(controls=(2,)))
 def _shift(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     operands = instruction.operands
@@ -104,7 +105,7 @@ def _shift(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, value(g) >> count(amount(g)))
 
 
-@computes("shf")
+@computes("shf", undefined=Moves(controls=(3,)))
 def _funnel(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     put = decoder.write(operands[0], "b32")
@@ -121,7 +122,8 @@ def _funnel(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, shift(low(g), high(g), amount(g)))
 
 
-@computes("popc", "clz", "brev")
+@computes("brev", undefined=MOVES)
+@computes("popc", "clz", undefined=Flow.COMPUTES)
 def _count(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     if instruction.name == "brev":
@@ -130,7 +132,7 @@ def _count(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, kind, function, result="u32")
 
 
-@computes("bfind")
+@computes("bfind", undefined=Flow.COMPUTES)
 def _bfind(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     width = 8 * size_of(kind)
@@ -146,7 +148,7 @@ def _bfind(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, kind, find, result="u32")
 
 
-@computes("fns")
+@computes("fns", undefined=Flow.COMPUTES)
 def _fns(decoder: Decoder, instruction: Instruction) -> Op:
     operands = instruction.operands
     put = decoder.write(operands[0], "u32")
@@ -172,7 +174,7 @@ def _nth_set_bit(mask: int, base: int, offset: int) -> int:
     return 0xFFFFFFFF
 
 
-@computes("bfe")
+@computes("bfe", undefined=Moves(controls=(2, 3)))
 def _bfe(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     operands = instruction.operands
@@ -196,7 +198,7 @@ def _bfe(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, extract(value(g), position(g), length(g)))
 
 
-@computes("bfi")
+@computes("bfi", undefined=Moves(controls=(3, 4)))
 def _bfi(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     operands = instruction.operands
@@ -213,7 +215,7 @@ def _bfi(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, insert(source(g), base(g), position(g), length(g)))
 
 
-@computes("bmsk")
+@computes("bmsk", undefined=Flow.COMPUTES)
 def _bmsk(decoder: Decoder, instruction: Instruction) -> Op:
     operands = instruction.operands
     put = decoder.write(operands[0], "b32")
@@ -229,7 +231,7 @@ def _bmsk(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, mask(first(g), second(g)))
 
 
-@computes("szext")
+@computes("szext", undefined=Flow.COMPUTES)
 def _szext(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     wrap = "wrap" in instruction.mods
@@ -246,7 +248,7 @@ def _szext(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, kind, extend)
 
 
-@computes("prmt")
+@computes("prmt", undefined=Moves(controls=(3,)))
 def _prmt(decoder: Decoder, instruction: Instruction) -> Op:
     operands = instruction.operands
     put = decoder.write(operands[0], "b32")

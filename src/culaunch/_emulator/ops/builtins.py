@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culaunch._emulator.decode.instruction import decodes
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.fault import ASSERT, LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.state import End, Op
 from culaunch._emulator.memory.heap import HeapError
@@ -117,7 +118,7 @@ BUILTINS: dict[str, Builtin] = {
 }
 
 
-@decodes("trap", "brkpt", results=0, effects=True, waits=False)
+@decodes("trap", "brkpt", results=0, effects=True, waits=False, undefined=Flow.IGNORES)
 def _trap(decoder: Decoder, instruction: Instruction) -> Op:
     if instruction.name == "brkpt":
         # Without a debugger a breakpoint does nothing.

@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.numerics import compare
 from culaunch._emulator.ptx.syntax import Instruction, Pair
 from culaunch._emulator.types import Lanes, is_float, is_type, size_of
@@ -37,7 +38,7 @@ _PLAIN: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
 }
 
 
-@computes("setp")
+@computes("setp", undefined=Flow.COMPARES)
 def _setp(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     target = instruction.operands[0]
@@ -74,7 +75,7 @@ def _setp(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@computes("set")
+@computes("set", undefined=Flow.COMPUTES)
 def _set(decoder: Decoder, instruction: Instruction) -> Op:
     result, kind = (word for word in instruction.mods if is_type(word))
     if kind in ("f16x2", "bf16x2") or result in ("f16x2", "bf16x2"):
@@ -108,7 +109,7 @@ def _set_packed(decoder: Decoder, instruction: Instruction, result: str, kind: s
     return run
 
 
-@computes("selp")
+@computes("selp", undefined=Flow.SELECTS)
 def _selp(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     put = decoder.write(instruction.operands[0], kind)
@@ -117,7 +118,7 @@ def _selp(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, np.where(condition(g), first(g), second(g)))
 
 
-@computes("slct")
+@computes("slct", undefined=Flow.COMPUTES)
 def _slct(decoder: Decoder, instruction: Instruction) -> Op:
     kind, selector = (word for word in instruction.mods if is_type(word))
     put = decoder.write(instruction.operands[0], kind)

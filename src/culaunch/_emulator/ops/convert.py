@@ -9,18 +9,35 @@ import numpy as np
 from culaunch._emulator import numerics
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
+from culaunch._emulator.decode.undefined_bits import MOVES, Flow
 from culaunch._emulator.memory.windows import BASES, WINDOW_SHIFT
 from culaunch._emulator.ptx.syntax import Instruction, Register, Vector
-from culaunch._emulator.types import Lanes, is_float, is_type, lane_dtype, size_of, unsigned
+from culaunch._emulator.types import (
+    Lanes,
+    is_float,
+    is_integer,
+    is_type,
+    lane_dtype,
+    size_of,
+    unsigned,
+)
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.decode.undefined_bits import BitFlow
     from culaunch._emulator.machine.state import Group, Op
 
 _ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
 
 
-@computes("cvt")
+def _cvt_flow(instruction: Instruction) -> BitFlow:
+    """Return that bits are moved between integers: the upper ones go or are copies of the sign."""
+    types = [word for word in instruction.mods if is_type(word)]
+    plain = len(types) == 2 == len(instruction.mods) and all(map(is_integer, types))
+    return MOVES if plain else Flow.COMPUTES
+
+
+@computes("cvt", undefined=_cvt_flow)
 def _cvt(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     if mods[0] == "pack":
@@ -55,7 +72,7 @@ def _cvt_pack(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, numerics.cvt_pack(to, *[read(g) for read in readers]))
 
 
-@computes("cvta")
+@computes("cvta", undefined=Flow.COMPUTES)
 def _cvta(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)
@@ -70,7 +87,7 @@ def _cvta(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, address(g) + base)
 
 
-@computes("isspacep")
+@computes("isspacep", undefined=Flow.COMPUTES)
 def _isspacep(decoder: Decoder, instruction: Instruction) -> Op:
     space = instruction.mods[0].partition("::")[0]
     window = np.uint64(BASES[space] >> WINDOW_SHIFT)
@@ -82,7 +99,7 @@ def _isspacep(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, address(g) >> np.uint64(WINDOW_SHIFT) == window)
 
 
-@computes("mapa", "getctarank")
+@computes("mapa", "getctarank", undefined=Flow.COMPUTES)
 def _mapa(decoder: Decoder, instruction: Instruction) -> Op:
     # A cluster has one block: every shared address is its own.
     kind = decoder.type(instruction)
@@ -94,7 +111,7 @@ def _mapa(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, address(g))
 
 
-@computes("mov")
+@computes("mov", undefined=MOVES)
 def _mov(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     target, source = instruction.operands

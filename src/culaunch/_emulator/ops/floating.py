@@ -10,6 +10,7 @@ import numpy as np
 from culaunch._emulator import numerics
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.ops.integer import carry_out, integer_arithmetic
 from culaunch._emulator.types import Lanes, is_float, unsigned
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
 
 
-@computes("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg")
+@computes("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg", undefined=Flow.COMPUTES)
 def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
     if "cc" in instruction.mods and instruction.name in ("add", "sub"):
         return carry_out(decoder, instruction)
@@ -32,7 +33,9 @@ def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
     return integer_arithmetic(decoder, instruction)
 
 
-@computes("fma", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
+@computes(
+    "fma", "rcp", "sqrt", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh", undefined=Flow.COMPUTES
+)
 def _float(decoder: Decoder, instruction: Instruction) -> Op:
     name, mods = instruction.name, instruction.mods
     kind = decoder.type(instruction)
@@ -90,7 +93,7 @@ def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
     return found
 
 
-@computes("copysign")
+@computes("copysign", undefined=Flow.COMPUTES)
 def _copysign(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     put = decoder.write(instruction.operands[0], kind)
@@ -98,7 +101,7 @@ def _copysign(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, numerics.copysign(kind, first(g), second(g)))
 
 
-@computes("testp")
+@computes("testp", undefined=Flow.COMPUTES)
 def _testp(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     put = decoder.write(instruction.operands[0], "pred")

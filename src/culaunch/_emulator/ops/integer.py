@@ -11,6 +11,7 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.types import Lanes, is_signed, lane_dtype, size_of, unsigned
 
 if TYPE_CHECKING:
@@ -178,12 +179,12 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-@computes("rem")
+@computes("rem", undefined=Flow.COMPUTES)
 def _rem(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, decoder.type(instruction), _remainder)
 
 
-@computes("sad")
+@computes("sad", undefined=Flow.COMPUTES)
 def _sad(decoder: Decoder, instruction: Instruction) -> Op:
     def sad(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         return c + np.where(a < b, b - a, a - b)
@@ -191,7 +192,7 @@ def _sad(decoder: Decoder, instruction: Instruction) -> Op:
     return elementwise(decoder, instruction, decoder.type(instruction), sad)
 
 
-@computes("mul24", "mad24")
+@computes("mul24", "mad24", undefined=Flow.COMPUTES)
 def _mul24(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     wide = np.dtype("i8" if is_signed(kind) else "u8")
@@ -209,7 +210,7 @@ def _low24(a: Lanes) -> Lanes:
     return (a << a.dtype.type(8)) >> a.dtype.type(8)
 
 
-@computes("dp4a", "dp2a")
+@computes("dp4a", "dp2a", undefined=Flow.COMPUTES)
 def _dot(decoder: Decoder, instruction: Instruction) -> Op:
     kinds = [word for word in instruction.mods if word in ("s32", "u32")]
     operands = instruction.operands
@@ -236,7 +237,7 @@ def _parts(value: Lanes, dtype: str) -> Lanes:
     return whole.view(dtype).reshape(value.shape[0], -1).astype(np.int64)
 
 
-@computes("addc", "subc", "madc", reads_carry=True)
+@computes("addc", "subc", "madc", undefined=Flow.COMPUTES, reads_carry=True)
 def _with_carry(decoder: Decoder, instruction: Instruction) -> Op:
     kind = decoder.type(instruction)
     operands, mods = instruction.operands, instruction.mods

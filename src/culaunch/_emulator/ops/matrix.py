@@ -10,6 +10,7 @@ import numpy as np
 from culaunch._emulator import matrix
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import decodes, every_lane
+from culaunch._emulator.decode.undefined_bits import MOVES, Flow
 from culaunch._emulator.fault import MISALIGNED_ADDRESS, Fault
 from culaunch._emulator.machine.rows import from_rows, to_rows
 from culaunch._emulator.machine.spaces import LOCATORS
@@ -47,7 +48,14 @@ def register_kind(element: str) -> str:
     return "b64" if element == "f64" else "b32"
 
 
-@decodes("ldmatrix", results=1, effects=True, waits=False, warp_mask=every_lane)
+@decodes(
+    "ldmatrix",
+    results=1,
+    effects=True,
+    waits=False,
+    undefined=Flow.LOADS_MATRIX,
+    warp_mask=every_lane,
+)
 def _ldmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     count, trans = _matrices(instruction)
     locate = LOCATORS[space_of(instruction)]
@@ -72,7 +80,14 @@ def _ldmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("stmatrix", results=0, effects=True, waits=False, warp_mask=every_lane)
+@decodes(
+    "stmatrix",
+    results=0,
+    effects=True,
+    waits=False,
+    undefined=Flow.STORES_MATRIX,
+    warp_mask=every_lane,
+)
 def _stmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     count, trans = _matrices(instruction)
     locate = LOCATORS[space_of(instruction)]
@@ -96,14 +111,16 @@ def _stmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("movmatrix", results=1, effects=True, waits=False, warp_mask=every_lane)
+@decodes("movmatrix", results=1, effects=True, waits=False, undefined=MOVES, warp_mask=every_lane)
 def _movmatrix(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(instruction.operands[0], "b32")
     value = decoder.read(instruction.operands[1], "b32")
     return lambda g: put(g, from_rows(g, matrix.movmatrix(to_rows(g, value(g)))))
 
 
-@decodes("mma", results=1, effects=True, waits=False, warp_mask=every_lane)
+@decodes(
+    "mma", results=1, effects=True, waits=False, undefined=Flow.MULTIPLIES, warp_mask=every_lane
+)
 def _mma(decoder: Decoder, instruction: Instruction) -> Op:
     mods = instruction.mods
     if "sp" in mods or any(word.startswith(("sp::", "kind::", "block_scale")) for word in mods):

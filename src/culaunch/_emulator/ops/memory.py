@@ -11,6 +11,7 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes, decodes
+from culaunch._emulator.decode.undefined_bits import MOVES, Flow
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
 from culaunch._emulator.ptx.syntax import Address, Instruction, Operand, Register
@@ -18,6 +19,7 @@ from culaunch._emulator.types import Lanes, is_type, lane_dtype, size_of
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.decode.undefined_bits import BitFlow
     from culaunch._emulator.machine.state import Group, Op
 
 __all__ = ["check_hints", "space_of"]
@@ -67,8 +69,16 @@ def _waits_for_another(instruction: Instruction) -> bool:
     return not _WAITING.isdisjoint(instruction.mods)
 
 
-@decodes("ld", results=1, effects=True, waits=_waits_for_another)
-@decodes("ldu", results=1, effects=True, waits=False)
+def _access_flow(instruction: Instruction) -> BitFlow:
+    """Return what an access does; one to a parameter of a function is a move of registers."""
+    is_store = instruction.name == "st"
+    if _param_slot(instruction.operands[0 if is_store else 1]) is not None:
+        return MOVES
+    return Flow.STORES if is_store else Flow.LOADS
+
+
+@decodes("ld", results=1, effects=True, waits=_waits_for_another, undefined=_access_flow)
+@decodes("ldu", results=1, effects=True, waits=False, undefined=_access_flow)
 def _ld(decoder: Decoder, instruction: Instruction) -> Op:
     check_hints(instruction)
     kind = decoder.type(instruction)
@@ -100,7 +110,7 @@ def _ld(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("st", results=0, effects=True, waits=False, changes=0)
+@decodes("st", results=0, effects=True, waits=False, undefined=_access_flow, changes=0)
 def _st(decoder: Decoder, instruction: Instruction) -> Op:
     check_hints(instruction)
     kind = decoder.type(instruction)
@@ -203,16 +213,28 @@ def _st_b128(decoder: Decoder, instruction: Instruction, sources: tuple[Operand,
     return run
 
 
-@decodes("prefetch", "prefetchu", "discard", results=0, effects=False, waits=False)
-@decodes("applypriority", "fence", "membar", results=0, effects=False, waits=False)
-@decodes("pmevent", "griddepcontrol", "setmaxnreg", results=0, effects=False, waits=False)
-@decodes("nanosleep", results=0, effects=False, waits=True)
+@decodes(
+    "applypriority",
+    "discard",
+    "fence",
+    "griddepcontrol",
+    "membar",
+    "pmevent",
+    "prefetch",
+    "prefetchu",
+    "setmaxnreg",
+    results=0,
+    effects=False,
+    waits=False,
+    undefined=Flow.IGNORES,
+)
+@decodes("nanosleep", results=0, effects=False, waits=True, undefined=Flow.IGNORES)
 def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
     # Accesses happen at once and in order: there is nothing to wait for or to hint at.
     return lambda _: None
 
 
-@computes("createpolicy")
+@computes("createpolicy", undefined=Flow.IGNORES)
 def _createpolicy(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(instruction.operands[0], "b64")
     return lambda group: put(group, np.zeros(1, np.uint64))

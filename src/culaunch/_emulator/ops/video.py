@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
+from culaunch._emulator.decode.undefined_bits import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ _FUNCTIONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
 }
 
 
-@computes(*_FUNCTIONS)
+@computes(*_FUNCTIONS, undefined=Flow.COMPUTES)
 def _video(decoder: Decoder, instruction: Instruction) -> Op:
     name, mods, operands = instruction.name, instruction.mods, instruction.operands
     kinds = [word for word in mods if word in ("u32", "s32")]

@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import ALL_LANES, decodes
+from culaunch._emulator.decode.undefined_bits import Flow, Moves
 from culaunch._emulator.machine.rows import (
     from_rows,
     from_warps,
@@ -20,6 +21,7 @@ from culaunch._emulator.ptx.syntax import Instruction, Operand, Pair
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.decode.undefined_bits import BitFlow
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.types import Lanes
 
@@ -31,7 +33,14 @@ def _named_lanes(instruction: Instruction) -> Operand | None:
     return instruction.operands[-1] if "sync" in instruction.mods else None
 
 
-@decodes("shfl", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+@decodes(
+    "shfl",
+    results=1,
+    effects=True,
+    waits=False,
+    undefined=Moves(controls=(2, 3, 4), across_lanes=True),
+    warp_mask=_named_lanes,
+)
 def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
     target = instruction.operands[0]
     mode = next(word for word in instruction.mods if word in ("up", "down", "bfly", "idx"))
@@ -76,7 +85,12 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("vote", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+def _vote_flow(instruction: Instruction) -> BitFlow:
+    # All that agree: which value they agree on is not a bit of the result.
+    return Flow.MIXES_LANES if "uni" in instruction.mods else Flow.VOTES
+
+
+@decodes("vote", results=1, effects=True, waits=False, undefined=_vote_flow, warp_mask=_named_lanes)
 def _vote(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     mode = next(word for word in mods if word in ("all", "any", "uni", "ballot"))
@@ -102,13 +116,20 @@ def _vote(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("activemask", results=1, effects=True, waits=False)
+@decodes("activemask", results=1, effects=True, waits=False, undefined=Flow.IGNORES)
 def _activemask(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(instruction.operands[0], "b32")
     return lambda g: put(g, members(g))
 
 
-@decodes("elect", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+@decodes(
+    "elect",
+    results=1,
+    effects=True,
+    waits=False,
+    undefined=Flow.MIXES_LANES,
+    warp_mask=_named_lanes,
+)
 def _elect(decoder: Decoder, instruction: Instruction) -> Op:
     target = instruction.operands[0]
     if not isinstance(target, Pair):
@@ -127,7 +148,14 @@ def _elect(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("match", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+@decodes(
+    "match",
+    results=1,
+    effects=True,
+    waits=False,
+    undefined=Flow.MIXES_LANES,
+    warp_mask=_named_lanes,
+)
 def _match(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)
@@ -154,7 +182,14 @@ def _match(decoder: Decoder, instruction: Instruction) -> Op:
     return run
 
 
-@decodes("redux", results=1, effects=True, waits=False, warp_mask=_named_lanes)
+@decodes(
+    "redux",
+    results=1,
+    effects=True,
+    waits=False,
+    undefined=Flow.MIXES_LANES,
+    warp_mask=_named_lanes,
+)
 def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)

@@ -8,6 +8,7 @@ import numpy as np
 
 from culaunch._emulator import matrix
 from culaunch._emulator.decode.instruction import decodes, every_lane
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.rows import from_rows, to_rows
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
@@ -24,6 +25,7 @@ from culaunch._emulator.ops.memory import space_of
 
 if TYPE_CHECKING:
     from culaunch._emulator.decode.decoder import Decoder
+    from culaunch._emulator.decode.undefined_bits import BitFlow
     from culaunch._emulator.machine.state import Group, Op
     from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
@@ -33,7 +35,12 @@ def _results(instruction: Instruction) -> int:
     return 0 if instruction.mods[0] == "store" else 1
 
 
-@decodes("wmma", results=_results, effects=True, waits=False, warp_mask=every_lane)
+def _flow(instruction: Instruction) -> BitFlow:
+    forms = {"load": Flow.LOADS_MATRIX, "store": Flow.STORES_MATRIX}
+    return forms.get(instruction.mods[0], Flow.MULTIPLIES)
+
+
+@decodes("wmma", results=_results, effects=True, waits=False, undefined=_flow, warp_mask=every_lane)
 def _wmma(decoder: Decoder, instruction: Instruction) -> Op:
     form = instruction.mods[0]
     if form == "load":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator.decode.liveness import read_slots
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.machine.shadow import Shadow
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.undefined_bytes import UndefinedBytes
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from culaunch._emulator.memory.bytes import Piece
     from culaunch._emulator.ptx.syntax import Operand
     from culaunch._emulator.undefined.context import Context
-    from culaunch._emulator.undefined.plan import Plan
+    from culaunch._emulator.undefined.plan import Plan, Rule
 
 __all__ = ["MEMORY_RULES"]
 
@@ -66,11 +67,17 @@ def _atomic(context: Context, group: Group, plan: Plan, active: Lanes | None) ->
     return {}
 
 
+def _matrix_load(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
+    """Report an undefined stride, which makes every address undefined."""
+    found = context.lanes(group, read_slots(plan.instruction.operands[2:]))
+    if found is not None:
+        context.use(group, found, f"the stride of {plan.instruction.opcode}", active)
+    return {}
+
+
 def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     """Run the store again with the undefined bits, on the map of them."""
-    name = plan.instruction.name
-    if name == "wmma" and plan.instruction.mods[0] != "store":
-        return {}
+    _matrix_load(context, group, plan, active)
     sources = frozenset(read_slots(plan.instruction.operands[1:2]))
     found = context.lanes(group, sources)
     shared = group.chunk.shared
@@ -112,17 +119,13 @@ def _operands(context: Context, group: Group, plan: Plan, active: Lanes | None) 
     return {}
 
 
-MEMORY_RULES = {
-    "ld": _nothing,
-    "ldu": _nothing,
-    "ldmatrix": _nothing,
-    "st": _store,
-    "atom": _atomic,
-    "red": _atomic,
-    "stmatrix": _matrix_store,
-    "wmma": _matrix_store,
-    "cp": _operands,
-    "mbarrier": _operands,
+MEMORY_RULES: dict[Flow, Rule] = {
+    Flow.LOADS: _nothing,
+    Flow.LOADS_MATRIX: _matrix_load,
+    Flow.STORES: _store,
+    Flow.STORES_MATRIX: _matrix_store,
+    Flow.UPDATES: _atomic,
+    Flow.MUST_BE_DEFINED: _operands,
 }
 
 

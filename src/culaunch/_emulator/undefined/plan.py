@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from culaunch._emulator.decode.decoder import Decoder
+from culaunch._emulator.decode.instruction import definition
 from culaunch._emulator.decode.liveness import read_slots, reads_and_writes
 from culaunch._emulator.decode.operation import decode
+from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.ptx.syntax import (
     Address,
     Instruction,
@@ -45,8 +47,10 @@ class Plan:
         Its slots, without the guard's.
     addresses : set of int
         The slots that are addresses of memory.
+    flow : BitFlow
+        How undefined bits of its operands go through it, by its record.
     rule : callable
-        Gives the taints of the results, from the registers as they are before it runs.
+        Returns the taints of the results, from the registers as they are before it runs.
     """
 
     def __init__(self, symbols: Symbols, code: Code, instruction: Instruction) -> None:
@@ -67,19 +71,21 @@ class Plan:
             self.guard_slots = frozenset(read_slots((instruction.guard,)))
         self.slots = {*self.reads, *self.writes, *self.guard_slots}
         self.addresses = set(_address_slots(instruction.operands))
+        known = definition(instruction).undefined
+        self.flow = Flow.IGNORES if known is None else known(instruction)
         self.rule: Rule  # `make_plan` finds it
         self.load_again: Callable[[Group], list[Lanes]] | None = None
-        if instruction.name in ("ldmatrix", "wmma") and self.addresses.isdisjoint(self.writes):
+        if self.flow is Flow.LOADS_MATRIX and self.addresses.isdisjoint(self.writes):
             self.load_again = self._load_again
 
     def received(
         self, read: Read, index: Lanes, precise: list[Lanes] | None
     ) -> Iterator[tuple[int, Lanes]]:
-        """Give the slots that what was read goes to, with the undefined bits in each lane."""
+        """Yield the slots that what was read goes to, with the undefined bits in each lane."""
         if precise is not None:
             for slot, bits in zip(self.writes, precise, strict=True):
                 yield slot, bits[index]
-        elif self.instruction.name in ("ld", "ldu"):
+        elif self.flow is Flow.LOADS:
             yield from self._loaded(read.bytes)
         else:
             # Of two results of a shuffle, the second one does not depend on the value.
