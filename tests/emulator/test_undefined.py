@@ -233,8 +233,10 @@ def test_a_stored_row_of_a_matrix_product_with_an_undefined_one_is_found(kernel:
     [
         ("add.u32 %u, %u, -1; bar.warp.sync %u;", "an operand of bar.warp.sync"),
         (
-            "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 "
-            "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%s], %u;",
+            (
+                "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 "
+                "{%r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7}, [%s], %u;"
+            ),
             "the stride of wmma.load.a",
         ),
         (
