@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import culaunch as cl
+from culaunch._cache.note import Note
 
 
 def entries(cache):
@@ -322,3 +323,51 @@ def test_use_decides_what_is_removed_even_within_a_minute(tmp_path, fake, key):
     assert cache.lookup(key(0)) is not None
     cache.store(key(3), fake(3, 600))
     assert [cache.lookup(key(n)) is not None for n in range(4)] == [True, False, True, True]
+
+
+def test_a_note_is_verified_like_any_entry(cache, key):
+    note = Note("result", [["a path", 1]])
+    cache.keep_note(key(1), note)
+    assert cache.read_note(key(1)) == note
+    assert cache.info().entries == 0, "it only saves work"
+    path = Path(cache.path, f"{key(1)}.note")
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"a path", b"b path"))
+    assert cache.verify() == [str(path)]
+    assert cache.read_note(key(1)) is None  # and no warning: nothing is lost but the work
+    assert not path.exists()
+    Path(cache.path, f"{key(2)}.note").write_bytes(whole)
+    assert cache.read_note(key(2)) is None, "it was another key's"
+
+
+@pytest.mark.parametrize("metadata", ["[]", "{}", '{"result": 3, "reads": []}', "3"])
+def test_a_right_digest_over_no_note_is_none(cache, key, monkeypatch, metadata):
+    with monkeypatch.context() as patch:
+        patch.setattr("json.dumps", lambda *_, **__: metadata)
+        cache.keep_note(key(1), Note("result", []))
+    assert cache.read_note(key(1)) is None
+
+
+def test_what_an_older_version_left_is_not_read_and_is_cleared(cache, fake, key):
+    cache.store(key(1), fake(1))
+    (old := Path(cache.path, f"{key(1)}.note")).write_text('["digest", [[], [], []]]')
+    folder = Path(cache.path, "inline", "m-0123")
+    folder.mkdir(parents=True, mode=0o700)
+    for name in ("m-1.so", "m-1.json", "m.cpp"):
+        (folder / name).write_text("{}")
+    assert cache.info().entries == 2
+    assert sorted(cache.verify()) == sorted([str(old), str(folder / "m-1.so")])
+    assert cache.read_note(key(1)) is None
+    assert cache.clear() == 2
+    assert not folder.exists()
+
+
+def test_what_is_said_of_a_cache_is_said_once(tmp_path, fake, key):
+    (tmp_path / "cache").mkdir(mode=0o700)
+    (tmp_path / "cache").chmod(0o770)
+    cache = cl.Cache(tmp_path / "cache")
+    with pytest.warns(cl.CacheWarning, match="others may write to it"):
+        cache.get_or_make(key(0), fake)
+    # Any warning from here on would be an error.
+    cache.get_or_make(key(1), fake)
+    assert not cache.store(key(2), fake())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import textwrap
 import pytest
 
 import culaunch as cl
+from culaunch._cache.note import NOTES, Note
 
 pytest.importorskip("tvm_ffi")
 pytestmark = pytest.mark.needs("g++")
@@ -208,7 +208,7 @@ def test_processes_that_want_the_same_build_it_once(fake):
 @pytest.mark.slow
 def test_a_damaged_library_or_record_is_built_anew(fake, tmp_path):
     in_a_new_process()
-    for pattern, damage in (("*.so", b"\x7fELF damaged"), ("*.json", b'{"schema": 1}')):
+    for pattern, damage in (("*.so", b"\x7fELF damaged"), ("*.note", b'{"schema": 1}')):
         (path,) = (tmp_path / "cache" / "inline").glob(f"*/{pattern}")
         before = calls(fake)
         path.write_bytes(damage)
@@ -268,9 +268,10 @@ def plant(directory):
         evil = b"evil: never loaded"
         path.unlink()  # this process may have it mapped
         path.write_bytes(evil)
-        record = json.loads(path.with_suffix(".json").read_text())
-        record["sha256"] = hashlib.sha256(evil).hexdigest()
-        path.with_suffix(".json").write_text(json.dumps(record))
+        record, key = path.with_suffix(".note"), f"{path.parent.name}/{path.stem}"
+        note = NOTES.unpack(key, record.read_bytes())
+        planted_note = Note(hashlib.sha256(evil).hexdigest(), note.reads)
+        record.write_bytes(NOTES.pack(key, planted_note))
         planted += 1
     return planted
 
@@ -298,7 +299,7 @@ def test_an_entry_that_another_user_has_made_is_not_loaded(load, tmp_path, root,
         assert load(build_directory=place) == 2
 
 
-@pytest.mark.parametrize("file", ["*.so", "*.json"])
+@pytest.mark.parametrize("file", ["*.so", "*.note"])
 def test_a_file_that_others_can_change_is_built_anew(load, tmp_path, monkeypatch, file):
     load(build_directory=tmp_path / "x")
     (path,) = (tmp_path / "x").rglob(file)

@@ -9,6 +9,7 @@ from junk import Odd, wrong_answers
 
 import culaunch as cl
 from culaunch import testing
+from culaunch._cache.note import Note
 
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
 CUDA = "__global__ void k() {}"
@@ -39,7 +40,10 @@ def nothing_is_built(monkeypatch):
 CALLS = {
     "Cache": (cl.Cache, {"path": "cache"}),
     "Cache.get_or_make": (lambda **k: cl.Cache("c").get_or_make(**k), {"key": KEY, "make": Odd}),
-    "Cache.keep_note": (lambda **k: cl.Cache("c").keep_note(**k), {"key": KEY, "note": b"note"}),
+    "Cache.keep_note": (
+        lambda **k: cl.Cache("c").keep_note(**k),
+        {"key": KEY, "note": Note("0", [])},
+    ),
     "Cache.private_directory": (
         lambda part: cl.Cache("c").private_directory(part),
         {"part": "part"},

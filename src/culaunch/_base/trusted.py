@@ -120,6 +120,8 @@ class TrustedDirectory:
         OSError
             If it could not be written; nothing is left behind then.
         """
+        # Beside its final place, so that the rename stays within one file system, and under a name
+        # that no other writer takes, in another container with the same process id neither.
         temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(temporary, flags, 0o600, dir_fd=self._descriptor)
@@ -128,6 +130,8 @@ class TrustedDirectory:
                 view = memoryview(data)
                 while view:
                     view = view[os.write(descriptor, view) :]
+                # The contents before the name: after a power failure there would otherwise be a
+                # file of the right name with zeros in it.
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)

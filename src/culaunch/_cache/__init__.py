@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from culaunch._cache.cache import Cache, CacheInfo
+from culaunch._cache.cache import Cache
+from culaunch._cache.info import CacheInfo
 
 __all__ = ["Cache", "CacheInfo"]

@@ -3,62 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import re
-import threading
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.trusted import TrustedDirectory, make_private
 from culaunch._base.values import spell
-from culaunch._cache.entry import BadEntryError, pack_entry, unpack_entry
-from culaunch._cache.lock import lock_key
-from culaunch._cache.place import default_max_bytes, default_path, default_shipped
-from culaunch._cache.store import (
-    drop_entry,
-    entry_name,
-    evict,
-    is_library_intact,
-    key_of,
-    list_entries,
-    list_temporaries,
-    note_name,
-    remove_entry,
-    remove_stale_temporaries,
-    touch_entry,
-)
+from culaunch._cache.checks import checked_image, checked_key, checked_shipped
+from culaunch._cache.entry import BadEntryError
+from culaunch._cache.image import IMAGES
+from culaunch._cache.info import CacheInfo
+from culaunch._cache.library import LIBRARIES
+from culaunch._cache.note import NOTES, Note
+from culaunch._cache.place import default_max_bytes, default_path
+from culaunch._cache.store import Store
 from culaunch._errors import CacheWarning
-from culaunch._image import Image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-_RECOUNT = 64
-_KEY = re.compile(r"[0-9a-f]{64}")
-
-
-@dataclass(frozen=True)
-class CacheInfo:
-    """What a cache holds."""
-
-    path: str
-    usable: bool
-    reason: str
-    """Why it is not usable, or ``""``."""
-    entries: int
-    """Compiled images, and libraries of :func:`culaunch.load_inline`."""
-    size: int
-    """Bytes in entries and in what writers left."""
-    max_bytes: int
-    shipped: tuple[str, ...]
-    libraries: int = 0
-    """How many of the entries are libraries."""
-    leftovers: int = 0
-    """Files of writers that are at work, or were stopped there."""
+    from culaunch._image import Image
 
 
 class Cache:
@@ -103,16 +68,14 @@ class Cache:
             raise TypeError(f"max_bytes must be an int, in bytes (got {spell(max_bytes)})")
         if self.max_bytes <= 0:
             raise ValueError(f"max_bytes must be positive (got {max_bytes})")
-        self.shipped = _shipped(shipped)
+        self.shipped = checked_shipped(shipped)
         if isinstance(lock_timeout, bool) or not isinstance(lock_timeout, (int, float)):
             raise TypeError(f"lock_timeout must be a number of seconds (got {spell(lock_timeout)})")
         if not lock_timeout >= 0:
             raise ValueError(f"lock_timeout must not be negative (got {lock_timeout!r})")
         self.lock_timeout = lock_timeout
+        self._store = Store(self.path, self.max_bytes)
         self._warned: set[str] = set()
-        self._size: int | None = None
-        self._stored = 0
-        self._size_lock = threading.Lock()
 
     def get_or_make(self, key: str, make: Callable[[], Image]) -> Image:
         """Return the image of a key; make and keep it when it is not there.
@@ -138,19 +101,21 @@ class Cache:
             return image
         directory = self._open()
         if directory is None:
-            return _checked_image("make() must return", make())
+            return checked_image("make() must return", make())
         directory.close()
-        with lock_key(os.path.join(self.path, ".lock"), key, self.lock_timeout):
+        # The look before the lock, which most calls end with, needs no file to be written to. The
+        # lock is held until the image is in place: whoever waits finds it there.
+        with self._store.lock(key, self.lock_timeout):
             # Another may have made it while this one waited for the lock.
             image = self._read_own(key)
             if image is None:
-                image = _checked_image("make() must return", make())
+                image = checked_image("make() must return", make())
                 self.store(key, image)
         return image
 
     def lookup(self, key: str) -> Image | None:
         """Return the image of a key if it is there and intact."""
-        image = self._read_own(_checked_key(key))
+        image = self._read_own(checked_key(key))
         if image is not None:
             return image
         for path in self.shipped:
@@ -165,44 +130,40 @@ class Cache:
 
     def store(self, key: str, image: Image) -> bool:
         """Keep an image; return whether that worked, and warn once if it did not."""
-        entry = pack_entry(_checked_key(key), _checked_image("image must be", image))
+        entry = IMAGES.pack(checked_key(key), checked_image("image must be", image))
+        directory = self._open()
+        if directory is None:
+            return False
+        directory.close()
         try:
-            if not self._publish(entry_name(key), entry):
-                return False
+            self._store.publish(IMAGES.name(key), entry)
         except OSError as error:
             self._warn(f"an image was compiled but not kept: {error.strerror or error}")
             return False
-        self._account(entry_name(key), len(entry))
         return True
 
-    def read_note(self, key: str) -> bytes | None:
-        """Return what :meth:`keep_note` kept, if it is there."""
-        _checked_key(key)
+    def read_note(self, key: str) -> Note | None:
+        """Return what :meth:`keep_note` kept, if it is there and intact."""
+        checked_key(key)
         directory = self._open()
         if directory is None:
             return None
-        with directory:
-            found = directory.read(note_name(key))
-            if found is None:
-                return None
-            touch_entry(directory, note_name(key), found[1])
-        return found[0]
+        with directory, contextlib.suppress(BadEntryError):
+            return NOTES.read(directory, key)
+        return None
 
-    def keep_note(self, key: str, note: bytes) -> None:
+    def keep_note(self, key: str, note: Note) -> None:
         """Keep something that saves work later; that it fails is of no account."""
-        _checked_key(key)
-        if not isinstance(note, bytes):
-            raise TypeError(f"note must be bytes (got {spell(note)})")
+        checked_key(key)
+        if not isinstance(note, Note):
+            raise TypeError(f"note must be a Note (got {spell(note)})")
         with contextlib.suppress(OSError):
-            if self._publish(note_name(key), note):
-                self._account(note_name(key), len(note))
+            self._store.publish(NOTES.name(key), NOTES.pack(key, note))
 
     def info(self) -> CacheInfo:
         """Say where the cache is, whether it can be used and what it holds."""
         try:
-            with TrustedDirectory.open(self.path, make=True) as directory:
-                entries = list_entries(directory)
-                left = list_temporaries(directory)
+            entries, left = self._store.look()
         except OSError as error:
             reason = error.strerror or str(error)
             return CacheInfo(self.path, False, reason, 0, 0, self.max_bytes, self.shipped)
@@ -210,12 +171,12 @@ class Cache:
             self.path,
             True,
             "",
-            sum(not entry.is_note for entry in entries),
-            sum(item.size for item in (*entries, *left)),
+            sum(entry.kind.counts for entry in entries),
+            sum(entry.size for entry in entries) + left.size,
             self.max_bytes,
             self.shipped,
-            sum(entry.is_library for entry in entries),
-            len(left),
+            sum(entry.kind is LIBRARIES for entry in entries),
+            left.files,
         )
 
     def verify(self, *, drop: bool = False) -> list[str]:
@@ -233,20 +194,9 @@ class Cache:
             was compiled yet, or others may write to it.
         """
         checked_flag("drop", drop)
-        bad = []
-        with contextlib.suppress(FileNotFoundError), TrustedDirectory.open(self.path) as directory:
-            for stored in list_entries(directory):
-                if stored.is_note:
-                    continue
-                if stored.is_library:
-                    is_bad = not is_library_intact(directory, stored)
-                    if is_bad and drop:
-                        remove_entry(directory, stored)
-                else:
-                    is_bad = _is_bad(directory, stored.names[0], key_of(stored), drop)
-                if is_bad:
-                    bad.append(os.path.join(self.path, stored.path))
-        return bad
+        with contextlib.suppress(FileNotFoundError):
+            return self._store.verify(drop=drop)
+        return []
 
     def clear(self) -> int:
         """Remove every entry, and headers that were unpacked; return how many entries there were.
@@ -256,16 +206,9 @@ class Cache:
         OSError
             If the directory cannot be used.
         """
-        removed = 0
-        with contextlib.suppress(FileNotFoundError), TrustedDirectory.open(self.path) as directory:
-            for stored in list_entries(directory):
-                removed += remove_entry(directory, stored) and not stored.is_note
-            remove_stale_temporaries(directory, older=0.0)
-            import shutil
-
-            shutil.rmtree(os.path.join(self.path, "headers"), ignore_errors=True)
-        self._size = None
-        return removed
+        with contextlib.suppress(FileNotFoundError):
+            return self._store.clear()
+        return 0
 
     def private_directory(self, *parts: str) -> str:
         """Return a directory in the cache that is only the user's, or a temporary one."""
@@ -300,47 +243,9 @@ class Cache:
         with directory:
             return _read(directory, key, own=True)
 
-    def _publish(self, name: str, entry: bytes) -> bool:
-        directory = self._open()
-        if directory is None:
-            return False
-        with directory:
-            try:
-                directory.publish(name, entry)
-                return True
-            except FileNotFoundError:
-                # Somebody removed the whole directory since it was opened.
-                again = self._open()
-        if again is None:
-            return False
-        with again:
-            again.publish(name, entry)
-        return True
-
-    def _account(self, name: str, size: int) -> None:
-        """Keep a running total, so that the directory is read only when it may be too full."""
-        with self._size_lock:
-            self._size = None if self._size is None else self._size + size
-            self._stored += 1
-            # Other processes store as well, so the total is taken anew now and then.
-            stale = self._size is None or self._stored % _RECOUNT == 0
-            if stale or (self._size or 0) > self.max_bytes:
-                directory = self._open()
-                if directory is not None:
-                    with directory:
-                        self._size = evict(directory, self.max_bytes, keep=name)
-
     def _open(self) -> TrustedDirectory | None:
-        """Open the directory, anew each time: somebody may have put another in its place."""
         try:
-            return TrustedDirectory.open(self.path)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            self._warn(f"it is not used: {error.strerror or error}")
-            return None
-        try:
-            return TrustedDirectory.open(self.path, make=True)
+            return self._store.open()
         except OSError as error:
             self._warn(f"it is not used: {error.strerror or error}")
             return None
@@ -361,82 +266,13 @@ class Cache:
 
 
 def _read(directory: TrustedDirectory, key: str, *, own: bool) -> Image | None:
-    name = entry_name(key)
-    found = directory.read(name)
-    if found is None:
-        return None
-    entry, status = found
     try:
-        image = unpack_entry(key, entry)
+        return IMAGES.read(directory, key, own=own)
     except BadEntryError as error:
-        path = os.path.join(directory.path, name)
+        path = os.path.join(directory.path, IMAGES.name(key))
         warnings.warn(f"cache entry {path!r} {error}; compiling again", CacheWarning, 2)
-        if own:
-            drop_entry(directory, name, status)
         return None
-    if own:
-        touch_entry(directory, name, status)
-    return image
-
-
-def _is_bad(directory: TrustedDirectory, name: str, key: str, drop: bool) -> bool:
-    found = directory.read(name)
-    if found is None:
-        return False
-    try:
-        unpack_entry(key, found[0])
-    except BadEntryError:
-        if drop:
-            drop_entry(directory, name, found[1])
-        return True
-    return False
-
-
-def _checked_key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"key must be a str (got {type(key).__name__})")
-    if _KEY.fullmatch(key) is None:
-        raise ValueError(f"key must be 64 hexadecimal digits, lower case (got {key!r})")
-    return key
-
-
-def _checked_image(what: str, image: object) -> Image:
-    if not isinstance(image, Image):
-        raise TypeError(f"{what} a culaunch.Image (got {type(image).__name__})")
-    return image
-
-
-def _shipped(given: object) -> tuple[str, ...]:
-    if given is None:
-        given = default_shipped()
-    if isinstance(given, (str, os.PathLike)):
-        given = [given]
-    if not isinstance(given, Iterable) or isinstance(given, bytes):
-        raise TypeError(f"shipped must be directories (got {spell(given)})")
-    return tuple(os.path.abspath(checked_path("shipped", directory)) for directory in given)
 
 
 def _rebuild(path: str, max_bytes: int, shipped: tuple[str, ...], lock_timeout: float) -> Cache:
     return Cache(path, max_bytes=max_bytes, shipped=shipped, lock_timeout=lock_timeout)
-
-
-def default_cache() -> Cache:
-    """Return the cache that the environment describes, one object while that stays the same."""
-    get = os.environ.get
-    return _cache_of(
-        default_path(), get("CULAUNCH_CACHE_MAX_SIZE"), get("CULAUNCH_CACHE_SHIPPED"), os.getpid()
-    )
-
-
-def checked_cache(cache: bool | Cache) -> Cache | None:
-    """Check what the caller gave for ``cache=``."""
-    if isinstance(cache, Cache):
-        return cache
-    if not isinstance(cache, bool):
-        raise TypeError(f"cache must be True, False or a culaunch.Cache (got {spell(cache)})")
-    return default_cache() if cache else None
-
-
-@functools.lru_cache(maxsize=16)
-def _cache_of(path: str, max_size: str | None, shipped: str | None, process: int) -> Cache:  # noqa: ARG001
-    return Cache(path)

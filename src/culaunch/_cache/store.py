@@ -1,207 +1,160 @@
-"""What a cache directory holds: images, libraries of ``load_inline``, and what dead writers left.
+"""The directory that holds what was made: entries of every kind, and what dead writers left.
 
 ::
 
-    <key>.entry                      a compiled image
-    <key>.note                       what the headers of a source came to, and how to tell
-    inline/<name>-<key>/<stem>.so    a library of load_inline,
-    inline/<name>-<key>/<stem>.json  and what it was built from
-    inline/<name>-<key>/<name>.cpp   its source (or .cu), for messages and debuggers
-    .tmp-*                           files of writers, in any of these directories
+    <key>.entry   a compiled image
+    <key>.note    what the headers of a source came to, and how to tell
+    inline/...    libraries of load_inline (see ``library``)
+    headers/...   headers of a compiler, unpacked
+    .lock         one byte of it for each key (see ``lock``)
+    .tmp-*        files of writers, in any of these directories
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
-import re
-import time
-from dataclasses import dataclass
+import math
+import os
+import shutil
+import threading
 from typing import TYPE_CHECKING
 
-from culaunch._base.trusted import TEMPORARY, TrustedDirectory
+from culaunch._base.trusted import TrustedDirectory
+from culaunch._cache.image import IMAGES
+from culaunch._cache.leftovers import sweep
+from culaunch._cache.library import LIBRARIES
+from culaunch._cache.lock import lock_key
+from culaunch._cache.note import NOTES
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
-INLINE = "inline"
-_SOURCES = (".cpp", ".cu")
-_ENTRY = re.compile(r"[0-9a-f]{64}\.(?:entry|note)")
+    from culaunch._cache.kind import Kind, Stored
+    from culaunch._cache.leftovers import Leftovers
+
+KINDS: tuple[Kind, ...] = (IMAGES, NOTES, LIBRARIES)
+_RECOUNT = 64
 # No publishing takes this long: what is older was left by a writer that died.
 _STALE_SECONDS = 3600.0
-# An entry's time is refreshed when it is off by more, in either direction: clocks are set back.
-_TOUCH_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class Stored:
-    """An entry: one file, or a library with its record."""
+class Store:
+    """A directory of entries, under a cap on its size.
 
-    folder: str
-    """The directory in the cache's that it is in, or ``""``."""
-    names: tuple[str, ...]
-    size: int
-    used: float
-
-    @property
-    def path(self) -> str:
-        """Where its first file is in the cache."""
-        return f"{self.folder}/{self.names[0]}" if self.folder else self.names[0]
-
-    @property
-    def is_note(self) -> bool:
-        """Whether it only saves work, and stands for nothing by itself."""
-        return self.names[0].endswith(".note")
-
-    @property
-    def is_library(self) -> bool:
-        """Whether it is a library of ``load_inline``."""
-        return self.names[0].endswith(".so")
-
-
-def entry_name(key: str) -> str:
-    """Return the name of the entry of a key."""
-    return f"{key}.entry"
-
-
-def note_name(key: str) -> str:
-    """Return the name of the note of a key."""
-    return f"{key}.note"
-
-
-def key_of(stored: Stored) -> str:
-    """Return the key of an image's entry."""
-    return stored.names[0].removesuffix(".entry")
-
-
-def touch_entry(directory: TrustedDirectory, name: str, status: os.stat_result) -> None:
-    """Note that an entry was used."""
-    if abs(time.time() - status.st_mtime) > _TOUCH_SECONDS:
-        directory.touch(name)
-
-
-def drop_entry(directory: TrustedDirectory, name: str, status: os.stat_result) -> None:
-    """Remove the file that was read, but not one that was put in its place since."""
-    with contextlib.suppress(OSError):
-        now = directory.status(name)
-        if (now.st_ino, now.st_mtime_ns) == (status.st_ino, status.st_mtime_ns):
-            directory.remove(name)
-
-
-def list_entries(directory: TrustedDirectory) -> list[Stored]:
-    """List the entries of a cache, least recently used first."""
-    found = [
-        Stored("", (name,), status.st_size, status.st_mtime)
-        for name, status in directory.files()
-        if _ENTRY.fullmatch(name) is not None
-    ]
-    for folder, inside in _folders(directory):
-        files = dict(inside.files())
-        for name, status in files.items():
-            if name.endswith(".so"):
-                record = name.removesuffix(".so") + ".json"
-                names = (name, record) if record in files else (name,)
-                size = sum(files[one].st_size for one in names)
-                found.append(Stored(folder, names, size, status.st_mtime))
-    return sorted(found, key=lambda entry: entry.used)
-
-
-def list_temporaries(directory: TrustedDirectory) -> list[Stored]:
-    """List the files of writers, dead or alive."""
-    found = _temporaries("", directory)
-    for folder, inside in _folders(directory):
-        found += _temporaries(folder, inside)
-    return found
-
-
-def remove_entry(directory: TrustedDirectory, entry: Stored) -> bool:
-    """Remove an entry; return whether it was there."""
-    if not entry.folder:
-        return directory.remove(entry.names[0])
-    with contextlib.suppress(OSError), _inline(directory) as inline:
-        with inline.sub(entry.folder.partition("/")[2]) as folder:
-            # The record first: a library without one is not found, and does no harm.
-            removed = [folder.remove(name) for name in reversed(entry.names)]
-            left = [name for name, _ in folder.files()]
-            if not any(name.endswith((".so", ".json")) for name in left):
-                for name in left:
-                    if name.endswith(_SOURCES):
-                        folder.remove(name)
-        inline.remove_directory(entry.folder.partition("/")[2])
-        return removed[-1]
-    return False
-
-
-def is_library_intact(directory: TrustedDirectory, entry: Stored) -> bool:
-    """Tell whether a library is what its record says; one without a record is never used."""
-    try:
-        with _inline(directory) as inline, inline.sub(entry.folder.partition("/")[2]) as folder:
-            library, record = (folder.read(name) for name in entry.names)
-    except (OSError, ValueError):
-        return False
-    if library is None or record is None:
-        return False
-    try:
-        return bool(json.loads(record[0])["sha256"] == hashlib.sha256(library[0]).hexdigest())
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
-
-
-def evict(directory: TrustedDirectory, max_bytes: int, keep: str) -> int:
-    """Remove what was not used longest until the rest fits; return the size of the rest.
+    It is opened anew, and looked at anew, for every use: while a program runs, somebody may put
+    another directory in its place. What cannot be used raises OSError; whoever asks decides what
+    is said of it.
 
     Parameters
     ----------
-    directory : TrustedDirectory
-        The cache's.
-    max_bytes : int
-        The cap. One that is passed is undershot by a tenth, so that the next call has room.
-    keep : str
-        The path in the cache of what was just published: it stays whatever the clock says.
+    path : str
+        The directory.
+    max_bytes : int or None
+        The cap; None where nothing is ever removed.
     """
-    left = remove_stale_temporaries(directory)
-    entries = list_entries(directory)
-    total = left + sum(entry.size for entry in entries)
+
+    def __init__(self, path: str, max_bytes: int | None) -> None:
+        self.path = path
+        self.max_bytes = max_bytes
+        self._size: int | None = None
+        self._stored = 0
+        self._size_lock = threading.Lock()
+
+    def open(self, *folders: str, make: bool = True) -> TrustedDirectory:
+        """Open the directory, or one below it; make what is missing, or raise FileNotFoundError."""
+        try:
+            directory = TrustedDirectory.open(self.path)
+        except FileNotFoundError:
+            if not make:
+                raise
+            directory = TrustedDirectory.open(self.path, make=True)
+        for folder in folders:
+            with directory as above:
+                directory = above.sub(folder, make=make)
+        return directory
+
+    def lock(self, key: str, timeout: float) -> AbstractContextManager[bool]:
+        """Hold the lock of a key, among all that use this directory."""
+        return lock_key(os.path.join(self.path, ".lock"), key, timeout)
+
+    def publish(self, name: str, entry: bytes) -> None:
+        """Put a file of an entry in place, and count it."""
+        with self.open() as directory:
+            try:
+                directory.publish(name, entry)
+            except FileNotFoundError:
+                # Somebody removed the whole directory since it was opened.
+                with self.open() as again:
+                    again.publish(name, entry)
+        self.count(name, len(entry))
+
+    def count(self, path: str, size: int) -> None:
+        """Keep a running total, so that the directory is read only when it may be too full.
+
+        Parameters
+        ----------
+        path : str
+            What was just published, by its path in the directory: it is not what is removed.
+        size : int
+            Its bytes.
+        """
+        if self.max_bytes is None:
+            return
+        with self._size_lock:
+            self._size = None if self._size is None else self._size + size
+            self._stored += 1
+            # Other processes store as well, so the total is taken anew now and then.
+            if self._size is None or self._stored % _RECOUNT == 0 or self._size > self.max_bytes:
+                with self.open() as directory:
+                    self._size = _evict(directory, self.max_bytes, keep=path)
+
+    def look(self) -> tuple[list[Stored], Leftovers]:
+        """Return the entries, and what writers left that are at work or died."""
+        with self.open() as directory:
+            return _entries(directory), sweep(directory, older=math.inf)
+
+    def verify(self, *, drop: bool) -> list[str]:
+        """Read every entry; return the paths of those that are not what was written."""
+        with self.open(make=False) as directory:
+            return [
+                os.path.join(self.path, stored.path)
+                for stored in _entries(directory)
+                if not stored.kind.check(directory, stored, drop=drop)
+            ]
+
+    def clear(self) -> int:
+        """Remove all there is; return how many entries there were that count."""
+        removed = 0
+        with self.open(make=False) as directory:
+            # What writers left goes first: a directory with such a file in it cannot be removed.
+            sweep(directory, older=0.0)
+            for stored in _entries(directory):
+                removed += stored.kind.remove(directory, stored) and stored.kind.counts
+            shutil.rmtree(os.path.join(self.path, "headers"), ignore_errors=True)
+        self._size = None
+        return removed
+
+
+def _entries(directory: TrustedDirectory) -> list[Stored]:
+    """List the entries, least recently used first."""
+    found = [stored for kind in KINDS for stored in kind.list_in(directory)]
+    return sorted(found, key=lambda stored: stored.used)
+
+
+def _evict(directory: TrustedDirectory, max_bytes: int, keep: str) -> int:
+    """Remove what was not used longest until the rest fits; return the size of the rest.
+
+    A cap that is passed is undershot by a tenth, so that the next call has room. What was just
+    published (`keep`) stays whatever the clock says.
+    """
+    # What dead writers left goes first: nobody misses it. What live ones write takes room, too.
+    left = sweep(directory, older=_STALE_SECONDS)
+    entries = _entries(directory)
+    total = left.size + sum(entry.size for entry in entries)
     if total <= max_bytes:
         return total
     for entry in entries:
         if total <= max_bytes * 9 // 10:
             break
-        if entry.path != keep and remove_entry(directory, entry):
+        if entry.path != keep and entry.kind.remove(directory, entry):
             total -= entry.size
     return total
-
-
-def remove_stale_temporaries(directory: TrustedDirectory, older: float = _STALE_SECONDS) -> int:
-    """Remove what dead writers left behind; return the bytes of what is not that old."""
-    now = time.time()
-    left = 0
-    for item in list_temporaries(directory):
-        if abs(now - item.used) < older or not remove_entry(directory, item):
-            left += item.size
-    return left
-
-
-def _temporaries(folder: str, directory: TrustedDirectory) -> list[Stored]:
-    return [
-        Stored(folder, (name,), status.st_size, status.st_mtime)
-        for name, status in directory.files()
-        if name.startswith(TEMPORARY)
-    ]
-
-
-def _inline(directory: TrustedDirectory) -> TrustedDirectory:
-    return directory.sub(INLINE)
-
-
-def _folders(directory: TrustedDirectory) -> Iterator[tuple[str, TrustedDirectory]]:
-    try:
-        inline = _inline(directory)
-    except OSError:
-        return
-    with inline:
-        for name in inline.directories():
-            with contextlib.suppress(OSError), inline.sub(name) as folder:
-                yield f"{INLINE}/{name}", folder

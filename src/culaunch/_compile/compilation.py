@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
 from culaunch._base.values import spell
-from culaunch._cache.cache import Cache, checked_cache
+from culaunch._cache.default import checked_cache
 from culaunch._compile.architectures import resolve_arch, with_ptx
 from culaunch._compile.diagnostics import warnings_error
 from culaunch._compile.headers import as_headers
@@ -21,6 +21,7 @@ from culaunch._image import Image
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from culaunch._cache.cache import Cache
     from culaunch._compile.backend import Backend, Job
 
 

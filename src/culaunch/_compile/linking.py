@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
-from culaunch._cache.cache import Cache, checked_cache
+from culaunch._cache.default import checked_cache
 from culaunch._compile.architectures import arch_number, resolve_arch, with_ptx
 from culaunch._compile.backend import Compiled
 from culaunch._compile.duplicates import check_duplicates
@@ -23,6 +23,8 @@ from culaunch._image import Image, inspect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from culaunch._cache.cache import Cache
 
     Input = str | os.PathLike[str] | bytes | Image
 

@@ -142,7 +142,7 @@ class Nvrtc(Backend):
         return find_nvrtc_headers(found, path, _install_bundled, self._bundled_root)
 
     def _bundled_root(self) -> str:
-        from culaunch._cache.cache import default_cache
+        from culaunch._cache.default import default_cache
 
         identity = library_identity(loaded_library())
         return default_cache().private_directory("headers", f"{version()}-{identity[:16]}")

@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from culaunch._cache.note import Note
 from culaunch._includes.footprint import Footprint
 
 if TYPE_CHECKING:
@@ -70,8 +71,7 @@ def remember(key: str, includes: Includes, store: Cache) -> None:
     footprint = includes.footprint
     _keep(key, includes.digest, footprint)
     if len(footprint.found) > _FEW_FILES:
-        note = json.dumps([includes.digest, footprint.as_json()])
-        store.keep_note(key, note.encode("utf-8", "surrogatepass"))
+        store.keep_note(key, Note(includes.digest, footprint.as_json()))
 
 
 def _keep(key: str, digest: str, footprint: Footprint) -> None:
@@ -82,11 +82,10 @@ def _keep(key: str, digest: str, footprint: Footprint) -> None:
             _known.popitem(last=False)
 
 
-def _from_note(note: bytes | None) -> tuple[str, Footprint] | None:
+def _from_note(note: Note | None) -> tuple[str, Footprint] | None:
     if note is None:
         return None
     try:
-        digest, footprint = json.loads(note)
-        return str(digest), Footprint.from_json(footprint)
-    except (ValueError, TypeError, RecursionError):
+        return note.result, Footprint.from_json(note.reads)
+    except (ValueError, TypeError):
         return None

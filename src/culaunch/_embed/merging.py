@@ -33,25 +33,33 @@ def merge_image(
     """Write the object at `path` to `file`, with the image in it."""
     with open(path, "rb") as original:
         obj = ObjectFile.read(original, path, machine)
+        # All that can be wrong with the object is found before anything is written.
         wanted = _wanted_symbols(obj, symbols)
         places = image_symbols(symbols, stream.size)
         order, table = _reordered(obj, wanted, places)
+        # The object as it is, and what is new behind it: no offset in it changes. What must be
+        # larger than it was (the image, the names of sections, the table of sections) is written
+        # anew at the end, and the old copy stays behind as bytes that nothing refers to.
         original.seek(0)
         shutil.copyfileobj(original, file, _PIECE)
         names = elf.Strings(obj.section_bytes(obj.header.shstrndx))
         image = write_image(file, stream, symbols, names.add(SECTION))
         names_at = write_aligned(file, bytes(names.data))
 
+        # The table of sections after everything that it gives the place of.
         sections = [_changed(obj, section, order, len(wanted)) for section in obj.sections]
         index = obj.header.shstrndx
         sections[index] = replace(sections[index], offset=names_at, size=len(names.data))
         sections.append(image)
         table_at = write_aligned(file, b"".join(section.pack() for section in sections))
 
+        # Symbols are only put in another order, so their table, and the relocations that count
+        # them, are written over the old ones in place.
         _write_at(file, obj.sections[obj.symtab].offset, table)
         for section in obj.sections:
             if section.type in (elf.SHT_RELA, elf.SHT_REL) and section.link == obj.symtab:
                 _write_at(file, section.offset, _renumbered(obj, section, order))
+    # The header last: until now it led to the old table of sections.
     header = replace(obj.header, shoff=table_at, shnum=len(sections))
     _write_at(file, 0, header.pack())
 
@@ -103,6 +111,8 @@ def _reordered(
     first_global = obj.sections[obj.symtab].info
     count = len(obj.symbols)
     others = [n for n in range(first_global, count) if n not in wanted]
+    # ELF wants all local symbols before the first global one: what becomes local moves to the end
+    # of those that are, and nothing else changes places with its neighbours.
     old_numbers = [*range(first_global), *wanted, *others]
     order = [0] * count
     for new, old in enumerate(old_numbers):
@@ -120,8 +130,10 @@ def _reordered(
 def _changed(obj: ObjectFile, section: elf.Section, order: list[int], added: int) -> elf.Section:
     """Return a section's header as the new symbol table asks for."""
     if section == obj.sections[obj.symtab]:
+        # For a symbol table, info is the number of its first global symbol.
         return replace(section, info=section.info + added)
     if section.type == elf.SHT_GROUP and section.link == obj.symtab:
+        # For a group, which the linker keeps once, it is the number of the symbol that names it.
         return replace(section, info=order[section.info])
     if section.type == elf.SHT_LLVM_ADDRSIG:
         # Symbol numbers again, for lld's folding of identical code; it skips one with no link.

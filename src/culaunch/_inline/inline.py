@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
     from tvm_ffi import Module
 
-    from culaunch._cache.libraries import Entry
+    from culaunch._cache.libraries import Library
 
 _NAME = re.compile(r"[A-Za-z0-9_]+\Z")
+# Changes whenever the same key would stand for another library, or its note would say other things.
+_SCHEMA = "3"
 
-# What this process has loaded: key to the entry it came from and the module.
-_loaded: dict[tuple[str, str], tuple[Entry, Module]] = {}
+# What this process has loaded: key to the library it came from and the module.
+_loaded: dict[tuple[str, str], tuple[Library, Module]] = {}
 _lock = threading.Lock()
 
 
@@ -140,24 +142,24 @@ def load_inline(
     if known is not None and known[0].reads.is_current():
         return known[1]
 
-    def find_or_build() -> Entry:
+    def find_or_build() -> Library:
         if (found := cache.find()) is not None:
             return found
         check_images(source, images, link_flags)
         check_functions(source, names_of(functions), (*include_dirs, *flags, *cuda_flags))
         return cache.build(lambda place: build(place, source, images, toolchain, cache.directory))
 
-    entry = find_or_build()
+    library = find_or_build()
     if os.environ.get("CULAUNCH_DRIVER") == "emulator":
         # C++ finds the emulator where Python started it, and only there.
         driver_name()
-    if not os.path.exists(entry.library):
+    if not os.path.exists(library.path):
         # Another process emptied the cache since.
-        entry = find_or_build()
-    module: Module = tvm_ffi.load_module(entry.library)
-    entry.loaded()
+        library = find_or_build()
+    module: Module = tvm_ffi.load_module(library.path)
+    library.loaded()
     with _lock:
-        _loaded[cache.directory, key] = (entry, module)
+        _loaded[cache.directory, key] = (library, module)
     return module
 
 
@@ -172,7 +174,7 @@ def _opened(images: object) -> dict[str, Image]:
 
 def _key(source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain) -> str:
     """Return the hash of all that is known before the headers are."""
-    parts = [*source.identity(), *toolchain.identity()]
+    parts = [_SCHEMA, *source.identity(), *toolchain.identity()]
     parts += [
         f"{key}={hashlib.sha256(image_bytes(images[key])).hexdigest()}" for key in sorted(images)
     ]

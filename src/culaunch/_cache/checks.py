@@ -1,0 +1,41 @@
+"""Checks of what a caller gives to a cache."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from culaunch._base.checks import checked_path
+from culaunch._base.values import spell
+from culaunch._cache.place import default_shipped
+from culaunch._image import Image
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+def checked_key(key: object) -> str:
+    """Return a key, which becomes a part of a path; TypeError or ValueError if it is none."""
+    if not isinstance(key, str):
+        raise TypeError(f"key must be a str (got {type(key).__name__})")
+    if _KEY.fullmatch(key) is None:
+        raise ValueError(f"key must be 64 hexadecimal digits, lower case (got {key!r})")
+    return key
+
+
+def checked_image(what: str, image: object) -> Image:
+    """Return an image; TypeError for anything else, which begins with `what`."""
+    if not isinstance(image, Image):
+        raise TypeError(f"{what} a culaunch.Image (got {type(image).__name__})")
+    return image
+
+
+def checked_shipped(given: object) -> tuple[str, ...]:
+    """Return the directories that are shipped, by default those of the environment."""
+    if given is None:
+        given = default_shipped()
+    if isinstance(given, (str, os.PathLike)):
+        given = [given]
+    if not isinstance(given, Iterable) or isinstance(given, bytes):
+        raise TypeError(f"shipped must be directories (got {spell(given)})")
+    return tuple(os.path.abspath(checked_path("shipped", directory)) for directory in given)

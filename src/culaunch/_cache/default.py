@@ -1,0 +1,32 @@
+"""The cache that a call uses when it names none."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from culaunch._base.values import spell
+from culaunch._cache.cache import Cache
+from culaunch._cache.place import default_path
+
+
+def default_cache() -> Cache:
+    """Return the cache that the environment describes, one object while that stays the same."""
+    get = os.environ.get
+    return _cache_of(
+        default_path(), get("CULAUNCH_CACHE_MAX_SIZE"), get("CULAUNCH_CACHE_SHIPPED"), os.getpid()
+    )
+
+
+def checked_cache(cache: bool | Cache) -> Cache | None:
+    """Check what the caller gave for ``cache=``."""
+    if isinstance(cache, Cache):
+        return cache
+    if not isinstance(cache, bool):
+        raise TypeError(f"cache must be True, False or a culaunch.Cache (got {spell(cache)})")
+    return default_cache() if cache else None
+
+
+@functools.lru_cache(maxsize=16)
+def _cache_of(path: str, max_size: str | None, shipped: str | None, process: int) -> Cache:  # noqa: ARG001
+    return Cache(path)

@@ -1,0 +1,25 @@
+"""What is said of a cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """What a cache holds."""
+
+    path: str
+    usable: bool
+    reason: str
+    """Why it is not usable, or ``""``."""
+    entries: int
+    """Compiled images, and libraries of :func:`culaunch.load_inline`."""
+    size: int
+    """Bytes in entries and in what writers left."""
+    max_bytes: int
+    shipped: tuple[str, ...]
+    libraries: int = 0
+    """How many of the entries are libraries."""
+    leftovers: int = 0
+    """Files of writers that are at work, or were stopped there."""

@@ -1,0 +1,165 @@
+"""What kinds of entries have in common, and the kind whose entries are one file each."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from culaunch._cache.entry import BadEntryError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+
+    from culaunch._base.trusted import TrustedDirectory
+
+T = TypeVar("T")
+_KEY = re.compile(r"[0-9a-f]{64}")
+# An entry's time is refreshed when it is off by more, in either direction: clocks are set back.
+_TOUCH_SECONDS = 1.0
+
+
+class Kind(Protocol):
+    """One kind of entry: where its entries are, and what is done with one."""
+
+    counts: bool
+    """Whether an entry stands for something by itself, and does not only save work."""
+
+    def list_in(self, directory: TrustedDirectory) -> Iterator[Stored]:
+        """Find the entries of this kind in a cache's directory."""
+
+    def check(self, directory: TrustedDirectory, stored: Stored, *, drop: bool) -> bool:
+        """Read an entry; tell whether it is what was written, and remove it if it is not."""
+
+    def remove(self, directory: TrustedDirectory, stored: Stored) -> bool:
+        """Remove an entry; return whether it was there."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An entry that is there: one file, or several that belong together."""
+
+    kind: Kind
+    folder: str
+    """The directory in the cache's that it is in, or ``""``."""
+    names: tuple[str, ...]
+    size: int
+    """In bytes."""
+    used: float
+    """When it was used last, in seconds since the epoch."""
+
+    @property
+    def path(self) -> str:
+        """Where its first file is in the cache."""
+        return f"{self.folder}/{self.names[0]}" if self.folder else self.names[0]
+
+
+class FileKind(Generic[T]):
+    """Entries of one file each, right in the cache's directory.
+
+    Parameters
+    ----------
+    suffix : str
+        The file of a key is named by the key and this.
+    pack, unpack : callable
+        To an entry's bytes, and back; the latter raises BadEntryError.
+    counts : bool, optional
+        Whether an entry stands for something by itself, and does not only save work.
+    """
+
+    def __init__(
+        self,
+        suffix: str,
+        pack: Callable[[str, T], bytes],
+        unpack: Callable[[str, bytes], T],
+        *,
+        counts: bool = True,
+    ) -> None:
+        self.suffix = suffix
+        self.pack = pack
+        self.unpack = unpack
+        self.counts = counts
+
+    def name(self, key: str) -> str:
+        """Return the name of the file of a key."""
+        return key + self.suffix
+
+    def read(self, directory: TrustedDirectory, key: str, *, own: bool = True) -> T | None:
+        """Return what is kept for a key, or None.
+
+        Parameters
+        ----------
+        directory : TrustedDirectory
+            Where it is looked for.
+        key : str
+            The key.
+        own : bool, optional
+            Whether the directory may be written to: a use is noted, and what is bad is removed.
+
+        Raises
+        ------
+        BadEntryError
+            If it is there, and is not what was written.
+        """
+        name = self.name(key)
+        found = directory.read(name)
+        if found is None:
+            return None
+        entry, status = found
+        try:
+            value = self.unpack(key, entry)
+        except BadEntryError:
+            if own:
+                drop_file(directory, name, status)
+            raise
+        # Only what was found whole was used: a bad entry must not look as if it were wanted.
+        if own:
+            touch_file(directory, name, status)
+        return value
+
+    def list_in(self, directory: TrustedDirectory) -> Iterator[Stored]:
+        """Find the files of this kind."""
+        for name, status in directory.files():
+            if name.endswith(self.suffix) and _KEY.fullmatch(name.removesuffix(self.suffix)):
+                yield Stored(self, "", (name,), status.st_size, status.st_mtime)
+
+    def check(self, directory: TrustedDirectory, stored: Stored, *, drop: bool) -> bool:
+        """Read a file; tell whether it is what was written. One that is gone is not bad."""
+        (name,) = stored.names
+        found = directory.read(name)
+        if found is None:
+            return True
+        entry, status = found
+        try:
+            self.unpack(name.removesuffix(self.suffix), entry)
+        except BadEntryError:
+            if drop:
+                drop_file(directory, name, status)
+            return False
+        return True
+
+    def remove(self, directory: TrustedDirectory, stored: Stored) -> bool:
+        """Remove a file; return whether it was there."""
+        return directory.remove(stored.names[0])
+
+
+def touch_file(directory: TrustedDirectory, name: str, status: os.stat_result) -> None:
+    """Note that a file was used."""
+    if abs(time.time() - status.st_mtime) > _TOUCH_SECONDS:
+        directory.touch(name)
+
+
+def drop_file(directory: TrustedDirectory, name: str, status: os.stat_result) -> None:
+    """Remove the file that was read, but not one that was put in its place since.
+
+    Another process may have found the same file bad, dropped it and published a good one. The
+    kernel has no "remove if it is still this one", so that a moment is left between the look and
+    the removal: what is lost then is a good entry, which is made again.
+    """
+    with contextlib.suppress(OSError):
+        now = directory.status(name)
+        if (now.st_ino, now.st_mtime_ns) == (status.st_ino, status.st_mtime_ns):
+            directory.remove(name)

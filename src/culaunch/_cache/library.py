@@ -1,0 +1,141 @@
+"""The kind of entry that is a library of ``load_inline``: a file to load, and its note.
+
+::
+
+    inline/<name>-<key>/<stem>.so    the library,
+    inline/<name>-<key>/<stem>.note  its digest, and what it was built from
+    inline/<name>-<key>/<name>.cpp   its source (or .cu), for messages and debuggers
+
+A directory for each key (sources, images, flags, compiler) holds one library for each state of the
+headers that was met.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+from culaunch._cache.entry import BadEntryError
+from culaunch._cache.kind import Stored, touch_file
+from culaunch._cache.note import NOTES, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._base.trusted import TrustedDirectory
+
+INLINE = "inline"
+SUFFIX = ".so"
+SOURCES = (".cpp", ".cu")
+
+
+class LibraryKind:
+    """Entries that are a library and its note, in a directory with others of their key."""
+
+    counts = True
+
+    def read(self, folder: TrustedDirectory, stem: str, *, is_use: bool = True) -> Note | None:
+        """Return the note of a library if both are what was written; note that it is used."""
+        # The library is read whole before it is loaded by its path: what was checked is what is in
+        # the file, as nobody but the user can change it, and publishing puts another file there.
+        library = folder.read(stem + SUFFIX)
+        found = folder.read(NOTES.name(stem))
+        if library is None or found is None:
+            return None
+        try:
+            note = NOTES.unpack(note_key(folder, stem), found[0])
+        except BadEntryError:
+            return None
+        if hashlib.sha256(library[0]).hexdigest() != note.result:
+            return None
+        if is_use:
+            touch_file(folder, stem + SUFFIX, library[1])
+        return note
+
+    def publish(self, folder: TrustedDirectory, stem: str, library: bytes, note: Note) -> int:
+        """Put a library and its note in place; return their bytes.
+
+        Raises
+        ------
+        OSError
+            If one could not be written.
+        """
+        packed = NOTES.pack(note_key(folder, stem), note)
+        # The note last: a library without one is not found, so nobody loads what is not there yet.
+        folder.publish(stem + SUFFIX, library)
+        folder.publish(NOTES.name(stem), packed)
+        return len(library) + len(packed)
+
+    def list_in(self, directory: TrustedDirectory) -> Iterator[Stored]:
+        """Find the libraries, with what belongs to each by its name."""
+        for folder, inside in library_folders(directory):
+            files = dict(inside.files())
+            for name, status in files.items():
+                if not name.endswith(SUFFIX):
+                    continue
+                stem = name.removesuffix(SUFFIX)
+                # What an older version called its record, too: it goes with the library.
+                beside = [one for one in (NOTES.name(stem), f"{stem}.json") if one in files]
+                names = (name, *beside)
+                size = sum(files[one].st_size for one in names)
+                yield Stored(self, folder, names, size, status.st_mtime)
+
+    def check(self, directory: TrustedDirectory, stored: Stored, *, drop: bool) -> bool:
+        """Tell whether a library is what its note says; one without a note is never used."""
+        stem = stored.names[0].removesuffix(SUFFIX)
+        try:
+            with directory.sub(INLINE) as inline, inline.sub(_own_name(stored)) as folder:
+                is_intact = self.read(folder, stem, is_use=False) is not None
+        except OSError:
+            is_intact = False
+        if drop and not is_intact:
+            self.remove(directory, stored)
+        return is_intact
+
+    def remove(self, directory: TrustedDirectory, stored: Stored) -> bool:
+        """Remove a library, and with the last one of its key the sources and the directory."""
+        with contextlib.suppress(OSError), directory.sub(INLINE) as inline:
+            with inline.sub(_own_name(stored)) as folder:
+                # The note first: a library without one is not found, and does no harm.
+                removed = [folder.remove(name) for name in reversed(stored.names)]
+            remove_if_bare(inline, _own_name(stored))
+            return removed[-1]
+        return False
+
+
+LIBRARIES = LibraryKind()
+
+
+def note_key(folder: TrustedDirectory, stem: str) -> str:
+    """Return what the note of a library is packed for: where it is below the cache."""
+    return f"{os.path.basename(folder.path)}/{stem}"
+
+
+def remove_if_bare(inline: TrustedDirectory, name: str) -> None:
+    """Remove the sources in a directory that has no library any more, and then the directory."""
+    with contextlib.suppress(OSError):
+        with inline.sub(name) as folder:
+            left = [file for file, _ in folder.files()]
+            if not any(file.endswith((SUFFIX, NOTES.suffix)) for file in left):
+                for file in left:
+                    if file.endswith(SOURCES):
+                        folder.remove(file)
+        inline.remove_directory(name)
+
+
+def library_folders(directory: TrustedDirectory) -> Iterator[tuple[str, TrustedDirectory]]:
+    """Open each directory of libraries; yield its place in the cache, and itself."""
+    try:
+        inline = directory.sub(INLINE)
+    except OSError:
+        return
+    with inline:
+        for name in inline.directories():
+            with contextlib.suppress(OSError), inline.sub(name) as folder:
+                yield f"{INLINE}/{name}", folder
+
+
+def _own_name(stored: Stored) -> str:
+    return stored.folder.partition("/")[2]
