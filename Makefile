@@ -32,7 +32,7 @@ check:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	git diff -z --name-only --diff-filter=d HEAD -- '*.h' '*.hpp' '*.c' '*.cpp' | \
+	git diff -z --name-only --diff-filter=d HEAD -- '*.h' '*.hpp' '*.c' '*.cpp' '*.cuh' | \
 		xargs -0r $(BIN)/clang-format --dry-run -Werror
 	$(PYTEST) -q -m "not slow"
 
@@ -51,7 +51,7 @@ lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports --cache-dir build/import_linter
-	git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' | xargs -0 $(BIN)/clang-format --dry-run -Werror
+	git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' '*.cuh' | xargs -0 $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/python tools/check_words.py
 
 docs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._elementwise.helpers import PACK, helpers_for
+from culaunch._elementwise.helper_files import helpers_for, pack
 from culaunch._elementwise.loop import BLOCK, raw_type
 from culaunch._elementwise.strided import contiguous, strided
 from culaunch._elementwise.tiled import tiled
@@ -34,7 +34,7 @@ def render(code: ElementCode, layout: Layout) -> str:
     )
     compute = _compute(code)
     needed = helpers_for(compute + kernel + code.preamble)
-    parts = [PACK, needed, code.preamble, compute, kernel]
+    parts = [pack(), needed, code.preamble, compute, kernel]
     return "\n".join(part for part in parts if part)
 
 

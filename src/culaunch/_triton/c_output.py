@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
+from culaunch._base.data_files import data_text
 from culaunch._base.outputs import write_output
 from culaunch._triton.c_function import CFunction
 from culaunch._triton.c_names import NameSpace, c_identifier, c_include, c_string, check_c_name
-from culaunch._triton.c_runtime import RUNTIME
-from culaunch._triton.c_tuned import CHOOSE, CChoice
+from culaunch._triton.c_tuned import CChoice
 from culaunch._triton.c_values import c_macro_value, check_distinct
 from culaunch._triton.checks import ARCH
 from culaunch._triton.parameter_sources import leaves_of
@@ -125,16 +125,15 @@ class _COutput:
                 images[member] = f"culaunch_image_{len(images)}"
                 arrays.append(_array(images[member], self.kernels.read(member)))
             rows.append(_row(variant, images[member]))
-        before, after = RUNTIME.split("/* the table */")
         return "\n".join(
             [
                 c_include(header) + "\n",
-                before,
+                data_text(__name__, "c/variant.c") + "\n",
                 *arrays,
                 f"#define CULAUNCH_VARIANTS {len(rows)}\n"
                 "static culaunch_variant culaunch_variants[] = {\n" + "\n".join(rows) + "\n};\n",
-                after,
-                *([CHOOSE] if self.choices else ()),
+                "\n" + data_text(__name__, "c/launch.c"),
+                *(["\n" + data_text(__name__, "c/choose.c")] if self.choices else ()),
                 *(one.body for one in self.choices),
                 *(one.body for one in self.functions),
             ]

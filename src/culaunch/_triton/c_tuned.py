@@ -15,35 +15,13 @@ if TYPE_CHECKING:
     from culaunch._triton.c_function import CFunction
     from culaunch._triton.tuned_table import TunedTable
 
-# As culaunch.triton does it: rows for this device's architecture first, then those that say none,
-# then the nearest older one, then the nearest newer one; then element types; then sizes by ratio.
-CHOOSE = r"""
-#include <math.h>
-
-/* Whether a variant of a tuned row runs on the device; without a device every one does. */
-static int culaunch_row_runs(const int *variants, int capability) {
-  for (; *variants >= 0; ++variants) {
-    if (capability == 0 || culaunch_device_fits(&culaunch_variants[*variants], capability))
-      return 1;
-  }
-  return 0;
-}
-
-static double culaunch_far(int own, int capability) {
-  if (own == capability) return 0;
-  if (own == 0) return 1;
-  return own < capability ? 1000 + (capability - own) : 2000 + (own - capability);
-}
-
-static double culaunch_apart(int64_t saved, int64_t given) {
-  if (given >= 0 && saved >= 0) return fabs(log2((double)saved + 1) - log2((double)given + 1));
-  return given == saved ? 0 : 1e3;
-}
-"""
-
 
 class CChoice:
     """The function that chooses a configuration for one C function.
+
+    It does so as `culaunch.triton` does: rows for this device's architecture first, then those that
+    name none, then the nearest older one, then the nearest newer one; then element types; then sizes
+    by their ratio. What it calls is in ``c/choose.c``.
 
     Parameters
     ----------

@@ -1,23 +1,3 @@
-"""The C that is the same in every source that is written: loading once, launching, scratch."""
-
-RUNTIME = r"""#include <pthread.h>
-#include <stddef.h>
-#include <string.h>
-
-typedef struct {
-  const unsigned char *image;
-  const char *name;
-  int capability; /* 10 major + minor */
-  char rule;      /* A: that device alone, M: of that major and newer, P: PTX */
-  unsigned threads, ctas, shared;
-  size_t global_scratch, profile_scratch; /* bytes for each block */
-  int cooperative, programmatic;
-  CUlibrary library; /* null before the first launch */
-  CUkernel kernel;
-  uint64_t prepared; /* a bit for each device */
-} culaunch_variant;
-
-/* the table */
 static pthread_mutex_t culaunch_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static int culaunch_device_fits(const culaunch_variant *variant, int capability) {
@@ -130,4 +110,3 @@ static CUresult culaunch_launch(culaunch_variant *variant, int device, CUstream 
   }
   return code;
 }
-"""

@@ -1,0 +1,77 @@
+"""C++ that generated kernels call: each piece is put into a source only where it is used.
+
+A piece is a file in ``helpers``, by the name of what it defines. Its text goes into kernels, and
+with it into the keys of the cache of images: a change there compiles every kernel that uses it
+again.
+"""
+
+from __future__ import annotations
+
+import re
+
+from culaunch._base.data_files import data_text
+
+# What uses another one stands after it.
+_IN_ORDER = (
+    "__half",
+    "__nv_bfloat16",
+    "complex",
+    "to_std",
+    "scaled",
+    "complex_expm1",
+    "complex_log1p",
+    "complex_power",
+    "complex_sign",
+    "load_half",
+    "store_half",
+    "load_bfloat16",
+    "store_bfloat16",
+    "to_odd",
+    "half_tanh",
+    "half_divide",
+    "half_sqrt",
+    "next_half",
+    "next_bfloat16",
+    "left_shift",
+    "right_shift",
+    "maximum",
+    "minimum",
+    "floor_divide",
+    "modulo",
+    "integer_power",
+    "inverse_root",
+    "log_add_exp",
+    "Indexer",
+    "RawHalf",
+    "RawBfloat16",
+    "Division",
+)
+# These have a second form, in ``helpers/with_signs``, for kernels that ask for the sign of a NaN:
+# conversions to and from half precision make one NaN of all.
+_WITH_SIGNS = ("load_half", "store_half", "store_bfloat16")
+_SIGNS = re.compile(r"\b(?:signbit|copysignf?)\b")
+
+_NEEDS = {name: re.compile(rf"(?<![\w:]){name}\b") for name in _IN_ORDER}
+_ALSO = {"from_std": "to_std", "cuda::std": "to_std"}
+
+
+def pack() -> str:
+    """Return what every kernel needs: elements that are loaded and stored together."""
+    return data_text(__name__, "helpers/pack.cuh")
+
+
+def helpers_for(code: str) -> str:
+    """Return the helpers that a piece of C++ calls, and those that they call, in order."""
+    signs = bool(_SIGNS.search(code))
+    wanted: dict[str, str] = {}
+    open_ends = [code]
+    while open_ends:
+        text = open_ends.pop()
+        for name, pattern in _NEEDS.items():
+            if name not in wanted and (
+                pattern.search(text) or any(k in text and v == name for k, v in _ALSO.items())
+            ):
+                folder = "helpers/with_signs" if signs and name in _WITH_SIGNS else "helpers"
+                wanted[name] = data_text(__name__, f"{folder}/{name}.cuh")
+                open_ends.append(wanted[name])
+    return "\n".join(wanted[name] for name in _IN_ORDER if name in wanted)

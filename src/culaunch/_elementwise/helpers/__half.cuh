@@ -1,0 +1,3 @@
+struct __half {
+  unsigned short bits;
+};

@@ -1,0 +1,3 @@
+struct __nv_bfloat16 {
+  unsigned short bits;
+};
