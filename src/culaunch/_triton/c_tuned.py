@@ -20,8 +20,8 @@ class CChoice:
     """The function that chooses a configuration for one C function.
 
     It does so as `culaunch.triton` does: rows for this device's architecture first, then those that
-    name none, then the nearest older one, then the nearest newer one; then element types; then sizes
-    by their ratio. What it calls is in ``c/choose.c``.
+    name none, then the nearest older one, then the nearest newer one; then element types; then
+    sizes by their ratio. What it calls is in ``c/choose.c``.
 
     Parameters
     ----------
