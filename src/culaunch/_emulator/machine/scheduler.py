@@ -77,14 +77,12 @@ class Scheduler:
             # It has left the loop in which it waited.
             group.spin = 0
         key = group.key
-        parts = self.pending.get(key)
-        if parts is None:
-            self.pending[key] = [group]
-        else:
-            parts.append(group)
-            if group.spin // _PATIENCE >= min(p.spin for p in parts) // _PATIENCE:
-                return
-        heapq.heappush(self.queue, (group.spin // _PATIENCE, key))
+        parts = self.pending.setdefault(key, [])
+        # The place is in the queue already, unless nobody was there: it is put in once more where
+        # this group makes it come earlier. What is left of it in the queue then is skipped.
+        if not parts or group.spin // _PATIENCE < min(part.spin for part in parts) // _PATIENCE:
+            heapq.heappush(self.queue, (group.spin // _PATIENCE, key))
+        parts.append(group)
 
     def go(self, group: Group, start: int, target: int) -> None:
         """Let `group`, which ended block `start`, run on at block `target`."""
