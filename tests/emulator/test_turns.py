@@ -1,4 +1,4 @@
-"""Whose turn it is: places in loops that wait lose theirs, and get it back with who did not wait."""
+"""Whose turn it is: places in loops that wait lose theirs, until somebody new comes to them."""
 
 from __future__ import annotations
 
