@@ -10,6 +10,7 @@ commas, such as ``torch,triton``) promises: a test cannot vanish unnoticed.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.metadata
 import importlib.util
 import os
@@ -40,6 +41,7 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "culaunch")
 
 
+@functools.cache
 def has(capability: str) -> bool:
     """Say whether this machine has ``capability``: a GPU, a tool, or a Python package."""
     if capability == "gpu":
@@ -124,6 +126,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(room in item.path.parents for room in SLOW_ROOMS):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    # What has been imported by now, a framework or two, stays: tests that collect garbage need not
+    # look through it each time.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
