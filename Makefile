@@ -11,7 +11,7 @@ TESTS ?= tests
 
 help:
 	echo "make demo   compile, inspect and launch two kernels"
-	echo "make check  lint what is quick to lint, and run the tests that are not slow"
+	echo "make check  the quick loop: lint, and the tests that are not slow"
 	echo "make test   run the tests on the installed wheel"
 	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
 	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words"
@@ -26,15 +26,20 @@ demo:
 PYTEST = mkdir -p build/tests && cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
 	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(abspath $(TESTS))
 
-# The quick loop: C++ is looked at where it differs from the last commit alone.
+# The quick loop. C++ is looked at where it differs from what will be merged into, which is the
+# last commit where no other branch is known. The cache of images stays from one run to the next.
+BASE = $(shell git merge-base HEAD origin/HEAD 2>/dev/null || git merge-base HEAD main 2>/dev/null || echo HEAD)
+SOURCES = '*.h' '*.hpp' '*.c' '*.cpp' '*.cuh'
+
 check:
 	$(PYTHON) tools/environment.py dev --for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	git diff -z --name-only --diff-filter=d HEAD -- '*.h' '*.hpp' '*.c' '*.cpp' '*.cuh' | \
+	PYTHONPATH=src $(BIN)/lint-imports --cache-dir build/import_linter >build/layers.txt || ! cat build/layers.txt
+	{ git diff -z --name-only --diff-filter=d $(BASE) -- $(SOURCES); git ls-files -zo --exclude-standard -- $(SOURCES); } | \
 		xargs -0r $(BIN)/clang-format --dry-run -Werror
-	$(PYTEST) -q -m "not slow"
+	export CULAUNCH_CACHE_DIR="$(CURDIR)/build/cache"; $(PYTEST) -q -r fE --dist worksteal -m "not slow"
 
 test:
 	$(PYTHON) tools/environment.py test --for-tests
@@ -51,7 +56,7 @@ lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports --cache-dir build/import_linter
-	git ls-files -z '*.h' '*.hpp' '*.c' '*.cpp' '*.cuh' | xargs -0 $(BIN)/clang-format --dry-run -Werror
+	git ls-files -z -- $(SOURCES) | xargs -0 $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/python tools/check_words.py
 
 docs:

@@ -1,6 +1,7 @@
 """What every test shares: capabilities, and the rule that a skip names the one it misses.
 
-``@pytest.mark.slow`` keeps a test of a second or more out of the quick loop (``make check``).
+``@pytest.mark.slow`` keeps a test of half a second or more out of the quick loop (``make check``),
+and ``@pytest.mark.sweep(8)`` all but every eighth case of a long table.
 ``@pytest.mark.gpu``, ``@pytest.mark.multi_gpu`` and ``@pytest.mark.needs("torch", "nvcc")``
 skip a test with a reason such as ``needs torch``. Any other reason to skip is a failure, and
 so is a skip for a capability that the environment variable ``CULAUNCH_REQUIRE`` (a list with
@@ -9,6 +10,7 @@ commas, such as ``torch,triton``) promises: a test cannot vanish unnoticed.
 
 from __future__ import annotations
 
+import collections
 import functools
 import gc
 import importlib.metadata
@@ -123,9 +125,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: collections.Counter[str] = collections.Counter()
     for item in items:
-        if any(room in item.path.parents for room in SLOW_ROOMS):
+        sweep = item.get_closest_marker("sweep")
+        table = item.nodeid.partition("[")[0]
+        if any(room in item.path.parents for room in SLOW_ROOMS) or (
+            sweep and cases[table] % sweep.args[0]
+        ):
             item.add_marker("slow")
+        cases[table] += 1
 
 
 def pytest_collection_finish() -> None:

@@ -21,6 +21,7 @@ def needs(path):
     return ["gpu" if name == "a GPU" else name for name in names]
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     "path",
     [pytest.param(path, id=path.stem, marks=pytest.mark.needs(*needs(path))) for path in EXAMPLES],

@@ -31,6 +31,7 @@ def test_import_takes_less_than_50_ms():
     assert min(float(python(MEASURE)[0]) for _ in range(10)) < 0.05
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("name", cl.__all__)
 def test_looking_up_a_name_loads_only_ours_and_the_standard_library(name):
     loaded = python(

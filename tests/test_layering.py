@@ -5,6 +5,7 @@ checks.
 """
 
 import ast
+import functools
 import re
 import sys
 from pathlib import Path
@@ -82,5 +83,6 @@ def test_loading_a_module_needs_the_standard_library_only():
     assert found == []
 
 
+@functools.cache
 def parse(path):
     return ast.parse(path.read_text())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).parent / "without_packages.py"
 # What may be raised besides: no GPU, no kernel of Triton, a file that is not there.
 OTHERS = {"", "DriverNotFoundError", "TypeError", "ValueError", "FileNotFoundError"}

@@ -54,6 +54,7 @@ def test_help_lists_every_command_that_there_is_and_no_other():
     assert "demo" in listed
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name):
     result = run(name, "--help")

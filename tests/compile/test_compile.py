@@ -31,6 +31,7 @@ def no_device(monkeypatch):
     set_current_device_arch(None)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("arch", "form", "archs"),
     [

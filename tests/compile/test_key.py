@@ -89,6 +89,7 @@ def test_a_guess_of_the_library_that_was_wrong_is_corrected(cache, scale, monkey
     assert cache.info().entries == 1
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     ("keywords", "extra"),
     [

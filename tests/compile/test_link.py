@@ -101,6 +101,7 @@ DEFINE_TWICE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "symbol"), DEFINE_TWICE)
 def test_what_two_images_define_is_an_error_and_is_not_kept(cache, source, symbol):
     parts = [

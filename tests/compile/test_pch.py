@@ -44,6 +44,7 @@ def test_a_second_kernel_with_cub_compiles_in_less_than_half_the_time():
     assert first / min(later) > 2, (first, later)
 
 
+@pytest.mark.slow
 def test_an_in_memory_header_that_changed_is_not_taken_from_the_precompiled_one():
     source = '#include "my/a.h"\n__global__ void k(int* x) { *x = VALUE; }'
     for value in (111, 222, 333):
@@ -83,6 +84,7 @@ def test_errors_name_the_source():
         assert str(info.value).startswith(f"my.cu({text.count(chr(10)) + 1}): error")
 
 
+@pytest.mark.slow
 def test_the_directory_is_private_and_goes_with_the_process(tmp_path):
     program = (
         "import culaunch as cl, os, tempfile\n"
@@ -96,6 +98,7 @@ def test_the_directory_is_private_and_goes_with_the_process(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_killed_processes_left_is_removed(tmp_path):
     program = (
         "import culaunch as cl, os, signal, sys\n"

@@ -50,6 +50,7 @@ SPELLINGS = {
 }
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 def test_a_changed_header_is_noticed_however_it_is_included(tmp_path, cache, spelling):
     header = tmp_path / "x.h"
@@ -58,6 +59,7 @@ def test_a_changed_header_is_noticed_however_it_is_included(tmp_path, cache, spe
     check(tmp_path / "k.cu", cache, lambda: header.write_text("#define V 222\n"))
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS)
 def test_a_header_in_memory_is_found_however_it_is_included(spelling):
     for headers in ({"x.h": "#define V 4\n"}, {"sub/x.h": "#define V 4\n"}):
@@ -68,6 +70,7 @@ def test_a_header_in_memory_is_found_however_it_is_included(spelling):
         assert b"4" in build(text + KERNEL, False, headers=headers).data
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "spelling",
     [one for name, one in SPELLINGS.items() if "macro" not in name and name != "stringified"][:14],
@@ -92,6 +95,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 def test_a_header_that_appears_is_noticed(tmp_path, cache, question):
     text = f"{question}\n#define V 1\n#else\n#define V 2\n#endif{KERNEL}"
@@ -123,6 +127,7 @@ def test_include_next_leads_to_the_next(tmp_path, cache):
     )
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("how", ["text", "pre-include", "include", "two words", "define", "macro"])
 def test_an_absolute_path_is_noticed(tmp_path, cache, how):
     header = tmp_path / "v.h"
@@ -234,6 +239,7 @@ def test_a_note_of_another_process_is_used_and_checked(tmp_path, cache, monkeypa
     assert build(tmp_path / "k.cu", cache).data != first.data
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "damage", [b"", b"{}", b"[1, 2, 3]", b'["x", [[["a"]], [], []]]', b"[" * 9999]
 )
@@ -256,6 +262,7 @@ def test_a_damaged_note_is_as_none(tmp_path, cache, damage, monkeypatch):
     assert not any(name.endswith(".note") for name in os.listdir(cache.path))
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "header",
     [

@@ -85,6 +85,7 @@ def test_overlap_is_refused():
         ew.fuse(lambda x: (x, x))(np.ones(3), out=(x.view(np.float64)[:3],) * 2)
 
 
+@pytest.mark.slow
 def test_disjoint_parts_of_one_array_do_not_overlap():
     x = np.arange(24, dtype=np.float32)
     add(x[::2], 0, out=x[1::2])

@@ -56,6 +56,7 @@ def test_any_layout(arrays):
     np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(problems(), st.data())
 def test_any_layout_of_out(arrays, data):

@@ -41,6 +41,7 @@ def test_a_scalar_that_does_not_fit_becomes_the_nearest_integer():
         assert run(add, zero, number).tolist() == [wanted]
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("number", [0.1, 0.3, 1 / 3, 65519.0, 1e-7, 7e-8])
 def test_half_precision_is_compared_with_a_number_of_its_own_type(number):
     x = np.array([number, 1], np.float16)
@@ -51,6 +52,7 @@ def test_half_precision_is_compared_with_a_number_of_its_own_type(number):
         assert run(ew.fuse(named), x, number).tolist() == wanted
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize("number", [0.1, 0.3, 1e-40, 3.4e38, 1e39])
 def test_bfloat16_is_compared_as_torch_compares_it(number):

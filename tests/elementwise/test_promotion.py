@@ -123,6 +123,7 @@ def test_scalars_alone_are_computed_as_python_does():
     assert scaled(x, 0.1, 3)[0] == np.float32(0.1 * 3 + 1)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("target", NAMES)
 @pytest.mark.parametrize("source", ["bool", "int16", "uint64", "float16", "float32", "float64"])
 def test_casts(source, target):

@@ -56,6 +56,7 @@ def test_the_object_is_read_only_aligned_and_hidden(tmp_path, cubin, readelf, sy
     assert ".note.GNU-stack" in sections
 
 
+@pytest.mark.slow
 def test_the_linked_library_keeps_its_protections(
     tmp_path, cubin, cxx, compile_object, link_library, readelf
 ):

@@ -64,6 +64,7 @@ def image_in(library, tag=""):
     return ctypes.string_at(address, size())
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.needs("g++")
 @pytest.mark.parametrize(
     "flags", [(), ("-g",), ("-ffunction-sections", "-fdata-sections", "-g"), ("-O3", "-fno-plt")]
@@ -95,6 +96,7 @@ def test_two_objects_of_one_library_use_one_name(
         assert image_in(library, tag) == stand_in_cubin(500, tag.encode())
 
 
+@pytest.mark.slow
 @pytest.mark.needs("g++")
 def test_one_object_takes_two_images(tmp_path, cxx, compile_object, link_library, stand_in_cubin):
     source = code("first", "A") + (
@@ -189,6 +191,7 @@ def test_every_relocation_keeps_its_symbol(
     assert now["culaunch_image_k"][1:5] == (1000, "OBJECT", "LOCAL", "DEFAULT")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_merged(tmp_path, cubin, cxx, compile_object):
     output = tmp_path / "merged.o"
     output.write_bytes(b"before")

@@ -296,11 +296,13 @@ def call(function, argument, *more):
     return function(argument, text, ctypes.c_size_t(len(text)), *more), text.value.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("g++")
 def test_a_cpp_library_uses_the_published_driver(library):
     assert call(library.run, ctypes.c_uint(7)) == (70, "emulator")
 
 
+@pytest.mark.slow
 @pytest.mark.needs("g++")
 def test_a_cpp_library_with_a_pointer_of_the_hosts(library):
     words = (ctypes.c_uint * (1 << 17))()

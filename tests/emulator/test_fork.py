@@ -60,6 +60,7 @@ def launch(module):
     return y[0] == 5 and cl.to_device(y).numpy()[0] == 5
 
 
+@pytest.mark.slow
 def test_a_child_beside_a_thread_that_launches():
     module = cl.load(PTX)
     kernel, stop = module["set"], threading.Event()

@@ -171,6 +171,7 @@ def with_carry(op: str, flag: int, values: list[int], bits: int) -> tuple[int, i
     return total & (1 << bits) - 1, total >> bits if "cc" in mods else flag
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("head", ["add.cc", "sub.cc", "mad.lo.cc", "mad.hi.cc"])
 def test_the_carry_of_mixed_chains(head: str, bits: int) -> None:

@@ -142,6 +142,7 @@ def test_every_moment_of_a_launch(module, alarm):
     assert works(module)
 
 
+@pytest.mark.slow
 def test_loading_unloading_and_synchronising(module, alarm):
     stream = cl.Stream()
 

@@ -50,6 +50,7 @@ def add():
     return cl.compile(SOURCE, arch="compute_80")
 
 
+@pytest.mark.slow
 def test_a_launch_within_a_launch(add, slow):
     import torch
 
@@ -60,6 +61,7 @@ def test_a_launch_within_a_launch(add, slow):
     assert other.tolist() == [2] * 16
 
 
+@pytest.mark.slow
 def test_an_elementwise_call_within_one(slow):
     import torch
 

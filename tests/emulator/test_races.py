@@ -51,6 +51,7 @@ def test_lanes_of_one_warp_race(kernel: str, said: str) -> None:
     assert fault.reason.endswith(f"{said} with no barrier or __syncwarp in between")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["old_reduction", "beyond_the_tile"])
 def test_lanes_that_did_not_wait_for_each_other_race(kernel: str) -> None:
     assert "__syncwarp" in fail(kernel).reason

@@ -28,6 +28,7 @@ def fail(kernel: str, *arguments: Any, **how: Any) -> Fault:
     return fault
 
 
+@pytest.mark.slow
 def test_cub_block_merge_sort_is_right() -> None:
     keys = np.random.default_rng(0).integers(-999, 999, (3, 384), np.int32)
     wanted = np.sort(keys, axis=1)

@@ -31,6 +31,7 @@ def test_lz4_agrees_with_the_library(text):
     assert decompress.lz4_block(reader(block), len(text)) == text
 
 
+@pytest.mark.slow
 @given(TEXTS, st.integers(0, 5000))
 def test_lz4_never_makes_more_than_was_stated(text, size):
     block = lz4.block.compress(text, store_size=False)

@@ -85,6 +85,7 @@ def test_every_truncation_is_found(good, name):
             cl.inspect(data[:size])
 
 
+@pytest.mark.slow
 def test_truncated_ptx(good):
     for size in range(0, len(good["ptx"]), 5):
         inspect_anything(good["ptx"][:size])
@@ -103,6 +104,7 @@ def test_every_byte_changed(good, name):
         data[position] = before
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(name=st.sampled_from(["ptx", "zstd fatbin", "lz4 fatbin", "new cubin"]), data=st.data())
 def test_changes_anywhere(good, name, data):
@@ -289,6 +291,7 @@ SLOW = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", SLOW)
 def test_time_is_linear(name):
     text = PTX + SLOW[name]

@@ -117,6 +117,7 @@ def test_listing_only(make_fatbin, monkeypatch):
     assert all(image.compressed and image.kernels == () for image in images)
 
 
+@pytest.mark.slow
 def test_a_large_library(libcurand, cuobjdump):
     """Real code of another team, with every architecture: the counts are those of cuobjdump."""
     inspection = cl.inspect(libcurand)
@@ -135,6 +136,7 @@ def test_a_large_library(libcurand, cuobjdump):
             assert by_name.setdefault(kernel.name, layout) == layout
 
 
+@pytest.mark.slow
 def test_a_large_library_agrees_with_cuobjdump(libcurand, cuobjdump):
     import re
 

@@ -27,6 +27,7 @@ def params(text):
     return [(p.offset, p.size, p.type) for p in one(f".entry k({text})\n{BODY}").params]
 
 
+@pytest.mark.slow
 def test_every_architecture(compiled):
     for arch, (cubin, ptx) in compiled.items():
         image = inspect(ptx.decode())

@@ -122,6 +122,7 @@ def test_every_change_that_nvrtc_sees_is_noticed(tmp_path):
     check_trees(tmp_path, None, range(1000, 1050), 1, compiler="nvrtc")
 
 
+@pytest.mark.slow
 def test_every_file_that_nvcc_reads_counts(tmp_path):
     if shutil.which("nvcc") is None:
         pytest.skip("needs nvcc")

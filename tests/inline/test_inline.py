@@ -71,16 +71,19 @@ def module(load):
     return load()
 
 
+@pytest.mark.slow
 def test_functions_take_arrays_of_every_framework(module):
     assert module.count(np.zeros((3, 4), np.float32)) == 24
     torch = pytest.importorskip("torch")
     assert module.count(torch.zeros(5, dtype=torch.bfloat16)) == 10
 
 
+@pytest.mark.slow
 def test_docstrings_arrive(module):
     assert module.get_function_doc("count") == 'Count the "elements".\nTwice.'
 
 
+@pytest.mark.slow
 def test_images_of_both_styles_arrive(module, stand_in_cubin):
     first, second = stand_in_cubin(200, b"first"), stand_in_cubin(300, b"second")
     assert module.size_of_first() == 200
@@ -103,6 +106,7 @@ def test_checks_say_what_to_do(module):
         module.check(flat, flat)
 
 
+@pytest.mark.slow
 def test_a_failure_of_culaunch_is_an_error_of_python(module, monkeypatch):
     monkeypatch.delenv("CULAUNCH_DRIVER_TABLE", raising=False)
     monkeypatch.setenv("CULAUNCH_DRIVER", "nonsense")
@@ -110,12 +114,14 @@ def test_a_failure_of_culaunch_is_an_error_of_python(module, monkeypatch):
         module.launch()
 
 
+@pytest.mark.slow
 def test_the_source_stays_where_messages_say_it_is(module):
     path = Path(str(module.file()))
     assert path.name == "demo.cpp"
     assert path.read_text() == CODE
 
 
+@pytest.mark.slow
 def test_a_warm_call_starts_no_process(module, load, monkeypatch):
     def forbidden(*args, **kwargs):
         raise AssertionError("a process was started")

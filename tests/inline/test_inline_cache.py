@@ -150,6 +150,7 @@ def stand_in():
     return bytes(header)
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(
     "change",
     [
@@ -276,6 +277,7 @@ def plant(directory):
     return planted
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("mode", [0o1777, 0o777, 0o770])
 def test_a_build_directory_that_others_can_write_to_is_not_used(load, tmp_path, mode):
     place = tmp_path / "x"

@@ -12,7 +12,7 @@ import culaunch as cl
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("tvm_ffi")
-pytestmark = pytest.mark.needs("g++", "cuda.bindings")
+pytestmark = [pytest.mark.needs("g++", "cuda.bindings"), pytest.mark.slow]
 
 KERNELS = """
 extern "C" __global__ void add(float* y, const float* x, float a, int n) {
@@ -144,7 +144,6 @@ def test_inspect_reads_the_library(module, directory):
     assert [param.type for param in image.kernels[0].params][2:] == ["float", "int"]
 
 
-@pytest.mark.slow
 def test_a_read_past_the_end_is_found(module, directory, tmp_path):
     # In a process of its own: the error stays with the emulated device, as with a real one.
     (tmp_path / "program.py").write_text(
@@ -166,7 +165,6 @@ def test_a_read_past_the_end_is_found(module, directory, tmp_path):
     assert "4-byte read of global address" in done.stdout
 
 
-@pytest.mark.slow
 def test_a_library_starts_the_chosen_emulator_itself(module, directory):
     (library,) = directory.glob("*/emulated-*.so")
     script = """

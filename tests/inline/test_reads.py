@@ -60,6 +60,7 @@ CASES = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize(("text", "appears"), CASES.values(), ids=CASES)
 def test_a_header_that_appears_is_noticed(tmp_path, text, appears):
     project = Project(tmp_path, text)

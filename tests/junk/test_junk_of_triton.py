@@ -83,6 +83,7 @@ CALLS = {
 }  # fmt: skip
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", CALLS)
 def test_junk_is_refused_by_name(name):
     from triton.compiler.errors import CompilationError

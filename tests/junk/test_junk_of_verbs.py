@@ -71,6 +71,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("name", CALLS)
 def test_junk_is_refused_by_name(name, place, monkeypatch):
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(place / "cache"))

@@ -57,6 +57,7 @@ def test_names_that_differ(one, other):
     assert _normal(one) != _normal(other)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_text_is_a_name(text):
     normal = _normal(text)

@@ -39,6 +39,7 @@ def test_a_tensor_map_is_not_made_of_such_a_tensor(host_driver, name):
         call_with(name, lambda tensor: cl.TensorMap.tiled(tensor, box=(4,)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["conjugate", "negative", "meta", "sparse", "fake"])
 def test_it_is_not_copied_to_the_device(host_driver, name):
     with pytest.raises((TypeError, ValueError, RuntimeError)):
@@ -82,6 +83,7 @@ def test_bits_that_move_are_not_believed(monkeypatch):
     assert torch_tensor.find_bits() is None
 
 
+@pytest.mark.slow
 def test_a_mode_leads_to_no_other_place():
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode

@@ -123,6 +123,7 @@ def test_fma_of_all_corners(exact, kind, mode):
     exact.check(nm.fma(kind, *lanes, rounding=mode), expected, *lanes)
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fma_beside_ties(exact, kind, mode):
@@ -167,6 +168,7 @@ def test_add_sub_and_mul_round_once(exact, kind, mode):
     check()
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_div_and_rcp_round_once(exact, kind, mode):
@@ -195,6 +197,7 @@ def test_div_and_rcp_round_once(exact, kind, mode):
     check()
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_sqrt_rounds_once(exact, kind, mode):

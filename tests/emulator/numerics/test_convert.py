@@ -52,6 +52,7 @@ def integers(kind: str):
     return st.lists(any_of, min_size=1, max_size=24).map(lambda v: np.array(v, f"u{width // 8}"))
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("source", INTEGERS)
 @pytest.mark.parametrize("to", INTEGERS)
 def test_integers_wrap_or_saturate(exact, to, source):
@@ -68,6 +69,7 @@ def test_integers_wrap_or_saturate(exact, to, source):
     check()
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("source", INTEGERS)
 @pytest.mark.parametrize("to", FLOATS)
 def test_an_integer_becomes_the_nearest_float_in_each_direction(exact, to, source):
@@ -80,6 +82,7 @@ def test_an_integer_becomes_the_nearest_float_in_each_direction(exact, to, sourc
     check()
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("source", FLOATS)
 @pytest.mark.parametrize("to", INTEGERS)
 def test_a_float_becomes_a_clamped_integer(exact, to, source):
@@ -122,6 +125,7 @@ def test_the_edges_of_64_bit_integers():
     assert nm.cvt("u64", "f64", bits, rounding="rzi").tolist() == want
 
 
+@pytest.mark.sweep(8)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("source", FLOATS)
 @pytest.mark.parametrize("to", FLOATS)
@@ -185,6 +189,7 @@ def test_every_half_widens_exactly():
     assert (got[~numbers] == 0x7FFFFFFF).all()
 
 
+@pytest.mark.slow
 @given(hnp.arrays(np.uint32, st.integers(1, 40)))
 def test_bf16_agrees_with_ml_dtypes(lanes):
     lanes = lanes[~np.isnan(lanes.view(np.float32))]
