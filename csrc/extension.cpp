@@ -16,6 +16,8 @@
 #include "python/upcalls.h"
 #include "triton/dispatcher.h"
 #include "triton/launcher.h"
+#include "triton/subscript.h"
+#include "triton/tritons_way.h"
 #include "triton/variant.h"
 
 #define CULAUNCH_TEXT_OF(token) #token
@@ -36,7 +38,8 @@ int Execute(PyObject* module) {
                  AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
                  AddDeviceArrayExchange() == 0 && AddElementwiseType(module) == 0 &&
                  triton::AddVariantType(module) == 0 && triton::AddDispatcherType(module) == 0 &&
-                 triton::AddLauncherType(module) == 0
+                 triton::AddLauncherType(module) == 0 && triton::AddSubscriptType(module) == 0 &&
+                 triton::AddTritonsWay(module) == 0
              ? 0
              : -1;
 }

@@ -12,6 +12,7 @@
 #include "triton/form.h"
 #include "triton/grid.h"
 #include "triton/launch.h"
+#include "triton/tritons_way.h"
 
 namespace triton {
 
@@ -64,6 +65,7 @@ class OneCall {
       Form::Learn(state_, args_, count_, keyword_names_,
                   {variant_, choice, conversion_.ordinal, specializer_.key});
     }
+    ++*state_.launches;
     return LaunchVariant(*variant_, dims_, conversion_, specializer_, Object());
   }
 
@@ -116,6 +118,7 @@ class OneCall {
   bool RaiseBinding(const char* what, PyObject* name) {
     CallUp(Upcall::kRaiseTritonBinding, "OsOn", Object(), what, name,
            static_cast<Py_ssize_t>(count_));
+    if (state_.falls_back) GoTritonsWay();
     return false;
   }
 
@@ -139,6 +142,7 @@ class OneCall {
     if (fault == Fault::kPython) return false;
     CallUp(Upcall::kRaiseTritonArgument, "OnOsLi", Object(), static_cast<Py_ssize_t>(index), object,
            FaultName(fault), conversion_.detail, conversion_.has_array ? conversion_.ordinal : -1);
+    if (state_.falls_back) GoTritonsWay();
     return false;
   }
 
@@ -351,7 +355,7 @@ class OneCall {
 
   bool AskGrid(uint32_t* dims) {
     const Ref values = ArgumentDict(true);
-    return values && triton::AskGrid(grid_, values.get(), variant_, dims);
+    return values && triton::AskGrid(grid_, values.get(), variant_, state_.falls_back, dims);
   }
 
   PyObject* Resolved() {
@@ -399,6 +403,25 @@ CULAUNCH_APART PyObject* CallGenerally(DispatcherObject* self, PyObject* grid, c
   }
 }
 
+// A call failed, with a Python error set: where that says so, Triton takes it over.
+CULAUNCH_RARE PyObject* FallBack(DispatcherObject* self, PyObject* grid, PyObject* const* args,
+                                 size_t count, PyObject* keyword_names) {
+  if (!self->state->falls_back || PyErr_ExceptionMatches(g_tritons_way) == 0) return nullptr;
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  const Ref reason(value);
+  const Ref positional = PositionalTuple(args, count);
+  const Ref keywords = KeywordDict(args, count, keyword_names);
+  if (!positional || !keywords) return nullptr;
+  return PyObject_CallMethod(reinterpret_cast<PyObject*>(self), methods::kTritonsWay, "OOOO", grid,
+                             positional.get(), keywords.get(), reason.get());
+}
+
 }  // namespace
 
 PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t* dims,
@@ -413,10 +436,17 @@ PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t*
         !CULAUNCH_UNLIKELY(dims == nullptr)
             ? Form::Call(state, dims, args, count, keyword_names, &result)
             : Form::CallAsking(state, grid, asked, &dims, args, count, keyword_names, &result);
-    if (!CULAUNCH_UNLIKELY(!is_done)) return result;
+    if (!CULAUNCH_UNLIKELY(!is_done)) {
+      if (!CULAUNCH_UNLIKELY(result == nullptr)) return result;
+      return FallBack(self, grid, args, count, keyword_names);
+    }
   }
   if (state.table == nullptr && !Prepare(self)) return nullptr;
-  return CallGenerally(self, grid, dims, args, count, keyword_names, mode);
+  result = CallGenerally(self, grid, dims, args, count, keyword_names, mode);
+  if (CULAUNCH_UNLIKELY(result == nullptr)) {
+    return FallBack(self, grid, args, count, keyword_names);
+  }
+  return result;
 }
 
 PyObject* DescribeArguments(DispatcherObject* self, PyObject* const* args, size_t count,

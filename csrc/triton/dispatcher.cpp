@@ -53,7 +53,8 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     }
   }
   PyObject* self = PyType_GenericAlloc(type, 0);
-  if (self != nullptr) Self(self)->state = state.release();
+  if (self == nullptr) return nullptr;
+  Self(self)->state = state.release();
   return self;
 }
 
@@ -124,39 +125,12 @@ void Dealloc(PyObject* self) {
     for (Form* form : StateOf(self).retired) delete form;
     delete Self(self)->state;
   }
+  if (Self(self)->count.obj != nullptr) PyBuffer_Release(&Self(self)->count);
   PyObject_GC_Del(self);
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-// dispatcher[grid]. A grid that came lately is found by identity, or by its numbers.
-PyObject* Subscript(PyObject* object, PyObject* grid) {
-  DispatcherObject* self = Self(object);
-  const FreeThreadedLock lock(self->state->mutex);
-  for (const GridLauncher& one : self->cached) {
-    if (one.grid == grid) return Ref::Borrow(one.launcher).release();
-  }
-  uint32_t numbers[3];
-  if (PyTuple_CheckExact(grid) && QuickDims(grid, numbers)) {
-    for (const GridLauncher& one : self->cached) {
-      uint32_t known[3];
-      if (one.grid != nullptr && QuickDims(one.grid, known) &&
-          std::equal(numbers, numbers + 3, known)) {
-        return Ref::Borrow(one.launcher).release();
-      }
-    }
-  }
-  Ref launcher(MakeLauncher(object, grid));
-  // Objects that may change are read each time; functions come new with each call.
-  if (launcher && PyTuple_CheckExact(grid)) {
-    GridLauncher& slot = self->cached[self->next];
-    self->next = (self->next + 1) % DispatcherObject::kCached;
-    const GridLauncher old = slot;
-    slot = {Ref::Borrow(grid).release(), Ref::Borrow(launcher.get()).release()};
-    Py_XDECREF(old.grid);
-    Py_XDECREF(old.launcher);
-  }
-  return launcher.release();
-}
+PyObject* Subscript(PyObject* object, PyObject* grid) { return LauncherFor(Self(object), grid); }
 
 // _set_driver(driver, type or None): the driver from now on, and the framework (by its array type)
 // whose stream a call without arrays uses.
@@ -269,6 +243,28 @@ PyObject* Specialize(PyObject* self, PyObject* args) {
   return DescribeArguments(Self(self), flat.values.data(), flat.count, flat.names.get());
 }
 
+// _serve(kernel or None, buffer): calls of the kernel come here by themselves from now on; each
+// launch adds one to the uint64 in the buffer, and what cannot be launched goes Triton's way.
+PyObject* Serve(PyObject* self, PyObject* args) {
+  PyObject* kernel = nullptr;
+  PyObject* count = nullptr;
+  if (!PyArg_ParseTuple(args, "OO:_serve", &kernel, &count)) return nullptr;
+  Py_buffer view;
+  if (PyObject_GetBuffer(count, &view, PyBUF_WRITABLE) < 0) return nullptr;
+  if (view.len != sizeof(uint64_t) || reinterpret_cast<uintptr_t>(view.buf) % sizeof(uint64_t)) {
+    PyBuffer_Release(&view);
+    PyErr_SetString(PyExc_ValueError, "launches are counted in one uint64");
+    return nullptr;
+  }
+  State& state = StateOf(self);
+  Py_buffer before = std::exchange(Self(self)->count, view);
+  state.launches = static_cast<uint64_t*>(view.buf);
+  state.falls_back = true;
+  Self(self)->served = kernel != Py_None ? kernel : nullptr;
+  if (before.obj != nullptr) PyBuffer_Release(&before);
+  Py_RETURN_NONE;
+}
+
 // _clear(): forget every variant and tuned configuration.
 PyObject* ForgetAll(PyObject* self, PyObject*) {
   ClearVariants(StateOf(self));
@@ -307,6 +303,7 @@ PyMethodDef methods[] = {
     {"_call_plain", CallPlain, METH_VARARGS, nullptr},
     {"_resolve", Resolve, METH_VARARGS, nullptr},
     {"_specialize", Specialize, METH_VARARGS, nullptr},
+    {"_serve", Serve, METH_VARARGS, nullptr},
     {"_clear", ForgetAll, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -337,9 +334,40 @@ PyType_Spec spec = {"culaunch._core.TritonDispatcher", sizeof(DispatcherObject),
 
 }  // namespace
 
+PyTypeObject* g_dispatcher_type = nullptr;
+
+// A grid that came lately is found by identity, or by its numbers.
+PyObject* LauncherFor(DispatcherObject* self, PyObject* grid) {
+  const FreeThreadedLock lock(self->state->mutex);
+  for (const GridLauncher& one : self->cached) {
+    if (one.grid == grid) return Ref::Borrow(one.launcher).release();
+  }
+  uint32_t numbers[3];
+  if (PyTuple_CheckExact(grid) && QuickDims(grid, numbers)) {
+    for (const GridLauncher& one : self->cached) {
+      uint32_t known[3];
+      if (one.grid != nullptr && QuickDims(one.grid, known) &&
+          std::equal(numbers, numbers + 3, known)) {
+        return Ref::Borrow(one.launcher).release();
+      }
+    }
+  }
+  Ref launcher(MakeLauncher(reinterpret_cast<PyObject*>(self), grid));
+  // Objects that may change are read each time; functions come new with each call.
+  if (launcher && PyTuple_CheckExact(grid)) {
+    GridLauncher& slot = self->cached[self->next];
+    self->next = (self->next + 1) % DispatcherObject::kCached;
+    const GridLauncher old = slot;
+    slot = {Ref::Borrow(grid).release(), Ref::Borrow(launcher.get()).release()};
+    Py_XDECREF(old.grid);
+    Py_XDECREF(old.launcher);
+  }
+  return launcher.release();
+}
+
 int AddDispatcherType(PyObject* module) {
-  PyTypeObject* type = AddType(module, &spec);
-  return type != nullptr ? 0 : -1;
+  g_dispatcher_type = AddType(module, &spec);
+  return g_dispatcher_type != nullptr ? 0 : -1;
 }
 
 }  // namespace triton

@@ -6,6 +6,13 @@
 
 namespace triton {
 
+extern PyTypeObject* g_dispatcher_type;
+
+struct DispatcherObject;
+
+// What dispatcher[grid] gives. Null with a Python error set where it is no grid.
+PyObject* LauncherFor(DispatcherObject* self, PyObject* grid);
+
 int AddDispatcherType(PyObject* module);
 
 }  // namespace triton

@@ -16,7 +16,9 @@ struct DispatcherObject {
   PyObject_HEAD State* state;
   static constexpr int kCached = 4;
   GridLauncher cached[kCached];
-  int next;  // which one is replaced next
+  int next;          // which one is replaced next
+  PyObject* served;  // borrowed: the kernel whose calls come here by themselves; null: none
+  Py_buffer count;   // of its launches, one uint64; obj is null where nobody counts
 };
 
 }  // namespace triton

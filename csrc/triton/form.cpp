@@ -43,7 +43,8 @@ bool Ask(PyObject* grid, const State& state, PyObject* const* args, size_t count
       return false;
     }
   }
-  return dict && AskGrid(grid, dict.get(), found != nullptr ? found->variant : nullptr, dims);
+  return dict && AskGrid(grid, dict.get(), found != nullptr ? found->variant : nullptr,
+                         state.falls_back, dims);
 }
 
 }  // namespace
@@ -74,6 +75,7 @@ inline void Form::LaunchFound(State& state, Reading& reading, const uint32_t* di
     return;
   }
   if (CULAUNCH_UNLIKELY(state.last_choice != found.choice)) state.last_choice = found.choice;
+  ++*state.launches;
   if (CULAUNCH_UNLIKELY(state.table->note_array != nullptr)) {
     Note(*state.table, reading.begins, reading.spans, reading.noted);
   }

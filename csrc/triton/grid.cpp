@@ -2,6 +2,7 @@
 
 #include "driver/errors.h"
 #include "launch/configuration.h"
+#include "triton/tritons_way.h"
 
 namespace triton {
 
@@ -16,11 +17,15 @@ bool ReadGrid(PyObject* grid, uint32_t* dims) {
   return false;
 }
 
-bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, uint32_t* dims) {
+bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, bool falls_back,
+             uint32_t* dims) {
   // What a saved variant was compiled with and the caller left out.
   if (variant != nullptr && PyDict_Update(values, variant->constants) < 0) return false;
   const Ref found(PyObject_CallFunctionObjArgs(grid, values, nullptr));
-  return found && ReadGrid(found.get(), dims);
+  if (!found) return false;
+  if (ReadGrid(found.get(), dims)) return true;
+  if (falls_back) GoTritonsWay();
+  return false;
 }
 
 }  // namespace triton

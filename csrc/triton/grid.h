@@ -10,7 +10,8 @@ namespace triton {
 bool ReadGrid(PyObject* grid, uint32_t* dims);
 
 // Ask a grid that is a function: `values` are the arguments by name, to which the constants of a
-// saved variant, if any, are added.
-bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, uint32_t* dims);
+// saved variant, if any, are added. What is no grid goes Triton's way where that is taken.
+bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, bool falls_back,
+             uint32_t* dims);
 
 }  // namespace triton

@@ -23,6 +23,8 @@ struct alignas(64) State {
   const DLPackExchangeAPI* fallback = nullptr;  // whose stream a call without arrays uses
   int device_type = 0;                          // of the driver's own memory
   int users = 0;                                // how many calls use what was learned now
+  uint64_t not_counted = 0;
+  uint64_t* launches = &not_counted;
   Guards guards;
 
   std::mutex mutex;
@@ -34,6 +36,7 @@ struct alignas(64) State {
   std::vector<size_t> constants;  // and which are constants
   Interner interner;
   WordTable<PyObject*> variants;  // owned
+  bool falls_back = false;        // what cannot be launched goes Triton's way
   bool is_tuned = false;
   std::vector<size_t> tuning_key;
   WordTable<std::shared_ptr<const TunedChoice>> choices;

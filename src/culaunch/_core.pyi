@@ -1,5 +1,6 @@
 """Types of the native half of the launch path (csrc/)."""
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol, final
 
@@ -232,6 +233,26 @@ class TritonDispatcher:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], /
     ) -> list[tuple[Any, Any]]: ...
     def _clear(self) -> None: ...
+    def _serve(self, kernel: object, count: array[int], /) -> None: ...
+
+class TritonsWay(RuntimeError):  # noqa: N818 - no error: a way
+    """A call that Triton takes over; the text says why."""
+
+@final
+class TritonSubscript:
+    """The ``__getitem__`` of Triton's classes while kernels are launched natively."""
+
+    __wrapped__: Callable[[Any, Any], Any]
+
+    def __new__(
+        cls,
+        attribute: str,
+        original: Callable[[Any, Any], Any],
+        find: Callable[[Any, Any], Any],
+        bound: type,
+        /,
+    ) -> Self: ...
+    def __call__(self, kernel: Any, grid: Any, /) -> Any: ...
 
 @final
 class TritonLauncher:
@@ -348,6 +369,9 @@ class DispatcherMethods(Protocol):
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int, /
     ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]: ...
     def _run_hook(self, config: Any, values: dict[str, Any], /) -> None: ...
+    def _tritons_way(
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: Any, /
+    ) -> object: ...
     def _allocate(
         self, which: str, size: int, alignment: int, stream: int, device: int, /
     ) -> object: ...

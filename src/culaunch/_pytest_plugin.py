@@ -1,12 +1,12 @@
-"""The pytest plugin of `culaunch.testing`: the fixture ``culaunch_driver`` and its marker.
+"""The pytest plugin: the fixture ``culaunch_driver`` with its marker, and ``--culaunch-triton``.
 
 pytest loads this in every run where culaunch is installed, so it imports nothing of culaunch until
-a test asks for the fixture.
+a test asks for the fixture, or the command line for native Triton kernels.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,12 +16,61 @@ if TYPE_CHECKING:
 _DRIVERS = ("emulator", "cuda")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what tries native launches of Triton kernels without an edit."""
+    group = parser.getgroup("culaunch")
+    group.addoption(
+        "--culaunch-triton", action="store_true", help="launch every Triton kernel natively"
+    )
+    group.addoption(
+        "--culaunch-triton-only",
+        action="append",
+        metavar="PATTERN",
+        help="only those whose module.name matches; may be repeated",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker, and install native launches where they are asked for."""
     config.addinivalue_line(
         "markers",
         "culaunch_drivers(*names): run a test that takes culaunch_driver on these drivers only",
     )
+    if config.getoption("--culaunch-triton") or config.getoption("--culaunch-triton-only"):
+        config.pluginmanager.register(_NativeTriton(config), "culaunch-triton")
+
+
+class _NativeTriton:
+    """Installs native launches for a run, and says at its end what became of them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        from culaunch import triton
+
+        self._triton = triton
+        self._installation = triton.install(
+            include=config.getoption("--culaunch-triton-only") or "*"
+        )
+        self._of_workers: list[str] = []
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        # A worker of pytest-xdist has no terminal: what it counted goes to the one that has.
+        output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["culaunch_triton"] = str(self._triton.report())
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        found = getattr(node, "workeroutput", {}).get("culaunch_triton")
+        if found is not None:
+            self._of_workers.append(f"{node.gateway.id}:\n{found}")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.section("Triton kernels by culaunch")
+        for found in self._of_workers or [str(self._triton.report())]:
+            terminalreporter.write_line(found)
+
+    def pytest_unconfigure(self) -> None:
+        self._installation.__exit__()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

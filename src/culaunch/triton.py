@@ -1,14 +1,43 @@
-"""Triton kernels: native launches, ahead-of-time compilation, and shipping without Triton."""
+"""Triton kernels: native launches, ahead-of-time compilation, and shipping without Triton.
+
+``python -m culaunch.triton script.py`` runs a program with :func:`install` in force.
+"""
 
 from __future__ import annotations
 
 from culaunch._triton import (
+    Installation,
+    KernelReport,
     KernelSet,
     NativeKernel,
+    Report,
     compile,  # noqa: A004
     from_cache,
     from_compiled,
+    install,
     native,
+    report,
+    uninstall,
 )
 
-__all__ = ["KernelSet", "NativeKernel", "compile", "from_cache", "from_compiled", "native"]
+__all__ = [
+    "Installation",
+    "KernelReport",
+    "KernelSet",
+    "NativeKernel",
+    "Report",
+    "compile",
+    "from_cache",
+    "from_compiled",
+    "install",
+    "native",
+    "report",
+    "uninstall",
+]
+
+if __name__ == "__main__":
+    import sys
+
+    from culaunch._triton.run_program import main
+
+    sys.exit(main(sys.argv[1:]))

@@ -4,9 +4,24 @@ from culaunch._core import set_upcalls
 from culaunch._triton import upcalls
 from culaunch._triton.aot import compile  # noqa: A004
 from culaunch._triton.from_compiled import from_cache, from_compiled
+from culaunch._triton.install import Installation, install, report, uninstall
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.native_kernel import NativeKernel, native
+from culaunch._triton.report import KernelReport, Report
 
-__all__ = ["KernelSet", "NativeKernel", "compile", "from_cache", "from_compiled", "native"]
+__all__ = [
+    "Installation",
+    "KernelReport",
+    "KernelSet",
+    "NativeKernel",
+    "Report",
+    "compile",
+    "from_cache",
+    "from_compiled",
+    "install",
+    "native",
+    "report",
+    "uninstall",
+]
 
 set_upcalls(triton=upcalls)

@@ -13,10 +13,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
 
+# The attribute of a kernel that has its native half, or says why it has none, where every kernel is
+# launched natively.
+ATTRIBUTE = "_culaunch_native"
+
+
+class OwnWay:
+    """Stands where the native half would: this object runs Triton's Python."""
+
+    reason = "it decides for a native kernel"
+
+    def serves(self, kernel: Any) -> bool:  # noqa: ARG002
+        """Whether it is about a kernel."""
+        return True
+
+
 def native_tuner(tuner: Any, inner: Any) -> Any:
     """Copy an autotuner so that it launches natively; what it has tuned is shared."""
     made = copy.copy(tuner)
     made.fn = inner
+    vars(made)[ATTRIBUTE] = OwnWay()
     if current_driver().name != "cuda" and getattr(made, "_do_bench", None) is None:
         # Triton's own needs events of an NVIDIA device.
         made.__dict__.pop("do_bench", None)

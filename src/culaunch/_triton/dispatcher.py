@@ -57,6 +57,15 @@ class Dispatcher(TritonDispatcher):
     def _guarded(self, grid: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
         return self._call_plain(grid, args, kwargs)
 
+    def _tritons_way(
+        self,
+        grid: object,  # noqa: ARG002
+        args: tuple[Any, ...],  # noqa: ARG002
+        kwargs: dict[str, Any],  # noqa: ARG002
+        reason: Exception,
+    ) -> object:
+        raise reason  # only what is installed goes there
+
     def _allocate(
         self,
         which: str,  # noqa: ARG002

@@ -63,7 +63,7 @@ def native(kernel: Any) -> Any:
     if isinstance(kernel, function_type):
         return NativeKernel(kernel)
     if isinstance(kernel, autotuner.Autotuner):
-        if isinstance(kernel.fn, function_type) and _is_plain(kernel):
+        if isinstance(kernel.fn, function_type) and is_plain(kernel):
             return NativeKernel(kernel.fn, kernel)
         if _interpreted(kernel):
             return kernel
@@ -354,14 +354,19 @@ class NativeKernel(Dispatcher):
         return variant
 
     def _watch(self) -> None:
-        guards, lists = quiet_guards()
+        _, lists = quiet_guards()
+        self._set_guards(tuple(self._guards()), (*lists, self.fn.pre_run_hooks))
+
+    def _guards(self) -> list[tuple[dict[str, Any], str, bool, object]]:
+        """Return the entries of dicts that must be as they are for a call to need no Python."""
+        guards, _ = quiet_guards()
         for (name, _), (_, namespace) in self.fn.used_global_vals.items():
             guards.append((namespace, name, name in namespace, namespace.get(name)))
         guards.append((vars(self.fn), "pre_run_hooks", True, self.fn.pre_run_hooks))
         if self._tuner is not None:
             guards.append((vars(self._tuner), "configs", True, self._configs))
             guards.append((vars(self._tuner), "cache", True, self._cache))
-        self._set_guards(tuple(guards), (*lists, self.fn.pre_run_hooks))
+        return guards
 
     def _check_globals(self) -> None:
         missing = object()
@@ -391,7 +396,7 @@ def _chosen_by(configs: Sequence[Any]) -> frozenset[str]:
     return frozenset(name for config in configs for name in config.kwargs)
 
 
-def _is_plain(tuner: Any) -> bool:
+def is_plain(tuner: Any) -> bool:
     """Whether the choices fill constants and options alone, which native code can do."""
     names = {one.name: one.is_constexpr for one in tuner.fn.params}
     return all(names.get(name, True) for config in tuner.configs for name in config.kwargs)

@@ -1,0 +1,148 @@
+"""What Triton's classes do while kernels are launched natively.
+
+A class keeps all of its attributes but two, which are put back: what ``kernel[grid]`` does, and
+what ``run`` does.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import threading
+import types
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.untraced import untraced
+from culaunch._core import TritonSubscript
+from culaunch._triton.autotuner import ATTRIBUTE
+from culaunch._triton.target import triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+class Classes:
+    """Triton's classes, changed so that a call goes to the kernel's native half.
+
+    Parameters
+    ----------
+    launcher : callable
+        ``launcher(kernel, grid)`` gives what launches natively, or None.
+    went : callable
+        Told of each JIT function that Triton launches.
+    """
+
+    def __init__(self, launcher: Callable[[Any, Any], Any], went: Callable[[Any], None]) -> None:
+        self._launcher = launcher
+        self._went = went
+        # Class, name, Triton's own method, and the one that stands in its place.
+        self._patches: list[tuple[type, str, Any, Any]] = []
+        self._threads = _Threads()
+
+    def patch(self) -> None:
+        """Change them."""
+        jit, autotuner = triton_module("runtime.jit"), triton_module("runtime.autotuner")
+        for kind in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
+            self._patch(kind, "run", self._running(vars(kind)["run"], kind is jit.JITFunction))
+        interface = jit.KernelInterface
+        self._patch(interface, "__getitem__", self._subscripting(vars(interface)["__getitem__"]))
+
+    def restore(self) -> None:
+        """Make them as they were."""
+        for kind, name, original, made in self._patches:
+            # What somebody else has put there meanwhile calls ours, which then calls Triton's.
+            if vars(kind)[name] is made:
+                setattr(kind, name, original)
+        self._patches.clear()
+
+    # ---- what native halves ask
+
+    def launch_in_triton(
+        self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run Triton's own Python for a kernel."""
+        passing = self._threads.passing
+        passing.append(kernel)
+        try:
+            return kernel.run(*args, grid=grid, warmup=False, **kwargs)
+        finally:
+            passing.pop()
+
+    def is_passing(self, kernel: Any) -> bool:
+        """Whether Triton's own Python runs for a kernel, in this thread."""
+        return any(one is kernel for one in self._threads.passing)
+
+    def is_running(self, kernel: Any) -> bool:
+        """Whether the ``run`` that stands in Triton's place runs for a kernel, in this thread."""
+        return any(one is kernel for one in self._threads.running)
+
+    def are_ours(self, kernel: Any) -> bool:
+        """Whether what runs a kernel is what stands in Triton's place, and nobody else's."""
+        return all(
+            (name in namespace) is present and namespace.get(name) is expected
+            for namespace, name, present, expected in self.guards(kernel)
+        )
+
+    def guards(self, kernel: Any) -> Iterator[tuple[dict[str, Any], str, bool, object]]:
+        """Give the entries of dicts that say so."""
+        yield vars(kernel), "run", False, None
+        ours = {kind: made for kind, name, _, made in self._patches if name == "run"}
+        for kind in type(kernel).__mro__:
+            namespace = _namespace(kind)
+            if kind in ours:
+                yield namespace, "run", True, ours[kind]
+                return
+            yield namespace, "run", False, None
+
+    # ---- what stands in Triton's place
+
+    def _patch(self, kind: Any, name: str, made: Any) -> None:
+        self._patches.append((kind, name, vars(kind)[name], made))
+        setattr(kind, name, made)
+
+    def _subscripting(self, original: Callable[[Any, Any], Any]) -> TritonSubscript:
+        @untraced
+        def find(kernel: Any, grid: Any) -> Any:
+            launcher = None if self.is_passing(kernel) else self._launcher(kernel, grid)
+            return original(kernel, grid) if launcher is None else launcher
+
+        return TritonSubscript(ATTRIBUTE, original, find, types.MethodType)
+
+    def _running(self, original: Callable[..., Any], is_function: bool) -> Callable[..., Any]:
+        @functools.wraps(original)
+        @untraced
+        def run(kernel: Any, /, *args: Any, **kwargs: Any) -> Any:
+            grid = kwargs.get("grid")
+            if not self._patches or grid is None or kwargs.get("warmup"):
+                return original(kernel, *args, **kwargs)
+            launcher = None if self.is_passing(kernel) else self._launcher(kernel, grid)
+            if launcher is None:
+                if is_function:
+                    self._went(kernel)
+                return original(kernel, *args, **kwargs)
+            kwargs.pop("warmup", None)
+            del kwargs["grid"]
+            running = self._threads.running
+            running.append(kernel)
+            try:
+                return launcher(*args, **kwargs)
+            finally:
+                running.pop()
+
+        return run
+
+
+class _Threads(threading.local):
+    """The kernels that this thread runs, from the outermost call to the innermost."""
+
+    def __init__(self) -> None:
+        self.passing: list[Any] = []
+        self.running: list[Any] = []
+
+
+def _namespace(kind: type) -> dict[str, Any]:
+    """Return the dict of a class, whose changes are noticed; a copy where that cannot be had."""
+    for found in gc.get_referents(vars(kind)):
+        if isinstance(found, dict):
+            return found
+    return dict(vars(kind))

@@ -1,0 +1,268 @@
+"""``install``: every launch of every Triton kernel of the process is native.
+
+Kernels stay Triton's own objects. What changes is what their classes do when a kernel is
+subscripted or run: it goes to the kernel's native half, which is kept among the kernel's attributes
+so that both are freed together.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import sys
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._launch.driver import current_driver
+from culaunch._triton.autotuner import ATTRIBUTE
+from culaunch._triton.classes import Classes
+from culaunch._triton.installed import InstalledKernel
+from culaunch._triton.native_kernel import is_plain
+from culaunch._triton.report import Records, Report
+from culaunch._triton.target import stand_in_where_triton_has_no_driver, triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Self
+
+_lock = threading.RLock()
+_records = Records()
+
+
+def install(
+    *, include: str | Iterable[str] = ("*",), exclude: str | Iterable[str] = ()
+) -> Installation:
+    """Make every launch of every Triton kernel of the process native, until :func:`uninstall`.
+
+    That holds for kernels that exist and for those that are imported later, of any library.
+    They stay Triton's own objects. What cannot be launched natively goes Triton's way, and
+    :func:`report` names it.
+
+    Parameters
+    ----------
+    include, exclude : str or iterable of str
+        Patterns as of file names (``"fla.*"``) for the kernel's module and qualified name
+        (``"fla.ops.kda.chunk.kernel"``). A kernel is native if a pattern of `include` matches and
+        none of `exclude`. Where it is installed already, these replace the patterns before.
+
+    Returns
+    -------
+    Installation
+        A context manager: at the end of its block all is as it was before this call.
+
+    Raises
+    ------
+    TypeError
+        If a pattern is no str.
+    MissingDependencyError
+        If Triton is not installed.
+    """
+    global _current  # noqa: PLW0603
+    patterns = Patterns(_listed("include", include), _listed("exclude", exclude))
+    with _lock:
+        before = _current
+        made = Installation(patterns, before)
+        stand_in_where_triton_has_no_driver()
+        if before is None:
+            _classes.patch()
+        else:
+            _forget_kernels()
+        _current = made
+        return made
+
+
+def uninstall() -> None:
+    """Give Triton's classes back as they were, however often :func:`install` was called."""
+    _restore(None)
+
+
+def report(*, clear: bool = False) -> Report:
+    """Return how often each kernel was launched natively, how often by Triton, and why.
+
+    Parameters
+    ----------
+    clear : bool
+        Count from zero afterwards.
+
+    Returns
+    -------
+    Report
+        Of all launches while :func:`install` was in force; ``print`` shows a table.
+    """
+    return _records.report(clear=clear)
+
+
+class Installation:
+    """What :func:`install` gives: a context manager that ends it."""
+
+    def __init__(self, patterns: Patterns, before: Installation | None) -> None:
+        self.patterns = patterns
+        self._before = before
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _restore(self._before)
+
+
+class Patterns:
+    """Which kernels are launched natively, by their names."""
+
+    def __init__(self, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+        self._include = include
+        self._exclude = exclude
+
+    def why_not(self, name: str) -> str | None:
+        """Return why a kernel is not native; None where it is."""
+        for pattern in self._exclude:
+            if fnmatch.fnmatchcase(name, pattern):
+                return f"exclude={pattern!r}"
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self._include):
+            return f"include={self._include!r} does not match"
+        return None
+
+
+class Refusal:
+    """Why a kernel has no native half."""
+
+    def __init__(self, kernel: Any, reason: str) -> None:
+        self._kernel = weakref.ref(kernel)
+        self.reason = reason
+
+    def serves(self, kernel: Any) -> bool:
+        """Whether it is about this kernel, and not about one that it is a copy of."""
+        return self._kernel() is kernel
+
+
+_current: Installation | None = None
+# Every kernel that has the attribute, by its identity.
+_kernels: dict[int, weakref.ref[Any]] = {}
+
+
+# ---- the way of a call
+
+
+def _launcher(kernel: Any, grid: Any) -> Any:
+    """Return what launches a kernel natively; None where Triton has to."""
+    native = _native_half(kernel)
+    if not isinstance(native, InstalledKernel):
+        return None
+    try:
+        return native[grid]
+    except (TypeError, ValueError, OverflowError) as error:  # Triton may take such a grid
+        return functools.partial(_launch_in_triton, kernel, grid, str(error))
+
+
+def _launch_in_triton(kernel: Any, grid: Any, reason: str, /, *args: Any, **kwargs: Any) -> Any:
+    function = _function_of(kernel)
+    if function is kernel:
+        _records.of(function).went_tritons_way(reason)
+    return _classes.launch_in_triton(kernel, grid, args, kwargs)
+
+
+def _went(function: Any) -> None:
+    """Count a launch that Triton makes because its kernel has no native half."""
+    if _classes.is_passing(function):
+        return  # the call was counted when it was given up
+    native = _native_half(function)
+    if native is not None:
+        _records.of(function).went_tritons_way(native.reason)
+
+
+# ---- the native half of a kernel
+
+
+def _native_half(kernel: Any) -> InstalledKernel | Refusal | None:
+    """Return the native half of a kernel, or why it has none; None for what is no kernel."""
+    found = vars(kernel).get(ATTRIBUTE)
+    if found is not None and found.serves(kernel):
+        return found  # type: ignore[no-any-return]
+    with _lock:
+        if _current is None or _function_of(kernel) is None:
+            return None
+        made: InstalledKernel | Refusal = _make_half(kernel, _current.patterns)
+        vars(kernel)[ATTRIBUTE] = made
+        key = id(kernel)
+        _kernels[key] = weakref.ref(kernel, lambda _: _kernels.pop(key, None))
+        return made
+
+
+def _make_half(kernel: Any, patterns: Patterns) -> InstalledKernel | Refusal:
+    function = _function_of(kernel)
+    record = _records.of(function)
+    reason = patterns.why_not(record.name) or _why_no_driver()
+    if reason is not None:
+        return Refusal(kernel, reason)
+    autotuner = triton_module("runtime.autotuner")
+    is_tuner = isinstance(kernel, autotuner.Autotuner)
+    if is_tuner and not (kernel.fn is function and is_plain(kernel)):
+        return Refusal(kernel, "what its autotuner does runs in Python")
+    if isinstance(kernel, autotuner.Heuristics):
+        return Refusal(kernel, "its heuristics run in Python")
+    if not _classes.are_ours(kernel):
+        return Refusal(kernel, "it has a run() of its own")
+    try:
+        return InstalledKernel(kernel, function, kernel if is_tuner else None, record, _classes)
+    except Exception as error:  # noqa: BLE001 - whatever it is, Triton may be able to do it
+        return Refusal(kernel, f"{type(error).__name__}: {error}")
+
+
+def _function_of(kernel: Any) -> Any:
+    """Return the JIT function below a kernel's decorators; None for what is no kernel."""
+    function_type = triton_module("runtime.jit").JITFunction
+    autotuner = triton_module("runtime.autotuner")
+    while not isinstance(kernel, function_type):
+        if not isinstance(kernel, (autotuner.Autotuner, autotuner.Heuristics)):
+            return None
+        kernel = kernel.fn
+    return kernel
+
+
+def _why_no_driver() -> str | None:
+    torch = sys.modules.get("torch")
+    if getattr(getattr(torch, "version", None), "hip", None) is not None:
+        return "this PyTorch is for ROCm"
+    try:
+        current_driver()
+    except Exception as error:  # noqa: BLE001 - then Triton has to do without culaunch
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+# ---- installations
+
+
+def _restore(before: Installation | None) -> None:
+    """Make an earlier installation, or none, the one in force."""
+    global _current  # noqa: PLW0603
+    with _lock:
+        if _current is None or _current is before:
+            return
+        _current = before
+        _forget_kernels()
+        if before is None:
+            _classes.restore()
+
+
+def _forget_kernels() -> None:
+    for reference in list(_kernels.values()):
+        kernel = reference()
+        half = vars(kernel).pop(ATTRIBUTE, None) if kernel is not None else None
+        if isinstance(half, InstalledKernel):
+            half.retire()
+    _kernels.clear()
+
+
+def _listed(name: str, patterns: str | Iterable[str]) -> tuple[str, ...]:
+    listed = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    for pattern in listed:
+        if not isinstance(pattern, str):
+            raise TypeError(f"{name} takes patterns of names, as str (got {spell(pattern)})")
+    return listed
+
+
+_classes = Classes(_launcher, _went)

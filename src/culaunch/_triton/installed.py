@@ -1,0 +1,103 @@
+"""A Triton kernel that launches natively by itself, and leaves to Triton what it cannot do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.untraced import untraced
+from culaunch._core import TritonsWay
+from culaunch._triton.native_kernel import NativeKernel
+from culaunch._triton.target import triton_module
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from culaunch._core import TritonVariant
+    from culaunch._triton.classes import Classes
+    from culaunch._triton.report import Record
+
+
+class InstalledKernel(NativeKernel):
+    """The native half of a kernel of Triton's whose own calls come here.
+
+    Parameters
+    ----------
+    kernel : JITFunction or Autotuner
+        The object that is called.
+    function : JITFunction
+    tuner : Autotuner or None
+    record : Record
+        Counts the launches.
+    classes : Classes
+        What Triton's classes do while kernels are launched natively.
+    """
+
+    def __new__(
+        cls,
+        kernel: Any,
+        function: Any,
+        tuner: Any,
+        record: Record,
+        classes: Classes,
+    ) -> Self:
+        """Make one."""
+        self = super().__new__(cls, function, tuner)
+        vars(self).update(_kernel=kernel, _record=record, _classes=classes, _is_retired=False)
+        self._serve(kernel, record.native)
+        return self
+
+    _kernel: Any
+    _record: Record
+    _classes: Classes
+    _is_retired: bool
+
+    def serves(self, kernel: Any) -> bool:
+        """Whether it was made for a kernel, and not for one that the kernel is a copy of."""
+        return self._kernel is kernel and not self._is_retired
+
+    def retire(self) -> None:
+        """Leave every further call to Triton, those of launchers that somebody has kept too."""
+        vars(self)["_is_retired"] = True
+        self._serve(None, self._record.native)
+        self._set_guards((), ([None],))
+
+    def __reduce__(self) -> Any:
+        """Leave it out of copies of a kernel that go through pickle."""
+        return type(None), ()
+
+    # ---- what the native half calls
+
+    @untraced
+    def _tritons_way(
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: object
+    ) -> Any:
+        if self._kernel is self.fn:
+            self._record.went_tritons_way(str(reason))
+        return self._classes.launch_in_triton(self._kernel, grid, args, kwargs)
+
+    @untraced
+    def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        kernel = self._kernel
+        is_replaced = not self._classes.are_ours(kernel) and not self._classes.is_running(kernel)
+        if self._is_retired or is_replaced:
+            return kernel.run(*args, grid=grid, warmup=False, **kwargs)
+        return super()._guarded(grid, args, kwargs)
+
+    @untraced
+    def _tune(
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
+    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]:
+        tuned = super()._tune(grid, args, kwargs, device)
+        self._record.native[0] += 1
+        return tuned
+
+    def _guards(self) -> list[tuple[dict[str, Any], str, bool, object]]:
+        return [*super()._guards(), *self._classes.guards(self._kernel)]
+
+    def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
+        try:
+            return super()._load(kernel, description, device)
+        except triton_module("runtime.errors").OutOfResources:
+            raise  # the autotuner passes such a configuration over
+        except Exception as error:
+            raise TritonsWay(f"{type(error).__name__}: {error}") from error

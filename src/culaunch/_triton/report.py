@@ -1,0 +1,154 @@
+"""How often each kernel was launched natively, how often by Triton, and why."""
+
+from __future__ import annotations
+
+import json
+import threading
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What became of one kernel's launches.
+
+    Attributes
+    ----------
+    name : str
+        Its module and its qualified name.
+    native : int
+        How many of its launches were native.
+    triton : int
+        How many went through Triton.
+    reasons : dict of str to int
+        Why they did, and how often.
+    notes : tuple of str
+        What of its decorators runs in Python at every call, and why.
+    """
+
+    name: str
+    native: int
+    triton: int
+    reasons: dict[str, int]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of the launches since :func:`install`; ``print`` shows a table.
+
+    Attributes
+    ----------
+    kernels : tuple of KernelReport
+        Those that were launched, by their names.
+    """
+
+    kernels: tuple[KernelReport, ...]
+
+    @property
+    def native(self) -> int:
+        """How many launches were native."""
+        return sum(one.native for one in self.kernels)
+
+    @property
+    def triton(self) -> int:
+        """How many launches went through Triton."""
+        return sum(one.triton for one in self.kernels)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as what JSON can say."""
+        return {
+            "native": self.native,
+            "triton": self.triton,
+            "kernels": [
+                {
+                    "name": one.name,
+                    "native": one.native,
+                    "triton": one.triton,
+                    "reasons": one.reasons,
+                    "notes": list(one.notes),
+                }
+                for one in self.kernels
+            ],
+        }
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        return json.dumps(self.as_dict(), indent=1)
+
+    def __str__(self) -> str:
+        if not self.kernels:
+            return "no Triton kernel was launched"
+        width = max(len("kernel"), *(len(one.name) for one in self.kernels))
+        lines = [f"{'kernel':{width}}  {'native':>9}  {'Triton':>9}"]
+        for one in self.kernels:
+            lines.append(f"{one.name:{width}}  {one.native:>9}  {one.triton:>9}")
+            lines += [f"    by Triton {n} x: {reason}" for reason, n in one.reasons.items()]
+            lines += [f"    in Python: {note}" for note in one.notes]
+        lines.append(f"{'all':{width}}  {self.native:>9}  {self.triton:>9}")
+        return "\n".join(lines)
+
+
+class Record:
+    """What is counted of the kernels of one name.
+
+    Attributes
+    ----------
+    name : str
+    native : array.array
+        One uint64, which native code adds to.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.native = array("Q", [0])
+        self._reasons: Counter[str] = Counter()
+        self._notes: dict[str, None] = {}
+        self._lock = threading.Lock()
+
+    def went_tritons_way(self, reason: str) -> None:
+        """Count a launch that Triton made."""
+        with self._lock:
+            self._reasons[reason] += 1
+
+    def note(self, text: str) -> None:
+        """Name something once."""
+        self._notes[text] = None
+
+    def clear(self) -> None:
+        """Count from zero again."""
+        with self._lock:
+            self.native[0] = 0
+            self._reasons.clear()
+
+    @property
+    def report(self) -> KernelReport:
+        """What was counted until now."""
+        with self._lock:
+            reasons = dict(self._reasons)
+        return KernelReport(
+            self.name, self.native[0], sum(reasons.values()), reasons, tuple(self._notes)
+        )
+
+
+class Records:
+    """What is counted of every kernel."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, Record] = {}
+
+    def of(self, function: Any) -> Record:
+        """Return the record of a JIT function: those of one name share it."""
+        name = f"{function.fn.__module__}.{function.fn.__qualname__}"
+        return self._records.setdefault(name, Record(name))
+
+    def report(self, *, clear: bool) -> Report:
+        """Return what was counted of the kernels that were launched."""
+        records = sorted(self._records.items())
+        reports = [record.report for _, record in records]
+        if clear:
+            for _, record in records:
+                record.clear()
+        return Report(tuple(one for one in reports if one.native or one.triton))

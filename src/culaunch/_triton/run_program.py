@@ -1,0 +1,75 @@
+"""``python -m culaunch.triton``: run a program whose Triton kernels are launched natively."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from culaunch._triton.install import install, report
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run it as Python would, and say afterwards what was launched how if that is asked for.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Those after ``python -m culaunch.triton``.
+
+    Returns
+    -------
+    int
+        0; what the program raises, :class:`SystemExit` too, goes on from here.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not options.module and not options.program:
+        parser.error("give a script, or -m and a module")
+    install(include=options.include or ("*",), exclude=options.exclude)
+    try:
+        if options.module:
+            sys.argv = [options.module[0], *options.module[1:]]
+            sys.path[0] = str(Path.cwd())
+            runpy.run_module(options.module[0], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = list(options.program)
+            sys.path[0] = str(Path(options.program[0]).resolve().parent)
+            runpy.run_path(options.program[0], run_name="__main__")
+    finally:
+        found = report()
+        if options.json is not None:
+            options.json.write_text(found.to_json() + "\n")
+        if options.report:
+            print(found, file=sys.stderr)  # noqa: T201
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m culaunch.triton",
+        description="Run a program with every launch of its Triton kernels native.",
+        usage="%(prog)s [options] (script.py | -m module) [arguments]",
+    )
+    parser.add_argument(
+        "--include", action="append", default=[], metavar="PATTERN",
+        help="only kernels whose module.name matches, such as 'fla.*'; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN",
+        help="not these; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--report", action="store_true", help="say at the end which kernel was launched how often"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write that to a file")
+    parser.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER, help="run a module as a script"
+    )
+    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser

@@ -1,0 +1,327 @@
+"""``install``: kernels stay Triton's own objects, and are launched natively."""
+
+import copy
+import gc
+import json
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+from pathlib import Path
+
+import pytest
+
+from culaunch import testing
+from culaunch.triton import install, native, report, uninstall
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+pytestmark = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
+)
+
+FOLDER = Path(__file__).parent
+ADD = "installed_kernels.add"
+
+
+@pytest.fixture(autouse=True)
+def emulator(monkeypatch):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    active = triton.runtime.driver
+    before = getattr(active, "_active", None)
+    with testing.use_driver("emulator"):
+        report(clear=True)
+        yield
+        uninstall()
+    if before is None and hasattr(active, "_active"):
+        active._active = None
+    else:
+        active.set_active(before)
+
+
+@pytest.fixture
+def kernels():
+    """Read the kernels anew, so that no test has seen them."""
+    import importlib
+
+    import installed_kernels
+
+    return importlib.reload(installed_kernels)
+
+
+def arrays(n=100):
+    return torch.arange(float(n)), torch.ones(n), torch.zeros(n)
+
+
+def counts():
+    return {one.name: (one.native, one.triton) for one in report().kernels}
+
+
+def check(kernel, grid=(2,), **more):
+    x, y, out = arrays()
+    compiled = kernel[grid](x, y, out, 100, **more)
+    assert torch.equal(out, x + y)
+    return compiled
+
+
+def test_every_launch_is_native_and_kernels_stay_tritons_own(kernels):
+    jit = triton.runtime.jit
+    with install():
+        assert type(kernels.add) is jit.JITFunction
+        for _ in range(3):
+            compiled = check(kernels.add, BLOCK=64)
+        check(kernels.add, lambda meta: (triton.cdiv(100, meta["BLOCK"]),), BLOCK=128)
+        assert isinstance(compiled, triton.compiler.CompiledKernel)
+        assert compiled.n_regs > 0
+        assert counts() == {ADD: (4, 0)}
+        assert len(next(iter(kernels.add.device_caches.values()))[0]) == 2
+
+
+def test_kernels_that_were_used_before_and_those_made_later(kernels):
+    before = kernels.add
+    later = triton.jit(before.fn)
+    with install():
+        check(before, BLOCK=64)
+        check(later, BLOCK=64)
+    assert counts() == {ADD: (2, 0)}
+
+
+def test_run_is_native_too(kernels):
+    x, y, out = arrays()
+    with install():
+        kernels.add.run(x, y, out, 100, grid=(2,), warmup=False, BLOCK=64)
+        kernels.add.warmup(x, y, out, 100, grid=(2,), BLOCK=64)
+    assert torch.equal(out, x + y)
+    assert counts() == {ADD: (1, 0)}
+
+
+def test_a_kernel_that_calls_another(kernels):
+    x, _, out = arrays()
+    with install():
+        kernels.scaled[(2,)](x, out, 100, BLOCK=64)
+    assert torch.equal(out, 2 * x)
+
+
+def test_decorated_kernels(kernels):
+    configs = [triton.Config({"BLOCK": block}) for block in (64, 128)]
+    tuned = triton.autotune(configs, key=["n"])(kernels.add)
+    chosen = triton.heuristics({"BLOCK": lambda args: 64 if args["n"] < 200 else 128})(kernels.add)
+    with install():
+        for kernel in (tuned, chosen):
+            for _ in range(3):
+                check(kernel, lambda meta: (triton.cdiv(100, meta["BLOCK"]),))
+    assert counts() == {ADD: (6, 0)}
+    assert tuned.best_config in configs
+    assert len(tuned.cache) == 1
+
+
+def test_what_cannot_go_natively_is_left_to_triton_with_its_own_error(kernels):
+    x, y, out = arrays()
+    with install():
+        with pytest.raises(TypeError, match="missing 1 required positional argument: 'BLOCK'"):
+            kernels.add[(1,)](x, y, out, 100)
+        with pytest.raises(TypeError, match="failed to specialize argument of type: str"):
+            kernels.add[(1,)]("x", y, out, 100, BLOCK=64)
+        with pytest.raises(TypeError):
+            kernels.add[1.5](x, y, out, 100, BLOCK=64)
+    (found,) = report().kernels
+    assert (found.native, found.triton) == (0, 3)
+    assert any("misses argument 'BLOCK'" in reason for reason in found.reasons)
+    assert any("got str 'x'" in reason for reason in found.reasons)
+
+
+def test_a_kernel_whose_image_does_not_load_goes_tritons_way(kernels, monkeypatch):
+    from culaunch._triton.native_kernel import NativeKernel
+
+    def fail(self, *args):
+        raise RuntimeError("no such layout")
+
+    monkeypatch.setattr(NativeKernel, "_load", fail)
+    with install(), pytest.raises(Exception):  # noqa: B017, PT011 - Triton has no device here
+        check(kernels.add, BLOCK=64)
+    (found,) = report().kernels
+    assert found.reasons == {"RuntimeError: no such layout": 1}
+
+
+def test_include_and_exclude(kernels):
+    x, _, out = arrays()
+    with install(include="installed_*", exclude=["*.scaled"]):
+        check(kernels.add, BLOCK=64)
+        with pytest.raises(Exception):  # noqa: B017, PT011 - Triton has no device here
+            kernels.scaled[(2,)](x, out, 100, BLOCK=64)
+    (add, scaled) = report().kernels
+    assert (add.native, add.triton) == (1, 0)
+    assert scaled.reasons == {"exclude='*.scaled'": 1}
+    with pytest.raises(TypeError, match="include takes patterns of names, as str"):
+        install(include=[1])
+
+
+def test_uninstall_leaves_nothing(kernels):
+    jit, autotuner = triton.runtime.jit, triton.runtime.autotuner
+    classes = (jit.KernelInterface, jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
+    before = [dict(vars(kind)) for kind in classes]
+    install()
+    install()
+    check(kernels.add, BLOCK=64)
+    attributes = set(vars(kernels.add))
+    assert [dict(vars(kind)) for kind in classes] != before
+    uninstall()
+    uninstall()
+    assert [dict(vars(kind)) for kind in classes] == before
+    assert attributes - set(vars(kernels.add)) == {"_culaunch_native"}
+
+
+def test_blocks_nest(kernels):
+    with install(include="nothing"):
+        with install():
+            check(kernels.add, BLOCK=64)
+        with pytest.raises(Exception):  # noqa: B017, PT011 - Triton has no device here
+            check(kernels.add, BLOCK=64)
+    assert counts() == {ADD: (1, 1)}
+
+
+def test_a_launcher_that_was_kept_is_tritons_again(kernels):
+    x, y, out = arrays()
+    with install():
+        launcher = kernels.add[(2,)]
+        launcher(x, y, out, 100, BLOCK=64)
+    with pytest.raises(Exception):  # noqa: B017, PT011 - Triton has no device here
+        launcher(x, y, out, 100, BLOCK=64)
+    assert counts() == {ADD: (1, 0)}
+
+
+def test_a_method_that_somebody_replaced_is_called(kernels):
+    jit = triton.runtime.jit.JITFunction
+    calls = []
+    with install():
+        check(kernels.add, BLOCK=64)
+        kernels.add.run = lambda *args, **kwargs: calls.append("of the kernel")
+        kernels.add[(2,)](1)
+        del kernels.add.run
+        check(kernels.add, BLOCK=64)
+        ours = jit.run
+
+        def theirs(self, *args, **kwargs):
+            calls.append("of the class")
+            return ours(self, *args, **kwargs)
+
+        jit.run = theirs
+        try:
+            check(kernels.add, BLOCK=64)
+        finally:
+            jit.run = ours
+        check(kernels.add, BLOCK=64)
+    assert calls == ["of the kernel", "of the class"]
+    assert counts() == {ADD: (4, 0)}
+
+
+def test_a_copy_is_a_kernel_of_its_own(kernels):
+    with install():
+        tuned = triton.autotune([triton.Config({"BLOCK": 64})], key=[])(kernels.add)
+        check(tuned)
+        other = copy.copy(tuned)
+        other.configs = [triton.Config({"BLOCK": 128})]
+        check(other)
+        assert other.best_config.kwargs == {"BLOCK": 128}
+        assert tuned.best_config.kwargs == {"BLOCK": 64}
+
+
+def test_native_works_while_installed(kernels):
+    made = native(triton.autotune([triton.Config({"BLOCK": 64})], key=[])(kernels.add))
+    with install():
+        check(made)
+        check(native(kernels.add), BLOCK=64)
+    assert counts() == {}
+
+
+def test_kernels_are_freed(kernels):
+    def make():
+        kernel = triton.jit(kernels.add.fn)
+        check(kernel, BLOCK=64)
+        return weakref.ref(kernel)
+
+    with install():
+        gone = make()
+        gc.collect()
+        assert gone() is None
+
+
+@pytest.mark.slow
+def test_many_threads(kernels):
+    failures = []
+
+    def work():
+        try:
+            for _ in range(20):
+                check(kernels.add, BLOCK=64)
+        except Exception as error:  # noqa: BLE001
+            failures.append(error)
+
+    with install():
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for _ in range(5):
+            install()
+        for thread in threads:
+            thread.join()
+    assert not failures
+    assert counts() == {ADD: (80, 0)}
+
+
+def test_the_report_is_a_table_and_json(kernels):
+    assert str(report()) == "no Triton kernel was launched"
+    with install():
+        check(kernels.add, BLOCK=64)
+    table = str(report()).splitlines()
+    assert table[0].split() == ["kernel", "native", "Triton"]
+    assert table[1].split() == [ADD, "1", "0"]
+    assert json.loads(report().to_json())["kernels"][0]["native"] == 1
+    report(clear=True)
+    assert report().kernels == ()
+
+
+PROGRAM = """
+    import sys, torch
+    sys.path.insert(0, {folder!r})
+    from installed_kernels import add
+    assert __name__ == "__main__"
+    x = torch.arange(100.0)
+    out = torch.zeros(100)
+    add[(2,)](x, x, out, 100, BLOCK=64)
+    assert torch.equal(out, 2 * x)
+    print(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["script", "module"])
+def test_a_program_runs_natively_without_an_edit(tmp_path, how):
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM.format(folder=str(FOLDER))))
+    what = ["-m", "program"] if how == "module" else ["program.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "culaunch.triton", "--report", "--json", "found.json", *what,
+         "--report", "-x"],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['--report', '-x']\n"
+    assert ADD in done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["native"], found["triton"]) == (1, 0)
+
+
+@pytest.mark.slow
+def test_pytest_has_an_option(tmp_path):
+    body = textwrap.dedent(PROGRAM.format(folder=str(FOLDER)))
+    body = body.replace('assert __name__ == "__main__"', "").replace("print(sys.argv[1:])", "")
+    (tmp_path / "test_it.py").write_text("def test_it():\n" + textwrap.indent(body, "    "))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p",
+         "culaunch._pytest_plugin", "--culaunch-triton", str(tmp_path)],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Triton kernels by culaunch" in done.stdout
+    assert ADD in done.stdout
