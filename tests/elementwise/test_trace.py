@@ -168,6 +168,15 @@ def test_values_of_an_earlier_trace():
     ew.fuse(lambda x: kept.append(x) or x)(np.ones(3))
     with pytest.raises(TypeError, match="a value of an earlier trace"):
         ew.fuse(lambda x: x + kept[0])(np.ones(3))
+    with pytest.raises(TypeError, match="returns a value of an earlier trace"):
+        ew.fuse(lambda x: kept[0])(np.ones(3, np.float32))
+
+
+def test_a_numpy_number_in_an_exponent_has_its_own_type():
+    x = np.array([3, 1e30], np.float32)
+    assert ew.fuse(lambda x: x ** np.float64(2))(x).tolist() == (x.astype(float) ** 2).tolist()
+    assert ew.fuse(lambda x: x ** np.float32(2))(x).dtype == np.float32
+    assert ew.fuse(lambda x: x**2.0)(x).dtype == np.float32
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,14 @@ import math
 import re
 import struct
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from culaunch._elementwise import dtypes as dt
+from culaunch._elementwise.apply import convert
 from culaunch._elementwise.operations import OPERATIONS
-from culaunch._elementwise.trace import Trace, Value, cast
+
+if TYPE_CHECKING:
+    from culaunch._elementwise.graph import Node, Number
 
 # Of the operations in a kernel's name: what it computes is seen, and the name stays readable.
 _NAMED = 6
@@ -62,18 +66,17 @@ class ElementCode:
     uses_index: bool = False
 
 
-def make_element_code(trace: Trace, results: tuple[Value, ...]) -> ElementCode:
+def make_element_code(results: tuple[Node, ...]) -> ElementCode:
     """Order the values that the results need, name them, and write them in C++.
 
     Names are by order alone: functions that differ in the names they use give the same code.
     """
-    return _Writer(trace, results).code
+    return _Writer(results).code
 
 
 class _Writer:
-    def __init__(self, trace: Trace, results: tuple[Value, ...]) -> None:
-        self._trace = trace
-        self._names: dict[Value, str] = {}
+    def __init__(self, results: tuple[Node, ...]) -> None:
+        self._names: dict[Node, str] = {}
         self._body: list[str] = []
         self._operations: list[str] = []
         self._inputs: list[Array] = []
@@ -93,12 +96,12 @@ class _Writer:
             tuple(self._body),
         )
 
-    def _name(self, value: Value) -> str:
+    def _name(self, node: Node) -> str:
         # Not recursive: a chain may be longer than Python's stack.
-        pending = [value]
+        pending = [node]
         while pending:
             top = pending[-1]
-            missing = [arg for arg in top._args if arg not in self._names]  # noqa: SLF001
+            missing = [arg for arg in top.args if arg not in self._names]
             if top in self._names:
                 pending.pop()
             elif missing and not self._is_host_cast(top):
@@ -106,40 +109,38 @@ class _Writer:
             else:
                 self._names[top] = self._write(top)
                 pending.pop()
-        return self._names[value]
+        return self._names[node]
 
-    def _is_host_cast(self, value: Value) -> bool:
+    def _is_host_cast(self, node: Node) -> bool:
         """Whether it converts a scalar argument, which is done once and before the launch."""
-        if value._op != "cast" or value.dtype.is_weak:  # noqa: SLF001
+        if node.op != "cast" or node.dtype.is_weak:
             return False
-        (source,) = value._args  # noqa: SLF001
-        return source._op == "input" and source.dtype.is_weak  # noqa: SLF001
+        (source,) = node.args
+        return source.op == "input" and source.dtype.is_weak
 
-    def _write(self, value: Value) -> str:
-        op, dtype = value._op, value.dtype  # noqa: SLF001
+    def _write(self, node: Node) -> str:
+        op, dtype = node.op, node.dtype
         if op == "constant":
-            number = value._data[2]  # type: ignore[index]  # noqa: SLF001
-            return literal(number, dtype)
+            assert node.number is not None
+            return literal(node.number, dtype)
         if op == "input":
-            return self._input(value)
-        if self._is_host_cast(value):
-            index = value._args[0]._data  # noqa: SLF001
-            assert isinstance(index, int)
+            return self._input(node)
+        if self._is_host_cast(node):
+            index = node.args[0].index
             return self._scalar(index, dtype)
-        code = self._expression(value, [self._names[arg] for arg in value._args])  # noqa: SLF001
+        code = self._expression(node, [self._names[arg] for arg in node.args])
         if op not in ("cast", "round_to"):
             self._operations.append(op)
         name = f"v{len(self._body)}"
         self._body.append(f"const {dtype.compute} {name} = {code};")
         return name
 
-    def _input(self, value: Value) -> str:
-        index = value._data  # noqa: SLF001
-        assert isinstance(index, int)
-        if value.dtype.is_weak or index < 0:
-            return self._scalar(abs(index + 1) if index < 0 else index, value.dtype)
+    def _input(self, node: Node) -> str:
+        index = node.index
+        if node.dtype.is_weak or index < 0:
+            return self._scalar(abs(index + 1) if index < 0 else index, node.dtype)
         name = f"x{index}"
-        self._inputs.append(Array(name, value.dtype, index))
+        self._inputs.append(Array(name, node.dtype, index))
         return name
 
     def _scalar(self, argument: int, dtype: dt.DType) -> str:
@@ -147,18 +148,18 @@ class _Writer:
         self._scalars.append(Scalar(name, dtype, argument))
         return name
 
-    def _expression(self, value: Value, args: list[str]) -> str:
-        dtype = value.dtype
-        if value._op == "where":  # noqa: SLF001
+    def _expression(self, node: Node, args: list[str]) -> str:
+        dtype = node.dtype
+        if node.op == "where":
             return f"{args[0]} ? {args[1]} : {args[2]}"
-        source = value._args[0].dtype  # noqa: SLF001
-        if value._op == "cast":  # noqa: SLF001
+        source = node.args[0].dtype
+        if node.op == "cast":
             return conversion(args[0], source, dtype)
-        if value._op == "round_to":  # noqa: SLF001
+        if node.op == "round_to":
             kind = _HALVES[dtype.name]
             real = f"to_odd({args[0]})" if source.compute == "double" else f"(float){args[0]}"
             return f"load_{kind}(store_{kind}({real}))"
-        code = OPERATIONS[value._op].code  # noqa: SLF001
+        code = OPERATIONS[node.op].code
         template = code.get("h", code.get("f")) if source.is_half else code.get(source.kind)
         assert template is not None
         return template.format(
@@ -190,7 +191,7 @@ def conversion(code: str, source: dt.DType, target: dt.DType) -> str:
     return f"({target.compute}){code}"
 
 
-def literal(number: bool | int | float | complex, dtype: dt.DType) -> str:
+def literal(number: Number, dtype: dt.DType) -> str:
     """Write a number as a constant of the type that an element type is computed in."""
     if dtype.kind == "c":
         whole = complex(number)
@@ -246,9 +247,9 @@ def _is_halfway(number: float, stored: float) -> bool:
         return False
 
 
-def _of_array_type(result: Value) -> Value:
+def _of_array_type(result: Node) -> Node:
     """Return a result an element type, where it has been a Python scalar's alone."""
     if not result.dtype.is_weak:
         return result
     default = {"b": dt.bool_, "i": dt.int64, "f": dt.float64, "c": dt.complex128}
-    return cast(result, default[result.dtype.kind], "return")
+    return convert(result, default[result.dtype.kind], "return")

@@ -10,7 +10,8 @@ from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.element_code import make_element_code
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
-from culaunch._elementwise.trace import Trace, Value
+from culaunch._elementwise.graph import Trace
+from culaunch._elementwise.trace import Value, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,9 @@ class Fused(ElementwiseFunction):
         trace = Trace(self.__name__)
         values = [
             # A NumPy scalar has an array's type, and is a parameter all the same.
-            trace.input(-i - 1 if dt.FIRST_SCALAR <= numbers[i] < dt.FIRST_WEAK else i, dtype)
+            Value(
+                trace.input(-i - 1 if dt.FIRST_SCALAR <= numbers[i] < dt.FIRST_WEAK else i, dtype)
+            )
             for i, dtype in enumerate(dtypes)
         ]
         results = self._run(values)
@@ -74,10 +77,16 @@ class Fused(ElementwiseFunction):
                     f"{self.__name__} must return a value or a tuple of values (got "
                     f"{type(result).__name__})"
                 )
-            checked.append(result)
+            node = node_of(result)
+            if node.trace is not trace:
+                raise TypeError(
+                    f"{self.__name__} returns a value of an earlier trace: a fused function must "
+                    "not keep values outside of it"
+                )
+            checked.append(node)
         if not checked:
             raise TypeError(f"{self.__name__} must return at least one value")
-        return make_element_code(trace, tuple(checked))
+        return make_element_code(tuple(checked))
 
     def _run(self, values: list[Any]) -> Any:
         kinds = [parameter.kind for parameter in self._signature.parameters.values()]

@@ -1,4 +1,8 @@
-"""Traced values: what a fused function sees in place of its arrays."""
+"""Traced values: what a fused function sees in place of its arrays.
+
+A value is a node of the trace's graph with Python's operators. What they do with types is in
+``apply``; here operands become nodes, and mistakes are told with the user's line.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
-from culaunch._elementwise.operations import OPERATIONS
+from culaunch._elementwise.apply import apply, choose, convert
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Scalar = bool | int | float | complex
+    from culaunch._elementwise.graph import Node, Number, Trace
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Value:
-    """A value of a fused function while it is traced: an operation on other values.
-
-    Values are compared by what they compute, so that a common subexpression is one value.
+    """A value of a fused function while it is traced.
 
     Attributes
     ----------
@@ -33,14 +35,9 @@ class Value:
     # NumPy's operators and functions then leave it alone: 2.0 * x comes here.
     __array_ufunc__ = None
 
-    def __init__(
-        self, trace: Trace, op: str, dtype: dt.DType, args: tuple[Value, ...] = (), data: object = 0
-    ) -> None:
-        self.dtype = dtype
-        self._trace = trace
-        self._op = op
-        self._args = args
-        self._data = data
+    def __init__(self, node: Node) -> None:
+        self.dtype = node.dtype
+        self._node = node
 
     def astype(self, dtype: object) -> Value:
         """Convert to another element type; half precision is rounded to here."""
@@ -125,7 +122,7 @@ def _in_place(sign: str, name: str) -> Callable[[Value, object], Value]:
     """Make ``x += y``: what it does to a local name, and an error for an argument."""
 
     def method(self: Value, other: object) -> Value:
-        if self._op == "input":
+        if self._node.op == "input":
             raise TypeError(
                 f"at {here()}: {sign}= would not change the caller's array: write x = x {sign} y, "
                 "return it, and give out= to write into an array"
@@ -152,85 +149,28 @@ for _sign, _method, _name in (
     setattr(Value, f"__i{_method}__", _in_place(_sign, _name))
 
 
-class Trace:
-    """The values of one traced call, each once."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._values: dict[tuple[object, ...], Value] = {}
-
-    def input(self, index: int, dtype: dt.DType) -> Value:
-        """Return the value of an argument."""
-        return self.value("input", dtype, (), index)
-
-    def constant(self, number: Scalar, dtype: dt.DType) -> Value:
-        """Return a number of an element type, or of a weak one."""
-        # 0.0 and -0.0 are equal but not the same.
-        return self.value("constant", dtype, (), (type(number), repr(number), number))
-
-    def value(
-        self, op: str, dtype: dt.DType, args: tuple[Value, ...] = (), data: object = 0
-    ) -> Value:
-        """Return the value of an operation: the one there is, or a new one."""
-        same = data[:2] if op == "constant" and isinstance(data, tuple) else data
-        key = (op, dtype, tuple(map(id, args)), same)
-        found = self._values.get(key)
-        if found is None:
-            found = self._values[key] = Value(self, op, dtype, args, data)
-        return found
+def node_of(value: Value) -> Node:
+    """Return what a value computes."""
+    return value._node  # noqa: SLF001 - the attributes of a value are the user's to see
 
 
 def operate(name: str, *operands: object) -> Value:
     """Apply an operation of the table to values and Python scalars."""
-    operation = OPERATIONS[name]
-    values = _as_values(name, operands)
-    dtype = _common(name, values)
-    if dtype.kind not in operation.kinds:
-        raise _wrong_kind(name, dtype, operation.kinds)
-    if name == "pow":
-        short = _short_power(*operands)
-        if short is not None:
-            return short
-    if operation.result == "bool" and operation.arity == 2 and dtype.is_half:
-        # A number is compared as the array's type has it: 0.1 is equal to 0.1 that was stored.
-        values = tuple(_rounded(value, dtype) if value.dtype.is_weak else value for value in values)
-    args = tuple(cast(value, dtype, name) for value in values)
-    if name in ("real", "conj", "positive") and (name == "positive" or dtype.kind != "c"):
-        return args[0]
-    return _trace_of(values).value(name, _result(dtype, operation.result), args)
+    return Value(apply(name, _nodes(name, operands)))
 
 
 def where(condition: object, x1: object, x2: object) -> Value:
     """Take elements of x1 where the condition is true, and of x2 elsewhere."""
-    chosen = _as_values("where", (condition,)) if isinstance(condition, (Value, bool)) else ()
-    if not chosen:
+    if not isinstance(condition, (Value, bool)):
         raise _not_a_value("where", condition)
-    if chosen[0].dtype.kind != "b":
-        raise TypeError(f"where: condition must be bool (got {chosen[0].dtype})")
-    values = _as_values("where", (x1, x2), chosen[0]._trace)  # noqa: SLF001
-    dtype = _common("where", values)
-    args = (chosen[0], *(cast(value, dtype, "where") for value in values))
-    return _trace_of(values).value("where", dtype, args)
+    (chosen,) = _nodes("where", (condition,))
+    first, second = _nodes("where", (x1, x2), chosen.trace)
+    return Value(choose(chosen, (first, second)))
 
 
-def cast(value: Value, dtype: dt.DType, what: str = "") -> Value:
-    """Convert a value; ``what`` names the operation whose operands are brought to one type.
-
-    Without it the cast is the user's own, and one to half precision rounds.
-    """
-    if value.dtype == dtype and (what or not dtype.is_half):
-        return value
-    trace = _trace_of((value,))
-    if value.dtype.kind == "c" and dtype.kind not in "cb":
-        raise TypeError(
-            f"astype: {value.dtype} does not convert to {dtype}: use ew.real(x) or ew.abs(x)"
-        )
-    if value._op == "constant" and value.dtype.is_weak:  # noqa: SLF001
-        number = value._data[2]  # type: ignore[index]  # noqa: SLF001
-        return trace.constant(_fitting(number, dtype, what or "astype"), dtype)
-    if not what and dtype.is_half:
-        return trace.value("round_to", dtype, (value,))
-    return trace.value("cast", dtype, (value,))
+def cast(value: Value, dtype: dt.DType) -> Value:
+    """Convert a value, as the user asks for it: to half precision it is rounded."""
+    return Value(convert(node_of(value), dtype))
 
 
 def here() -> str:
@@ -243,21 +183,20 @@ def here() -> str:
     return f"{file}:{line}" + (f": `{text}`" if text else "")
 
 
-def _as_values(
-    name: str, operands: tuple[object, ...], trace: Trace | None = None
-) -> tuple[Value, ...]:
+def _nodes(name: str, operands: tuple[object, ...], trace: Trace | None = None) -> tuple[Node, ...]:
+    """Return the nodes of operands, which must all be of one trace; numbers join it."""
     for operand in operands:
         if isinstance(operand, Value):
-            if trace is not None and operand._trace is not trace:  # noqa: SLF001
+            if trace is not None and node_of(operand).trace is not trace:
                 raise TypeError(
                     f"{name}: a value of an earlier trace is used at {here()}: a fused function "
                     "must not keep values outside of it"
                 )
-            trace = operand._trace  # noqa: SLF001
+            trace = node_of(operand).trace
     if trace is None:
         raise _not_a_value(name, operands[0] if operands else None)
     return tuple(
-        operand if isinstance(operand, Value) else _constant(name, operand, trace)
+        node_of(operand) if isinstance(operand, Value) else _constant(name, operand, trace)
         for operand in operands
     )
 
@@ -267,7 +206,7 @@ _WEAK = {
 }  # fmt: skip
 
 
-def _constant(name: str, operand: object, trace: Trace) -> Value:
+def _constant(name: str, operand: object, trace: Trace) -> Node:
     """Return a number that the function closes over: a NumPy scalar has its own type."""
     weak = _WEAK.get(type(operand))
     if weak is not None:
@@ -285,66 +224,13 @@ def _constant(name: str, operand: object, trace: Trace) -> Value:
     raise _not_a_value(name, operand)
 
 
-def _held(name: str, number: Scalar) -> Scalar:
+def _held(name: str, number: Number) -> Number:
     """Return a number that some element type can hold."""
     try:
         complex(number)
     except OverflowError:
         raise OverflowError(f"ew.{name}: no element type has {spell(number)}") from None
     return number
-
-
-def _common(name: str, values: tuple[Value, ...]) -> dt.DType:
-    # Arrays first: a scalar takes the type that the arrays have together.
-    ordered = sorted((value.dtype for value in values), key=lambda dtype: dtype.is_weak)
-    common = ordered[0]
-    for dtype in ordered[1:]:
-        common = dt.promote(common, dtype, name)
-    return common
-
-
-def _result(dtype: dt.DType, rule: str) -> dt.DType:
-    if rule == "bool":
-        return dt.weak_bool if dtype.is_weak else dt.bool_
-    return dt.real_of(dtype) if rule == "real" else dtype
-
-
-def _trace_of(values: tuple[Value, ...]) -> Trace:
-    return values[0]._trace  # noqa: SLF001
-
-
-def _short_power(base: object, exponent: object) -> Value | None:
-    if isinstance(base, Value) and isinstance(exponent, (int, float)) and exponent == 2:
-        if isinstance(exponent, float) and base.dtype.kind in "iu":
-            return None
-        return operate("square", base)
-    return None
-
-
-def _rounded(value: Value, dtype: dt.DType) -> Value:
-    """Round a value that is no array's to half precision."""
-    trace = _trace_of((value,))
-    if value._op == "constant":  # noqa: SLF001
-        number = value._data[2]  # type: ignore[index]  # noqa: SLF001
-        return trace.constant(dt.rounded(float(number), dtype), dtype)
-    return trace.value("round_to", dtype, (value,))
-
-
-def _fitting(number: Scalar, dtype: dt.DType, what: str) -> Scalar:
-    if dtype.kind in "iu" and isinstance(number, int):
-        low, high = dt.integer_range(dtype)
-        if not low <= number <= high:
-            raise OverflowError(f"{what}: {spell(number)} does not fit {dtype} ({low} to {high})")
-    return number
-
-
-def _wrong_kind(name: str, dtype: dt.DType, kinds: str) -> TypeError:
-    words = {"b": "bool", "i": "signed", "u": "unsigned", "f": "real", "c": "complex"}
-    taken = ", ".join(words[kind] for kind in kinds)
-    hint = ""
-    if dtype.kind in "iu" and "f" in kinds:
-        hint = ": convert first, as in ew.astype(x, ew.float32)"
-    return TypeError(f"{name} takes {taken} types (got {dtype}){hint}")
 
 
 def _not_a_value(name: str, operand: object) -> TypeError:
@@ -361,6 +247,6 @@ def _not_a_value(name: str, operand: object) -> TypeError:
 
 def _refuse_branch(value: Value, what: str, remedy: str) -> NoReturn:
     raise TypeError(
-        f"at {here()}: a value of {value._trace.name} {what}, but the numbers are not "  # noqa: SLF001
+        f"at {here()}: a value of {node_of(value).trace.name} {what}, but the numbers are not "
         f"known while it is traced: {remedy}"
     )

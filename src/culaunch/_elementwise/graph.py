@@ -1,0 +1,68 @@
+"""What a traced function computes: operations on the results of others, each of them once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from culaunch._elementwise import dtypes as dt
+
+__all__ = ["Node", "Number", "Trace"]
+
+Number: TypeAlias = "bool | int | float | complex"
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An operation on other nodes.
+
+    Attributes
+    ----------
+    trace : Trace
+        The graph that it is in.
+    op : str
+        A name of `OPERATIONS`, or ``input``, ``constant``, ``cast``, ``round_to``, ``where``.
+    dtype : DType
+        The element type of what it computes; a Python number's is weak.
+    args : tuple of Node
+    index : int
+        Of an input: the argument; ``-1 - argument`` for one that is a scalar with a type.
+    number : bool, int, float or complex, optional
+        Of a constant.
+    """
+
+    trace: Trace
+    op: str
+    dtype: dt.DType
+    args: tuple[Node, ...] = ()
+    index: int = 0
+    number: Number | None = None
+
+
+class Trace:
+    """The nodes of one traced call.
+
+    A node is found again by what it computes, so that a common subexpression is one node.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._nodes: dict[tuple[object, ...], Node] = {}
+
+    def input(self, index: int, dtype: dt.DType) -> Node:
+        """Return the node of an argument."""
+        return self._once(("input", dtype, index), Node(self, "input", dtype, index=index))
+
+    def constant(self, number: Number, dtype: dt.DType) -> Node:
+        """Return the node of a number that has an element type, or a weak one."""
+        # 0.0 and -0.0 are equal but not the same, and so are 1 and True.
+        key = ("constant", dtype, type(number), repr(number))
+        return self._once(key, Node(self, "constant", dtype, number=number))
+
+    def operation(self, op: str, dtype: dt.DType, args: tuple[Node, ...]) -> Node:
+        """Return the node of an operation: the one there is, or a new one."""
+        return self._once((op, dtype, *map(id, args)), Node(self, op, dtype, args))
+
+    def _once(self, key: tuple[object, ...], node: Node) -> Node:
+        return self._nodes.setdefault(key, node)
