@@ -20,7 +20,7 @@ def apply(name: str, operands: tuple[Node, ...]) -> Node:
     dtype = _common(name, operands)
     if dtype.kind not in operation.kinds:
         raise _wrong_kind(name, dtype, operation.kinds)
-    if name == "pow" and _is_square(*operands, dtype):
+    if name == "pow" and _is_square(operands[0], operands[1], dtype):
         return apply("square", operands[:1])
     if operation.result == "bool" and operation.arity == 2 and dtype.is_half:
         # A number is compared as the array's type has it: 0.1 is equal to 0.1 that was stored.
