@@ -77,7 +77,7 @@ class Kernels:
                 shape = case or FIVE
                 sizes = [*shape.sizes, *[8] * hidden]
                 array = (ctypes.c_size_t * len(sizes))(*sizes)
-                bench.null.null_set_params(
+                bench.null.fake_driver_declare(
                     case.name.encode() if case else b"tuned", len(sizes), array
                 )
             install_idle_driver(bench.capability)

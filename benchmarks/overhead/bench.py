@@ -47,11 +47,11 @@ class Bench:
             # Whatever asks for libcuda.so.1 in this process from here on gets this one: the
             # loader matches by SONAME. It must come before torch and cuda-bindings.
             self.null = ctypes.CDLL(self.driver, mode=ctypes.RTLD_GLOBAL)
-            self.null.null_launch_count.restype = ctypes.c_uint64
+            self.null.fake_driver_launches.restype = ctypes.c_uint64
             os.environ["CULAUNCH_DRIVER"] = self.driver
             for case in CASES + SLOPE_CASES:
                 sizes = (ctypes.c_size_t * case.count)(*case.sizes)
-                self.null.null_set_params(case.mangled.encode(), case.count, sizes)
+                self.null.fake_driver_declare(case.mangled.encode(), case.count, sizes)
         self.twin = _load_twin()
         _check(self.twin.twin_open(self.driver.encode()), f"opening {self.driver}")
         self.device, self.capability, self.driver_version = self._device()
@@ -145,9 +145,9 @@ class Bench:
             If the launch did not arrive, or arrived with wrong arguments.
         """
         if self.host_only:
-            before = self.null.null_launch_count()
+            before = self.null.fake_driver_launches()
             burst(1)
-            if (launches := self.null.null_launch_count() - before) != 1:
+            if (launches := self.null.fake_driver_launches() - before) != 1:
                 raise RuntimeError(f"one call made {launches} launches on the null driver")
             return
         for index, pointer in enumerate(pointers[: case.pointers]):

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 HERE = Path(__file__).parent
-NULL_DRIVER = HERE.parent / "null_driver"
+ROOT = HERE.parents[1]
+FAKE_DRIVER = ROOT / "drivers" / "fake"
+# What the driver needs of culaunch: the list of functions, which it is the one of.
+TABLE = ("culaunch/driver_table.h", "culaunch/version.h")
 
 
 class BuildError(RuntimeError):
@@ -38,7 +41,7 @@ def build_library(
     name : str
         The file name of the library.
     sources : Mapping[str, str]
-        File name to text; all ``.c`` (or ``.cc``) files are compiled.
+        File name to text; all ``.c`` (or ``.cpp``) files are compiled.
     flags, libraries : sequence of str
         Compiler flags before, and linker flags after the sources.
 
@@ -51,7 +54,7 @@ def build_library(
     BuildError
         If there is no compiler, or it rejects a source.
     """
-    compiler = _compiler(cxx=any(file.endswith(".cc") for file in sources))
+    compiler = _compiler(cxx=any(file.endswith(".cpp") for file in sources))
     arguments = ["-O2", "-shared", "-fPIC", *flags]
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
     identity = repr((sorted(sources.items()), arguments, libraries, version.stdout))
@@ -61,8 +64,9 @@ def build_library(
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         for file, text in sources.items():
+            Path(scratch, file).parent.mkdir(exist_ok=True)
             Path(scratch, file).write_text(text)
-        units = [str(Path(scratch, file)) for file in sources if file.endswith((".c", ".cc"))]
+        units = [str(Path(scratch, file)) for file in sources if file.endswith((".c", ".cpp"))]
         output = Path(scratch, name)
         command = [compiler, *arguments, *units, "-o", str(output), *libraries]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -75,11 +79,14 @@ def build_library(
 
 
 def build_null_driver() -> Path:
-    """Build the driver that does nothing; returns the path of its libcuda.so.1."""
+    """Build the fake driver without its log; returns the path of its libcuda.so.1."""
+    sources = {path.name: path.read_text() for path in sorted(FAKE_DRIVER.iterdir())}
+    sources |= {name: (ROOT / "include" / name).read_text() for name in TABLE}
+    flags = ["-std=c++17", "-DFAKE_DRIVER_LOG=0", "-Wl,-soname,libcuda.so.1"]
     return build_library(
         "libcuda.so.1",
-        {path.name: path.read_text() for path in sorted(NULL_DRIVER.glob("*.[ch]"))},
-        ["-std=gnu11", "-Wl,-soname,libcuda.so.1", f"-I{cuda_include()}"],
+        sources,
+        [*flags, f"-I{cuda_include()}"],
         ["-ldl"],
     )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-pytestmark = pytest.mark.needs("gcc")
+pytestmark = pytest.mark.needs("gcc", "g++")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_bars_are_printed_and_written(run: tuple[dict[str, Any], str]) -> None:
 def test_machine_is_stated_and_no_host_named(run: tuple[dict[str, Any], str]) -> None:
     result, text = run
     machine = result["machine"]
-    assert machine["device"] == "null device (sm_90)"
+    assert machine["device"] == "fake device 0 (sm_90)"
     assert machine["cpu"] in text
     assert os.uname().nodename not in json.dumps(machine).split()
 

@@ -1,4 +1,4 @@
-"""The null driver answers as a driver would, so far as those who launch ask it."""
+"""The null driver, the fake one without its log, answers as a driver would what launching asks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-pytestmark = pytest.mark.needs("gcc")
+pytestmark = pytest.mark.needs("g++")
 
 NOT_SUPPORTED, NOT_FOUND, INVALID_VALUE = 801, 500, 1
 
@@ -27,7 +27,7 @@ def null(overhead: Callable[[str], Any], tmp_path_factory: pytest.TempPathFactor
     copy = tmp_path_factory.mktemp("null") / "libnull.so.1"
     copy.write_bytes(built.read_bytes().replace(b"libcuda.so.1\0", b"libnull.so.1\0"))
     library = ctypes.CDLL(str(copy))
-    library.null_launch_count.restype = ctypes.c_uint64
+    library.fake_driver_launches.restype = ctypes.c_uint64
     return library
 
 
@@ -42,7 +42,7 @@ def resolve(null: ctypes.CDLL, name: str) -> int:
 
 
 def kernel(null: ctypes.CDLL, name: str, sizes: list[int]) -> ctypes.c_void_p:
-    null.null_set_params(name.encode(), len(sizes), (ctypes.c_size_t * len(sizes))(*sizes))
+    null.fake_driver_declare(name.encode(), len(sizes), (ctypes.c_size_t * len(sizes))(*sizes))
     library, found = ctypes.c_void_p(), ctypes.c_void_p()
     assert (
         null.cuLibraryLoadData(ctypes.byref(library), b"image", None, None, 0, None, None, 0) == 0
@@ -78,8 +78,9 @@ def test_declared_kernels_have_their_layout(null: ctypes.CDLL) -> None:
 
 
 def test_undeclared_kernel_is_not_found(null: ctypes.CDLL) -> None:
-    found = ctypes.c_void_p()
-    assert null.cuLibraryGetKernel(ctypes.byref(found), None, b"undeclared") == NOT_FOUND
+    library, found = ctypes.c_void_p(), ctypes.c_void_p()
+    null.cuLibraryLoadData(ctypes.byref(library), b"image", None, None, 0, None, None, 0)
+    assert null.cuLibraryGetKernel(ctypes.byref(found), library, b"undeclared") == NOT_FOUND
 
 
 def test_declaring_again_replaces_the_layout(null: ctypes.CDLL) -> None:
@@ -92,23 +93,25 @@ def test_declaring_again_replaces_the_layout(null: ctypes.CDLL) -> None:
 
 def test_declarations_beyond_the_limits_are_refused(null: ctypes.CDLL) -> None:
     sizes = (ctypes.c_size_t * 1)(8)
-    assert null.null_set_params(b"x" * 256, 1, sizes) == -1
-    assert null.null_set_params(b"negative", -1, sizes) == -1
+    assert null.fake_driver_declare(b"x" * 256, 1, sizes) == -1
+    assert null.fake_driver_declare(b"negative", -1, sizes) == -1
 
 
 def test_launches_are_counted(null: ctypes.CDLL) -> None:
     found = kernel(null, "counted", [])
     config = ctypes.create_string_buffer(256)
-    before = null.null_launch_count()
+    before = null.fake_driver_launches()
     assert null.cuLaunchKernelEx(config, found, None, None) == 0
     assert null.cuLaunchKernel(found, 1, 1, 1, 32, 1, 1, 0, None, None, None) == 0
-    assert null.null_launch_count() == before + 2
+    assert null.fake_driver_launches() == before + 2
     assert null.cuLaunchKernelEx(config, None, None, None) != 0
-    assert null.null_launch_count() == before + 2
+    assert null.fake_driver_launches() == before + 2
 
 
 def test_memory_is_the_hosts(null: ctypes.CDLL) -> None:
-    pointer = ctypes.c_uint64()
+    pointer, context = ctypes.c_uint64(), ctypes.c_void_p()
+    null.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    null.cuCtxSetCurrent(context)
     assert null.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(16)) == 0
     assert pointer.value % 256 == 0
     size, back = ctypes.c_size_t(5), ctypes.create_string_buffer(5)
@@ -116,6 +119,7 @@ def test_memory_is_the_hosts(null: ctypes.CDLL) -> None:
     assert null.cuMemcpyDtoH_v2(back, pointer, size) == 0
     assert back.raw == b"hello"
     assert null.cuMemFree_v2(pointer) == 0
+    null.cuCtxSetCurrent(None)
 
 
 def test_device_has_the_limits_of_an_sm_90(null: ctypes.CDLL) -> None:
@@ -126,8 +130,8 @@ def test_device_has_the_limits_of_an_sm_90(null: ctypes.CDLL) -> None:
     assert found == {"major": 9, "minor": 0, "optin": 232448, "threads": 1024}
 
 
-def test_device_types_name_cpu_and_cuda(null: ctypes.CDLL) -> None:
-    assert list((ctypes.c_int * 3).in_dll(null, "culaunch_device_types")) == [1, 2, -1]
+def test_device_types_are_those_of_every_array(null: ctypes.CDLL) -> None:
+    assert list((ctypes.c_int * 5).in_dll(null, "culaunch_device_types")) == [1, 2, 13, 3, -1]
 
 
 def test_a_context_is_current_once_it_is_set(null: ctypes.CDLL) -> None:
@@ -164,7 +168,7 @@ def test_a_daemon_thread_that_launches_as_python_ends(overhead: Callable[[str], 
 import ctypes, os, threading
 import culaunch as cl
 null = ctypes.CDLL(os.environ["CULAUNCH_DRIVER"])
-null.null_set_params(b"nothing", 0, (ctypes.c_size_t * 0)())
+null.fake_driver_declare(b"nothing", 0, (ctypes.c_size_t * 0)())
 ptx = ".version 8.0\\n.target sm_80\\n.address_size 64\\n.visible .entry nothing() { ret; }"
 kernel = cl.load(ptx.encode())["nothing"]
 launcher = kernel[1, 1]

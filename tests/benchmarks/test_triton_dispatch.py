@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.needs("gcc", "triton", "torch")
+pytestmark = pytest.mark.needs("gcc", "g++", "triton", "torch")
 
 
 def test_every_contender_is_measured(benchmarks, build_cache, tmp_path):

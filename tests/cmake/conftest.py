@@ -13,7 +13,7 @@ import pytest
 import culaunch as cl
 
 HERE = Path(__file__).parent
-RECORDING_DRIVER = HERE.parent / "cpp" / "recording_driver"
+FAKE_DRIVER = HERE.parents[1] / "drivers" / "fake"
 
 
 @pytest.fixture(scope="session")
@@ -53,25 +53,25 @@ def configure(cmake):
 
 
 @pytest.fixture(scope="session")
-def recording_driver(cmake, configure, tmp_path_factory) -> Path:
+def fake_driver(cmake, configure, tmp_path_factory) -> Path:
     """The driver that runs nothing and writes down everything, built by a project of its own."""
-    folder = tmp_path_factory.mktemp("recording")
-    sources = " ".join(f'"{path}"' for path in sorted(RECORDING_DRIVER.glob("*.cpp")))
+    folder = tmp_path_factory.mktemp("fake_driver")
+    sources = " ".join(f'"{path}"' for path in sorted(FAKE_DRIVER.glob("*.cpp")))
     (folder / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\n"
-        "project(recording LANGUAGES CXX)\n"
+        "project(fake LANGUAGES CXX)\n"
         "find_package(culaunch REQUIRED)\n"
-        f"add_library(recording SHARED {sources})\n"
-        "target_link_libraries(recording PRIVATE culaunch::culaunch)\n"
+        f"add_library(fake SHARED {sources})\n"
+        "target_link_libraries(fake PRIVATE culaunch::culaunch ${CMAKE_DL_LIBS})\n"
     )
     configure(folder, folder / "build")
     cmake("--build", folder / "build")
-    return folder / "build" / "librecording.so"
+    return folder / "build" / "libfake.so"
 
 
 @pytest.fixture
-def run_recorded(recording_driver, tmp_path):
-    """Run a program on the recording driver; return the lines of the record."""
+def run_recorded(fake_driver, tmp_path):
+    """Run a program on the fake driver; return the lines of its log."""
 
     def run(program: Path, *arguments: str | Path, **environment: str) -> list[str]:
         log = tmp_path / "record"
@@ -80,8 +80,8 @@ def run_recorded(recording_driver, tmp_path):
             [program, *map(str, arguments)],
             env={
                 **os.environ,
-                "CULAUNCH_DRIVER": str(recording_driver),
-                "RECORDING_DRIVER_LOG": str(log),
+                "CULAUNCH_DRIVER": str(fake_driver),
+                "FAKE_DRIVER_LOG_FILE": str(log),
                 **environment,
             },
             capture_output=True,

@@ -59,7 +59,7 @@ def test_embedded(launchers, run_recorded):
         assert re.fullmatch(rf"launch add_one {where} args (\w{{16}}) \1 e8030000", line)
 
 
-def test_the_walk_of_a_first_time_user(launchers, run_recorded, monkeypatch, recording_driver):
+def test_the_walk_of_a_first_time_user(launchers, run_recorded, monkeypatch, fake_driver):
     monkeypatch.chdir(launchers)  # where matmul.cubin is
     (found,) = launches(run_recorded(launchers / "driver_walk"))
     assert "launch matmul device=0 grid=16,16,1 block=16,16,1 shared=0" in found
@@ -71,7 +71,7 @@ def test_the_walk_of_a_first_time_user(launchers, run_recorded, monkeypatch, rec
     monkeypatch.chdir("/")
     done = subprocess.run(
         [launchers / "driver_walk"],
-        env={**os.environ, "CULAUNCH_DRIVER": str(recording_driver)},
+        env={**os.environ, "CULAUNCH_DRIVER": str(fake_driver)},
         capture_output=True,
         text=True,
         check=False,

@@ -1,8 +1,9 @@
-// What the C++ tests share: checks that name their line, and the recording driver's record.
+// What the C++ tests share: checks that name their line, and the fake driver's log.
 #pragma once
 
 #include <dlfcn.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,20 +41,25 @@ inline void* Recorder(const char* function) {
   static void* library = dlopen(std::getenv("CULAUNCH_DRIVER"), RTLD_NOW);
   void* found = library != nullptr ? dlsym(library, function) : nullptr;
   if (found == nullptr) {
-    std::fprintf(stderr, "CULAUNCH_DRIVER must be the recording driver\n");
+    std::fprintf(stderr, "CULAUNCH_DRIVER must be the fake driver\n");
     std::exit(1);
   }
   return found;
 }
 
 inline std::string Record() {
-  return reinterpret_cast<const char* (*)()>(Recorder("recording_log"))();
+  return reinterpret_cast<const char* (*)()>(Recorder("fake_driver_log"))();
 }
 
-inline void ClearRecord() { reinterpret_cast<void (*)()>(Recorder("recording_clear"))(); }
+inline void ClearRecord() { reinterpret_cast<void (*)()>(Recorder("fake_driver_clear"))(); }
 
 inline void FailNext(const char* function, CUresult code) {
-  reinterpret_cast<void (*)(const char*, int)>(Recorder("recording_fail"))(function, code);
+  reinterpret_cast<void (*)(const char*, int)>(Recorder("fake_driver_fail"))(function, code);
+}
+
+// How often a function of the driver was called since ClearRecord; all of them where it is null.
+inline uint64_t CallsOf(const char* function) {
+  return reinterpret_cast<uint64_t (*)(const char*)>(Recorder("fake_driver_calls"))(function);
 }
 
 inline bool Recorded(const std::string& text) { return Record().find(text) != std::string::npos; }

@@ -1,4 +1,4 @@
-"""Compilers and the recording driver for tests of the C++ header. Everything is built once."""
+"""Compilers and the fake driver for tests of the C++ header. Everything is built once."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ def build(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def recording_driver(build, gxx) -> Path:
-    sources = sorted((HERE / "recording_driver").glob("*.cpp"))
-    return build(gxx, "librecording_driver.so", "-shared", "-fPIC", "-Wall", "-Wextra", *sources)
+def fake_driver(build, gxx) -> Path:
+    sources = sorted((HERE.parents[1] / "drivers" / "fake").glob("*.cpp"))
+    return build(gxx, "libfake.so", "-shared", "-fPIC", "-Wall", "-Wextra", *sources, "-ldl")
 
 
 @pytest.fixture
-def run_cpp(tmp_path, recording_driver):
-    """Run a program on the recording driver."""
+def run_cpp(tmp_path, fake_driver):
+    """Run a program on the fake driver."""
 
     def run(program: Path, *arguments: str | Path) -> str:
         environment = {
             **os.environ,
-            "CULAUNCH_DRIVER": str(recording_driver),
+            "CULAUNCH_DRIVER": str(fake_driver),
             "UBSAN_OPTIONS": "print_stacktrace=1",
         }
         environment.pop("CULAUNCH_DRIVER_TABLE", None)

@@ -24,7 +24,7 @@ PTX = """.version 8.0
 """
 
 
-@pytest.mark.parametrize("name", ["module", "kernel", "devices", "errors"])
+@pytest.mark.parametrize("name", ["module", "kernel", "devices", "errors", "calls"])
 def test_under_sanitizers(build, gxx, run_cpp, name):
     program = build(gxx, name, *WARNINGS, *SANITIZERS, HERE / f"test_{name}.cpp")
     assert run_cpp(program) == ""
@@ -179,12 +179,12 @@ def test_damaged_images_are_refused_without_a_read_past_their_end(build, gxx, ru
     assert all(int(short) > 1900 and int(changed) > 100 for _, short, changed in found[:2])
 
 
-def test_what_a_launch_costs_over_the_driver_can_be_measured(gxx, recording_driver, tmp_path):
+def test_what_a_launch_costs_over_the_driver_can_be_measured(gxx, fake_driver, tmp_path):
     script = HERE.parents[1] / "benchmarks" / "cpp_launch.py"
     result = tmp_path / "result.json"
     subprocess.run(
         [sys.executable, script, "--rounds", "3", "--json", result],
-        env={**os.environ, "CULAUNCH_DRIVER": str(recording_driver)},
+        env={**os.environ, "CULAUNCH_DRIVER": str(fake_driver)},
         check=True,
         capture_output=True,
     )

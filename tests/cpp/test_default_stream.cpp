@@ -11,6 +11,6 @@ int main() {
   module["empty"]({1, 1});
   CHECK(Recorded("launch empty device=0"));
   const auto flags =
-      reinterpret_cast<unsigned long long (*)()>(Recorder("recording_address_flags"));
+      reinterpret_cast<unsigned long long (*)()>(Recorder("fake_driver_address_flags"));
   CHECK(flags() == kFlags);
 }

@@ -15,9 +15,9 @@ int main() {
   CHECK(dladdr(reinterpret_cast<void*>(&std::abort), &libc) != 0);
   CHECK_THROWS(Driver::Open(libc.dli_fname), kNoDriver,
                " is no CUDA driver: it has no function cuInit");
-  setenv("RECORDING_DRIVER_VERSION", "12030", 1);
+  setenv("FAKE_DRIVER_VERSION", "12030", 1);
   CHECK_THROWS(Driver::Open(path), kNoDriver, "for CUDA 12.4 or newer (got one for CUDA 12.3)");
-  unsetenv("RECORDING_DRIVER_VERSION");
+  unsetenv("FAKE_DRIVER_VERSION");
   FailNext("cuInit", CUDA_ERROR_INVALID_VALUE);
   CHECK_THROWS(Driver::Get(), kNoDriver, "cannot be initialised: CUDA_ERROR_INVALID_VALUE (1)");
   CHECK(Driver::Get().name() == path);  // the next try is a new one
@@ -36,7 +36,7 @@ int main() {
   CULAUNCH_CHECK(CUDA_SUCCESS);
   CHECK_THROWS([] { CULAUNCH_CHECK(Fails()); }(), kDriver, "test_errors.cpp:");
   CHECK_THROWS([] { CULAUNCH_CHECK(Fails()); }(), kDriver,
-               "Fails() failed: CUDA_ERROR_INVALID_VALUE (1): as the recording driver was told");
+               "Fails() failed: CUDA_ERROR_INVALID_VALUE (1): as the fake driver was told");
   try {
     CULAUNCH_CHECK(Fails());
   } catch (const std::runtime_error& error) {

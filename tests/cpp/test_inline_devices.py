@@ -34,7 +34,7 @@ for path in sys.argv[1:]:
 
 
 @pytest.mark.needs("tvm_ffi", "numpy", "cuda.bindings", "g++")
-def test_examples_launch_where_their_arrays_are(tmp_path, recording_driver):
+def test_examples_launch_where_their_arrays_are(tmp_path, fake_driver):
     log = tmp_path / "record"
     examples = [LAUNCHERS / f"{name}.py" for name in ("dynamic", "embedded")]
     done = subprocess.run(
@@ -42,8 +42,8 @@ def test_examples_launch_where_their_arrays_are(tmp_path, recording_driver):
         cwd=tmp_path,
         env={
             **os.environ,
-            "CULAUNCH_DRIVER": str(recording_driver),
-            "RECORDING_DRIVER_LOG": str(log),
+            "CULAUNCH_DRIVER": str(fake_driver),
+            "FAKE_DRIVER_LOG_FILE": str(log),
         },
         capture_output=True,
         text=True,

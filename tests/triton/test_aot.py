@@ -389,7 +389,7 @@ def test_c_types_and_tuned_table(tutorials, tmp_path):
     assert "#define DROPOUT_BLOCK 128" in header
 
 
-@pytest.mark.needs("gcc")
+@pytest.mark.needs("gcc", "g++")
 def test_c_launches(add_set, tmp_path):
     """Run it against the benchmarks' null driver, which counts launches."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -401,11 +401,11 @@ def test_c_launches(add_set, tmp_path):
         """
 #include <stdio.h>
 #include "add.h"
-uint64_t null_launch_count(void);
-int null_set_params(const char *name, int count, const size_t *sizes);
+uint64_t fake_driver_launches(void);
+int fake_driver_declare(const char *name, int count, const size_t *sizes);
 int main(void) {
   const size_t sizes[] = {8, 8, 8, 4, 8, 8};
-  null_set_params("add", 6, sizes);
+  fake_driver_declare("add", 6, sizes);
   cuInit(0);
   CUcontext context;
   int none = add_fp32(NULL, 1, 1, 1, NULL, 16, 16, 16, 5);
@@ -418,7 +418,7 @@ int main(void) {
   int unaligned = add_fp16(NULL, 4, 1, 1, NULL, 16, 32, 48, 5);
   int empty = add_fp16(NULL, 0, 1, 1, NULL, 16, 32, 48, 5);
   printf("%d %d %d %d %d %d %d\\n", none, first, second, unfit, unaligned, empty,
-         (int)null_launch_count());
+         (int)fake_driver_launches());
   return 0;
 }
 """

@@ -175,6 +175,7 @@ def test_the_path_is_taken_as_it_is(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("g++")
 def test_two_sets_of_one_name_are_in_one_program(tmp_path):
     """Their symbols, types, macros and headers differ when they are named."""
     sets = [
@@ -283,6 +284,7 @@ def tuned():
     ))  # fmt: skip
 
 
+@pytest.mark.needs("g++")
 def test_the_choice_in_c_knows_types_and_architectures(tmp_path):
     """As in Python: the types of the function, and the device of the current context."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -309,6 +311,7 @@ def test_the_choice_in_c_knows_types_and_architectures(tmp_path):
     assert done.stdout.split() == ["64", "128", "256", "512"]
 
 
+@pytest.mark.needs("g++")
 def test_a_grid_that_clusters_make_too_large(tmp_path):
     """2^31 blocks wrap in the driver's 32 bits: they are refused, as in Python."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

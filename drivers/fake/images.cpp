@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "recording.h"
+#include "internal.h"
 
-namespace recording {
+namespace fake {
 namespace {
 
 template <class T>
@@ -114,4 +114,4 @@ bool ReadImage(const void* image, std::vector<KernelInfo>* kernels) {
   return true;
 }
 
-}  // namespace recording
+}  // namespace fake

@@ -1,0 +1,161 @@
+// The primary contexts, which context is current in a thread, and streams.
+#include <utility>
+
+#include "internal.h"
+
+struct CUstream_st {
+  CUcontext context;
+};
+
+namespace fake {
+namespace {
+
+constexpr int kDepth = 64;  // a program that pushes more has lost count
+
+CUctx_st primary[kDevices] = {};
+thread_local CUcontext stack[kDepth];
+thread_local int depth = 0;
+thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+}  // namespace
+
+CUcontext Current() { return depth == 0 ? nullptr : stack[depth - 1]; }
+
+CUcontext Primary(int ordinal) {
+  primary[ordinal].device = ordinal;
+  return &primary[ordinal];
+}
+
+CUcontext ContextOf(CUstream stream) {
+  const bool is_default =
+      stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+  // Without the log any handle will do.
+  if (!kLogs) return Primary(0);
+  return is_default ? Current() : stream->context;
+}
+
+bool IsCaptureRelaxed() { return capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED; }
+
+}  // namespace fake
+
+using fake::Current;
+
+extern "C" {
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  fake::Write("retain %d", device - fake::kFirstHandle);
+  *context = fake::Primary(device - fake::kFirstHandle);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = 1;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext* context) {
+  *context = Current();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent(CUcontext context) {
+  if (fake::depth == fake::kDepth) return CUDA_ERROR_INVALID_CONTEXT;
+  fake::stack[fake::depth++] = context;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent(CUcontext* context) {
+  if (fake::depth == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  --fake::depth;
+  if (context != nullptr) *context = fake::stack[fake::depth];
+  return CUDA_SUCCESS;
+}
+
+// It takes the place of the one on top; null takes that away.
+CUresult cuCtxSetCurrent(CUcontext context) {
+  if (fake::depth > 0) --fake::depth;
+  return context == nullptr ? CUDA_SUCCESS : cuCtxPushCurrent(context);
+}
+
+CUresult cuCtxGetDevice(CUdevice* device) {
+  *device = fake::kFirstHandle;
+  if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *device += Current()->device;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
+  *id = 1 + static_cast<unsigned long long>(context != nullptr ? context->device : 0);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSynchronize() {
+  fake::Write("synchronize");
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = -5;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  *context = fake::ContextOf(stream);
+  return *context != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
+  const CUcontext context = fake::ContextOf(stream);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *device = fake::kFirstHandle + context->device;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  *id = reinterpret_cast<uintptr_t>(stream);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetFlags(CUstream, unsigned* flags) {
+  *flags = CU_STREAM_NON_BLOCKING;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetPriority(CUstream, int* priority) {
+  *priority = 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *stream = new CUstream_st{Current()};
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
+  return cuStreamCreate(stream, flags);
+}
+
+CUresult cuStreamDestroy(CUstream stream) {
+  delete stream;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
+
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  std::swap(fake::capture_mode, *mode);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
+}  // extern "C"

@@ -1,0 +1,73 @@
+// What the parts of the fake driver share.
+#pragma once
+
+#include <cuda.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fake_driver.h"
+
+#ifndef FAKE_DRIVER_LOG
+#define FAKE_DRIVER_LOG 1
+#endif
+
+struct CUctx_st {
+  int device;
+};
+
+namespace fake {
+
+constexpr bool kLogs = FAKE_DRIVER_LOG != 0;
+// With the log, a handle is not an ordinal, so that a test sees one taken for the other, and the
+// second device stands for one with less shared memory.
+constexpr int kDevices = kLogs ? 2 : 1;
+constexpr int kFirstHandle = kLogs ? 100 : 0;
+constexpr int kStaticShared = kLogs ? 1024 : 0;
+constexpr int kMaxThreads = kLogs ? 512 : 1024;
+
+struct Param {
+  size_t offset;
+  size_t size;
+};
+
+struct KernelInfo {
+  std::string name;
+  std::vector<Param> params;
+};
+
+struct Kernel {
+  KernelInfo info;
+  std::map<std::pair<int, int>, int> attributes;  // (device, attribute)
+  void* library = nullptr;                        // the last that it was loaded with
+};
+
+extern std::recursive_mutex mutex;
+
+// The kernels of an image; false if it is neither PTX nor a cubin.
+bool ReadImage(const void* image, std::vector<KernelInfo>* kernels);
+
+// Append a line to the log, if there is one.
+void Write(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+// Count a call of a function of the table; the failure that a test asked for, once.
+CUresult Enter(const char* function, uint64_t* calls);
+
+// Whether the calling thread may load while a stream is under capture.
+bool IsCaptureRelaxed();
+
+// The calling thread's context, or null; the primary one of a device; that of a stream's handle.
+CUcontext Current();
+CUcontext Primary(int ordinal);
+CUcontext ContextOf(CUstream stream);
+
+// A CUkernel and a CUfunction are the same.
+inline Kernel& KernelOf(CUkernel kernel) { return *reinterpret_cast<Kernel*>(kernel); }
+inline Kernel& KernelOf(CUfunction function) { return *reinterpret_cast<Kernel*>(function); }
+int KernelAttribute(const Kernel& kernel, int attribute, int ordinal);
+
+}  // namespace fake

@@ -1,0 +1,110 @@
+// Launches.
+#include <cstdio>
+
+#include "internal.h"
+
+static uint64_t launches;  // not atomic: a lock prefix would be half of the cost
+
+namespace {
+
+std::string Hex(const void* bytes, size_t size) {
+  std::string text;
+  char digits[3];
+  for (size_t i = 0; i < size; ++i) {
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<const unsigned char*>(bytes)[i]);
+    text += digits;
+  }
+  return text;
+}
+
+std::string Attributes(const CUlaunchConfig& config) {
+  std::string text;
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const CUlaunchAttributeValue& value = config.attrs[i].value;
+    char line[96];
+    switch (static_cast<int>(config.attrs[i].id)) {
+      case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      case 11:  // preferred cluster
+        std::snprintf(line, sizeof line, " %s=%u,%u,%u",
+                      config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+                          ? "cluster"
+                          : "preferred_cluster",
+                      value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
+        break;
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        std::snprintf(line, sizeof line, " cooperative=%d", value.cooperative);
+        break;
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        std::snprintf(line, sizeof line, " priority=%d", value.priority);
+        break;
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        std::snprintf(line, sizeof line, " programmatic=%d",
+                      value.programmaticStreamSerializationAllowed);
+        break;
+      default:
+        std::snprintf(line, sizeof line, " attribute%d", static_cast<int>(config.attrs[i].id));
+    }
+    text += line;
+  }
+  return text;
+}
+
+// What a driver checks of a launch; then the line for it.
+CUresult Log(const CUlaunchConfig& config, fake::Kernel& kernel, void** arguments) {
+  const CUcontext current = fake::Current();
+  if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (fake::ContextOf(config.hStream) != current) return CUDA_ERROR_INVALID_HANDLE;
+  const std::lock_guard<std::recursive_mutex> lock(fake::mutex);
+  const int allowed = fake::KernelAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                            current->device);
+  if (config.sharedMemBytes > static_cast<unsigned>(allowed) ||
+      config.gridDimX * config.gridDimY * config.gridDimZ == 0 ||
+      config.blockDimX * config.blockDimY * config.blockDimZ > fake::kMaxThreads) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::string text;
+  for (size_t i = 0; i < kernel.info.params.size(); ++i) {
+    text += " " + Hex(arguments[i], kernel.info.params[i].size);
+  }
+  const bool is_own = config.hStream != nullptr && config.hStream != CU_STREAM_LEGACY &&
+                      config.hStream != CU_STREAM_PER_THREAD;
+  fake::Write("launch %s device=%d grid=%u,%u,%u block=%u,%u,%u shared=%u stream=%s%s args%s",
+              kernel.info.name.c_str(), current->device, config.gridDimX, config.gridDimY,
+              config.gridDimZ, config.blockDimX, config.blockDimY, config.blockDimZ,
+              config.sharedMemBytes, is_own ? "own" : "default", Attributes(config).c_str(),
+              text.c_str());
+  ++launches;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+extern "C" {
+
+uint64_t fake_driver_launches() { return launches; }
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments,
+                          void**) {
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (fake::kLogs) return Log(*config, fake::KernelOf(function), arguments);
+  ++launches;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                        CUstream stream, void** arguments, void** extra) {
+  const CUlaunchConfig config = {grid_x,  grid_y, grid_z, block_x, block_y,
+                                 block_z, shared, stream, nullptr, 0};
+  return cuLaunchKernelEx(&config, function, arguments, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                   unsigned grid_z, unsigned block_x, unsigned block_y,
+                                   unsigned block_z, unsigned shared, CUstream stream,
+                                   void** arguments) {
+  return cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,
+                        arguments, nullptr);
+}
+
+}  // extern "C"
