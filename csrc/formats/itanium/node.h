@@ -1,0 +1,142 @@
+// What a mangled name says, as a tree that prints itself.
+//
+// A C++ type may go around a name: `void (*name)(int)`. So each node prints what goes on the left,
+// and then what goes on the right. The nodes that have a right side are in declarators.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "formats/itanium/arena.h"
+#include "formats/itanium/printer.h"
+
+namespace itanium {
+
+class List;
+class Rebinding;
+
+// What a pointer to a type goes around.
+enum class Shape : uint8_t { kPlain, kArray, kFunction };
+
+enum class Kind : uint8_t {
+  kOther,
+  kPack,
+  kTemplateParam,
+  kExpansion,
+  kQualified,
+  kPointer,
+  kArray,
+  kFunction
+};
+
+// A part of a name. Nodes do not change once they are made: many others may point to one.
+class Node {
+ public:
+  void Print(Printer& out) const {
+    out.Step();
+    Left(out);
+    Right(out);
+  }
+
+  // What goes before a declarator, and what goes after it.
+  virtual void Left(Printer& out) const = 0;
+  virtual void Right(Printer&) const {}
+
+  // Whether it prints nothing: a pack without elements.
+  virtual bool IsEmpty(Printer&) const { return false; }
+
+  // The same with the template arguments of another place.
+  virtual const Node* Rebound(Rebinding& rebinding) const = 0;
+
+  Kind kind() const { return kind_; }
+  Shape shape() const { return shape_; }
+  // Whether its right side is not empty: then nothing separates it from a function's name.
+  bool goes_around() const { return goes_around_; }
+  // Whether it needs no parentheses as an operand.
+  bool is_operand() const { return is_operand_; }
+  // Whether it says something else where the template parameters are others.
+  bool uses_params() const { return uses_params_; }
+  // How many elements the packs have that an expansion around it would go through; -1: no pack.
+  int pack_size() const { return pack_size_; }
+
+ protected:
+  explicit Node(Kind kind = Kind::kOther) : kind_(kind) {}
+  ~Node() = default;
+
+  // Of every part that it keeps. Too deep is not supported: printing goes as deep.
+  void Contains(const Node* part);
+  void Contains(const List& parts);
+
+  void GoesAround(Shape shape, bool goes_around) {
+    shape_ = shape;
+    goes_around_ = goes_around;
+  }
+
+  Kind kind_;
+  Shape shape_ = Shape::kPlain;
+  bool goes_around_ = false;
+  bool is_operand_ = false;
+  bool uses_params_ = false;
+  uint8_t depth_ = 1;
+  int pack_size_ = -1;
+};
+
+// Nodes in an order; it grows in an arena.
+class List {
+ public:
+  void Add(Arena& arena, const Node* node);
+
+  size_t size() const { return size_; }
+  const Node* operator[](size_t i) const { return nodes_[i]; }
+  const Node* const* begin() const { return nodes_; }
+  const Node* const* end() const { return nodes_ + size_; }
+
+  // With commas between; a pack without elements leaves no comma.
+  void Print(Printer& out) const;
+
+ private:
+  const Node** nodes_ = nullptr;
+  uint32_t size_ = 0;
+  uint32_t capacity_ = 0;
+};
+
+// A fixed text.
+class Text final : public Node {
+ public:
+  explicit Text(std::string_view text) : text_(text) {}
+
+  void Left(Printer& out) const override { out.Add(text_); }
+  const Node* Rebound(Rebinding&) const override { return this; }
+
+ private:
+  std::string_view text_;
+};
+
+// Parts one after the other.
+class Joined final : public Node {
+ public:
+  explicit Joined(const List& parts, bool is_operand = false);
+
+  void Left(Printer& out) const override;
+  const Node* Rebound(Rebinding& rebinding) const override;
+
+ private:
+  const List& parts_;
+};
+
+// A list, `a, b`, between two texts.
+class Commas final : public Node {
+ public:
+  Commas(std::string_view before, const List& items, std::string_view after);
+
+  void Left(Printer& out) const override;
+  const Node* Rebound(Rebinding& rebinding) const override;
+
+ private:
+  std::string_view before_;
+  const List& items_;
+  std::string_view after_;
+};
+
+}  // namespace itanium

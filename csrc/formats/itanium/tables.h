@@ -1,0 +1,28 @@
+// Fixed spellings of the Itanium C++ ABI. Those of codes that it does not have are empty.
+#pragma once
+
+#include <string_view>
+
+namespace itanium {
+
+// A type of one letter; a type after a `D`; a name after an `S`.
+std::string_view Builtin(char letter);
+std::string_view LongBuiltin(char letter);
+std::string_view Standard(char letter);
+
+// What a literal of an integer type ends with; null where a literal of the type is a cast.
+const char* LiteralSuffix(char letter);
+
+// The name of a cast, such as "static_cast".
+std::string_view Cast(std::string_view code);
+
+struct Operator {
+  std::string_view code;
+  std::string_view spelling;
+  int operands;  // 0 where it is in names only, or its expression has a form of its own
+};
+
+// Null for a code that is none.
+const Operator* FindOperator(std::string_view code);
+
+}  // namespace itanium
