@@ -8,6 +8,7 @@
 #include "driver/driver_object.h"
 #include "driver/python_function.h"
 #include "elementwise/function.h"
+#include "formats/mangled_names.h"
 #include "launch/kernel_type.h"
 #include "launch/launcher.h"
 #include "launch/module_object.h"
@@ -60,6 +61,8 @@ PyMethodDef functions[] = {
     {"set_upcalls", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(SetUpcalls)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
     {"argument_rules", ArgumentRules, METH_NOARGS, nullptr},
+    {"demangle", DemangleName, METH_O, kDemangleDoc},
+    {"mangled_param_types", MangledParamTypes, METH_O, kMangledParamTypesDoc},
     {nullptr, nullptr, 0, nullptr},
 };
 

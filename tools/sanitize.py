@@ -25,10 +25,11 @@ BUILD = ROOT / "build" / "sanitize"
 SITE = BUILD / "site"
 REPORT = BUILD / "report"
 SANITIZERS = "address,undefined"
-# What calls the extension in every way: arguments, launches, arrays, elementwise calls, Triton's
+# What calls the extension in every way: names, arguments, launches, arrays, elementwise calls, Triton's
 # quick calls, and calls from within calls.
 SELECTION = (
     "tests/launch",
+    "tests/image/test_names.py",
     "tests/elementwise/test_calls.py",
     "tests/emulator/test_nested_calls.py",
     "tests/triton/test_reentrant.py",

@@ -15,15 +15,6 @@ Ref Spelled(PyObject* value) {
   return Ref(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(value)), "__name__"));
 }
 
-std::string Demangled(const std::string& name) {
-  if (HasKept()) return name;  // it is raised in place of the message
-  const Ref text = CallUp(Upcall::kDemangle, "(s)", name.c_str());
-  const char* demangled = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
-  if (demangled != nullptr) return demangled;
-  PyErr_Clear();
-  return name;
-}
-
 void RaiseError(const culaunch::Error& error, const char* call_class) {
   if (RaiseKept()) return;  // the driver was interrupted: its code says nothing else
   const char* name = "DriverError";

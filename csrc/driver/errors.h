@@ -11,9 +11,6 @@ Ref ErrorClass(const char* name);
 // How a value is shown in a message: %R of a very large int is an error of its own.
 Ref Spelled(PyObject* value);
 
-// A kernel's name as Kernel.demangled has it.
-std::string Demangled(const std::string& name);
-
 // Raise what a culaunch::Error says. A mistake in the call becomes `call_class` (a class of
 // culaunch._errors, or null for ValueError).
 void RaiseError(const culaunch::Error& error, const char* call_class);

@@ -182,8 +182,6 @@ PyType_Spec spec = {"culaunch._core.DriverFunction", sizeof(FunctionObject), 0,
 
 }  // namespace
 
-bool HasKept() { return t_kept != nullptr; }
-
 bool RaiseKept() {
   if (t_kept == nullptr) return false;
   const Ref exception(std::exchange(t_kept, nullptr));

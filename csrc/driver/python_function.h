@@ -8,7 +8,3 @@ int AddDriverFunctionType(PyObject* module);
 // Raise the exception that reached a driver function on this thread and is not its result: an
 // interrupt, what a signal handler raised. False where there is none.
 bool RaiseKept();
-
-// Whether there is such an exception. It would also come out of any Python that runs before it is
-// raised, and be lost there.
-bool HasKept();

@@ -5,8 +5,8 @@
 void RaiseLaunchFailure(culaunch::KernelState& kernel, const CUlaunchConfig& config, int ordinal,
                         CUresult code) {
   try {
-    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(), Demangled(kernel.name()),
-                                       config, ordinal, code),
+    RaiseError(culaunch::ExplainLaunch(kernel.driver(), kernel.handle(),
+                                       culaunch::Demangle(kernel.name()), config, ordinal, code),
                "LaunchError");
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());

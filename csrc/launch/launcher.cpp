@@ -176,10 +176,10 @@ PyObject* GetStreamDevice(PyObject* self, void*) {
 
 PyObject* Repr(PyObject* self) {
   const culaunch::LaunchConfig& config = Self(self)->config;
-  const std::string text = "<culaunch.Launcher of " + Demangled(Self(self)->kernel->state->name()) +
-                           ", grid " + config.grid.ToString() + ", block " +
-                           config.block.ToString() + ", " + std::to_string(config.shared_memory) +
-                           " bytes of shared memory>";
+  const std::string text = "<culaunch.Launcher of " +
+                           culaunch::Demangle(Self(self)->kernel->state->name()) + ", grid " +
+                           config.grid.ToString() + ", block " + config.block.ToString() + ", " +
+                           std::to_string(config.shared_memory) + " bytes of shared memory>";
   return PyUnicode_FromString(text.c_str());
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 void RequireLoaded(const culaunch::KernelState& state) {
   if (state.handle() != nullptr) return;
-  throw culaunch::Error("the module of " + Demangled(state.name()) +
+  throw culaunch::Error("the module of " + culaunch::Demangle(state.name()) +
                         " was unloaded: load it again");
 }
 

@@ -14,7 +14,6 @@
   UPCALL(kRaiseArgument, "launch", "raise_argument")             \
   UPCALL(kRaiseCount, "launch", "raise_count")                   \
   UPCALL(kSpell, "launch", "spell")                              \
-  UPCALL(kDemangle, "launch", "demangle")                        \
   UPCALL(kStreamHandle, "launch", "stream_handle")               \
   UPCALL(kCurrentDriver, "launch", "current_driver")             \
   UPCALL(kAllocateArray, "launch", "allocate_array")             \

@@ -6,13 +6,21 @@
 
 #include "version.h"
 
-#if defined(__GNUG__)
+#if defined(__GNUG__) && !defined(CULAUNCH_HAS_DEMANGLER)
 #include <cxxabi.h>
 
 #include <cstdlib>
 #endif
 
 CULAUNCH_NAMESPACE_BEGIN
+
+#if defined(CULAUNCH_HAS_DEMANGLER)
+
+// culaunch's Python extension is built with this macro and defines the function: its messages name
+// kernels as Python does. Programs without Python have the C++ library's demangler, below.
+std::string Demangle(const std::string& name);
+
+#else
 
 namespace detail {
 
@@ -57,5 +65,7 @@ inline std::string Demangle(const std::string& name) {
 #endif
   return name;
 }
+
+#endif
 
 CULAUNCH_NAMESPACE_END

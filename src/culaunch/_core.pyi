@@ -276,6 +276,12 @@ class Elementwise:
 reads_numbers_in_place: int
 """Whether ints and floats are read without the C API: 1, where their layout is known."""
 
+def demangle(name: str, /) -> str:
+    """Return the C++ spelling of a mangled name, or the name itself where it has none."""
+
+def mangled_param_types(name: str, /) -> tuple[str, ...] | None:
+    """Return the parameter types that the mangled name of a function spells."""
+
 def argument_rules() -> dict[str, dict[str, tuple[int, ...]]]: ...
 def array_info(
     driver: Driver, array: object, /
@@ -294,7 +300,6 @@ class LaunchUpcalls(Protocol):
         self, launcher: Launcher, count: int, keywords: tuple[str, ...] | None, /
     ) -> NoReturn: ...
     def spell(self, value: object, /) -> str: ...
-    def demangle(self, mangled: str, /) -> str: ...
     def stream_handle(self, stream: object, /) -> int: ...
     def current_driver(self) -> Driver: ...
     def allocate_array(

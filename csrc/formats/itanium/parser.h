@@ -9,6 +9,7 @@
 #include "formats/itanium/declarators.h"
 #include "formats/itanium/node.h"
 #include "formats/itanium/rebinding.h"
+#include "formats/itanium/sequences.h"
 #include "formats/itanium/tables.h"
 
 namespace itanium {

@@ -1,4 +1,4 @@
-"""What is in an image: cubin, fatbin, PTX. Pure Python; needs no GPU and no toolkit.
+"""What is in an image: cubin, fatbin, PTX. It needs no GPU and no toolkit.
 
 Launching needs no parser: the names are loaded on first use.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from culaunch._image.image import Image
     from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParamInfo
     from culaunch._image.inspection import embedded_ptx, inspect, ptx_param_types
-    from culaunch._image.itanium import demangle, mangled_param_types
+    from culaunch._image.names import demangle, mangled_param_types
     from culaunch._image.variables import image_variables
 
 _HOME = {
@@ -21,11 +21,11 @@ _HOME = {
     "Inspection": "info",
     "KernelInfo": "info",
     "ParamInfo": "info",
-    "demangle": "itanium",
+    "demangle": "names",
     "embedded_ptx": "inspection",
     "image_variables": "variables",
     "inspect": "inspection",
-    "mangled_param_types": "itanium",
+    "mangled_param_types": "names",
     "ptx_param_types": "inspection",
 }
 

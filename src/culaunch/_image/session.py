@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from culaunch._image.info import ParamInfo
-from culaunch._image.itanium import spell
+from culaunch._image.names import demangle, mangled_param_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,9 @@ class Session:
         """
         known = self._spelled.get(name)
         if known is None:
-            known = spell(name) if self._demangled > 0 else (name, None)
+            known = name, None
+            if self._demangled > 0:
+                known = demangle(name), mangled_param_types(name)
             self._demangled -= len(known[0]) + sum(map(len, known[1] or ()))
             self._spelled[name] = known
         demangled, types = known

@@ -1,7 +1,6 @@
 """What the extension calls of this package: ``_core.LaunchUpcalls`` has the types."""
 
 from culaunch._base.values import spell
-from culaunch._image import demangle
 from culaunch._launch.allocate import allocate_like, finish_allocation
 from culaunch._launch.device_array import adopt as adopt_array
 from culaunch._launch.device_array import allocate as allocate_array
@@ -16,7 +15,6 @@ __all__ = [
     "allocate_like",
     "check_gradient",
     "current_driver",
-    "demangle",
     "find_bits",
     "finish_allocation",
     "is_lazy",

@@ -58,6 +58,11 @@ TensorIteratorBaseEENKUlvE_clEvENKUlvE0_clEvEUlfE_St5arrayIPcLm2EEEEviT0_T1_
 _ZN6thrust23THRUST_200700_750_800_NS8cuda_cub4core13_kernel_agentINS1_14__parallel_for16\
 ParallelForAgentINS1_20__uninitialized_fill7functorINS0_10device_ptrIfEEfEEmEES9_mEEvT0_T1_
 _Z1kIZ1fiEUlT_E_EvS0_
+_ZN1AC1IfEET_ _ZN1AC2IJRiEEEDpT_ _ZN1AIfEC1IiEEPT_RKS0_ _ZN1AB3tagC1Ev _ZN1AB3tagD0Ev
+_Z1kDF16_S_ _Z1kRDF16_S_ _Z1kPDF16bS_ _Z1kPKDF32xS0_
+_Z1kIJRiOfKdEEvDpOT_ _Z1kIJRA3_iRFvvERM1AiEEvDpOT_ _Z1kIJRiOfEEvDpRKT_ _Z1kIRiOfEvOT_OT0_
+_ZltIiEbT_S0_ _ZN1alsI1AEEvRT_ _ZlsIiEvT_ _Z1kIXadL_ZltIiEbT_S1_EEEvv
+_Z1kIiEDTclsr3stdE7declvalIT_EEES0_ _Z1kIiEDTclsr3stdE5beginfp_EET_
 _ZN3cub57_V_300400_SM_750_800_860_890_900_1000_1030_1070_1100_12006detail4scan16DeviceScanKernelIN\
 S2_26policy_selector_from_typesIN6thrust57_V_300400_SM_750_800_860_890_900_1000_1030_1070_1100_120\
 018transform_iteratorIZN6spmvop7details15permute_offsetsIiiEEbP11CUstream_stRKNS8_5rangeIT_EERKNSD\
@@ -184,6 +189,33 @@ def test_a_template_parameter_said_in_the_name_of_another_function():
     assert types == ("f<int>(int)::A", "float*")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_Z2\u00e9v",
+        "_Z3k\u00e9v",
+        "_Z1k\u00b2",
+        "_Z\u0661kv",
+        "_Z1\udc80v",
+        "_Z1k\0v",
+        "_Z1kv\0",
+        "\udcff",
+    ],
+)
+def test_names_that_are_no_ascii(name):
+    """A letter of several bytes is counted in bytes, as compilers do; half of one is no name."""
+    spelled = {"_Z2\u00e9v": "\u00e9()", "_Z3k\u00e9v": "k\u00e9()"}.get(name, name)
+    assert demangle(name) == spelled
+    assert mangled_param_types(name) == (None if spelled == name else ())
+
+
+@pytest.mark.parametrize("name", [None, 3, b"_Z1kv"])
+def test_a_name_is_a_string(name):
+    for function in (demangle, mangled_param_types):
+        with pytest.raises(TypeError, match="a name must be a str .got <class"):
+            function(name)
+
+
 def test_variables_have_no_parameters():
     assert demangle("_ZN1a5tableE") == "a::table"
     assert mangled_param_types("_ZN1a5tableE") is None
@@ -248,6 +280,13 @@ HOSTILE = {
     "a huge number": "_Z" + "9" * 30000,
     "a huge sequence": "_Z1kS" + "Z" * 30000 + "_",
     "very long": "_Z1k" + "i" * 100000,
+    "packs of packs": "_Z1kIJEJT_T_E" + "".join(f"JT{i}_T{i}_E" for i in range(40)) + "EvT40_",
+    "references to references": "_Z1kIiEvRT_" + "RS1_" * 8000 + "S9_",
+    "references of another function":
+        "_Z1kIZ1fIiEvRT_" + "".join(f"RS{i}_" for i in "123456789ABCDEF") * 500 + "E1AfEvS4_T_",
+    "many lists bound again":
+        "_Z1kIZ1fIiEvT_" + "1AI" + "S1_" * 8000 + "E" + "E1AfEv" + "S2_" * 2000,
+    "steps without letters": "_Z1k1AI" + "JE" * 8000 + "E" + "S0_" * 4000,
 }  # fmt: skip
 
 

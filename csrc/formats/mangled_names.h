@@ -1,0 +1,12 @@
+// The demangler, for Python and for what the headers of culaunch say in this process.
+#pragma once
+
+#include "python/python.h"
+
+// demangle(name) -> str: what a mangled name says, or the name itself.
+PyObject* DemangleName(PyObject* module, PyObject* name);
+extern const char kDemangleDoc[];
+
+// mangled_param_types(name) -> tuple[str, ...] | None.
+PyObject* MangledParamTypes(PyObject* module, PyObject* name);
+extern const char kMangledParamTypesDoc[];
