@@ -25,8 +25,8 @@ BUILD = ROOT / "build" / "sanitize"
 SITE = BUILD / "site"
 REPORT = BUILD / "report"
 SANITIZERS = "address,undefined"
-# What calls the extension in every way: names, arguments, launches, arrays, elementwise calls, Triton's
-# quick calls, and calls from within calls.
+# What calls the extension in every way: names, arguments, launches, arrays, elementwise calls,
+# Triton's quick calls, and calls from within calls.
 SELECTION = (
     "tests/launch",
     "tests/image/test_names.py",
