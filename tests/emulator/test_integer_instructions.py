@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -404,6 +405,30 @@ def test_video() -> None:
         lambda x, y, z: joined([min(p + q, 255) for p, q in zip(parts(x), parts(y), strict=True)]),
         a, b, c,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("kinds", ["u32.u32", "s32.s32", "u32.s32", "s32.u32"])
+@pytest.mark.parametrize("comparison", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_set_of_bytes(kinds: str, comparison: str) -> None:
+    a, b, c = words(32), words(32), words(32)
+    b = np.where(RNG.integers(0, 2, b.shape).astype(bool), a, b)
+    compare = getattr(operator, comparison)
+
+    def parts(x: int, kind: str) -> list[int]:
+        return [signed(p, 8) if kind == "s32" else p for p in x.to_bytes(4, "little")]
+
+    def each(x: int, y: int) -> list[int]:
+        first, second = kinds.split(".")
+        return [int(compare(p, q)) for p, q in zip(parts(x, first), parts(y, second), strict=True)]
+
+    def joined(x: int, y: int) -> int:
+        return int.from_bytes(each(x, y), "little")
+
+    code = f"vset4.{kinds}.{comparison}"
+    check(f"{code} %out, %a, %b, %c;", lambda x, y, z: joined(x, y), a, b, c)
+    check(f"{code}.add %out, %a, %b, %c;", lambda x, y, z: sum(each(x, y)) + z, a, b, c)
+    guarded = f"mov.b32 %out, 777; setp.lt.u32 %p0, %a, %b; @%p0 {code} %out, %a, %b, %c;"
+    check(guarded, lambda x, y, z: joined(x, y) if x < y else 777, a, b, c)
 
 
 def test_128_bit_division() -> None:

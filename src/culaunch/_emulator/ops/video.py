@@ -1,4 +1,4 @@
-"""Video instructions on the four bytes of a register: vadd4, vsub4, vabsdiff4 and the like."""
+"""Video instructions on the four bytes of a register: vadd4, vsub4, vset4 and the like."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ _FUNCTIONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "vavrg4": lambda a, b: (a + b + (a + b >= 0)) >> 1,
 }
 
+_COMPARISONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
 
 @computes(*_FUNCTIONS, undefined=Flow.COMPUTES)
 def _video(decoder: Decoder, instruction: Instruction) -> Op:
@@ -49,6 +58,28 @@ def _video(decoder: Decoder, instruction: Instruction) -> Op:
             value = np.clip(value, info.min, info.max)
         packed = np.ascontiguousarray(value.astype(np.uint8))
         put(group, packed.view(np.uint32)[:, 0])
+
+    return run
+
+
+@computes("vset4", undefined=Flow.COMPUTES)
+def _set(decoder: Decoder, instruction: Instruction) -> Op:
+    mods, operands = instruction.mods, instruction.operands
+    kinds = [word for word in mods if word in ("u32", "s32")]
+    comparisons = [word for word in mods if word in _COMPARISONS]
+    if len(kinds) != 2 or len(comparisons) != 1 or set(mods) - {*kinds, *comparisons, "add"}:
+        raise Unsupported
+    compare, accumulate = _COMPARISONS[comparisons[0]], "add" in mods
+    first, second = ("i1" if kind == "s32" else "u1" for kind in kinds)
+    put = decoder.write(operands[0], "u32")
+    a, b, c = (decoder.read(operand, "u32") for operand in operands[1:4])
+
+    def run(group: Group) -> None:
+        true = compare(_bytes(a(group), first), _bytes(b(group), second))
+        if accumulate:
+            put(group, true.sum(axis=1).astype(np.uint32) + c(group))
+        else:
+            put(group, np.ascontiguousarray(true.astype(np.uint8)).view(np.uint32)[:, 0])
 
     return run
 
