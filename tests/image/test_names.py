@@ -1,6 +1,8 @@
 """Demangling agrees with c++filt and a compiler, and never costs more than it should."""
 
 import itertools
+import operator
+import random
 import re
 import subprocess
 import time
@@ -61,6 +63,7 @@ _Z1kIZ1fiEUlT_E_EvS0_
 _ZN1AC1IfEET_ _ZN1AC2IJRiEEEDpT_ _ZN1AIfEC1IiEEPT_RKS0_ _ZN1AB3tagC1Ev _ZN1AB3tagD0Ev
 _Z1kDF16_S_ _Z1kRDF16_S_ _Z1kPDF16bS_ _Z1kPKDF32xS0_
 _Z1kIJRiOfKdEEvDpOT_ _Z1kIJRA3_iRFvvERM1AiEEvDpOT_ _Z1kIJRiOfEEvDpRKT_ _Z1kIRiOfEvOT_OT0_
+_Z1kM1AVKDoFivOE _Z1kPDoFPFicEvE _Z1kM1AKFPA3_ivE _ZNK1A1fIiEEPFicEv _Z1kPFRA3_ivE
 _ZltIiEbT_S0_ _ZN1alsI1AEEvRT_ _ZlsIiEvT_ _Z1kIXadL_ZltIiEbT_S1_EEEvv
 _Z1kIiEDTclsr3stdE7declvalIT_EEES0_ _Z1kIiEDTclsr3stdE5beginfp_EET_
 _ZN3cub57_V_300400_SM_750_800_860_890_900_1000_1030_1070_1100_12006detail4scan16DeviceScanKernelIN\
@@ -135,6 +138,22 @@ def test_qualifiers_are_said_once():
     ]
     assert [demangle(name) for name in names] == filtered("c++filt", names)
     assert mangled_param_types("_Z1kIKfEvPKT_") == ("const float*",)
+
+
+@pytest.mark.needs("c++filt")
+def test_agrees_with_cppfilt_on_any_types():
+    """Pointers, references, arrays and functions around each other, also through packs."""
+    chance = random.Random(1)
+    forms = ("_Z1k{}", "_Z1k{}PS0_", "_Z1kI{}EvT_", "_Z1kI{}EvPT_", "_Z1kIJi{}EEvDpOT_")
+    names = [
+        chance.choice(forms).format(some_type(chance, depth).lstrip("RO"))
+        for depth in (1, 2, 3, 4)
+        for _ in range(400)
+    ]
+    expected = filtered("c++filt", names)
+    # `S0_` may stand for nothing.
+    assert sum(map(operator.ne, names, expected)) > 1200
+    assert [demangle(name) for name in names] == expected
 
 
 @pytest.mark.needs("gcc")
@@ -295,6 +314,41 @@ def test_hostile_names_cost_little(name):
     before = time.process_time()
     assert len(demangle(name)) <= max(len(name), 1 << 16)
     assert time.process_time() - before < 5
+
+
+def some_type(chance, depth):
+    """Return a mangled type that a parameter can have."""
+    text, kind = any_type(chance, depth)
+    return {"void": "i", "array": f"P{text}", "function": f"P{text}"}.get(kind, text)
+
+
+def any_type(chance, depth):
+    form = chance.randrange(8) if depth else 0
+    if form == 0:
+        plain = (
+            ("i", "plain"),
+            ("1A", "plain"),
+            ("N1a1bE", "plain"),
+            ("v", "void"),
+            ("Kf", "const"),
+        )
+        return chance.choice(plain)
+    text, kind = any_type(chance, depth - 1)
+    if form <= 2:
+        return (f"P{text}", "plain") if kind != "reference" else (text, kind)
+    if form == 3 and kind not in ("void", "reference"):
+        return chance.choice("RO") + text, "reference"
+    if form == 4 and kind == "plain":
+        return chance.choice(("K", "V", "VK")) + text, "const"
+    if form == 5 and kind in ("plain", "const", "array"):
+        return f"A{chance.randrange(2, 5)}_{text}", "array"
+    result = f"P{text}" if kind in ("array", "function") else text
+    params = "".join(some_type(chance, depth - 1) for _ in range(chance.randrange(3)))
+    function = f"{chance.choice(('', 'Do'))}F{result}{params or 'v'}"
+    if form == 6:
+        return f"{function}E", "function"
+    qualifiers, reference = chance.choice(("", "K", "V", "VK")), chance.choice(("", "R", "O"))
+    return f"M1C{qualifiers}{function}{reference}E", "plain"
 
 
 def filtered(program, names):

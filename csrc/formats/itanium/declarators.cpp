@@ -98,9 +98,8 @@ void Pointer::LeftAs(Printer& out, std::string_view symbol) const {
   if (shape == Shape::kArray) {
     out.Add(" (");
   } else if (shape == Shape::kFunction) {
-    const bool is_apart =
-        out.EndsWith(' ') || out.EndsWith('(') || out.EndsWith('*') || out.EndsWith('&');
-    out.Add(is_apart ? "(" : " (");
+    const bool is_after_symbol = out.EndsWith('(') || out.EndsWith('*');
+    out.Add(out.EndsWith(' ') || (is_after_symbol && owner_ == nullptr) ? "(" : " (");
   } else if (owner_ != nullptr) {
     out.Add(" ");
   }
@@ -171,8 +170,8 @@ void Function::Right(Printer& out) const {
   out.Add("(");
   params_.Print(out);
   out.Add(")");
-  if (result_ != nullptr) result_->Right(out);
   out.Add(qualifiers_);
+  if (result_ != nullptr) result_->Right(out);
 }
 
 const Node* Function::Rebound(Rebinding& rebinding) const {

@@ -40,6 +40,9 @@ const Node* Parser::Compound() {
     case 'K': {
       const Qualifiers words = CvQualifiers();
       if (cursor_.Peek() == 'F') return FunctionType(Spaced(words));
+      if (cursor_.Accept("Do")) {
+        return FunctionType(arena_.Concatenate({" noexcept", Spaced(words)}));
+      }
       return arena_.Make<Qualified>(Type(), words);
     }
     case 'P':
