@@ -58,6 +58,8 @@ PyModuleDef_Slot slots[] = {
 
 PyMethodDef functions[] = {
     {"array_info", ArrayInfo, METH_VARARGS, nullptr},
+    {"current_stream", GetCurrentStream, METH_VARARGS, nullptr},
+    {"set_current_stream", SetCurrentStream, METH_VARARGS, nullptr},
     {"set_upcalls", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(SetUpcalls)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
     {"argument_rules", ArgumentRules, METH_NOARGS, nullptr},

@@ -24,6 +24,7 @@ struct ArrayObject {
   int32_t ndim;
   int64_t* shape;                   // owned: ndim sizes, then ndim strides in elements
   DLManagedTensorVersioned* owner;  // of memory that is another library's; null for its own
+  PyObject* keeper;                 // whose memory this is a part of; null for its own
 };
 
 ArrayObject* Self(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }
@@ -32,43 +33,60 @@ culaunch::Driver& DriverOfArray(ArrayObject* self) {
   return *reinterpret_cast<DriverObject*>(self->driver)->driver;
 }
 
-// DeviceArray(driver, ordinal, shape, code, bits)
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject* driver = nullptr;
-  PyObject* shape = nullptr;
-  int ordinal = 0;
-  int code = 0;
-  int bits = 0;
-  if (!PyArg_ParseTuple(args, "OiO!ii:DeviceArray", &driver, &ordinal, &PyTuple_Type, &shape, &code,
-                        &bits)) {
-    return nullptr;
-  }
-  culaunch::Driver* table = DriverOf(driver);
-  if (table == nullptr) return nullptr;
+// An array of no memory yet. Null with a Python error set.
+Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape, int code,
+         int bits) {
   Ref object(PyType_GenericAlloc(type, 0));
-  if (!object) return nullptr;
+  if (!object) return object;
   ArrayObject* self = Self(object.get());
-  Py_INCREF(driver);
-  self->driver = driver;
-  self->device = {table->device_types().front(), ordinal};
+  self->driver = Ref::Borrow(driver).release();
+  self->device = device;
   self->dtype = {static_cast<uint8_t>(code), static_cast<uint8_t>(bits), 1};
   self->ndim = static_cast<int32_t>(PyTuple_Size(shape));
   const auto ndim = static_cast<size_t>(self->ndim);
   self->shape = static_cast<int64_t*>(PyMem_Malloc((2 * ndim + 1) * sizeof(int64_t)));
-  if (self->shape == nullptr) return PyErr_NoMemory();
+  if (self->shape == nullptr) return Ref(PyErr_NoMemory());
   int64_t elements = 1;
   for (size_t i = ndim; i-- > 0;) {
     const int64_t size = PyLong_AsLongLong(PyTuple_GetItem(shape, static_cast<Py_ssize_t>(i)));
-    if (size == -1 && PyErr_Occurred() != nullptr) return nullptr;
+    if (size == -1 && PyErr_Occurred() != nullptr) return Ref();
     if (size < 0 || (size != 0 && elements > INT64_MAX / 16 / size)) {
       PyErr_Format(PyExc_ValueError, "shape %R is negative or too large", shape);
-      return nullptr;
+      return Ref();
     }
     self->shape[i] = size;
     self->shape[ndim + i] = elements;
     elements *= size;
   }
   self->bytes = static_cast<size_t>(elements) * static_cast<size_t>((bits + 7) / 8);
+  return object;
+}
+
+CUstream StreamOf(unsigned long long handle) {
+  return reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle));
+}
+
+// DeviceArray(driver, ordinal, shape, code, bits, stream=None): with a stream, allocated in its
+// order.
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* driver = nullptr;
+  PyObject* shape = nullptr;
+  PyObject* stream = Py_None;
+  int ordinal = 0;
+  int code = 0;
+  int bits = 0;
+  if (!PyArg_ParseTuple(args, "OiO!ii|O:DeviceArray", &driver, &ordinal, &PyTuple_Type, &shape,
+                        &code, &bits, &stream)) {
+    return nullptr;
+  }
+  culaunch::Driver* table = DriverOf(driver);
+  if (table == nullptr) return nullptr;
+  const bool is_in_order = stream != Py_None;
+  const unsigned long long handle = is_in_order ? PyLong_AsUnsignedLongLong(stream) : 0;
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  Ref object = Make(type, driver, {table->device_types().front(), ordinal}, shape, code, bits);
+  if (!object) return nullptr;
+  ArrayObject* self = Self(object.get());
   const bool allocated = Guarded<bool>(nullptr, false, [&] {
     table->Device(ordinal);
     if (self->bytes == 0) return true;
@@ -77,8 +95,11 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
       const ReleaseGil released;
       const culaunch::RelaxedCaptureGuard relaxed(*table);
       const culaunch::DeviceGuard guard(*table, ordinal);
-      result =
-          guard.code() == CUDA_SUCCESS ? table->cuMemAlloc(&self->data, self->bytes) : guard.code();
+      result = guard.code();
+      if (result == CUDA_SUCCESS) {
+        result = is_in_order ? table->cuMemAllocAsync(&self->data, self->bytes, StreamOf(handle))
+                             : table->cuMemAlloc(&self->data, self->bytes);
+      }
     }
     if (result != CUDA_SUCCESS) self->data = 0;
     table->Check(result, "allocating " + std::to_string(self->bytes) + " bytes on device " +
@@ -88,12 +109,31 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   return allocated ? object.release() : nullptr;
 }
 
+// DeviceArray._over(driver, device_type, ordinal, address, shape, code, bits, keeper): an array
+// over memory that `keeper` keeps.
+PyObject* Over(PyObject* type, PyObject* args) {
+  PyObject *driver, *shape, *keeper;
+  int device_type, ordinal, code, bits;
+  unsigned long long address;
+  if (!PyArg_ParseTuple(args, "OiiKO!iiO:_over", &driver, &device_type, &ordinal, &address,
+                        &PyTuple_Type, &shape, &code, &bits, &keeper) ||
+      DriverOf(driver) == nullptr) {
+    return nullptr;
+  }
+  Ref object = Make(reinterpret_cast<PyTypeObject*>(type), driver, {device_type, ordinal}, shape,
+                    code, bits);
+  if (!object) return nullptr;
+  Self(object.get())->keeper = Ref::Borrow(keeper).release();
+  Self(object.get())->data = address;
+  return object.release();
+}
+
 void Dealloc(PyObject* object) {
   ArrayObject* self = Self(object);
   PyTypeObject* type = Py_TYPE(object);
   if (self->owner != nullptr && self->owner->deleter != nullptr) {
     self->owner->deleter(self->owner);
-  } else if (self->data != 0 && self->owner == nullptr) {
+  } else if (self->data != 0 && self->owner == nullptr && self->keeper == nullptr) {
     // An array may go while an exception is on its way, and an emulated driver runs Python.
     PyObject *type_raised, *value, *trace;
     PyErr_Fetch(&type_raised, &value, &trace);
@@ -108,6 +148,7 @@ void Dealloc(PyObject* object) {
     PyErr_Restore(type_raised, value, trace);
   }
   PyMem_Free(self->shape);
+  Py_XDECREF(self->keeper);
   Py_XDECREF(self->driver);
   // A subclass made in Python is collected, and freed in another way.
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(object);
@@ -169,11 +210,14 @@ PyObject* Adopt(PyObject* type, PyObject* args) {
   return object.release();
 }
 
-// Copy between the array and a contiguous buffer of the same length, on a stream, and wait.
+// Copy between the array and a contiguous buffer of the same length, on a stream, and wait for it
+// if that is asked for.
 PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
   Py_buffer host;
   unsigned long long handle = 0;
-  if (!PyArg_ParseTuple(args, to_device ? "y*K:_copy_from" : "w*K:_copy_to", &host, &handle)) {
+  int waits = 1;
+  if (!PyArg_ParseTuple(args, to_device ? "y*K|p:_copy_from" : "w*K|p:_copy_to", &host, &handle,
+                        &waits)) {
     return nullptr;
   }
   PyObject* result = Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
@@ -184,7 +228,7 @@ PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
     }
     if (self->bytes == 0) Py_RETURN_NONE;
     culaunch::Driver& driver = DriverOfArray(self);
-    auto* stream = reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle));
+    const CUstream stream = StreamOf(handle);
     CUresult code;
     {
       const ReleaseGil released;
@@ -194,7 +238,7 @@ PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
         code = to_device ? driver.cuMemcpyHtoDAsync(self->data, host.buf, self->bytes, stream)
                          : driver.cuMemcpyDtoHAsync(host.buf, self->data, self->bytes, stream);
       }
-      if (code == CUDA_SUCCESS) code = driver.cuStreamSynchronize(stream);
+      if (code == CUDA_SUCCESS && waits != 0) code = driver.cuStreamSynchronize(stream);
     }
     driver.Check(code, to_device ? "copying to the device" : "copying from the device");
     Py_RETURN_NONE;
@@ -281,6 +325,7 @@ PyObject* GetShape(PyObject* self, void*) {
 
 PyMethodDef methods[] = {
     {"_adopt", Adopt, METH_VARARGS | METH_CLASS, nullptr},
+    {"_over", Over, METH_VARARGS | METH_CLASS, nullptr},
     {"_copy_from", CopyFrom, METH_VARARGS, nullptr},
     {"_copy_to", CopyTo, METH_VARARGS, nullptr},
     {"_dlpack", Dlpack, METH_VARARGS, nullptr},

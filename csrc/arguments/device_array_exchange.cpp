@@ -71,8 +71,12 @@ int ToView(void* object, DLTensor* out) {
   return 0;
 }
 
-int CurrentStream(int32_t, int32_t, void** stream) {
-  *stream = nullptr;
+// The streams that this thread has made current, of each device; null: the default stream.
+constexpr int kMostDevices = 64;
+thread_local void* t_streams[kMostDevices];
+
+int CurrentStream(int32_t, int32_t ordinal, void** stream) {
+  *stream = ordinal >= 0 && ordinal < kMostDevices ? t_streams[ordinal] : nullptr;
   return 0;
 }
 
@@ -80,6 +84,26 @@ const DLPackExchangeAPI g_exchange = {{1, 1},      nullptr, AllocateManaged, ToM
                                       FromManaged, ToView,  CurrentStream};
 
 }  // namespace
+
+PyObject* GetCurrentStream(PyObject*, PyObject* args) {
+  int ordinal = 0;
+  void* stream = nullptr;
+  if (!PyArg_ParseTuple(args, "i:current_stream", &ordinal)) return nullptr;
+  CurrentStream(0, ordinal, &stream);
+  return PyLong_FromVoidPtr(stream);
+}
+
+PyObject* SetCurrentStream(PyObject*, PyObject* args) {
+  int ordinal = 0;
+  unsigned long long handle = 0;
+  if (!PyArg_ParseTuple(args, "iK:set_current_stream", &ordinal, &handle)) return nullptr;
+  if (ordinal < 0 || ordinal >= kMostDevices) {
+    PyErr_Format(PyExc_ValueError, "device %d is not below %d", ordinal, kMostDevices);
+    return nullptr;
+  }
+  t_streams[ordinal] = reinterpret_cast<void*>(static_cast<uintptr_t>(handle));
+  Py_RETURN_NONE;
+}
 
 const DLPackExchangeAPI* DeviceArrayExchange() { return &g_exchange; }
 

@@ -10,3 +10,8 @@ const DLPackExchangeAPI* DeviceArrayExchange();
 
 // Give it to the type, which must have been added.
 int AddDeviceArrayExchange();
+
+// current_stream(device), set_current_stream(device, handle): the stream that calls with
+// DeviceArrays use on this thread where none is given.
+PyObject* GetCurrentStream(PyObject* self, PyObject* args);
+PyObject* SetCurrentStream(PyObject* self, PyObject* args);

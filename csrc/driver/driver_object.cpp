@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "driver/driver_calls.h"
 #include "driver/errors.h"
+#include "driver/on_device.h"
 #include "driver/python_gate.h"
 #include "driver/shared_driver.h"
 
@@ -130,27 +132,10 @@ PyObject* StreamDevice(PyObject* self, PyObject* args) {
   });
 }
 
-// Run a driver call with a device current and the GIL released, then check its code.
-template <class Call>
-PyObject* OnDevice(PyObject* self, int ordinal, const char* what, Call&& call) {
-  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    culaunch::Driver& driver = Self(self);
-    driver.Device(ordinal);
-    CUresult code;
-    {
-      const ReleaseGil released;
-      const culaunch::DeviceGuard guard(driver, ordinal);
-      code = guard.code() == CUDA_SUCCESS ? call(driver) : guard.code();
-    }
-    driver.Check(code, what);
-    Py_RETURN_NONE;
-  });
-}
-
 PyObject* Synchronize(PyObject* self, PyObject* args) {
   int ordinal = 0;
   if (!PyArg_ParseTuple(args, "i:synchronize", &ordinal)) return nullptr;
-  return OnDevice(self, ordinal, "synchronizing the device",
+  return OnDevice(Self(self), ordinal, "synchronizing the device",
                   [](culaunch::Driver& driver) { return driver.cuCtxSynchronize(); });
 }
 
@@ -158,28 +143,8 @@ PyObject* StreamSynchronize(PyObject* self, PyObject* args) {
   int ordinal = 0;
   unsigned long long handle = 0;
   if (!PyArg_ParseTuple(args, "iK:stream_synchronize", &ordinal, &handle)) return nullptr;
-  return OnDevice(self, ordinal, "synchronizing the stream", [&](culaunch::Driver& driver) {
+  return OnDevice(Self(self), ordinal, "synchronizing the stream", [&](culaunch::Driver& driver) {
     return driver.cuStreamSynchronize(reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle)));
-  });
-}
-
-PyObject* StreamCreate(PyObject* self, PyObject* args) {
-  int ordinal = 0;
-  int priority = 0;
-  if (!PyArg_ParseTuple(args, "ii:stream_create", &ordinal, &priority)) return nullptr;
-  CUstream stream = nullptr;
-  const Ref done(OnDevice(self, ordinal, "creating a stream", [&](culaunch::Driver& driver) {
-    return driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, priority);
-  }));
-  return done ? PyLong_FromVoidPtr(stream) : nullptr;
-}
-
-PyObject* StreamDestroy(PyObject* self, PyObject* args) {
-  int ordinal = 0;
-  unsigned long long handle = 0;
-  if (!PyArg_ParseTuple(args, "iK:stream_destroy", &ordinal, &handle)) return nullptr;
-  return OnDevice(self, ordinal, "destroying the stream", [&](culaunch::Driver& driver) {
-    return driver.cuStreamDestroy(reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle)));
   });
 }
 
@@ -289,8 +254,6 @@ PyMethodDef methods[] = {
     {"device_name", DeviceName, METH_VARARGS, nullptr},
     {"current_device", CurrentDevice, METH_NOARGS, nullptr},
     {"stream_device", StreamDevice, METH_VARARGS, nullptr},
-    {"stream_create", StreamCreate, METH_VARARGS, nullptr},
-    {"stream_destroy", StreamDestroy, METH_VARARGS, nullptr},
     {"stream_synchronize", StreamSynchronize, METH_VARARGS, nullptr},
     {"synchronize", Synchronize, METH_VARARGS, nullptr},
     {"push_device", PushDevice, METH_VARARGS, nullptr},
@@ -321,5 +284,5 @@ PyType_Spec spec = {"culaunch._core.Driver", sizeof(DriverObject), 0,
 
 int AddDriverType(PyObject* module) {
   g_driver_type = AddType(module, &spec);
-  return g_driver_type != nullptr ? 0 : -1;
+  return g_driver_type != nullptr && AddDriverCalls(g_driver_type) ? 0 : -1;
 }

@@ -54,7 +54,31 @@
   X(cuMemcpyHtoDAsync, 3020, true)                           \
   X(cuMemcpyDtoHAsync, 3020, true)                           \
   X(cuMemsetD8Async, 3020, true)                             \
-  X(cuTensorMapEncodeTiled, 12000, false)
+  X(cuTensorMapEncodeTiled, 12000, false)                    \
+  X(cuMemGetInfo, 3020, false)                               \
+  X(cuCtxGetStreamPriorityRange, 5050, false)                \
+  X(cuStreamQuery, 2000, false)                              \
+  X(cuStreamWaitEvent, 3020, false)                          \
+  X(cuEventCreate, 2000, false)                              \
+  X(cuEventDestroy, 4000, false)                             \
+  X(cuEventRecord, 2000, false)                              \
+  X(cuEventQuery, 2000, false)                               \
+  X(cuEventSynchronize, 2000, false)                         \
+  X(cuEventElapsedTime, 2000, false)                         \
+  X(cuMemcpyAsync, 4000, false)                              \
+  X(cuMemsetD16Async, 3020, false)                           \
+  X(cuMemsetD32Async, 3020, false)                           \
+  X(cuMemsetD2D32Async, 3020, false)                         \
+  X(cuMemHostAlloc, 2020, false)                             \
+  X(cuMemFreeHost, 2000, false)                              \
+  X(cuMemAllocManaged, 6000, false)                          \
+  X(cuArray3DCreate, 3020, false)                            \
+  X(cuArrayDestroy, 2000, false)                             \
+  X(cuMemcpy3DAsync, 3020, false)                            \
+  X(cuTexObjectCreate, 5000, false)                          \
+  X(cuTexObjectDestroy, 5000, false)                         \
+  X(cuSurfObjectCreate, 5000, false)                         \
+  X(cuSurfObjectDestroy, 5000, false)
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -82,7 +106,7 @@ using NoteArrayFunction = void (*)(const void* begin, size_t bytes, unsigned not
 // A driver that one copy of culaunch offers to the others in its process.
 struct PublishedDriver {
   // Changes with CULAUNCH_DRIVER_FUNCTIONS and with this struct.
-  static constexpr unsigned kVersion = 2;
+  static constexpr unsigned kVersion = 3;
 
   unsigned version;
   const char* name;

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from culaunch._launch import (
         Device,
         DeviceArray,
+        Event,
         GlobalVariable,
         Kernel,
         KernelAttributes,
@@ -52,9 +53,12 @@ if TYPE_CHECKING:
         driver_name,
         empty,
         load,
+        managed,
+        pinned,
         set_driver,
         synchronize,
         to_device,
+        zeros,
     )
 
 _HOME = {
@@ -67,6 +71,7 @@ _HOME = {
     "DeviceArray": "_launch",
     "DriverError": "_errors",
     "DriverNotFoundError": "_errors",
+    "Event": "_launch",
     "GlobalVariable": "_launch",
     "Headers": "_compile",
     "Image": "_image",
@@ -102,10 +107,13 @@ _HOME = {
     "link": "_compile",
     "load": "_launch",
     "load_inline": "_inline",
+    "managed": "_launch",
+    "pinned": "_launch",
     "set_driver": "_launch",
     "synchronize": "_launch",
     "testing": "testing",
     "to_device": "_launch",
+    "zeros": "_launch",
 }
 
 __version__: str
@@ -120,6 +128,7 @@ __all__ = [
     "DeviceArray",
     "DriverError",
     "DriverNotFoundError",
+    "Event",
     "GlobalVariable",
     "Headers",
     "Image",
@@ -155,10 +164,13 @@ __all__ = [
     "link",
     "load",
     "load_inline",
+    "managed",
+    "pinned",
     "set_driver",
     "synchronize",
     "testing",
     "to_device",
+    "zeros",
 ]
 
 

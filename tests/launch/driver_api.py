@@ -8,6 +8,7 @@ import struct
 import threading
 from dataclasses import dataclass, field
 
+from driver_around import AroundLaunches, put
 from driver_tables import (
     CLUSTER,
     CODES,
@@ -51,7 +52,7 @@ class Launch:
     thread: int
 
 
-class DriverApi:
+class DriverApi(AroundLaunches):
     """The functions; `RecordingDriver` has the state that they read and change."""
 
     def cuInit(self, flags):
@@ -328,13 +329,6 @@ class DriverApi:
         self._kept.append(ctypes.create_string_buffer(text.encode()))
         put(ctypes.c_void_p, out, ctypes.addressof(self._kept[-1]))
         return 0
-
-
-def put(kind, address, value):
-    """Write through an out parameter; give the code of success."""
-    if address is not None:
-        kind.from_address(address).value = value
-    return 0
 
 
 def image_at(address) -> bytes:

@@ -3,7 +3,7 @@
 import ctypes
 
 # cuda.h: the parameters of each function. p: a pointer or handle, q: a device address, i: int or
-# an enumeration, u: unsigned, z: size_t, b: unsigned char.
+# an enumeration, u: unsigned, z: size_t, b: unsigned char, h: unsigned short.
 PROTOTYPES = {
     "cuInit": "u", "cuDriverGetVersion": "p", "cuGetErrorName": "ip", "cuGetErrorString": "ip",
     "cuDeviceGet": "pi", "cuDeviceGetCount": "p", "cuDeviceGetName": "pii",
@@ -22,17 +22,26 @@ PROTOTYPES = {
     "cuMemFree": "q", "cuMemAllocAsync": "pzp", "cuMemFreeAsync": "qp",
     "cuMemcpyHtoDAsync": "qpzp", "cuMemcpyDtoHAsync": "pqzp", "cuMemsetD8Async": "qbzp",
     "cuTensorMapEncodeTiled": "piupppppiiii",
+    "cuMemGetInfo": "pp", "cuCtxGetStreamPriorityRange": "pp", "cuStreamQuery": "p",
+    "cuStreamWaitEvent": "ppu", "cuEventCreate": "pu", "cuEventDestroy": "p",
+    "cuEventRecord": "pp", "cuEventQuery": "p", "cuEventSynchronize": "p",
+    "cuEventElapsedTime": "ppp", "cuMemcpyAsync": "qqzp", "cuMemsetD16Async": "qhzp",
+    "cuMemsetD32Async": "quzp", "cuMemsetD2D32Async": "qzuzzp", "cuMemHostAlloc": "pzu",
+    "cuMemFreeHost": "p", "cuMemAllocManaged": "pzu", "cuArray3DCreate": "pp",
+    "cuArrayDestroy": "p", "cuMemcpy3DAsync": "pp", "cuTexObjectCreate": "pppp",
+    "cuTexObjectDestroy": "q", "cuSurfObjectCreate": "pp", "cuSurfObjectDestroy": "q",
 }  # fmt: skip
 PARAMETER_TYPES = {
     "p": ctypes.c_void_p, "q": ctypes.c_uint64, "i": ctypes.c_int, "u": ctypes.c_uint,
     "z": ctypes.c_size_t, "b": ctypes.c_ubyte,
+    "h": ctypes.c_ushort,
 }  # fmt: skip
 
 CODES = {
     0: "CUDA_SUCCESS", 1: "CUDA_ERROR_INVALID_VALUE", 2: "CUDA_ERROR_OUT_OF_MEMORY",
     201: "CUDA_ERROR_INVALID_CONTEXT", 209: "CUDA_ERROR_NO_BINARY_FOR_GPU",
     218: "CUDA_ERROR_INVALID_PTX", 222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-    400: "CUDA_ERROR_INVALID_HANDLE", 500: "CUDA_ERROR_NOT_FOUND",
+    400: "CUDA_ERROR_INVALID_HANDLE", 500: "CUDA_ERROR_NOT_FOUND", 600: "CUDA_ERROR_NOT_READY",
     700: "CUDA_ERROR_ILLEGAL_ADDRESS", 701: "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
     702: "CUDA_ERROR_LAUNCH_TIMEOUT", 709: "CUDA_ERROR_CONTEXT_IS_DESTROYED",
     710: "CUDA_ERROR_ASSERT", 714: "CUDA_ERROR_HARDWARE_STACK_ERROR",

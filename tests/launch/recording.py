@@ -60,6 +60,12 @@ class RecordingDriver(DriverApi):
         self.functions: dict[int, tuple[FakeKernel, int]] = {}  # handle -> kernel, context
         self.memory: dict[int, tuple[int, object]] = {}  # address -> (device, buffer)
         self.jit_log = b""
+        self.events: dict[int, int] = {}  # handle -> device
+        self.not_ready: set[int] = set()  # streams and events
+        self.elapsed: list[float] = []  # what the next differences of events are, in milliseconds
+        self.pinned: dict[int, object] = {}
+        self.objects: dict[int, bool] = {}  # arrays, textures and surfaces
+        self.descriptors: list[bytes] = []
         self.recording = True
         self._thread = threading.local()
         self._handles = itertools.count(0x10000, 16)

@@ -26,7 +26,7 @@ def test_a_device_that_is_not_there(driver, ordinal):
     for call in (
         lambda: cl.Device(ordinal),
         lambda: cl.synchronize(ordinal),
-        lambda: cl.empty(3, "f4", ordinal),
+        lambda: cl.empty(3, "f4", device=ordinal),
         lambda: cl.Stream(ordinal),
         lambda: driver.kernel().attributes(ordinal),
         lambda: driver.kernel().occupancy(32, device=ordinal),
@@ -152,7 +152,7 @@ def test_primary_contexts_are_retained_once_and_only_where_needed(driver):
     for _ in range(3):
         kernel[1, 1](ExchangeArray(device=1))
         cl.synchronize(1)
-        cl.empty(3, "f4", 1)
+        cl.empty(3, "f4", device=1)
     retained = [args[1] for name, args in driver.calls if name == "cuDevicePrimaryCtxRetain"]
     assert retained == [101]
 

@@ -51,7 +51,9 @@ def test_what_makes_an_array(driver):
     assert (array.shape, array.dtype, array.device) == ((3,), np.dtype("f4"), 0)
     assert cl.empty((2, 3), np.int8).nbytes == 6
     assert cl.empty([2, 3], float).dtype == np.float64
-    assert repr(cl.empty((2, 3), "i4", 1)) == "<culaunch.DeviceArray (2, 3) int32 on device 1>"
+    assert (
+        repr(cl.empty((2, 3), "i4", device=1)) == "<culaunch.DeviceArray (2, 3) int32 on device 1>"
+    )
 
 
 def test_devices(driver):
@@ -78,7 +80,7 @@ def test_copies_run_in_the_stream_that_is_given(driver):
 
 
 def test_memory_is_freed_on_its_device(driver):
-    array = cl.empty(1000, "f8", 1)
+    array = cl.empty(1000, "f8", device=1)
     assert len(driver.memory) == 1
     reference = weakref.ref(array)
     launcher = driver.kernel(8)[1, 1]

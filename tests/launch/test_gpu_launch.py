@@ -328,7 +328,7 @@ def test_a_device_that_is_not_current(gpu):
 def test_device_arrays_of_two_devices(gpu):
     for device in cl.devices():
         x = cl.to_device(np.arange(64, dtype="f4"), device.ordinal)
-        y = cl.empty(64, "f4", device.ordinal)
+        y = cl.empty(64, "f4", device=device.ordinal)
         gpu["scale<float>"][1, 64](y, x, 2.0, 64)
         np.testing.assert_array_equal(y.numpy(), 2 * np.arange(64, dtype="f4"))
 

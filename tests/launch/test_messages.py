@@ -148,11 +148,6 @@ def emulated():
         yield cl.load(PTX)
 
 
-def test_a_variable_of_a_module_is_passed_by_its_address(emulated):
-    with pytest.raises(TypeError, match=r"got culaunch.GlobalVariable\): pass its address"):
-        emulated["k"][1, 1](emulated.get_global("v"))
-
-
 def test_a_kernel_that_is_called_says_how_it_is_launched(emulated):
     for arguments in [((4,), (256,), ()), ()]:
         with pytest.raises(TypeError, match=r"kernel\[grid, block\]"):

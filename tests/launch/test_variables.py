@@ -1,6 +1,7 @@
 """Variables of a module, by every name that a kernel would be found by."""
 
 import contextlib
+import ctypes
 
 import numpy as np
 import pytest
@@ -121,3 +122,121 @@ def test_after_unload_every_way_to_a_kernel_is_the_same_error(culaunch_driver):
     ):
         with pytest.raises(ValueError, match="the module was unloaded: load it again"):
             way()
+
+
+# ---- what is in a variable
+
+TABLES = """
+namespace ns {
+__constant__ float table[4] = {1, 2, 4, 8};
+__device__ double values[3];
+__device__ char bytes[5];
+}
+struct Pair { int count; double scale; };
+__constant__ Pair pair;
+extern "C" __global__ void sum(float* out) {
+  for (int i = 0; i < 4; ++i) out[i] = ns::table[i] + (float)ns::values[0];
+}
+extern "C" __global__ void scale(double* out) { *out = pair.count * pair.scale + ns::bytes[0]; }
+extern "C" __global__ void copy(float* to, const float* from) {
+  to[threadIdx.x] = from[threadIdx.x];
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def tables_image():
+    return cl.compile(TABLES, arch="compute_80")
+
+
+@pytest.fixture
+def tables(tables_image, culaunch_driver):
+    with cl.load(tables_image) as module:
+        yield module
+
+
+def test_a_variable_is_read_and_written(tables):
+    table, values = tables.get_global("ns::table"), tables.get_global("ns::values")
+    assert table.read("f4").tolist() == [1, 2, 4, 8]
+    assert table.read().dtype == np.uint8
+    table.write(np.array([3, 5, 7, 9], "f4"))
+    values.write([0.5, 0.25, 0.125])
+    out = cl.zeros(4)
+    tables["sum"][1, 1](out)
+    assert out.numpy().tolist() == [3.5, 5.5, 7.5, 9.5]
+    values.fill()
+    assert values.read(float).tolist() == [0, 0, 0]
+    values.fill(255)
+    assert set(values.read().tolist()) == {255}
+    table.as_array(dtype="f4").fill(2.5)
+    assert table.read("f4").tolist() == [2.5] * 4
+    table.as_array(dtype="f4")[1:3].copy_from(np.array([6, 7], "f4"))
+    assert table.as_array((2, 2), "f4").numpy().tolist() == [[2.5, 6], [7, 2.5]]
+
+
+def test_a_structure_is_written(tables):
+    class Pair(ctypes.Structure):
+        _fields_ = (("count", ctypes.c_int), ("scale", ctypes.c_double))
+
+    out = cl.zeros(1, "f8")
+    pair = tables.get_global("pair")
+    dtype = np.dtype([("count", "i4"), ("scale", "f8")], align=True)
+    for value in (Pair(3, 0.5), np.array([(3, 0.5)], dtype), np.array((3, 0.5), dtype)[()]):
+        pair.fill()
+        pair.write(value)
+        assert pair.read(dtype)[0]["count"] == 3
+        tables["scale"][1, 1](out)
+        assert out.numpy()[0] == 1.5
+
+
+def test_a_variable_is_an_argument(tables):
+    table, out = tables.get_global("ns::table"), cl.zeros(4)
+    tables["copy"][1, 4](out, table)
+    assert out.numpy().tolist() == [1, 2, 4, 8]
+    tables["copy"][1, 4](tables.get_global("ns::values"), out)
+    assert tables.get_global("ns::values").read("f4")[:4].tolist() == [1, 2, 4, 8]
+    tables.kernel("copy", signature="void*, const void*")[1, 4](out, table)
+
+
+def test_a_variable_takes_and_gives_arrays_of_devices(tables):
+    table = tables.get_global("ns::table")
+    table.write(cl.to_device(np.array([1, 2, 3, 4], "i4")))
+    assert table.read("i4").tolist() == [1, 2, 3, 4]
+    torch = pytest.importorskip("torch")
+    over = torch.from_dlpack(table.as_array((2, 2), "i4"))
+    over += 1
+    cl.synchronize()
+    assert table.read("i4").tolist() == [2, 3, 4, 5]
+
+
+def test_the_variables_of_a_module(tables):
+    found = {one.name: one.size for one in tables.variables}
+    assert found == {"_ZN2ns5tableE": 16, "_ZN2ns6valuesE": 24, "_ZN2ns5bytesE": 5, "pair": 16}
+
+
+def test_what_a_variable_does_not_take(tables):
+    table, five = tables.get_global("ns::table"), tables.get_global("ns::bytes")
+    with pytest.raises(ValueError, match=r"value must have the variable's 16 bytes \(got 32"):
+        table.write(np.zeros(4))
+    with pytest.raises(ValueError, match="value must have the variable's 16 bytes"):
+        table.write(cl.zeros(5))
+    with pytest.raises(ValueError, match="dtype must divide the variable's 5 bytes"):
+        five.read("f4")
+    with pytest.raises(ValueError, match=r"shape 3 of float32 must have the 16 bytes"):
+        table.as_array(3, "f4")
+    for value in (-1, 256, 1.5, True, None):
+        with pytest.raises(ValueError, match="value must be a byte"):
+            table.fill(value)
+    with pytest.raises(BufferError, match="as_array"):
+        np.from_dlpack(table)
+
+
+def test_a_variable_of_a_module_that_was_unloaded(tables_image, culaunch_driver):
+    module = cl.load(tables_image)
+    table, copy = module.get_global("ns::table"), module["copy"][1, 4]
+    module.unload()
+    for call in (table.read, table.fill, table.as_array, lambda: table.write([1.0, 2.0])):
+        with pytest.raises(ValueError, match="unloaded"):
+            call()
+    with pytest.raises(ValueError, match="unloaded"):
+        copy(table, table)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from culaunch._core import Launcher, set_upcalls
 from culaunch._launch import upcalls
 from culaunch._launch.device import Device, device_count, devices, synchronize
-from culaunch._launch.device_array import DeviceArray, empty, to_device
+from culaunch._launch.device_array import DeviceArray
 from culaunch._launch.driver import driver_name, set_driver
+from culaunch._launch.event import Event
 from culaunch._launch.kernel import Kernel, KernelAttributes, Occupancy
-from culaunch._launch.module import GlobalVariable, Module, load
+from culaunch._launch.memory import empty, managed, pinned, to_device, zeros
+from culaunch._launch.module import Module, load
 from culaunch._launch.signature import Parameter, Signature
 from culaunch._launch.streams import Stream
 from culaunch._launch.tensor_map import TensorMap
+from culaunch._launch.variable import GlobalVariable
 
 __all__ = [
     "Device",
     "DeviceArray",
+    "Event",
     "GlobalVariable",
     "Kernel",
     "KernelAttributes",
@@ -31,9 +35,12 @@ __all__ = [
     "driver_name",
     "empty",
     "load",
+    "managed",
+    "pinned",
     "set_driver",
     "synchronize",
     "to_device",
+    "zeros",
 ]
 
 set_upcalls(launch=upcalls)

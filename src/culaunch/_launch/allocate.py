@@ -7,8 +7,9 @@ import sys
 from typing import Any
 
 from culaunch._base.optional import optional
-from culaunch._launch.device_array import DeviceArray, empty
+from culaunch._launch.device_array import DeviceArray
 from culaunch._launch.driver import current_driver
+from culaunch._launch.memory import empty
 
 
 def allocate_like(
@@ -46,7 +47,7 @@ def allocate_like(
             strides[axis] = step
             step *= shape[axis]
         return cuda.device_array(shape, _numpy_dtype(dtype), strides=tuple(strides))
-    return empty(shape, _numpy_dtype(dtype), ordinal)
+    return empty(shape, _numpy_dtype(dtype), device=ordinal)
 
 
 def finish_allocation(like: Any, made: DeviceArray, stream: int) -> Any:

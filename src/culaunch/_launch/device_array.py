@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.optional import optional
 from culaunch._base.values import fits, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
+from culaunch._launch.copies import copy_in, copy_out, fill_elements
 from culaunch._launch.driver import current_driver, device_ordinal
-from culaunch._launch.streams import stream_handle
-
-_MOST_DIMS = 64  # NumPy's limit
+from culaunch._launch.element_types import checked_dtype, checked_shape, filled_in, packed
+from culaunch._launch.host_memory import bytes_of, over_host
+from culaunch._launch.stream_handle import stream_or_current
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import ArrayLike, DTypeLike
+    from numpy.typing import DTypeLike
 
-_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kinds, DLPack's type codes
-_BFLOAT = 4
+_CPU, _CUDA, _MANAGED = 1, 2, 13  # DLPack's device types
 
 
 class DeviceArray(CoreDeviceArray):
-    """A contiguous array in the memory of a device, made by :func:`to_device` or :func:`empty`.
+    """A contiguous array in the memory of a device.
 
-    It is minimal on purpose: pass it to kernels, hand it to a framework (DLPack,
-    ``__cuda_array_interface__``), or copy it back with :meth:`numpy`.
+    :func:`empty`, :func:`zeros`, :func:`to_device` and :func:`managed` make one. It is minimal on
+    purpose: pass it to kernels, hand it to a framework (DLPack, ``__cuda_array_interface__``),
+    copy to and from it, or take a part of it. Parts share its memory and keep it alive.
 
     Attributes
     ----------
@@ -44,23 +42,19 @@ class DeviceArray(CoreDeviceArray):
     dtype: np.dtype[Any]
 
     def __new__(
-        cls, shape: int | tuple[int, ...], dtype: DTypeLike, device: int | None
+        cls,
+        shape: int | tuple[int, ...],
+        dtype: DTypeLike,
+        device: int | None,
+        stream: object = None,
     ) -> DeviceArray:
         """Allocate one, not initialised; :func:`empty` is the way to make one."""
-        np = optional("numpy", "a DeviceArray's dtype", "numpy")
-        kind = _checked_dtype(np, dtype)
-        sizes = _checked_shape(shape)
-        code = _BFLOAT if kind.name == "bfloat16" else _CODES.get(kind.kind)
-        if code is None:
-            raise TypeError(f"dtype must be a bool, an integer, a float or complex (got {kind})")
-        if not kind.isnative:
-            raise ValueError(
-                f"dtype {kind.str!r} has its bytes in the other order, which kernels do not read: "
-                'convert the array, as with array.astype(array.dtype.newbyteorder("="))'
-            )
+        kind = checked_dtype(dtype)
+        sizes = checked_shape(shape)
         driver = current_driver()
         ordinal = device_ordinal(driver, device)
-        self = super().__new__(cls, driver, ordinal, sizes, code, 8 * kind.itemsize)
+        handle = None if stream is None else stream_or_current(stream, ordinal)
+        self = super().__new__(cls, driver, ordinal, sizes, *packed(kind), handle)
         self.dtype = kind
         return self
 
@@ -79,13 +73,77 @@ class DeviceArray(CoreDeviceArray):
         """The number of elements."""
         return math.prod(self.shape)
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a 0-dimensional array has no length")
+        return self.shape[0]
+
+    def __getitem__(self, index: int | slice) -> DeviceArray:
+        """Return a part along the first axis, in the same memory: ``array[i]``, ``array[a:b]``.
+
+        Raises
+        ------
+        TypeError
+            If the index is neither an int nor a slice.
+        IndexError
+            If there is no such row.
+        ValueError
+            If a slice has a step: the rows would not be contiguous.
+        """
+        count = len(self)
+        if isinstance(index, slice):
+            start, stop, step = index.indices(count)
+            if step != 1:
+                raise ValueError(
+                    f"a part of a DeviceArray is contiguous: a slice has no step (got {step})"
+                )
+            shape: tuple[int, ...] = (max(stop - start, 0), *self.shape[1:])
+        else:
+            if not hasattr(type(index), "__index__"):
+                raise TypeError(
+                    "a DeviceArray is indexed along its first axis, by an int or a slice (got "
+                    f"{spell(index)}): a framework's array over it, as torch.from_dlpack(array) "
+                    "gives, is indexed in every way"
+                )
+            start = fits(index, "index", 64)
+            if not -count <= start < count:
+                raise IndexError(f"index {start} is out of range: the array has {count} rows")
+            start %= count
+            shape = self.shape[1:]
+        row = math.prod(self.shape[1:]) * self.dtype.itemsize
+        return self._part(start * row, shape, self.dtype)
+
+    def view(
+        self, dtype: DTypeLike | None = None, shape: int | tuple[int, ...] | None = None
+    ) -> DeviceArray:
+        """Return the same memory as elements of another type, or in another shape.
+
+        Parameters
+        ----------
+        dtype : numpy.dtype or what makes one, optional
+            Its own by default.
+        shape : int or tuple[int, ...], optional
+            In elements; one -1 stands for what is left. By default the array's own where an
+            element is as large as before, and one dimension where it is not.
+
+        Raises
+        ------
+        ValueError
+            If the shape has not the bytes that the array has.
+        """
+        kind = self.dtype if dtype is None else checked_dtype(dtype)
+        if shape is None and kind.itemsize == self.dtype.itemsize:
+            shape = self.shape
+        return self._part(0, filled_in(shape, self.nbytes, kind), kind)
+
     def numpy(self, stream: object = None) -> np.ndarray[Any, Any]:
         """Copy it to a new NumPy array, after all that is in the stream has run.
 
         Parameters
         ----------
         stream : int or object, optional
-            The stream that kernels wrote it in; the default stream if it is not given.
+            The stream that kernels wrote it in; by default the one that a ``with stream:`` block
+            has made current, and the default stream outside of one.
 
         Raises
         ------
@@ -95,8 +153,84 @@ class DeviceArray(CoreDeviceArray):
         import numpy as np
 
         result = np.empty(self.shape, self.dtype)
-        self._copy_to(_bytes(result), 0 if stream is None else stream_handle(stream))
+        self._copy_to(bytes_of(result), stream_or_current(stream, self.device))
         return result
+
+    def copy_from(self, source: Any, stream: object = None) -> None:
+        """Copy an array into this one.
+
+        Parameters
+        ----------
+        source : array
+            Of the same shape and element type, in C order where it is on a device: a DeviceArray,
+            what ``numpy.asarray`` takes, or a framework's array on any device of the driver.
+        stream : int or object, optional
+            The stream to copy in. With it the call does not wait for the copy: memory of
+            :func:`pinned` must stay as it is until the stream has come so far (other memory of the
+            host has been read when the call returns). Without it the copy is made in the current
+            stream, as in :meth:`numpy`, and is complete when the call returns.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the shapes, the element types or the memory do not go together.
+        DriverError
+            If the copy fails.
+        """
+        copy_in(self, source, stream)
+
+    def copy_to(self, target: Any, stream: object = None) -> None:
+        """Copy this array into another one.
+
+        Parameters
+        ----------
+        target : array
+            As the source in :meth:`copy_from`; a NumPy array must be in C order and may be
+            written.
+        stream : int or object, optional
+            As in :meth:`copy_from`: only memory of :func:`pinned` and of devices is copied to
+            without waiting.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the shapes, the element types or the memory do not go together.
+        DriverError
+            If the copy fails, or a kernel before it in the stream did.
+        """
+        copy_out(self, target, stream)
+
+    def fill(self, value: Any, stream: object = None) -> None:
+        """Set every element, in a stream (the current one by default), without waiting for it.
+
+        Raises
+        ------
+        TypeError, ValueError, OverflowError
+            If the value is no number of the array's type.
+        """
+        fill_elements(self, value, stream)
+
+    def on_host(self) -> np.ndarray[Any, Any]:
+        """Return a NumPy array over the same memory, which :func:`managed` made.
+
+        Kernels that touch it must have ended: wait for their stream before.
+
+        Raises
+        ------
+        ValueError
+            If it is memory that only the device reaches.
+        """
+        if self._dlpack_device[0] not in (_MANAGED, _CPU):
+            raise ValueError(
+                "the host reaches managed memory alone: make the array with culaunch.managed, or "
+                "copy it with array.numpy()"
+            )
+        return over_host(self.address, self.shape, self.dtype, self)
+
+    def _part(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
+        return over(
+            self._driver, self._dlpack_device, self.address + offset, shape, dtype, keeper=self
+        )
 
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
@@ -128,7 +262,7 @@ class DeviceArray(CoreDeviceArray):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        if self._dlpack_device[0] != 2:  # kDLCUDA
+        if self._dlpack_device[0] == _CPU:
             raise AttributeError("the array is in the memory of an emulated device")
         return {
             "shape": self.shape,
@@ -143,114 +277,20 @@ class DeviceArray(CoreDeviceArray):
         return f"<culaunch.DeviceArray {self.shape} {self.dtype} on device {self.device}>"
 
 
-def empty(shape: int | tuple[int, ...], dtype: DTypeLike, device: int | None = None) -> DeviceArray:
-    """Allocate an array on a device, not initialised.
-
-    Parameters
-    ----------
-    shape : int or tuple[int, ...]
-        In elements.
-    dtype : numpy.dtype or what makes one
-        A bool, an integer, a float (``ml_dtypes.bfloat16`` too) or complex.
-    device : int, optional
-        The device's ordinal; the current one by default.
-
-    Raises
-    ------
-    TypeError, ValueError, OverflowError
-        If the shape, the dtype or the device is none. A dtype must have the machine's byte order.
-    DriverError
-        If there is not that much memory.
-    """
-    return DeviceArray(shape, dtype, device)
+def over(
+    driver: Any,
+    device: tuple[int, int],
+    address: int,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    *,
+    keeper: object,
+) -> DeviceArray:
+    """Return an array over memory that ``keeper`` keeps; ``device`` is DLPack's type and id."""
+    made = DeviceArray._over(driver, *device, address, shape, *packed(dtype), keeper)  # noqa: SLF001
+    made.dtype = dtype
+    return made
 
 
 def _items(given: object) -> tuple[Any, ...]:
     return tuple(given) if isinstance(given, (tuple, list)) else ()
-
-
-def _checked_shape(shape: Any) -> tuple[int, ...]:
-    if hasattr(type(shape), "__index__"):
-        shape = (shape,)
-    if not isinstance(shape, Iterable):
-        raise TypeError(f"shape must be an int or a tuple of ints (got {spell(shape)})")
-    sizes = tuple(islice(shape, _MOST_DIMS + 1))
-    if len(sizes) > _MOST_DIMS:
-        raise ValueError(f"shape must have at most {_MOST_DIMS} dimensions")
-    return tuple(fits(size, "shape", 64) for size in sizes)
-
-
-def _checked_dtype(np: Any, dtype: Any) -> np.dtype[Any]:
-    """Return what NumPy makes of a dtype; of what is none it says only what it is not."""
-    try:
-        return np.dtype(dtype)  # type: ignore[no-any-return]
-    except (TypeError, ValueError, OverflowError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"dtype must be what numpy.dtype takes (got {spell(dtype)})") from error
-
-
-def allocate(
-    shape: tuple[int, ...], code: int, bits: int, lanes: int, device_type: int, device: int
-) -> DeviceArray:
-    """Allocate what a library asks for in DLPack's words. The extension calls it."""
-    made = DeviceArray(shape, _dtype(code, bits, lanes), device)
-    if made._dlpack_device != (device_type, device):  # noqa: SLF001
-        raise ValueError(
-            f"culaunch allocates memory of DLPack's device type {made._dlpack_device[0]} "  # noqa: SLF001
-            f"with the driver in use (asked for {device_type})"
-        )
-    return made
-
-
-def adopt(tensor: object, code: int, bits: int, lanes: int) -> DeviceArray:
-    """Return an array over a library's tensor, which it keeps. The extension calls it."""
-    dtype = _dtype(code, bits, lanes)
-    array = DeviceArray._adopt(current_driver(), tensor)  # noqa: SLF001
-    array.dtype = dtype
-    return array
-
-
-def _dtype(code: int, bits: int, lanes: int) -> np.dtype[Any]:
-    numpy = optional("numpy", "a DeviceArray's dtype", "numpy")
-    kind = {number: letter for letter, number in _CODES.items()}.get(code)
-    dtype: np.dtype[Any]
-    if lanes == 1 and (code, bits) == (_BFLOAT, 16):
-        dtype = numpy.dtype(optional("ml_dtypes", "a bfloat16 output", "ml_dtypes").bfloat16)
-        return dtype
-    if lanes != 1 or bits % 8 or kind is None:
-        raise ValueError(
-            f"culaunch has no arrays of DLPack's type ({code}, {bits} bits, {lanes} lanes): pass "
-            "the output to a function that takes it, or pass another framework's arrays"
-        )
-    dtype = numpy.dtype("?" if kind == "b" else f"{kind}{bits // 8}")
-    return dtype
-
-
-def to_device(array: ArrayLike, device: int | None = None, stream: object = None) -> DeviceArray:
-    """Copy a NumPy array to a device, and wait for the copy.
-
-    Parameters
-    ----------
-    array : array_like
-        Anything that ``numpy.asarray`` takes; copied in C order.
-    device : int, optional
-        The device's ordinal; the current one by default.
-    stream : int or object, optional
-        The stream to copy in; the default stream if it is not given.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If its elements are none that kernels take, or in the other byte order.
-    """
-    np = optional("numpy", "to_device", "numpy")
-    source = np.ascontiguousarray(array).reshape(np.shape(array))
-    handle = 0 if stream is None else stream_handle(stream)
-    result = DeviceArray(source.shape, source.dtype, device)
-    result._copy_from(_bytes(source), handle)  # noqa: SLF001
-    return result
-
-
-def _bytes(array: np.ndarray[Any, Any]) -> memoryview:
-    # ml_dtypes' types export no buffer; bytes always do.
-    return array.reshape(-1).view("u1").data

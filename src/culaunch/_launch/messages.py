@@ -82,8 +82,6 @@ def _remedy(value: object) -> str:
     kind = type(value)
     if kind.__module__.startswith("cuda.bindings") and hasattr(kind, "__int__"):
         return f": pass int({kind.__name__.lower()})"
-    if kind.__name__ == "GlobalVariable" and kind.__module__.startswith("culaunch"):
-        return ": pass its address, variable.address"
     if getattr(value, "shape", None) == ():
         return ": pass array[()], the scalar in it, instead of a 0-dimensional array"
     if getattr(getattr(value, "dtype", None), "names", None) and hasattr(value, "shape"):

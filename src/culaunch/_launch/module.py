@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_text, is_text
 from culaunch._base.values import spell
 from culaunch._core import Module as CoreModule
 from culaunch._errors import DriverError, ImageError, KernelNotFoundError
-from culaunch._image import Image, demangle
+from culaunch._image import Image, demangle, image_variables
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.kernel import Kernel
-from culaunch._launch.names import find_kernel, find_variable
+from culaunch._launch.names import find_kernel, find_variable, without_parameters
 from culaunch._launch.no_code import explained
 from culaunch._launch.signature import Signature, make_signature, parse_signature
 from culaunch._launch.type_sources import is_template, recorded_types
+from culaunch._launch.variable import GlobalVariable
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
-
-
-@dataclass(frozen=True)
-class GlobalVariable:
-    """A ``__device__`` or ``__constant__`` variable of a module on one device.
-
-    Attributes
-    ----------
-    address : int
-        Its address, to be passed to kernels as a pointer.
-    size : int
-        In bytes.
-    device : int
-        The ordinal of the device that it is on.
-    """
-
-    address: int
-    size: int
-    device: int
 
 
 class Module:
@@ -128,15 +110,44 @@ class Module:
         self._require_loaded()
         return tuple(self[name] for name in self._core.kernel_names())
 
-    def __contains__(self, name: object) -> bool:
+    @property
+    def variables(self) -> tuple[GlobalVariable, ...]:
+        """Every ``__device__`` and ``__constant__`` variable, on the current device.
+
+        A ``static`` one is among them where the driver finds it by its name.
+        """
         self._require_loaded()
+        found = []
+        for name in image_variables(self.image):
+            with contextlib.suppress(KernelNotFoundError):
+                found.append(self.get_global(name))
+        return tuple(found)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether it has a kernel: of that name, or this one."""
+        self._require_loaded()
+        if isinstance(name, Kernel):
+            return name.module is self
         try:
             return isinstance(name, str) and is_text(name) and self[name] is not None
         except KernelNotFoundError:
             return False
 
+    def __len__(self) -> int:
+        """Return the number of kernels."""
+        self._require_loaded()
+        return len(self._core.kernel_names())
+
     def __iter__(self) -> Iterator[Kernel]:
         return iter(self.kernels)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what ``module["`` is completed to: names that find one kernel each."""
+        names = [without_parameters(kernel.demangled) for kernel in self.kernels]
+        return [
+            short if names.count(short) == 1 else kernel.name
+            for short, kernel in zip(names, self.kernels, strict=True)
+        ]
 
     def get_global(self, name: str, device: int | None = None) -> GlobalVariable:
         """Find a ``__device__`` or ``__constant__`` variable.
@@ -161,14 +172,15 @@ class Module:
         self._require_loaded()
         ordinal = device_ordinal(self._core.driver, device)
         try:
-            address, size = self._core.get_global(self.image.names.get(name, name), ordinal)
+            lowered = self.image.names.get(name, name)
+            address, size = self._core.get_global(lowered, ordinal)
         except KernelNotFoundError:
             if not 0 <= ordinal < self._core.driver.device_count:
                 raise
             # Parsing the image for its variables is left to names that are not the image's own.
             lowered = find_variable(self.image, name)
             address, size = self._core.get_global(lowered, ordinal)
-        return GlobalVariable(address, size, ordinal)
+        return GlobalVariable(address, size, ordinal, lowered, self._core)
 
     def unload(self) -> None:
         """Unload the image now. Kernels of it raise when they are called after this.

@@ -1,87 +1,194 @@
-"""Streams: culaunch's own, and the handles of every framework's."""
+"""Streams of a device."""
 
 from __future__ import annotations
 
-from typing import Any
+import threading
 
+from culaunch._base.checks import checked_flag
 from culaunch._base.values import fits, spell
+from culaunch._core import current_stream, set_current_stream
 from culaunch._launch.driver import current_driver, device_ordinal
+from culaunch._launch.event import Event
+from culaunch._launch.stream_handle import stream_handle
 
 
 class Stream:
     """A stream of a device: kernels and copies in it run in order.
 
-    It does not wait for the default stream (driver API, ``CU_STREAM_NON_BLOCKING``). It is
-    destroyed with the object, once what was put into it has run.
+    It is destroyed with the object, once what was put into it has run. In a ``with stream:`` block
+    it is the *current* stream of its device on this thread: launches with culaunch's own arrays,
+    copies and memory for which no ``stream=`` is given use it. At the end of the block the stream
+    that was current before waits for it, on the device; the program does not.
 
     Parameters
     ----------
     device : int, optional
         The device's ordinal; the current one by default.
     priority : int, optional
-        Smaller is more urgent; 0 is the usual one.
+        Smaller is more urgent; 0 is the usual one. A number outside of what the device has
+        (:meth:`priorities`) is refused.
+    non_blocking : bool, optional
+        False for a stream that waits for the default stream, and that the default stream waits
+        for (driver API, ``CU_STREAM_NON_BLOCKING`` left out).
+
+    Attributes
+    ----------
+    handle : int
+        The ``CUstream``.
+    device : int
+    priority : int or None
+        None for a stream that was made elsewhere.
 
     Raises
     ------
+    ValueError
+        If the device has no such priority.
     DriverError
         If the driver cannot make one.
     """
 
-    def __init__(self, device: int | None = None, *, priority: int = 0) -> None:
+    handle: int
+    device: int
+    priority: int | None
+
+    def __init__(
+        self, device: int | None = None, *, priority: int = 0, non_blocking: bool = True
+    ) -> None:
+        flags = int(checked_flag("non_blocking", non_blocking))
         self._driver = current_driver()
         self.device = device_ordinal(self._driver, device)
-        self.handle = self._driver.stream_create(self.device, fits(priority, "priority", 32))
+        self.priority = fits(priority, "priority", 32)
+        if self.priority != 0:
+            self._check_priority(self.priority)
+        self._owner: object = None
+        self._entered = _Entered()
+        self.handle = self._driver.stream_create(self.device, flags, self.priority)
+
+    @classmethod
+    def from_handle(cls, stream: object, device: int | None = None) -> Stream:
+        """Return another library's stream with these methods.
+
+        Parameters
+        ----------
+        stream : int or object
+            What ``stream=`` of a launch takes. An object is kept alive; what an int stands for must
+            live as long as it is used.
+        device : int, optional
+            For a default stream (0, 1 or 2), which is every device's: the current one by default.
+
+        Raises
+        ------
+        TypeError, OverflowError
+            If it is no stream.
+        ValueError
+            If it is another device's.
+        """
+        handle = stream_handle(stream)
+        self = cls.__new__(cls)
+        self._driver = current_driver()
+        if handle in _DEFAULT:
+            self.device = device_ordinal(self._driver, device)
+        else:
+            self.device = self._driver.stream_device(handle)
+            if device is not None and device_ordinal(self._driver, device) != self.device:
+                raise ValueError(f"stream must be of device {device} (it is of {self.device})")
+        self.priority = None
+        self._owner = stream
+        self._entered = _Entered()
+        self.handle = handle
+        return self
+
+    @staticmethod
+    def priorities(device: int | None = None) -> tuple[int, int]:
+        """Return the least and the most urgent priority of a device; the latter is smaller."""
+        driver = current_driver()
+        return driver.priority_range(device_ordinal(driver, device))
 
     def synchronize(self) -> None:
         """Wait until everything in the stream has run; a kernel's fault is raised here."""
         self._driver.stream_synchronize(self.device, self.handle)
 
+    def query(self) -> bool:
+        """Tell whether everything in the stream has run; a kernel's fault is raised here."""
+        return self._driver.stream_query(self.device, self.handle)
+
+    def record(self, event: Event | None = None) -> Event:
+        """Record an event, a new one by default: it is done when all that is in the stream is.
+
+        Raises
+        ------
+        ValueError
+            If the event is another device's.
+        """
+        event = Event(self.device) if event is None else event
+        if not isinstance(event, Event):
+            raise TypeError(f"event must be a culaunch.Event (got {spell(event)})")
+        event.record(self)
+        return event
+
+    def wait(self, other: object) -> None:
+        """Let what is put into this stream from now on wait, on the device.
+
+        Parameters
+        ----------
+        other : Event, or a stream
+            What to wait for: an event, or what is in another stream by now.
+
+        Raises
+        ------
+        TypeError
+            If it is neither.
+        """
+        if not isinstance(other, Event):
+            other = Stream.from_handle(other).record()
+        self._driver.stream_wait_event(self.device, self.handle, other.handle, 0)
+
+    def __enter__(self) -> Stream:
+        before = current_stream(self.device)
+        set_current_stream(self.device, self.handle)
+        self._entered.before.append(before)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        before = self._entered.before.pop()
+        set_current_stream(self.device, before)
+        if exception[0] is None and before != self.handle:
+            Stream.from_handle(before, self.device).wait(self)
+
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return the protocol's version and the handle, for every library that takes a stream."""
         return (0, self.handle)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Stream):
+            return NotImplemented
+        return (self.handle, self.device) == (other.handle, other.device)
+
+    def __hash__(self) -> int:
+        return hash((self.handle, self.device))
 
     def __repr__(self) -> str:
         return f"<culaunch.Stream {self.handle:#x} of device {self.device}>"
 
     def __del__(self) -> None:
-        if hasattr(self, "handle"):
+        if hasattr(self, "handle") and self.priority is not None:
             self._driver.stream_destroy(self.device, self.handle)
 
-
-def stream_handle(stream: object) -> int:
-    """Return the handle of a stream: an int, or an object of a framework.
-
-    Parameters
-    ----------
-    stream : int or object
-        A ``CUstream`` as an int, an object with ``__cuda_stream__`` (the CUDA stream protocol),
-        or a PyTorch, CuPy or Numba stream.
-
-    Raises
-    ------
-    TypeError, OverflowError
-        If it is none of these, or no handle.
-    """
-    if isinstance(stream, int) and not isinstance(stream, bool):
-        if not 0 <= stream < 1 << 64:
-            raise OverflowError(f"stream must be a handle, of 64 bits (got {spell(stream)})")
-        return stream
-    protocol = getattr(stream, "__cuda_stream__", None)
-    if protocol is not None:
-        pair = protocol() if callable(protocol) else protocol
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], int):
-            raise TypeError(
-                f"__cuda_stream__ of {type(stream).__qualname__} must give a tuple of 0 and the "
-                f"handle (got {spell(pair)})"
+    def _check_priority(self, priority: int) -> None:
+        least, most = self._driver.priority_range(self.device)
+        if not most <= priority <= least:
+            raise ValueError(
+                f"priority must be from {most} (the most urgent) to {least} on device "
+                f"{self.device} (got {priority})"
             )
-        return pair[1]
-    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
-        handle: Any = getattr(stream, name, None)
-        if hasattr(handle, "value"):  # a ctypes pointer, whose null is None
-            handle = handle.value or 0
-        if isinstance(handle, int):
-            return handle
-    raise TypeError(
-        "stream must be an int handle, an object with __cuda_stream__, or a PyTorch, CuPy or "
-        f"Numba stream (got {spell(stream)})"
-    )
+
+
+class _Entered(threading.local):
+    """What was current before each `with` block that a thread is in."""
+
+    def __init__(self) -> None:
+        self.before: list[int] = []
+
+
+# CUDA's default streams: the legacy one by two names, and the one of each thread.
+_DEFAULT = (0, 1, 2)

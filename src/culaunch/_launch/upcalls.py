@@ -2,11 +2,11 @@
 
 from culaunch._base.values import spell
 from culaunch._launch.allocate import allocate_like, finish_allocation
-from culaunch._launch.device_array import adopt as adopt_array
-from culaunch._launch.device_array import allocate as allocate_array
 from culaunch._launch.driver import current_driver
+from culaunch._launch.memory import adopt as adopt_array
+from culaunch._launch.memory import allocate as allocate_array
 from culaunch._launch.messages import raise_argument, raise_count
-from culaunch._launch.streams import stream_handle
+from culaunch._launch.stream_handle import stream_handle
 from culaunch._launch.torch_tensor import check_gradient, find_bits, is_lazy, refusal
 
 __all__ = [

@@ -7,6 +7,8 @@ import os
 from bisect import bisect_right
 from typing import Any
 
+import numpy as np
+
 from culaunch._emulator.driver.c_types import NOTE_FUNCTION, NOTE_LAUNCH, NOTE_READ_ONLY
 from culaunch._emulator.driver.state import DriverState, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, Fault
@@ -78,6 +80,52 @@ class MemoryFunctions(DriverState):
     def cuMemsetD8Async(self, target: int, value: int, size: int, stream: int) -> None:
         self._require_memory(target, size, stream)
         ctypes.memset(target, value, size)
+
+    def cuMemsetD16Async(self, target: int, value: int, count: int, stream: int) -> None:
+        self._fill(target, value, 2, 2, count, stream)
+
+    def cuMemsetD32Async(self, target: int, value: int, count: int, stream: int) -> None:
+        self._fill(target, value, 4, 4, count, stream)
+
+    def cuMemsetD2D32Async(
+        self, target: int, pitch: int, value: int, width: int, height: int, stream: int
+    ) -> None:
+        for column in range(width):
+            self._fill(target + 4 * column, value, 4, pitch, height, stream)
+
+    def _fill(
+        self, target: int, value: int, size: int, pitch: int, count: int, stream: int
+    ) -> None:
+        extent = pitch * (count - 1) + size if count else 0
+        self._require_memory(target, extent, stream)
+        if target % size or pitch % size:
+            raise Refusal(INVALID_VALUE, f"{target:#x} is not aligned to {size} bytes")
+        if count:
+            memory = (ctypes.c_ubyte * extent).from_address(target)
+            elements: Any = np.frombuffer(memoryview(memory), f"u{size}")
+            elements[:: pitch // size] = value
+
+    def cuMemcpyAsync(self, target: int, source: int, size: int, stream: int) -> None:
+        self._require_memory(target, size, stream)
+        self._require_memory(source, size, stream)
+        ctypes.memmove(target, source, size)
+
+    def cuMemGetInfo(self, free: Any, total: Any) -> None:
+        self.require_context()
+        page = os.sysconf("SC_PAGE_SIZE")
+        free[0] = page * os.sysconf("SC_AVPHYS_PAGES")
+        total[0] = page * os.sysconf("SC_PHYS_PAGES")
+
+    def cuMemHostAlloc(self, out: Any, size: int, flags: int) -> None:
+        address = ctypes.c_ulonglong()
+        self.cuMemAlloc(ctypes.pointer(address), size)
+        out[0] = address.value
+
+    def cuMemFreeHost(self, address: int) -> None:
+        self.cuMemFree(address)
+
+    def cuMemAllocManaged(self, out: Any, size: int, flags: int) -> None:
+        self.cuMemAlloc(out, size)
 
     def _require_memory(self, address: int, size: int, stream: int) -> None:
         self.require_stream(stream)

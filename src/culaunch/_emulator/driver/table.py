@@ -15,7 +15,8 @@ from culaunch._emulator.driver.attributes import device_attribute
 from culaunch._emulator.driver.c_types import DRIVER_VERSION, ERRORS, PROTOTYPES, NoteArray
 from culaunch._emulator.driver.memory import MemoryFunctions
 from culaunch._emulator.driver.modules import ModuleFunctions
-from culaunch._emulator.driver.state import INVALID_CONTEXT, UNKNOWN, Refusal, Stream
+from culaunch._emulator.driver.state import INVALID_CONTEXT, UNKNOWN, Refusal
+from culaunch._emulator.driver.streams import StreamFunctions
 from culaunch._emulator.fault import INVALID_VALUE, Fault
 from culaunch._errors import InternalError
 
@@ -33,7 +34,7 @@ _LONG = {
 }
 
 
-class EmulatedDriver(ModuleFunctions, MemoryFunctions):
+class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
     """The driver API over one emulated device.
 
     Each ``cu...`` method is one function of the table. It gets what C code passes, returns what it
@@ -159,20 +160,6 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions):
         if stream in (None, 0, 1, 2):  # a default stream is the current context's
             self._require_current()
         out[0] = self.context_handle
-
-    def cuStreamSynchronize(self, stream: int) -> None:
-        self.require_stream(stream)
-        self.require_context()
-
-    def cuStreamCreateWithPriority(self, out: Any, flags: int, priority: int) -> None:
-        self.require_context()
-        if flags not in (0, 1):
-            raise Refusal(INVALID_VALUE, f"{flags:#x} are no flags of a stream")
-        out[0] = self.add(Stream())
-
-    def cuStreamDestroy(self, stream: int) -> None:
-        self.get(stream, Stream)
-        self.remove(stream)
 
     def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> None:
         # Nothing is ever captured: only the mode itself is kept.

@@ -1,0 +1,219 @@
+#include "driver/driver_calls.h"
+
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "driver/driver_object.h"
+#include "driver/on_device.h"
+
+namespace {
+
+// An argument of a driver function, read from a Python object. False with a Python error set.
+template <class T>
+struct Argument {
+  static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
+  T value = {};
+
+  bool Read(PyObject* object) {
+    const Ref number(PyNumber_Index(object));
+    if (!number) return false;
+    if constexpr (std::is_unsigned_v<T>) {
+      return Store(PyLong_AsUnsignedLongLong(number.get()));
+    } else {
+      return Store(PyLong_AsLongLong(number.get()));
+    }
+  }
+
+ private:
+  template <class Wide>
+  bool Store(Wide wide) {
+    if (PyErr_Occurred() != nullptr) return false;
+    value = static_cast<T>(wide);
+    if (static_cast<Wide>(value) == wide) return true;
+    PyErr_Format(PyExc_OverflowError, "the number does not fit %zu bits", 8 * sizeof(T));
+    return false;
+  }
+};
+
+// A handle or an address.
+template <class T>
+struct Argument<T*> {
+  T* value = nullptr;
+
+  bool Read(PyObject* object) {
+    if (object == Py_None) return true;
+    value = static_cast<T*>(PyLong_AsVoidPtr(object));
+    return PyErr_Occurred() == nullptr;
+  }
+};
+
+// A descriptor.
+template <class T>
+struct Argument<const T*> {
+  const T* value = nullptr;
+  T copy;
+
+  bool Read(PyObject* object) {
+    if (object == Py_None) return true;
+    Py_buffer view;
+    if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) return false;
+    const bool fits = view.len == static_cast<Py_ssize_t>(sizeof copy);
+    if (fits) std::memcpy(&copy, view.buf, sizeof copy);
+    PyBuffer_Release(&view);
+    value = &copy;
+    if (!fits) PyErr_Format(PyExc_ValueError, "the descriptor must have %zu bytes", sizeof copy);
+    return fits;
+  }
+};
+
+PyObject* ToPython(float value) { return PyFloat_FromDouble(value); }
+template <class T>
+PyObject* ToPython(T* value) {
+  return PyLong_FromVoidPtr(value);
+}
+template <class T>
+std::enable_if_t<std::is_integral_v<T>, PyObject*> ToPython(T value) {
+  if constexpr (std::is_signed_v<T>) return PyLong_FromLongLong(value);
+  return PyLong_FromUnsignedLongLong(value);
+}
+
+// None, the one result, or a tuple of them.
+template <class... Results>
+PyObject* Returned(const std::tuple<Results...>& results) {
+  if constexpr (sizeof...(Results) == 0) {
+    Py_RETURN_NONE;
+  } else if constexpr (sizeof...(Results) == 1) {
+    return ToPython(std::get<0>(results));
+  } else {
+    return std::apply(
+        [](auto... one) -> PyObject* {
+          Ref tuple(PyTuple_New(sizeof...(one)));
+          Py_ssize_t index = 0;
+          for (PyObject* item : {ToPython(one)...}) {
+            if (tuple) PyTuple_SetItem(tuple.get(), index++, item);
+          }
+          return PyErr_Occurred() != nullptr ? nullptr : tuple.release();
+        },
+        results);
+  }
+}
+
+// What the driver is asked, and what that is called in errors.
+struct Doing {
+  const char* function;
+  const char* what;
+};
+
+bool IsThere(culaunch::Driver& driver, bool is_there, const Doing& doing) {
+  if (is_there) return true;
+  return Guarded<bool>(nullptr, false, [&]() -> bool {
+    throw culaunch::Error(culaunch::ErrorKind::kDriver, CUDA_ERROR_NOT_SUPPORTED,
+                          "CUDA_ERROR_NOT_SUPPORTED",
+                          std::string(doing.what) + " failed: the driver in use, " + driver.name() +
+                              ", has no " + doing.function);
+  });
+}
+
+// The first `kResults` parameters point to results; the others are arguments.
+template <auto member, size_t kResults, class Function>
+struct Call;
+
+template <auto member, size_t kResults, class... Parameters>
+struct Call<member, kResults, CUresult (*)(Parameters...)> {
+  using All = std::tuple<Parameters...>;
+
+  template <size_t... R, size_t... A>
+  static PyObject* Run(PyObject* self, PyObject* args, const Doing& doing, bool is_query,
+                       std::index_sequence<R...>, std::index_sequence<A...>) {
+    culaunch::Driver& driver = *reinterpret_cast<DriverObject*>(self)->driver;
+    if (!IsThere(driver, driver.*member != nullptr, doing)) return nullptr;
+    if (PyTuple_Size(args) != static_cast<Py_ssize_t>(1 + sizeof...(A))) {
+      PyErr_Format(PyExc_TypeError, "%s takes a device and %zu arguments", doing.function,
+                   sizeof...(A));
+      return nullptr;
+    }
+    Argument<int> ordinal;
+    std::tuple<std::remove_pointer_t<std::tuple_element_t<R, All>>...> results;
+    std::tuple<Argument<std::tuple_element_t<kResults + A, All>>...> arguments;
+    const bool is_read = ordinal.Read(PyTuple_GetItem(args, 0)) &&
+                         (... && std::get<A>(arguments).Read(PyTuple_GetItem(args, 1 + A)));
+    if (!is_read) return nullptr;
+    bool is_ready = true;
+    const Ref done(OnDevice(driver, ordinal.value, doing.what, [&](culaunch::Driver& table) {
+      const culaunch::RelaxedCaptureGuard relaxed(table);
+      const CUresult code =
+          (table.*member)(&std::get<R>(results)..., std::get<A>(arguments).value...);
+      is_ready = !is_query || code != CUDA_ERROR_NOT_READY;
+      return is_ready ? code : CUDA_SUCCESS;
+    }));
+    if (!done) return nullptr;
+    return is_query ? PyBool_FromLong(is_ready) : Returned(results);
+  }
+
+  static PyObject* Run(PyObject* self, PyObject* args, const Doing& doing, bool is_query) {
+    return Run(self, args, doing, is_query, std::make_index_sequence<kResults>(),
+               std::make_index_sequence<sizeof...(Parameters) - kResults>());
+  }
+};
+
+// name, the driver's function, how many results it has, whether "not ready" is an answer, what it
+// does in words.
+#define CULAUNCH_CALLS(CALL)                                                                   \
+  CALL(memory_info, cuMemGetInfo, 2, false, "asking for the free memory")                      \
+  CALL(priority_range, cuCtxGetStreamPriorityRange, 2, false, "asking for the priorities")     \
+  CALL(stream_create, cuStreamCreateWithPriority, 1, false, "creating a stream")               \
+  CALL(stream_destroy, cuStreamDestroy, 0, false, "destroying the stream")                     \
+  CALL(stream_query, cuStreamQuery, 0, true, "asking whether the stream is done")              \
+  CALL(stream_wait_event, cuStreamWaitEvent, 0, false, "letting the stream wait for an event") \
+  CALL(event_create, cuEventCreate, 1, false, "creating an event")                             \
+  CALL(event_destroy, cuEventDestroy, 0, false, "destroying the event")                        \
+  CALL(event_record, cuEventRecord, 0, false, "recording the event")                           \
+  CALL(event_query, cuEventQuery, 0, true, "asking whether the event is done")                 \
+  CALL(event_synchronize, cuEventSynchronize, 0, false, "waiting for the event")               \
+  CALL(event_elapsed, cuEventElapsedTime, 1, false, "asking for the time between two events")  \
+  CALL(copy, cuMemcpyAsync, 0, false, "copying on the device")                                 \
+  CALL(set_8_bits, cuMemsetD8Async, 0, false, "filling memory")                                \
+  CALL(set_16_bits, cuMemsetD16Async, 0, false, "filling memory")                              \
+  CALL(set_32_bits, cuMemsetD32Async, 0, false, "filling memory")                              \
+  CALL(set_32_bits_apart, cuMemsetD2D32Async, 0, false, "filling memory")                      \
+  CALL(host_allocate, cuMemHostAlloc, 1, false, "allocating pinned memory")                    \
+  CALL(host_free, cuMemFreeHost, 0, false, "freeing pinned memory")                            \
+  CALL(managed_allocate, cuMemAllocManaged, 1, false, "allocating managed memory")             \
+  CALL(free, cuMemFree, 0, false, "freeing memory")                                            \
+  CALL(array_create, cuArray3DCreate, 1, false, "creating an array for textures")              \
+  CALL(array_destroy, cuArrayDestroy, 0, false, "destroying the array for textures")           \
+  CALL(copy_3d, cuMemcpy3DAsync, 0, false, "copying from or to an array for textures")         \
+  CALL(texture_create, cuTexObjectCreate, 1, false, "creating a texture")                      \
+  CALL(texture_destroy, cuTexObjectDestroy, 0, false, "destroying the texture")                \
+  CALL(surface_create, cuSurfObjectCreate, 1, false, "creating a surface")                     \
+  CALL(surface_destroy, cuSurfObjectDestroy, 0, false, "destroying the surface")
+
+#define CULAUNCH_CALL(name, function, results, is_query, what)                           \
+  PyObject* Call_##name(PyObject* self, PyObject* args) {                                \
+    using Made = Call<&culaunch::DriverTable::function, results, decltype(&::function)>; \
+    return Made::Run(self, args, {#function, what}, is_query);                           \
+  }
+CULAUNCH_CALLS(CULAUNCH_CALL)
+#undef CULAUNCH_CALL
+
+PyMethodDef methods[] = {
+#define CULAUNCH_CALL(name, function, results, is_query, what) \
+  {#name, Call_##name, METH_VARARGS, nullptr},
+    CULAUNCH_CALLS(CULAUNCH_CALL)
+#undef CULAUNCH_CALL
+};
+
+}  // namespace
+
+bool AddDriverCalls(PyTypeObject* driver) {
+  for (PyMethodDef& method : methods) {
+    const Ref made(PyDescr_NewMethod(driver, &method));
+    if (!made || PyObject_SetAttrString(reinterpret_cast<PyObject*>(driver), method.ml_name,
+                                        made.get()) != 0) {
+      return false;
+    }
+  }
+  return true;
+}

@@ -1,0 +1,129 @@
+"""Copies between an array on a device and any other, and constants into one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import show, spell
+from culaunch._core import DeviceArray as CoreDeviceArray
+from culaunch._core import array_info
+from culaunch._launch.element_types import unpacked
+from culaunch._launch.host_memory import bytes_of, host_array
+from culaunch._launch.stream_handle import stream_or_current
+
+if TYPE_CHECKING:
+    from culaunch._launch.device_array import DeviceArray
+
+_CPU = 1  # DLPack's device type
+
+
+def copy_in(array: DeviceArray, source: Any, stream: object) -> None:
+    """Copy ``source`` into an array; :meth:`DeviceArray.copy_from` says how."""
+    handle = stream_or_current(stream, array.device)
+    if is_on_device(source):
+        address = _checked_address(array, source, "source")
+        _copy(array, array.address, address, handle, stream)
+        return
+    import numpy as np
+
+    host = host_array(array._driver, source)  # noqa: SLF001
+    _check(array, host.shape, host.dtype, "source")
+    host = np.ascontiguousarray(host)
+    array._copy_from(bytes_of(host), handle, stream is None)  # noqa: SLF001
+
+
+def copy_out(array: DeviceArray, target: Any, stream: object) -> None:
+    """Copy an array into ``target``; :meth:`DeviceArray.copy_to` says how."""
+    handle = stream_or_current(stream, array.device)
+    if is_on_device(target):
+        address = _checked_address(array, target, "target")
+        _copy(array, address, array.address, handle, stream)
+        return
+    import numpy as np
+
+    if not isinstance(target, np.ndarray) and not hasattr(type(target), "__dlpack_device__"):
+        raise TypeError(f"target must be an array of NumPy or a framework (got {spell(target)})")
+    host = host_array(array._driver, target)  # noqa: SLF001
+    _check(array, host.shape, host.dtype, "target")
+    if not host.flags.c_contiguous or not host.flags.writeable:
+        raise ValueError("target must be an array in C order that may be written")
+    array._copy_to(bytes_of(host), handle, stream is None)  # noqa: SLF001
+
+
+def fill_elements(array: DeviceArray, value: Any, stream: object) -> None:
+    """Set every element of an array; :meth:`DeviceArray.fill` says how."""
+    import numpy as np
+
+    element = np.empty(1, array.dtype)
+    if array.dtype.kind in "iu" and isinstance(value, (int, np.integer)):
+        limits = np.iinfo(array.dtype)
+        if not limits.min <= int(value) <= limits.max:
+            raise OverflowError(f"value must fit {array.dtype} (got {spell(value)})")
+    elif value is None or (array.dtype.kind in "iub" and not isinstance(value, (bool, np.bool_))):
+        raise TypeError(f"value must be a number of {array.dtype} (got {spell(value)})")
+    try:
+        element[0] = value
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"value must be a number of {array.dtype} (got {spell(value)})") from error
+    fill_bytes(array, element.tobytes(), stream_or_current(stream, array.device))
+
+
+def fill_bytes(array: CoreDeviceArray, pattern: bytes, stream: int) -> None:
+    """Repeat a pattern, of a power of two of bytes, over an array."""
+    while len(pattern) > 1 and pattern[: len(pattern) // 2] == pattern[len(pattern) // 2 :]:
+        pattern = pattern[: len(pattern) // 2]
+    driver, device, size = array._driver, array._dlpack_device[1], len(pattern)  # noqa: SLF001
+    count = array.nbytes // size
+    if count == 0:
+        return
+    if size <= 4:
+        fill = {1: driver.set_8_bits, 2: driver.set_16_bits, 4: driver.set_32_bits}[size]
+        fill(device, array.address, int.from_bytes(pattern, "little"), count, stream)
+        return
+    for offset in range(0, size, 4):
+        word = int.from_bytes(pattern[offset : offset + 4], "little")
+        driver.set_32_bits_apart(device, array.address + offset, size, word, 1, count, stream)
+
+
+def is_on_device(array: Any) -> bool:
+    """Tell whether an array says that it is in memory which is not the host's."""
+    if isinstance(array, CoreDeviceArray):
+        return True
+    ask = getattr(type(array), "__dlpack_device__", None)
+    if ask is None:
+        return False
+    return bool(ask(array)[0] != _CPU)
+
+
+def _copy(array: DeviceArray, target: int, source: int, handle: int, stream: object) -> None:
+    driver = array._driver  # noqa: SLF001
+    if array.nbytes:
+        driver.copy(array.device, target, source, array.nbytes, handle)
+    if stream is None:
+        driver.stream_synchronize(array.device, handle)
+
+
+def _checked_address(array: DeviceArray, other: Any, name: str) -> int:
+    """Return the address of an array on a device that goes with this one."""
+    driver = array._driver  # noqa: SLF001
+    address, shape, strides, code, bits, device = array_info(driver, other)
+    if device[0] not in driver.device_types:
+        raise ValueError(
+            f"{name} must be in the memory of the driver in use, {driver.name!r} (got "
+            f"{show(other)})"
+        )
+    _check(array, shape, unpacked(code, bits), name)
+    dense = 1
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size != 1 and stride != dense and array.nbytes:
+            raise ValueError(f"{name} must be contiguous, in C order (got strides {strides})")
+        dense *= size
+    return address
+
+
+def _check(array: DeviceArray, shape: tuple[int, ...], dtype: Any, name: str) -> None:
+    if shape != array.shape or dtype != array.dtype:
+        raise ValueError(
+            f"{name} must have the array's shape {array.shape} and type {array.dtype} (got "
+            f"{shape} {dtype})"
+        )

@@ -1,0 +1,109 @@
+"""NumPy's dtypes and DLPack's element types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.optional import optional
+from culaunch._base.values import fits, spell
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_MOST_DIMS = 64  # NumPy's limit
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kinds, DLPack's type codes
+_BFLOAT = 4
+
+
+def checked_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return the dtype of elements that kernels compute with.
+
+    Raises
+    ------
+    TypeError
+        If NumPy makes none of it, or no bool, integer, float or complex.
+    ValueError
+        If its bytes are in the other order.
+    """
+    kind = as_dtype(dtype)
+    if _code(kind) is None:
+        raise TypeError(f"dtype must be a bool, an integer, a float or complex (got {kind})")
+    if not kind.isnative:
+        raise ValueError(
+            f"dtype {kind.str!r} has its bytes in the other order, which kernels do not read: "
+            'convert the array, as with array.astype(array.dtype.newbyteorder("="))'
+        )
+    return kind
+
+
+def as_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return what NumPy makes of a dtype; of what is none it says only what it is not."""
+    np = optional("numpy", "a DeviceArray's dtype", "numpy")
+    try:
+        return np.dtype(dtype)  # type: ignore[no-any-return]
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"dtype must be what numpy.dtype takes (got {spell(dtype)})") from error
+
+
+def packed(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return DLPack's type code, and the bits, of a checked dtype."""
+    code = _code(dtype)
+    assert code is not None
+    return code, 8 * dtype.itemsize
+
+
+def unpacked(code: int, bits: int, lanes: int = 1) -> np.dtype[Any]:
+    """Return the dtype of DLPack's numbers; raise ValueError where there is none."""
+    numpy = optional("numpy", "a DeviceArray's dtype", "numpy")
+    kind = {number: letter for letter, number in _CODES.items()}.get(code)
+    dtype: np.dtype[Any]
+    if lanes == 1 and (code, bits) == (_BFLOAT, 16):
+        dtype = numpy.dtype(optional("ml_dtypes", "a bfloat16 array", "ml_dtypes").bfloat16)
+        return dtype
+    if lanes != 1 or bits % 8 or kind is None:
+        raise ValueError(
+            f"culaunch has no arrays of DLPack's type ({code}, {bits} bits, {lanes} lanes): pass "
+            "the output to a function that takes it, or pass another framework's arrays"
+        )
+    dtype = numpy.dtype("?" if kind == "b" else f"{kind}{bits // 8}")
+    return dtype
+
+
+def checked_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape as a tuple of ints, which may be negative."""
+    if hasattr(type(shape), "__index__"):
+        shape = (shape,)
+    if not isinstance(shape, Iterable):
+        raise TypeError(f"shape must be an int or a tuple of ints (got {spell(shape)})")
+    sizes = tuple(islice(shape, _MOST_DIMS + 1))
+    if len(sizes) > _MOST_DIMS:
+        raise ValueError(f"shape must have at most {_MOST_DIMS} dimensions")
+    return tuple(fits(size, "shape", 64) for size in sizes)
+
+
+def filled_in(shape: Any, nbytes: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """Return the shape of so many bytes, where one -1 stands for what is left.
+
+    Raises
+    ------
+    ValueError
+        If the shape has another number of bytes.
+    """
+    sizes = (-1,) if shape is None else checked_shape(shape)
+    known = math.prod(size for size in sizes if size != -1) * dtype.itemsize
+    if sizes.count(-1) == 1 and known > 0 and nbytes % known == 0:
+        sizes = tuple(nbytes // known if size == -1 else size for size in sizes)
+    if min(sizes, default=0) < 0 or math.prod(sizes) * dtype.itemsize != nbytes:
+        raise ValueError(
+            f"shape {sizes if shape is None else shape} of {dtype} must have the {nbytes} bytes "
+            "that there are"
+        )
+    return sizes
+
+
+def _code(dtype: np.dtype[Any]) -> int | None:
+    return _BFLOAT if dtype.name == "bfloat16" else _CODES.get(dtype.kind)

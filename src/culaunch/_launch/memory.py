@@ -1,0 +1,235 @@
+"""Memory for arrays: on a device, reached by both, or of the host and locked in place."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.optional import optional
+from culaunch._core import array_info
+from culaunch._launch.copies import fill_bytes, is_on_device
+from culaunch._launch.device_array import DeviceArray, over
+from culaunch._launch.driver import current_driver, device_ordinal
+from culaunch._launch.element_types import checked_dtype, checked_shape, unpacked
+from culaunch._launch.host_memory import bytes_of, host_array, over_host
+from culaunch._launch.stream_handle import stream_or_current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import ArrayLike, DTypeLike
+
+_MANAGED = 13  # DLPack's device type
+_ATTACH_GLOBAL = 1  # CU_MEM_ATTACH_GLOBAL
+_PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE: pinned for every device
+
+
+def empty(
+    shape: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: int | None = None,
+    stream: object = None,
+    like: Any = None,
+) -> DeviceArray:
+    """Allocate an array on a device, not initialised.
+
+    Parameters
+    ----------
+    shape : int or tuple[int, ...], optional
+        In elements. It may be left out where ``like`` has one.
+    dtype : numpy.dtype or what makes one, optional
+        A bool, an integer, a float (``ml_dtypes.bfloat16`` too) or complex; float32 by default.
+    device : int, optional
+        The device's ordinal; the current one by default.
+    stream : int or object, optional
+        A stream to allocate in, so that memory that was freed in it is used again without
+        waiting; kernels and copies in other streams must be ordered after it.
+    like : array, optional
+        Whose shape, element type and device it has where they are not given.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If the shape, the dtype or the device is none. A dtype must have the machine's byte order.
+    DriverError
+        If there is not that much memory.
+    """
+    if like is not None:
+        shape, dtype, device = _as_like(like, shape, dtype, device)
+    return DeviceArray(shape, "float32" if dtype is None else dtype, device, stream)  # type: ignore[arg-type]
+
+
+def zeros(
+    shape: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: int | None = None,
+    stream: object = None,
+    like: Any = None,
+) -> DeviceArray:
+    """Allocate an array on a device, and set it to zero in a stream.
+
+    Parameters
+    ----------
+    shape, dtype, device, like : optional
+        As in :func:`empty`.
+    stream : int or object, optional
+        As in :func:`empty`. It is set to zero in this stream; by default in the current one, as
+        :meth:`DeviceArray.numpy` says.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError, DriverError
+        As in :func:`empty`.
+    """
+    array = empty(shape, dtype, device=device, stream=stream, like=like)
+    fill_bytes(array, b"\0", stream_or_current(stream, array.device))
+    return array
+
+
+def to_device(array: ArrayLike, device: int | None = None, stream: object = None) -> DeviceArray:
+    """Copy a NumPy array to a device, and wait for the copy.
+
+    Parameters
+    ----------
+    array : array_like
+        Anything that ``numpy.asarray`` takes; copied in C order.
+    device : int, optional
+        The device's ordinal; the current one by default.
+    stream : int or object, optional
+        The stream to copy in; the current one by default, as :meth:`DeviceArray.numpy` says.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If its elements are none that kernels take, or in the other byte order.
+    """
+    np = optional("numpy", "to_device", "numpy")
+    source = np.ascontiguousarray(array).reshape(np.shape(array))
+    if stream is not None:
+        stream = stream_or_current(stream, 0)
+    result = DeviceArray(source.shape, source.dtype, device)
+    result._copy_from(bytes_of(source), stream_or_current(stream, result.device))  # noqa: SLF001
+    return result
+
+
+def managed(
+    shape: int | tuple[int, ...], dtype: DTypeLike = "float32", *, device: int | None = None
+) -> DeviceArray:
+    """Allocate an array that kernels and the host both reach (CUDA's managed memory).
+
+    Parameters
+    ----------
+    shape, dtype, device
+        As in :func:`empty`. The memory of an emulated device is managed already.
+
+    Returns
+    -------
+    DeviceArray
+        Not initialised; :meth:`DeviceArray.on_host` is the same memory as a NumPy array.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError, DriverError
+        As in :func:`empty`.
+    """
+    driver = current_driver()
+    if _MANAGED not in driver.device_types:
+        return DeviceArray(shape, dtype, device)
+    kind, sizes, ordinal = (
+        checked_dtype(dtype),
+        checked_shape(shape),
+        device_ordinal(driver, device),
+    )
+    nbytes = _checked_size(sizes, kind)
+    address, keeper = 0, None
+    if nbytes:
+        address = driver.managed_allocate(ordinal, nbytes, _ATTACH_GLOBAL)
+        keeper = _Allocation(driver.free, ordinal, address)
+    return over(driver, (_MANAGED, ordinal), address, sizes, kind, keeper=keeper)
+
+
+def pinned(shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> np.ndarray[Any, Any]:
+    """Allocate a NumPy array that is locked in the host's memory.
+
+    Copies between it and a device with ``stream=`` run while the program goes on
+    (:meth:`DeviceArray.copy_from`), and all copies are faster. The memory is freed with the last
+    array over it.
+
+    Parameters
+    ----------
+    shape, dtype
+        As in :func:`empty`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Not initialised.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError, DriverError
+        As in :func:`empty`.
+    """
+    np = optional("numpy", "pinned", "numpy")
+    driver = current_driver()
+    kind, sizes = checked_dtype(dtype), checked_shape(shape)
+    nbytes = _checked_size(sizes, kind)
+    if nbytes == 0:
+        return np.empty(sizes, kind)  # type: ignore[no-any-return]
+    ordinal = driver.current_device()
+    address = driver.host_allocate(ordinal, nbytes, _PORTABLE)
+    return over_host(address, sizes, kind, _Allocation(driver.host_free, ordinal, address))
+
+
+def allocate(
+    shape: tuple[int, ...], code: int, bits: int, lanes: int, device_type: int, device: int
+) -> DeviceArray:
+    """Allocate what a library asks for in DLPack's words. The extension calls it."""
+    made = DeviceArray(shape, unpacked(code, bits, lanes), device)
+    if made._dlpack_device != (device_type, device):  # noqa: SLF001
+        raise ValueError(
+            f"culaunch allocates memory of DLPack's device type {made._dlpack_device[0]} "  # noqa: SLF001
+            f"with the driver in use (asked for {device_type})"
+        )
+    return made
+
+
+def adopt(tensor: object, code: int, bits: int, lanes: int) -> DeviceArray:
+    """Return an array over a library's tensor, which it keeps. The extension calls it."""
+    dtype = unpacked(code, bits, lanes)
+    array = DeviceArray._adopt(current_driver(), tensor)  # noqa: SLF001
+    array.dtype = dtype
+    return array
+
+
+class _Allocation:
+    """Memory that is freed with this object."""
+
+    def __init__(self, free: Callable[[int, int], None], ordinal: int, address: int) -> None:
+        self._free = free
+        self._where = ordinal, address
+
+    def __del__(self) -> None:
+        self._free(*self._where)
+
+
+def _as_like(like: Any, shape: Any, dtype: Any, device: int | None) -> tuple[Any, Any, int | None]:
+    """Return what is given, completed with what another array has."""
+    if is_on_device(like):
+        _, sizes, _, code, bits, place = array_info(current_driver(), like)
+        kind = unpacked(code, bits) if dtype is None else dtype
+        device = place[1] if device is None else device
+    else:
+        host = host_array(current_driver(), like)
+        sizes, kind = host.shape, host.dtype if dtype is None else dtype
+    return sizes if shape is None else shape, kind, device
+
+
+def _checked_size(sizes: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    nbytes = math.prod(sizes) * dtype.itemsize
+    if min(sizes, default=0) < 0 or nbytes >= 1 << 60:
+        raise ValueError(f"shape {sizes} is negative or too large")
+    return nbytes

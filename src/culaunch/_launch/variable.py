@@ -1,0 +1,210 @@
+"""Variables of a module: where they are, and what is in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.optional import optional
+from culaunch._core import array_info
+from culaunch._launch.copies import fill_bytes, is_on_device
+from culaunch._launch.device_array import DeviceArray, over
+from culaunch._launch.element_types import as_dtype, checked_dtype, filled_in
+from culaunch._launch.stream_handle import stream_or_current
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import DTypeLike
+
+    from culaunch._core import Module as CoreModule
+
+
+@dataclass(frozen=True)
+class GlobalVariable:
+    """A ``__device__`` or ``__constant__`` variable of a module on one device.
+
+    It may be passed to kernels for a pointer, whatever the pointer's type. It lives until its
+    module is unloaded.
+
+    Attributes
+    ----------
+    address : int
+        Its address.
+    size : int
+        In bytes.
+    device : int
+        The ordinal of the device that it is on.
+    name : str
+        Its name in the image.
+    """
+
+    address: int
+    size: int
+    device: int
+    name: str = ""
+    _module: CoreModule | None = field(default=None, repr=False, compare=False)
+
+    def read(self, dtype: DTypeLike = "uint8", stream: object = None) -> np.ndarray[Any, Any]:
+        """Copy its value to a new NumPy array, after all that is in the stream has run.
+
+        Parameters
+        ----------
+        dtype : numpy.dtype or what makes one, optional
+            Of its elements, structures too: an image does not tell. Bytes by default.
+        stream : int or object, optional
+            As in :meth:`DeviceArray.numpy`.
+
+        Returns
+        -------
+        numpy.ndarray
+            One-dimensional.
+
+        Raises
+        ------
+        ValueError
+            If its size is no multiple of an element's, or its module was unloaded.
+        DriverError
+            If the copy fails.
+        """
+        kind = as_dtype(dtype)
+        if kind.itemsize == 0 or self.size % kind.itemsize or kind.hasobject:
+            raise ValueError(f"dtype must divide the variable's {self.size} bytes (got {kind})")
+        return self.as_array().numpy(stream).view(kind)
+
+    def write(self, value: Any, stream: object = None) -> None:
+        """Set it to what an array holds.
+
+        Parameters
+        ----------
+        value : array
+            With as many bytes as the variable, in C order: an array of NumPy or what makes one, a
+            ``ctypes`` structure, or an array on a device. A part is written through
+            :meth:`as_array`.
+        stream : int or object, optional
+            As in :meth:`DeviceArray.copy_from`: with it the call does not wait.
+
+        Raises
+        ------
+        ValueError
+            If it has another number of bytes, or the module was unloaded.
+        DriverError
+            If the copy fails.
+        """
+        array = self.as_array()
+        if is_on_device(value):
+            _of_bytes(value, array).copy_to(array, stream)
+            return
+        np = optional("numpy", "GlobalVariable.write", "numpy")
+        host = np.ascontiguousarray(_host_bytes(np, value))
+        if host.nbytes != self.size or host.dtype.hasobject:
+            raise ValueError(
+                f"value must have the variable's {self.size} bytes (got {host.nbytes}, "
+                f"{host.dtype}): write a part with variable.as_array(dtype=...)[a:b].copy_from(...)"
+            )
+        array.copy_from(host.reshape(-1).view("u1"), stream)
+
+    def fill(self, value: int = 0, stream: object = None) -> None:
+        """Set every byte, in a stream (the current one by default), without waiting for it.
+
+        Raises
+        ------
+        ValueError
+            If the value is no byte, or the module was unloaded.
+        """
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 256:
+            raise ValueError(
+                f"value must be a byte, from 0 to 255 (got {value!r}): other elements are set with "
+                "variable.as_array(dtype=...).fill(value)"
+            )
+        fill_bytes(self.as_array(), bytes([value]), stream_or_current(stream, self.device))
+
+    def as_array(
+        self, shape: int | tuple[int, ...] | None = None, dtype: DTypeLike = "uint8"
+    ) -> DeviceArray:
+        """Return an array over it, for copies, for other frameworks (DLPack) and for kernels.
+
+        Parameters
+        ----------
+        shape : int or tuple[int, ...], optional
+            In elements, of as many bytes as the variable; one -1 stands for what is left. One
+            dimension by default.
+        dtype : numpy.dtype or what makes one, optional
+            Of its elements, which an image does not tell.
+
+        Raises
+        ------
+        ValueError
+            If the shape has not the variable's bytes, or the module was unloaded.
+        """
+        kind = checked_dtype(dtype)
+        sizes = filled_in(shape, self.size, kind)
+        place = self.__dlpack_device__()
+        return over(self._loaded().driver, place, self.address, sizes, kind, keeper=self._module)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (self._loaded().driver.device_types[0], self.device)
+
+    def __dlpack__(self, **_: Any) -> object:
+        """Refuse: DLPack has no array of unknown elements, which kernels take.
+
+        Raises
+        ------
+        BufferError
+            Always.
+        """
+        raise BufferError(
+            "the elements of a variable have no type in an image: say it, with "
+            "variable.as_array(shape, dtype)"
+        )
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Its memory, of which no type is known, where it is the host's: an emulated device's."""
+        if self._loaded().driver.device_types[0] != 1:
+            raise AttributeError("the variable is in the memory of a device")
+        return self._interface()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Its memory, of which no type is known."""
+        if self._loaded().driver.device_types[0] == 1:
+            raise AttributeError("the variable is in the memory of an emulated device")
+        return self._interface()
+
+    def _interface(self) -> dict[str, Any]:
+        return {
+            "shape": (1,),
+            "typestr": f"|V{self.size}",
+            "data": (self.address, False),
+            "strides": None,
+            "version": 3,
+        }
+
+    def _loaded(self) -> CoreModule:
+        if self._module is None or not self._module.is_loaded:
+            raise ValueError("the variable's module was unloaded: load it again")
+        return self._module
+
+
+def _of_bytes(array: Any, like: DeviceArray) -> DeviceArray:
+    """Return the bytes of an array on a device."""
+    address, shape, strides, _, bits, place = array_info(like._driver, array)  # noqa: SLF001
+    dense, nbytes = 1, bits // 8
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        nbytes *= size
+        if size != 1 and stride != dense:
+            raise ValueError(f"value must be contiguous, in C order (got strides {strides})")
+        dense *= size
+    if nbytes != like.nbytes:
+        raise ValueError(f"value must have the variable's {like.nbytes} bytes (got {nbytes})")
+    return over(like._driver, place, address, (nbytes,), like.dtype, keeper=array)  # noqa: SLF001
+
+
+def _host_bytes(np: Any, value: Any) -> Any:
+    """Return an array, or the bytes of what has some, such as a structure of ctypes."""
+    if not isinstance(value, np.ndarray):
+        try:
+            return np.frombuffer(value, np.uint8)
+        except (TypeError, ValueError, BufferError):
+            pass
+    return np.asarray(value)
