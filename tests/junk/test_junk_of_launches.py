@@ -51,6 +51,10 @@ def typed():
     return module().kernel("k", signature=TYPES)
 
 
+def variable():
+    return module().get_global("v")
+
+
 def array():
     return cl.to_device(np.zeros((64, 64), np.float32))
 
@@ -66,8 +70,21 @@ CALLS = {
     "Device.attribute": lambda: (cl.Device(0).attribute, {"name": "clock_rate"}),
     "DeviceArray": lambda: (cl.DeviceArray, {"shape": (4,), "dtype": "f4", "device": None}),
     "DeviceArray.numpy": lambda: (array().numpy, {}),
+    "DeviceArray.__getitem__": lambda: (lambda index: array()[index], {"index": 3}),
+    "DeviceArray.view": lambda: (array().view, {"dtype": "u1"}),
+    "DeviceArray.copy_from": lambda: (array().copy_from, {"source": array()}),
+    "DeviceArray.copy_to": lambda: (array().copy_to, {"target": array()}),
+    "DeviceArray.fill": lambda: (array().fill, {"value": 1.0}),
+    "DeviceArray.fill of ints": lambda: (array().view("i4").fill, {"value": 1}),
     "DeviceArray.__dlpack__": lambda: (array().__dlpack__, {}),
     "GlobalVariable": lambda: (cl.GlobalVariable, {"address": 0, "size": 4, "device": 0}),
+    "GlobalVariable.read": lambda: (variable().read, {}),
+    "GlobalVariable.write": lambda: (variable().write, {"value": b"1234"}),
+    "GlobalVariable.fill": lambda: (variable().fill, {}),
+    "GlobalVariable.as_array": lambda: (variable().as_array, {}),
+    "Event": lambda: (cl.Event, {}),
+    "Event.record": lambda: (cl.Event().record, {}),
+    "Event.elapsed": lambda: (cl.Stream().record().elapsed, {"since": cl.Stream().record()}),
     "Kernel": lambda: (
         cl.Kernel, {"module": module(), "name": "k", "signature": kernel().signature}
     ),
@@ -104,9 +121,16 @@ CALLS = {
     "Parameter": lambda: (cl.Parameter, {"offset": 0, "size": 4, "type": "int"}),
     "Signature": lambda: (cl.Signature, {"parameters": (), "source": "x"}),
     "Stream": lambda: (cl.Stream, {"device": 0}),
+    "Stream.from_handle": lambda: (cl.Stream.from_handle, {"stream": 0}),
+    "Stream.priorities": lambda: (cl.Stream.priorities, {}),
+    "Stream.record": lambda: (cl.Stream().record, {}),
+    "Stream.wait": lambda: (cl.Stream().wait, {"other": cl.Stream()}),
     "TensorMap": lambda: (lambda *, data: cl.TensorMap(data), {"data": None}),
     "TensorMap.tiled": lambda: (cl.TensorMap.tiled, {"array": array(), "box": (8, 8)}),
     "empty": lambda: (cl.empty, {"shape": 4, "dtype": "f4"}),
+    "managed": lambda: (cl.managed, {"shape": 4}),
+    "pinned": lambda: (cl.pinned, {"shape": 4}),
+    "zeros": lambda: (cl.zeros, {"shape": 4}),
     "synchronize": lambda: (cl.synchronize, {}),
     "testing.assert_allclose": lambda: (
         testing.assert_allclose, {"actual": FLOATS, "desired": FLOATS}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.optional import optional
-from culaunch._launch.device_array import DeviceArray
 from culaunch._launch.driver import current_driver
 from culaunch._launch.memory import empty
+
+if TYPE_CHECKING:
+    from culaunch._launch.device_array import DeviceArray
 
 
 def allocate_like(

@@ -65,6 +65,8 @@ def fill_elements(array: DeviceArray, value: Any, stream: object) -> None:
         element[0] = value
     except (TypeError, ValueError) as error:
         raise TypeError(f"value must be a number of {array.dtype} (got {spell(value)})") from error
+    except OverflowError:
+        raise OverflowError(f"value must fit {array.dtype} (got {spell(value)})") from None
     fill_bytes(array, element.tobytes(), stream_or_current(stream, array.device))
 
 

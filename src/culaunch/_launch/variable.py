@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.optional import optional
+from culaunch._base.values import spell
 from culaunch._core import array_info
 from culaunch._launch.copies import fill_bytes, is_on_device
 from culaunch._launch.device_array import DeviceArray, over
@@ -113,7 +114,7 @@ class GlobalVariable:
         """
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 256:
             raise ValueError(
-                f"value must be a byte, from 0 to 255 (got {value!r}): other elements are set with "
+                f"value must be a byte, from 0 to 255 (got {spell(value)}): other elements are set with "
                 "variable.as_array(dtype=...).fill(value)"
             )
         fill_bytes(self.as_array(), bytes([value]), stream_or_current(stream, self.device))
