@@ -114,7 +114,7 @@ class GlobalVariable:
         """
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 256:
             raise ValueError(
-                f"value must be a byte, from 0 to 255 (got {spell(value)}): set other elements with "
+                f"value must be a byte, from 0 to 255 (got {spell(value)}): set others with "
                 "variable.as_array(dtype=...).fill(value)"
             )
         fill_bytes(self.as_array(), bytes([value]), stream_or_current(stream, self.device))
