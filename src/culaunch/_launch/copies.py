@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from culaunch._base.values import show, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
@@ -11,15 +11,12 @@ from culaunch._launch.element_types import unpacked
 from culaunch._launch.host_memory import bytes_of, host_array
 from culaunch._launch.stream_handle import stream_or_current
 
-if TYPE_CHECKING:
-    from culaunch._launch.device_array import DeviceArray
-
 _CPU = 1  # DLPack's device type
 
 
-def copy_in(array: DeviceArray, source: Any, stream: object) -> None:
+def copy_in(array: CoreDeviceArray, source: Any, stream: object) -> None:
     """Copy ``source`` into an array; :meth:`DeviceArray.copy_from` says how."""
-    handle = stream_or_current(stream, array.device)
+    handle = stream_or_current(stream, _device(array))
     if is_on_device(source):
         address = _checked_address(array, source, "source")
         _copy(array, array.address, address, handle, stream)
@@ -32,9 +29,9 @@ def copy_in(array: DeviceArray, source: Any, stream: object) -> None:
     array._copy_from(bytes_of(host), handle, stream is None)  # noqa: SLF001
 
 
-def copy_out(array: DeviceArray, target: Any, stream: object) -> None:
+def copy_out(array: CoreDeviceArray, target: Any, stream: object) -> None:
     """Copy an array into ``target``; :meth:`DeviceArray.copy_to` says how."""
-    handle = stream_or_current(stream, array.device)
+    handle = stream_or_current(stream, _device(array))
     if is_on_device(target):
         address = _checked_address(array, target, "target")
         _copy(array, address, array.address, handle, stream)
@@ -50,24 +47,25 @@ def copy_out(array: DeviceArray, target: Any, stream: object) -> None:
     array._copy_to(bytes_of(host), handle, stream is None)  # noqa: SLF001
 
 
-def fill_elements(array: DeviceArray, value: Any, stream: object) -> None:
+def fill_elements(array: CoreDeviceArray, value: Any, stream: object) -> None:
     """Set every element of an array; :meth:`DeviceArray.fill` says how."""
     import numpy as np
 
-    element = np.empty(1, array.dtype)
-    if array.dtype.kind in "iu" and isinstance(value, (int, np.integer)):
-        limits = np.iinfo(array.dtype)
+    dtype = _dtype(array)
+    element = np.empty(1, dtype)
+    if dtype.kind in "iu" and isinstance(value, (int, np.integer)):
+        limits = np.iinfo(dtype)
         if not limits.min <= int(value) <= limits.max:
-            raise OverflowError(f"value must fit {array.dtype} (got {spell(value)})")
-    elif value is None or (array.dtype.kind in "iub" and not isinstance(value, (bool, np.bool_))):
-        raise TypeError(f"value must be a number of {array.dtype} (got {spell(value)})")
+            raise OverflowError(f"value must fit {dtype} (got {spell(value)})")
+    elif value is None or (dtype.kind in "iub" and not isinstance(value, (bool, np.bool_))):
+        raise TypeError(f"value must be a number of {dtype} (got {spell(value)})")
     try:
         element[0] = value
     except (TypeError, ValueError) as error:
-        raise TypeError(f"value must be a number of {array.dtype} (got {spell(value)})") from error
+        raise TypeError(f"value must be a number of {dtype} (got {spell(value)})") from error
     except OverflowError:
-        raise OverflowError(f"value must fit {array.dtype} (got {spell(value)})") from None
-    fill_bytes(array, element.tobytes(), stream_or_current(stream, array.device))
+        raise OverflowError(f"value must fit {dtype} (got {spell(value)})") from None
+    fill_bytes(array, element.tobytes(), stream_or_current(stream, _device(array)))
 
 
 def fill_bytes(array: CoreDeviceArray, pattern: bytes, stream: int) -> None:
@@ -97,15 +95,15 @@ def is_on_device(array: Any) -> bool:
     return bool(ask(array)[0] != _CPU)
 
 
-def _copy(array: DeviceArray, target: int, source: int, handle: int, stream: object) -> None:
+def _copy(array: CoreDeviceArray, target: int, source: int, handle: int, stream: object) -> None:
     driver = array._driver  # noqa: SLF001
     if array.nbytes:
-        driver.copy(array.device, target, source, array.nbytes, handle)
+        driver.copy(_device(array), target, source, array.nbytes, handle)
     if stream is None:
-        driver.stream_synchronize(array.device, handle)
+        driver.stream_synchronize(_device(array), handle)
 
 
-def _checked_address(array: DeviceArray, other: Any, name: str) -> int:
+def _checked_address(array: CoreDeviceArray, other: Any, name: str) -> int:
     """Return the address of an array on a device that goes with this one."""
     driver = array._driver  # noqa: SLF001
     address, shape, strides, code, bits, device = array_info(driver, other)
@@ -123,9 +121,17 @@ def _checked_address(array: DeviceArray, other: Any, name: str) -> int:
     return address
 
 
-def _check(array: DeviceArray, shape: tuple[int, ...], dtype: Any, name: str) -> None:
-    if shape != array.shape or dtype != array.dtype:
+def _check(array: CoreDeviceArray, shape: tuple[int, ...], dtype: Any, name: str) -> None:
+    if shape != array.shape or dtype != _dtype(array):
         raise ValueError(
-            f"{name} must have the array's shape {array.shape} and type {array.dtype} (got "
+            f"{name} must have the array's shape {array.shape} and type {_dtype(array)} (got "
             f"{shape} {dtype})"
         )
+
+
+def _device(array: CoreDeviceArray) -> int:
+    return array._dlpack_device[1]  # noqa: SLF001
+
+
+def _dtype(array: CoreDeviceArray) -> Any:
+    return unpacked(*array._dlpack_type)  # noqa: SLF001
