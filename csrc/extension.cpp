@@ -5,6 +5,7 @@
 #include "arguments/device_array.h"
 #include "arguments/device_array_exchange.h"
 #include "arguments/rules.h"
+#include "driver/driver_calls.h"
 #include "driver/driver_object.h"
 #include "driver/python_function.h"
 #include "elementwise/function.h"
@@ -34,13 +35,13 @@ int Execute(PyObject* module) {
   return PyModule_AddStringConstant(module, "__version__", kVersion) == 0 &&
                  PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) ==
                      0 &&
-                 AddDriverType(module) == 0 && AddDriverFunctionType(module) == 0 &&
-                 AddModuleType(module) == 0 && AddKernelType(module) == 0 &&
-                 AddLauncherType(module) == 0 && AddDeviceArrayType(module) == 0 &&
-                 AddDeviceArrayExchange() == 0 && AddElementwiseType(module) == 0 &&
-                 triton::AddVariantType(module) == 0 && triton::AddDispatcherType(module) == 0 &&
-                 triton::AddLauncherType(module) == 0 && triton::AddSubscriptType(module) == 0 &&
-                 triton::AddTritonsWay(module) == 0
+                 AddDriverType(module) == 0 && AddDriverCalls() == 0 &&
+                 AddDriverFunctionType(module) == 0 && AddModuleType(module) == 0 &&
+                 AddKernelType(module) == 0 && AddLauncherType(module) == 0 &&
+                 AddDeviceArrayType(module) == 0 && AddDeviceArrayExchange() == 0 &&
+                 AddElementwiseType(module) == 0 && triton::AddVariantType(module) == 0 &&
+                 triton::AddDispatcherType(module) == 0 && triton::AddLauncherType(module) == 0 &&
+                 triton::AddSubscriptType(module) == 0 && triton::AddTritonsWay(module) == 0
              ? 0
              : -1;
 }

@@ -207,13 +207,11 @@ PyMethodDef methods[] = {
 
 }  // namespace
 
-bool AddDriverCalls(PyTypeObject* driver) {
+int AddDriverCalls() {
   for (PyMethodDef& method : methods) {
-    const Ref made(PyDescr_NewMethod(driver, &method));
-    if (!made || PyObject_SetAttrString(reinterpret_cast<PyObject*>(driver), method.ml_name,
-                                        made.get()) != 0) {
-      return false;
-    }
+    const Ref made(PyDescr_NewMethod(g_driver_type, &method));
+    auto* type = reinterpret_cast<PyObject*>(g_driver_type);
+    if (!made || PyObject_SetAttrString(type, method.ml_name, made.get()) != 0) return -1;
   }
-  return true;
+  return 0;
 }

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "driver/driver_calls.h"
 #include "driver/errors.h"
 #include "driver/on_device.h"
 #include "driver/python_gate.h"
@@ -284,5 +283,5 @@ PyType_Spec spec = {"culaunch._core.Driver", sizeof(DriverObject), 0,
 
 int AddDriverType(PyObject* module) {
   g_driver_type = AddType(module, &spec);
-  return g_driver_type != nullptr && AddDriverCalls(g_driver_type) ? 0 : -1;
+  return g_driver_type != nullptr ? 0 : -1;
 }
