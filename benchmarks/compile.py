@@ -145,7 +145,7 @@ class Report:
             print(f"missing: {name}: {reason}")
 
     def as_dict(self) -> dict[str, object]:
-        """Give everything for JSON."""
+        """Return everything for JSON."""
         return {
             "machine": machine(),
             "seconds": dict(self.rows),
@@ -318,7 +318,7 @@ def timed(run) -> tuple[float, object]:
 
 
 def fresh(source: str) -> str:
-    """Give a source that no cache has seen."""
+    """Return a source that no cache has seen."""
     return f"{source}\n// {uuid.uuid4()}\n"
 
 

@@ -83,7 +83,7 @@ class Kernels:
             install_idle_driver(bench.capability)
 
     def jit(self, case: Case) -> Any:
-        """Give the Triton object of a case."""
+        """Return the Triton object of a case."""
         return getattr(self.module, case.name)
 
     def tuner(self) -> Any:
@@ -96,7 +96,7 @@ class Kernels:
         )(self.module.tuned)
 
     def arguments(self, case: Case) -> dict[str, Any]:
-        """Give the arguments by name."""
+        """Return the arguments by name."""
         tensors = self.bench.tensors[: case.pointers]
         values = [*tensors, *case.int_values, *case.float_values]
         return dict(zip(case.names, values, strict=True))
@@ -229,7 +229,7 @@ def install_idle_driver(capability: int) -> None:
 
 
 def load_time(kernels: Kernels, variants: int = 1000) -> float:
-    """Give the milliseconds that loading a set of many variants takes."""
+    """Return the milliseconds that loading a set of many variants takes."""
     from dataclasses import replace
 
     import culaunch.triton as ct

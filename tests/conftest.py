@@ -101,7 +101,7 @@ def required() -> set[str]:
 
 @pytest.fixture(scope="session", name="has")
 def has_capability() -> Callable[[str], bool]:
-    """Give a test that runs either way the function that says what this machine has."""
+    """Return a test that runs either way the function that says what this machine has."""
     return has
 
 

@@ -89,7 +89,7 @@ def lay_over() -> None:
 
 
 def environment(compiler: str) -> dict[str, str]:
-    """Give what a process needs whose Python is not built with the sanitizer."""
+    """Return what a process needs whose Python is not built with the sanitizer."""
     # The C++ library, too: else the first exception finds no way to its real thrower.
     libraries = (
         subprocess.run(

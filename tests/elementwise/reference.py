@@ -38,7 +38,7 @@ def reference(name, *args):
 
 
 def apart(got, wanted, dtype):
-    """Give the distance in units in the last place of the wanted number, the greatest."""
+    """Return the distance in units in the last place of the wanted number, the greatest."""
     got, wanted = np.asarray(got, np.float64), np.asarray(wanted, np.float64)
     same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
     info = ml_dtypes.finfo(dtype)

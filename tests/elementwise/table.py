@@ -37,7 +37,7 @@ def table() -> str:
 
 
 def on_page() -> str:
-    """Give the table that the page has."""
+    """Return the table that the page has."""
     return PAGE.read_text().split(BEGIN)[1].split(END)[0].strip("\n") + "\n"
 
 

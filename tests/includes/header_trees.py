@@ -134,7 +134,7 @@ class Tree:
         return f"{self.label}q{index}.h"
 
     def fresh(self) -> str:
-        """Give a name that nothing has yet."""
+        """Return a name that nothing has yet."""
         self.made += 1
         return f"{self.label}_{self.made}"
 

@@ -19,7 +19,7 @@ LINE = re.compile(r'^# \d+ "(/[^"]*)"', re.MULTILINE)
 
 
 def preprocess(command, root, count):
-    """Give what the compiler makes of each tree, and the files that it reads for it."""
+    """Return what the compiler makes of each tree, and the files that it reads for it."""
     lines = [f'culaunch_tree {n}\n#include "t{n}.cu"\n' for n in range(count)]
     main = root / "src" / "main.cc"
     main.write_text("".join(lines) + f"culaunch_tree {count}\n")
@@ -45,7 +45,7 @@ def scan(tree, root):
 
 
 def declared_by_nvrtc(root, count):
-    """Give what NVRTC makes of each tree; which files it reads it does not say."""
+    """Return what NVRTC makes of each tree; which files it reads it does not say."""
     main = root / "src" / "main.cc"
     main.write_text("".join(f'#include "t{n}.cu"\n' for n in range(count)))
     image = cl.compile(

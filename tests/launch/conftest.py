@@ -50,7 +50,7 @@ def gpu_image() -> cl.Image:
 
 @pytest.fixture(scope="session")
 def gpu(gpu_image) -> cl.Module:
-    """Give the module that the tests on a GPU share."""
+    """Return the module that the tests on a GPU share."""
     return cl.load(gpu_image)
 
 

@@ -176,7 +176,7 @@ class DriverApi(AroundLaunches):
         return self._text(out, self.kernels[kernel].name)
 
     def cuKernelGetFunction(self, out, kernel):
-        """Give the kernel's handle in the current context, which is good in no other."""
+        """Return the kernel's handle in the current context, which is good in no other."""
         if not self.stack:
             return 201
         for handle, known in list(self.functions.items()):  # other threads add to it

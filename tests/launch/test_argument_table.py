@@ -167,7 +167,7 @@ def float_bytes(spelling, size, value):
 
 
 def expected(name, spelling, size, given, value):
-    """Give the bytes that arrive, or the error and a part of its message."""
+    """Return the bytes that arrive, or the error and a part of its message."""
     sizes = RULES[name].get(given)
     if sizes is None or (sizes and size not in sizes):
         return TypeError, "takes "

@@ -145,7 +145,7 @@ def test_a_float_is_rounded_once(driver, value):
 
 
 def exact(bits, fraction, bias):
-    """Give the value of a 16-bit float's bits, exactly."""
+    """Return the value of a 16-bit float's bits, exactly."""
     exponent, mantissa = bits >> fraction, bits & ((1 << fraction) - 1)
     if exponent == 0:
         return math.ldexp(mantissa, 1 - bias - fraction)

@@ -22,7 +22,7 @@ def tutorials():
 
 
 def own_arch():
-    """Give what Triton's code for this device is called: from sm_90 on it is for that one alone."""
+    """Return what Triton's code for this device is called: from sm_90 on it is for that one alone."""
     import torch
 
     major, minor = torch.cuda.get_device_capability()

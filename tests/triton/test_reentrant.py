@@ -49,7 +49,7 @@ def slow_tensor():
 
 
 def numbers(launch):
-    """Give the kernel's n and m: a 1 is folded into the code, and is not passed."""
+    """Return the kernel's n and m: a 1 is folded into the code, and is not passed."""
     return [struct.unpack("<i", one)[0] for one in launch.arguments if len(one) == 4]
 
 

@@ -72,7 +72,7 @@ def compile_error(
     notes : iterable of str
         What else is known, such as which header directories were rejected.
     find : callable, optional
-        Gives the path of one of CUDA's headers, or None: a hint names only what is there.
+        Returns the path of one of CUDA's headers, or None: a hint names only what is there.
     """
     log = log.strip("\0\n ")
     parts = [_headline(log, compiler, sources)]

@@ -19,7 +19,7 @@ class Toolkit:
     Parameters
     ----------
     find_dirs : callable
-        Gives the directories, in search order, and notes on those that were rejected.
+        Returns the directories, in search order, and notes on those that were rejected.
     """
 
     def __init__(self, find_dirs: Callable[[], tuple[list[str], list[str]]]) -> None:
@@ -67,7 +67,7 @@ def find_nvrtc_headers(
     install_bundled : callable
         Unpacks NVRTC's bundled headers into a directory; gives None, or why it cannot.
     bundled_root : callable
-        Gives that directory.
+        Returns that directory.
     """
     found: list[str] = []
     notes: list[str] = []

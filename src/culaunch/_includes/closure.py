@@ -32,7 +32,7 @@ class Search:
     quoted_dirs: Sequence[str] = ()
     """Directories that are looked through before, for quoted names alone."""
     system: Callable[[], Sequence[str]] = tuple
-    """Gives the compiler's own directories; asked only when the others lack something."""
+    """Returns the compiler's own directories; asked only when the others lack something."""
     own: frozenset[str] = frozenset()
     """Which of `dirs` are the compiler's own, too."""
     identity: str = ""

@@ -163,7 +163,7 @@ def _samples() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
 def _bits_at(groups: tuple[list[Any], ...], offset: int) -> tuple[int, int]:
     """Return the single bits in which the conjugates and the negatives differ from plain tensors.
 
-    Give the same number twice where they differ in nothing, in more, or not in the same.
+    Return the same number twice where they differ in nothing, in more, or not in the same.
     """
     plain, conjugates, negatives, _ = (
         [_word(tensor._cdata + offset) for tensor in group] for group in groups

@@ -61,7 +61,7 @@ class StandIn:
         Triton keeps its compiled kernels by this.
     capability : (int, int)
     attribute : callable, optional
-        Gives an attribute of the device by its number.
+        Returns an attribute of the device by its number.
     """
 
     def __init__(

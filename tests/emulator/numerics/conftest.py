@@ -83,7 +83,7 @@ def flush(kind: str, bits: int) -> int:
 
 
 def signed_zero(mode: str, *negative: bool) -> bool:
-    """Give the sign of an exact zero sum of terms with these signs."""
+    """Return the sign of an exact zero sum of terms with these signs."""
     return any(negative) if mode == "rm" else all(negative)
 
 

@@ -43,7 +43,6 @@ class Decoder:
     def __init__(self, symbols: Symbols, code: Code) -> None:
         self.symbols = symbols
         self.code = code
-        self.slots = code.function.slots
 
     def type(self, instruction: Instruction) -> str:
         """Return the type of an instruction: the last of its modifiers that is one."""
@@ -124,10 +123,6 @@ class Decoder:
         if isinstance(operand, Immediate):
             return self.read(operand, "b64" if operand.float_size == 8 else "b32")
         return self.read(operand, "b64")
-
-    def is_register(self, operand: Operand, kind: str) -> bool:
-        """Tell whether `operand` is a register declared with type `kind`."""
-        return isinstance(operand, Register) and operand.type == kind
 
     def _require_same_kind(self, operand: Register, kind: str) -> None:
         if (operand.type == "pred") != (kind == "pred"):

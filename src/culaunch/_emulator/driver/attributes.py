@@ -46,7 +46,7 @@ _DEVICE = {
 
 
 def device_attribute(device: Device, attribute: int) -> int | None:
-    """Give a device attribute by its number; None if that is none."""
+    """Return a device attribute by its number; None if that is none."""
     if not 1 <= attribute <= _LAST_DEVICE_ATTRIBUTE:
         return None
     computed = {
@@ -60,7 +60,7 @@ def device_attribute(device: Device, attribute: int) -> int | None:
 
 
 def kernel_attribute(device: Device, kernel: Kernel, attribute: int) -> int | None:
-    """Give a kernel attribute by its number (cuda.h, CUfunction_attribute); None if that is none.
+    """Return a kernel attribute by its number (cuda.h, CUfunction_attribute); None if that is none.
 
     PTX has no register count: 32 is reported.
     """
@@ -85,7 +85,7 @@ def kernel_attribute(device: Device, kernel: Kernel, attribute: int) -> int | No
 
 
 def occupancy(device: Device, kernel: Kernel, threads: int, shared: int) -> int:
-    """Give the blocks of a kernel that a multiprocessor runs at once."""
+    """Return the blocks of a kernel that a multiprocessor runs at once."""
     if not 0 < threads <= kernel.info.max_threads:
         return 0
     blocks = min(_THREADS_PER_MULTIPROCESSOR // threads, _BLOCKS_PER_MULTIPROCESSOR)
@@ -96,12 +96,12 @@ def occupancy(device: Device, kernel: Kernel, threads: int, shared: int) -> int:
 def best_block(
     device: Device, kernel: Kernel, shared: Callable[[int], int], limit: int
 ) -> tuple[int, int]:
-    """Give the block with the most threads on a multiprocessor, and how many of it run there.
+    """Return the block with the most threads on a multiprocessor, and how many of it run there.
 
     Parameters
     ----------
     shared : callable
-        Gives the dynamic shared memory of a block of so many threads.
+        Returns the dynamic shared memory of a block of so many threads.
     limit : int
         The largest block to think of; 0 for no limit.
     """

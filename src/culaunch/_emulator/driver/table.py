@@ -48,7 +48,7 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
     """
 
     def table(self) -> dict[str, Any]:
-        """Give the C functions by name; they live as long as the dict's values."""
+        """Return the C functions by name; they live as long as the dict's values."""
         functions: dict[str, Any] = {
             name: prototype(self._function(untraced(getattr(self, name)), name not in _LONG))
             for name, prototype in PROTOTYPES.items()

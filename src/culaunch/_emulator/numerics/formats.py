@@ -12,8 +12,6 @@ Bits: TypeAlias = npt.NDArray[Any]  # unsigned integers, one lane per element
 Floats: TypeAlias = npt.NDArray[Any]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-ROUNDINGS = ("rn", "rz", "rm", "rp")
-
 
 @dataclass(frozen=True)
 class Format:
