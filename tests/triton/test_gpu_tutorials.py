@@ -22,7 +22,7 @@ def tutorials():
 
 
 def own_arch():
-    """Return what Triton's code for this device is called: from sm_90 on it is for that one alone."""
+    """Return the name of this device to Triton's compiler: from sm_90 on, its own code alone."""
     import torch
 
     major, minor = torch.cuda.get_device_capability()

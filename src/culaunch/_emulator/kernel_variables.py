@@ -75,7 +75,7 @@ class KernelVariables:
                 to_do.append(self._enter(function))
 
     def _enter(self, function: Function) -> Iterator[str]:
-        """Place a function's own variables; give the names that its instructions use."""
+        """Place a function's own variables; yield the names that its instructions use."""
         for variable in function.variables.values():
             if variable.space == "shared":
                 self._place(function.name, variable)

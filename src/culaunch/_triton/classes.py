@@ -84,7 +84,7 @@ class Classes:
         )
 
     def guards(self, kernel: Any) -> Iterator[tuple[dict[str, Any], str, bool, object]]:
-        """Give the entries of dicts that say so."""
+        """Yield the entries of dicts that say so."""
         yield vars(kernel), "run", False, None
         ours = {kind: made for kind, name, _, made in self._patches if name == "run"}
         for kind in type(kernel).__mro__:

@@ -29,7 +29,7 @@ def from_rows(group: Group, rows: Lanes) -> Lanes:
 
 
 def from_warps(group: Group, values: Lanes) -> Lanes:
-    """Give every lane the value of its warp."""
+    """Return the value of each lane's warp."""
     return from_rows(group, np.repeat(values, 32))
 
 

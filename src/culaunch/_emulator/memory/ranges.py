@@ -98,7 +98,7 @@ class GlobalMemory:
         return Fault(ILLEGAL_ADDRESS, reason, lane=lane, distance=distance)
 
     def _describe(self, address: int) -> tuple[str, int]:
-        """Say where `address` is relative to the nearest range, and give the bytes between."""
+        """Say where `address` is relative to the nearest range, and return the bytes between."""
         if not self.bases:
             return "the launch has no memory", 1 << 64
         index = bisect_right(self.bases, address) - 1
