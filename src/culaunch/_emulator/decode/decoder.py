@@ -85,6 +85,8 @@ class Decoder:
         self._require_same_kind(operand, kind)
         slot = operand.slot
         have, want = self.code.zeros[slot].dtype, lane_dtype(kind)
+        # PTX lets a register be wider than what an instruction writes: it is extended, with the
+        # sign where the type has one.
         if kind == "pred" or have.itemsize == want.itemsize:
 
             def put(group: Group, value: Lanes) -> None:
@@ -137,6 +139,7 @@ class Decoder:
         if kind == "pred":
             return lambda group: group.regs[slot]
         want = unsigned(kind)
+        # A register that is wider than the type is cut to its low bits.
         if have == want:
             return lambda group: group.regs[slot]
         return lambda group: group.regs[slot].astype(want)

@@ -34,7 +34,7 @@ _ALL = 0xFFFFFFFF
 
 
 def build_code(symbols: Symbols, function: Function, base: int) -> Code:
-    """Decode `function`; its symbols counters start at `base`."""
+    """Decode `function`; the program counters of its blocks start at `base`."""
     code = Code(function, base)
     decoder = Decoder(symbols, code)
     starts = _leaders(function)
@@ -56,6 +56,7 @@ def _leaders(function: Function) -> list[int]:
     """Return the indices of the instructions that start blocks, in order."""
     starts = {0}
     for i, instruction in enumerate(function.instructions):
+        # Where a label is, what follows an end, and what the lanes of a warp wait before.
         starts |= {op.target for op in instruction.operands if isinstance(op, Label)}
         known = definition(instruction)
         alone = known.alone(instruction)
@@ -78,6 +79,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
         except Exception as error:  # noqa: BLE001 - as in `decode`
             end = NotEmulated(refuse(last, error))
         body = body[:-1]
+        # Where its guard is false, a thread goes on at the block that follows.
         if last.guard is not None:
             end = Conditional(decoder.read(last.guard, "pred"), end, following)
     block.end = end
@@ -103,7 +105,11 @@ def _sync_mask(
 
 
 def _mark_waits(code: Code) -> None:
-    """Find the loops in which a thread may wait for what another one writes."""
+    """Find the loops in which a thread may wait for what another one writes.
+
+    A loop is told by its jump back: from that block to the first one that it jumps to lies its
+    body, since compilers lay out loops in one piece. A block too many costs turns, no results.
+    """
     waiting = [any(definition(i).waits(i) for i in block.instructions) for block in code.blocks]
     for block in code.blocks:
         back = [target for target in block.end.successors if target <= block.index]

@@ -40,6 +40,7 @@ def reads_and_writes(instruction: Instruction, carry: int) -> tuple[list[int], l
         place = operands[known.changes]
         base = place.base if isinstance(place, Address) else None
         if isinstance(base, Register) and base.type == "param":
+            # The rest of the parameter stays: as the base of an address it is read already.
             writes.append(base.slot)
     if instruction.guard is not None:
         _collect(instruction.guard, reads)
@@ -59,7 +60,12 @@ def read_slots(operands: Iterable[Operand]) -> tuple[int, ...]:
 
 
 def find_live(code: Code) -> None:
-    """Fill in ``live_in`` and ``dead`` of every block."""
+    """Fill in ``live_in`` and ``dead`` of every block.
+
+    A register is live where some way on from there reads it before it is written. Sets of registers
+    are integers with a bit for each slot: functions have thousands of registers, and the sets of
+    all blocks are joined again and again until they no longer grow.
+    """
     uses, kills, outs = [], [], []
     results = _mask(range(len(code.function.returns)))
     for block in code.blocks:
@@ -67,6 +73,7 @@ def find_live(code: Code) -> None:
         for instruction in block.instructions:
             reads, writes = reads_and_writes(instruction, code.carry)
             used |= _mask(reads) & ~killed
+            # Who called the function reads its results, which no instruction here does.
             if definition(instruction).returns:
                 used |= results & ~killed
             if instruction.guard is None:
@@ -78,6 +85,7 @@ def find_live(code: Code) -> None:
         kills.append(killed)
         outs.append(0)
     live = list(uses)
+    # Backwards, as the need for a register goes: few rounds are enough.
     changed = True
     while changed:
         changed = False
@@ -94,6 +102,7 @@ def find_live(code: Code) -> None:
         code.blocks, live, uses, kills, outs, strict=True
     ):
         block.live_in = _slots(entering)
+        # What came in or was touched here, and nothing behind reads.
         block.dead = _slots((entering | used | killed) & ~leaving)
 
 

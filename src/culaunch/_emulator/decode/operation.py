@@ -55,6 +55,7 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
 
     def run(group: Group) -> None:
         chosen = guard(group)
+        # One value for all lanes: the guard does not depend on the thread.
         if chosen.shape[0] == 1:
             if chosen[0]:
                 op(group)
@@ -74,6 +75,7 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
                     new[index] = part.regs[slot]
                     group.regs[slot] = new
             return
+        # It has no effects: let it run in all lanes, and take back what it wrote in the others.
         before = [group.regs[slot] for slot in writes]
         op(group)
         for slot, old in zip(writes, before, strict=True):

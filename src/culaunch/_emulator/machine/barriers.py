@@ -23,11 +23,19 @@ class _Waiter:
 
 
 class _Barrier:
-    """One of the sixteen barriers, in every block of the chunk."""
+    """One of the sixteen barriers, in every block of the chunk.
+
+    Attributes
+    ----------
+    arrived, expected, true : numpy.ndarray
+        For each block, how many threads came, how many must come (-1: all that are alive), and
+        how many of them brought a predicate that is true.
+    waiters : list
+        The groups that wait; one may have threads of several blocks.
+    """
 
     def __init__(self, blocks: int) -> None:
         self.arrived: Lanes = np.zeros(blocks, np.int64)
-        # -1: every thread that is alive.
         self.expected: Lanes = np.full(blocks, -1, np.int64)
         self.true: Lanes = np.zeros(blocks, np.int64)
         self.waiters: list[_Waiter] = []
@@ -60,6 +68,7 @@ class Barriers:
         barrier = self.barriers.get(arrival.number)
         if barrier is None:
             barrier = self.barriers[arrival.number] = _Barrier(chunk.blocks)
+        # The common case, and the quick one: all threads come together, and nothing is counted.
         everyone = group.n == chunk.alive_total and not barrier.waiters
         if everyone and arrival.count is None and not arrival.reduction and arrival.waits:
             self._passed(None)
@@ -148,6 +157,7 @@ class Barriers:
         barrier.true[done] = 0
         waiters, barrier.waiters = barrier.waiters, []
         self._check_same_place(waiters, done)
+        # The barrier may be complete in some blocks of a group and not in others.
         for waiter in waiters:
             group = waiter.group
             index = np.flatnonzero(np.broadcast_to(done[group.block_index], (group.n,)))
@@ -170,6 +180,7 @@ class Barriers:
     def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
         if arrival.count is not None or group.code is not known.code:
             return
+        # Code that no way leads to from the barrier lies before it, or on another branch.
         if not known.code.reaches(arrival.following, known.block):
             return
         lanes = known.lane[group.block_index]

@@ -89,6 +89,7 @@ class IndirectCall(End):
         if targets.shape[0] == 1 or (targets == targets[0]).all():
             self._enter(group, int(targets[0]))
             return 0
+        # Every callee runs by itself; the groups meet again behind the call.
         for target in np.unique(targets).tolist():
             part = group.split(np.flatnonzero(targets == target), group.block)
             self._enter(part, target)
@@ -117,6 +118,7 @@ def enter(
             f"calls are nested deeper than {_MAX_DEPTH} levels",
             lane=group.lane_at(0),
         )
+    # A function's slots begin with its results, then come its parameters: here and in `Return`.
     function = callee.function
     values = [argument.read(group) for argument in arguments]
     regs = list(callee.zeros)
@@ -130,6 +132,7 @@ def enter(
     if group.undefined:
         group.undefined = _pass_on(group.undefined, arguments, callee)
     group.frames = [*group.frames, frame]
+    # Every frame has its own variables in the thread's local memory, as on a stack.
     group.local_base += caller.local_bytes
     group.chunk.local.grow(group.local_base + callee.local_bytes)
     group.code, group.regs = callee, regs

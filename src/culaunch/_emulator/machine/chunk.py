@@ -25,8 +25,22 @@ WARP = 32
 class Chunk:
     """Some consecutive blocks of a launch.
 
-    Lanes are numbered block after block; each block's lanes are padded to whole warps, and the
-    padding is never alive.
+    Their threads run together, so that one NumPy operation serves thousands of threads. Lanes are
+    numbered block after block. Each block's lanes are padded to whole warps, so that a lane's warp
+    follows from its number; the padding is never alive.
+
+    Attributes
+    ----------
+    width, size : int
+        The lanes of a block and of the chunk, with the padding.
+    alive : numpy.ndarray
+        A flag for each lane that is a thread and has not exited.
+    alive_total : int
+        How many there are; a group of so many has everybody, and need not wait for anyone.
+    special : dict
+        The special registers that were read, by name: they are computed once for all lanes.
+    undefined_reads : list of Read
+        What the instruction that runs has read that is undefined; empty between instructions.
     """
 
     def __init__(self, launch: LaunchView, first_block: int, blocks: int) -> None:
@@ -49,7 +63,6 @@ class Chunk:
         self.alive_total = blocks * self.threads
         self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
         self.special: dict[str, Lanes] = {}
-        # What the instruction that runs has read that is undefined: empty between instructions.
         self.undefined_reads: list[Read] = []
 
     def lanes(self) -> Lanes:

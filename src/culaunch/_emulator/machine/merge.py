@@ -37,8 +37,9 @@ def merge(parts: list[Group]) -> Group:
     out = Group(first.chunk, lanes[order], first.code, regs, first.block, frames, first.local_base)
     taints = [part.undefined for part in parts]
     out.undefined = _merge_taints(first.code, first.block, taints, sizes, order)
-    slowest = min(parts, key=lambda part: part.spin)
-    out.spin, out.spin_end = slowest.spin, slowest.spin_end
+    # Somebody new at the place gives those who waited there their turn back.
+    newest = min(parts, key=lambda part: part.spin)
+    out.spin, out.spin_end = newest.spin, newest.spin_end
     return out
 
 
@@ -57,10 +58,13 @@ def _merge_registers(
     for slot in code.blocks[block].live_in:
         values = [file[slot] for file in files]
         first = values[0]
+        # One value for all lanes stays one where it can: what is computed from it costs as much
+        # for one lane as for all. Mostly it is the very same array, which is quick to see.
         if all(value is first for value in values) and first.shape[0] == 1:
             regs[slot] = first
             continue
         if all(value.shape[0] == 1 for value in values):
+            # By their bytes: a NaN equals nothing, and the two zeros are equal.
             same = all(value.tobytes() == first.tobytes() for value in values)
             if same:
                 regs[slot] = first

@@ -15,6 +15,7 @@ __all__ = ["from_rows", "from_warps", "members", "pack_flags", "to_rows"]
 
 def to_rows(group: Group, value: Lanes) -> Lanes:
     """Return the values as rows of 32, one for each warp; lanes that are not here are zero."""
+    # Whole warps need no copy: their lanes lie one after the other already.
     if group.whole_warps:
         return np.broadcast_to(value, (group.n,)).reshape(-1, 32)
     out = np.zeros(group.chunk.size, value.dtype)

@@ -31,16 +31,24 @@ _PATIENCE = 16
 
 
 class Scheduler:
-    """Runs the threads of a chunk.
+    """Runs the threads of a chunk, group by group.
 
-    The group with the lowest program counter runs first: what diverged meets again where its
-    paths join. A group in a loop that reads what others write loses its turn to them now and
-    then, so that waiting for another thread ends.
+    Threads start together and split where a branch takes them to different places. The group with
+    the lowest program counter runs first. Compilers put the place where the paths of a branch join
+    behind all of them, so that each path waits there for the others, and all go on as one group.
 
-    Groups that can run stand in `pending` under the place that they are at, so that those of one
-    place are found together and merged when its turn comes. `queue` is a heap of the places: those
-    that lost fewer turns come first, and among them the lowest program counter. A place may be in
-    it that has left `pending` since: it is skipped.
+    That order alone would not end when a group waits in a loop for what a group behind the loop
+    has to write. A group therefore counts how often it went round a loop that reads what others
+    may write, and after `_PATIENCE` rounds it stands behind the groups that have waited less.
+
+    Attributes
+    ----------
+    pending : dict
+        The groups that can run, by the place that they are at. Groups of one place are merged when
+        its turn comes.
+    queue : list
+        A heap of places. Those whose groups waited less come first, and among them the lowest
+        program counter. A place that is no longer in `pending` is skipped.
     """
 
     def __init__(self, chunk: Chunk, watch: Watch) -> None:
@@ -66,16 +74,15 @@ class Scheduler:
             if parts is not None:
                 self._run_group(merge(parts))
             if not self.queue:
-                # Nobody can run: lanes that were waited for may have exited instead.
+                # Nobody can run. The lanes of a warp that others wait for may have exited, and
+                # who has exited is not waited for.
                 self.warp_sync.retry()
         if self.chunk.alive_total:
             self._report_stuck()
 
     def ready(self, group: Group) -> None:
         """Let `group` run on from its block."""
-        if group.spin and not group.block <= group.spin_end:
-            # It has left the loop in which it waited.
-            group.spin = 0
+        _end_wait(group)
         key = group.key
         parts = self.pending.setdefault(key, [])
         # The place is in the queue already, unless nobody was there: it is put in once more where
@@ -132,6 +139,8 @@ class Scheduler:
             if self.deadline is not None and time.monotonic() > self.deadline:
                 raise self._timeout(group)
             block = group.code.blocks[group.block]
+            # The first instruction of such a block is one for which the lanes of a warp wait for
+            # each other: those whose partners are not here yet are parked.
             if block.sync is not None:
                 admitted = self.warp_sync.admit(group, block)
                 if admitted is None:
@@ -141,6 +150,7 @@ class Scheduler:
                     self.races.order.meet(group.lanes, block.sync(group))
             # A call or a return changes the group's registers: these are the block's own.
             regs, zeros = group.regs, group.code.zeros
+            # The instruction that a fault is about; the block's last one when its end runs.
             at = -1
             try:
                 # Undefined registers are rare, and following them is slow. A group that has none
@@ -189,7 +199,8 @@ class Scheduler:
                 return
 
     def _move(self, group: Group, start: int, target: int) -> None:
-        # A jump back out of a block that may wait is a turn of a loop in which the group waits.
+        # A jump back out of a block that may wait is a round of a loop in which the group waits.
+        # The loop ends at the last block that was jumped back from.
         code = group.code
         if target <= start < len(code.blocks) and code.blocks[start].waits:
             group.spin += 1
@@ -197,18 +208,27 @@ class Scheduler:
         group.block = target
 
     def _others_first(self, group: Group) -> bool:
+        """Tell whether another group's turn comes before that of `group`, which runs.
+
+        A group at the very same place comes first, too: then both go on as one.
+        """
         while self.queue and self.queue[0][1] not in self.pending:
             heapq.heappop(self.queue)
         if not self.queue:
             return False
-        if group.spin and not group.block <= group.spin_end:
-            group.spin = 0
+        _end_wait(group)
         return self.queue[0] <= (group.spin // _PATIENCE, group.key)
 
     def _report_stuck(self) -> None:
         self.barriers.report_stuck()
         self.warp_sync.report_stuck()
         raise Fault(LAUNCH_FAILED, "threads are left that cannot run", notes=self.whereabouts())
+
+
+def _end_wait(group: Group) -> None:
+    """Forget that a group has waited, once it is behind the loop in which it did."""
+    if group.spin and group.block > group.spin_end:
+        group.spin = 0
 
 
 class Watch(Protocol):

@@ -1,4 +1,8 @@
-"""Turn the addresses of an access into places in memory, for each state space."""
+"""Turn the addresses of an access into places in memory, for each state space.
+
+An access of many lanes may end up in several arrays: of different ranges of global memory, or with
+a generic address in different state spaces. Each of them is a piece.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,7 @@ def _global(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
     if address.dtype.itemsize < 8:
         address = address.astype(np.uint64)
     pieces = group.chunk.globals.locate(group, address, size, verb)
+    # Being outside of every range is the greater fault, and is told first.
     if group.chunk.read_only is not None and verb != "read":
         group.chunk.read_only.check(group, address, size, verb)
     return pieces
@@ -51,6 +56,7 @@ _WINDOWS[PARAM >> WINDOW_SHIFT] = _param
 def _generic(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
     if address.dtype.itemsize < 8:
         address = address.astype(np.uint64)
+    # Nearly always all lanes are in one state space: the extremes tell.
     low, high = int(address.min()) >> WINDOW_SHIFT, int(address.max()) >> WINDOW_SHIFT
     if low == high:
         return _in_window(group, low, address, size, verb)
@@ -60,6 +66,7 @@ def _generic(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
         lanes = np.flatnonzero(window == which)
         part = group.narrow(lanes)
         for piece in _in_window(part, int(which), address[lanes], size, verb):
+            # The lanes of a piece are those of the part: here they are the group's again.
             inner = lanes if piece.lanes is None else lanes[piece.lanes]
             at = np.broadcast_to(piece.at, inner.shape)
             pieces.append(Piece(inner, piece.data, at, piece.shadow))

@@ -31,12 +31,28 @@ Op = Callable[["Group"], None]
 class Group:
     """Lanes of a chunk that execute together, in ascending order.
 
-    Every register is an array with a value for each lane, or with a single value for all of them.
-    Arrays are never written to once they are in a register: they may be shared. `undefined` has
-    the registers with undefined bits.
+    Every register is an array with a value for each lane, or with a single value for all of them:
+    what does not depend on the thread is computed once. An array is never written to once it is
+    in a register, since several registers and several groups may share it.
 
-    A group that waits for other threads in a loop counts in `spin` how often it went round, and
-    has the last block of that loop in `spin_end`, by which the scheduler sees that it has left.
+    Attributes
+    ----------
+    lanes : numpy.ndarray
+        The numbers of the lanes in the chunk. A lane's place in the group is its index here.
+    code, block : Code and int
+        The function that the lanes are in, and the block of it at which they go on.
+    regs : list of numpy.ndarray
+        The registers, by slot.
+    frames : list of Frame
+        The functions that called this one, outermost first. A list is never changed in place:
+        groups that come from one share it.
+    local_base : int
+        Where the function's variables begin in the local memory of a thread.
+    spin, spin_end : int
+        How often the group went round a loop in which it waits for other threads, and the last
+        block of that loop, by which the scheduler sees that it has left.
+    undefined : dict
+        The registers that have undefined bits, by slot.
     """
 
     __slots__ = (
@@ -129,6 +145,8 @@ class Group:
 
         The group stays as it is: the caller takes over what the instruction wrote.
         """
+        # The other registers are not needed, and cutting each of them would cost more than the
+        # instruction does.
         regs = list(self.code.zeros)
         for slot in slots:
             regs[slot] = take(self.regs[slot], index)
@@ -188,12 +206,13 @@ class Code:
         self.zeros.append(np.zeros(1, bool))
         locals_ = [v for v in function.variables.values() if v.space == "local"]
         end = max((v.offset + v.size for v in locals_), default=0)
-        # The next frame starts at a multiple of the largest alignment a vector access needs.
+        # The next frame starts at a multiple of the largest alignment that a vector access needs.
         self.local_bytes = -(-end // 16) * 16
         self._reachable: dict[int, set[int]] = {}
 
     def reaches(self, start: int, target: int) -> bool:
         """Tell whether control can get from block `start` to block `target`."""
+        # What a block reaches is kept: a barrier asks at every exit of a thread.
         found = self._reachable.get(start)
         if found is None:
             found = self._reachable[start] = {start}

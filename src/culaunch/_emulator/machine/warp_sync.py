@@ -21,9 +21,14 @@ _EVERY_LANE = 0xFFFFFFFF
 
 
 class WarpSync:
-    """Groups that wait until every lane their instruction names has come to it.
+    """Groups that wait until every lane that their instruction names has come to it.
 
     A lane that has exited is not waited for, as on the hardware.
+
+    Attributes
+    ----------
+    parked : dict
+        The groups that wait, by their place. One that comes to the same place joins them.
     """
 
     def __init__(self, runner: Runner, races: Races | None) -> None:
@@ -36,12 +41,14 @@ class WarpSync:
         """Return the lanes that can go on, which may be more than came, and park the rest."""
         if block.names_lanes:
             self._check_named(group, block)
+        # Everybody who is alive is here: nobody can be missing.
         if group.n == self.chunk.alive_total:
             return group
         if self.parked:
             waiting = self.parked.pop(group.key, None)
             if waiting is not None:
                 group = merge([waiting, group])
+        # A warp whose named lanes are all here goes on, whatever other warps still wait for.
         complete = self._complete(group, block)
         if complete.all():
             return group
@@ -109,6 +116,8 @@ class WarpSync:
     def _missing(self, group: Group, block: Block) -> Lanes:
         assert block.sync is not None
         warp = group.lanes // 32
+        # For each warp the lanes that are alive and elsewhere; for each lane those of them that its
+        # mask names.
         absent = warp_bits(self.chunk.alive) & ~_present(group)
         missing: Lanes = np.broadcast_to(block.sync(group), group.lanes.shape) & absent[warp]
         return missing

@@ -1,4 +1,4 @@
-"""What the rules of undefined bits have to do with."""
+"""What a rule of undefined bits may ask, and how it reports a use of one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Context:
     origins : Origins
         Where undefined values come from.
     after : list of callable
-        What a rule leaves to do when the instruction has run.
+        What a rule leaves to do until the instruction has run.
     """
 
     def __init__(self, chunk: Chunk) -> None:
@@ -43,6 +43,7 @@ class Context:
             if found is None:
                 found = (taint.lanes, taint.origin)
             else:
+                # A report names one origin: that of the first register which has one.
                 origin = np.where(found[0], found[1], taint.origin)
                 found = (found[0] | taint.lanes, origin)
         return found

@@ -28,6 +28,10 @@ __all__ = ["Undefined"]
 class Undefined:
     """Follows the undefined values of a chunk.
 
+    The scheduler hands over an instruction only when the group has undefined registers, or when
+    the instruction has just read undefined bytes. A group without either runs as if nothing were
+    looked for.
+
     Attributes
     ----------
     reads : list of Read
@@ -56,6 +60,7 @@ class Undefined:
         if tainted.isdisjoint(plan.slots):
             op(group)
         elif plan.guard is None and tainted.isdisjoint(plan.reads):
+            # Defined values replace what was undefined in the results.
             op(group)
             self._put(group, dict.fromkeys(plan.writes))
         else:
@@ -68,6 +73,7 @@ class Undefined:
         reads = list(self.reads)
         self.reads.clear()
         plan = self._plan(group.code, instruction)
+        # What raced is undefined as a whole; which of its bits another thread wrote is not known.
         precise = None
         if plan.load_again is not None and not all(read.racing for read in reads):
             precise = plan.load_again(group)
@@ -75,6 +81,7 @@ class Undefined:
         for read in reads:
             index = np.searchsorted(group.lanes, read.lanes)
             own = self.origins.note(instruction, read)
+            # Undefined bytes that were stored keep the origin of what was stored.
             origin = np.where(read.origin >= 0, read.origin, own)
             for slot, bits in plan.received(read, index, None if read.racing else precise):
                 old = taints.get(slot)
@@ -92,6 +99,7 @@ class Undefined:
 
     def check_end(self, group: Group, block: Block) -> None:
         """Report what decides how `block` ends and is undefined; forget what the end writes."""
+        # A block that ends only because the next one is jumped to has no instruction for its end.
         if len(block.ops) == len(block.instructions):
             return
         instruction = block.instructions[-1]
@@ -130,6 +138,9 @@ class Undefined:
 
     def _spread(self, group: Group, op: Op, plan: Plan) -> None:
         opcode = plan.instruction.opcode
+        # Where the guard is false, nothing that the instruction reads is used. Where the guard is
+        # undefined itself, the lanes are in doubt: both what the instruction would write and what
+        # stays may be there afterwards.
         active = None if plan.guard is None else np.broadcast_to(plan.guard(group), (group.n,))
         doubt = self.context.lanes(group, plan.guard_slots)
         if doubt is not None and definition(plan.instruction).effects:
@@ -141,6 +152,8 @@ class Undefined:
             copy = group.with_registers(list(group.regs))
             plan.run(copy)
             differ = [group.regs[slot] ^ copy.regs[slot] for slot in plan.writes]
+        # The rule sees the registers before the instruction changes them. What it marks in memory
+        # is marked after the instruction has written there, which marks the place as defined.
         results = plan.rule(self.context, group, plan, active)
         op(group)
         for do in self.context.after:
@@ -156,6 +169,7 @@ class Undefined:
         self._put(group, changes)
 
     def _put(self, group: Group, changes: dict[int, Taint | None] | dict[int, Taint]) -> None:
+        # A new dict: other groups may share the old one.
         taints = dict(group.undefined)
         for slot, taint in changes.items():
             if taint is not None and taint.bits.any():
