@@ -59,6 +59,7 @@ PyModuleDef_Slot slots[] = {
 
 PyMethodDef functions[] = {
     {"array_info", ArrayInfo, METH_VARARGS, nullptr},
+    {"array_stream", ArrayStreamOf, METH_VARARGS, nullptr},
     {"current_stream", GetCurrentStream, METH_VARARGS, nullptr},
     {"set_current_stream", SetCurrentStream, METH_VARARGS, nullptr},
     {"set_upcalls", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(SetUpcalls)),

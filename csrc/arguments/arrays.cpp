@@ -355,3 +355,40 @@ PyObject* ArrayInfo(PyObject*, PyObject* args) {
                        tensor.dtype.code, tensor.dtype.bits, tensor.device.device_type,
                        tensor.device.device_id);
 }
+
+PyObject* ArrayStreamOf(PyObject*, PyObject* args) {
+  PyObject* driver_object = nullptr;
+  PyObject* array = nullptr;
+  if (!PyArg_ParseTuple(args, "OO:array_stream", &driver_object, &array)) return nullptr;
+  culaunch::Driver* driver = DriverOf(driver_object);
+  TypeEntry scratch;
+  const TypeEntry* entry = driver != nullptr ? LookUpObject(array, &scratch) : nullptr;
+  if (entry == nullptr) return nullptr;
+  DLDevice device = {0, 0};
+  void* stream = nullptr;
+  if (entry->kind == ArgumentKind::kExchange) {
+    DLTensor tensor = {};
+    const TensorRead read = ReadTensor(entry->api, array, &tensor);
+    if (read == TensorRead::kRefused) RaiseRefused("the array", array);
+    if (read != TensorRead::kDone) return nullptr;
+    device = tensor.device;
+    if (device.device_type != culaunch::kDLCPU &&
+        entry->api->current_work_stream(device.device_type, device.device_id, &stream) != 0) {
+      return nullptr;
+    }
+  } else if (entry->kind == ArgumentKind::kCupy || entry->kind == ArgumentKind::kArray) {
+    ArrayView view;
+    CUstream current = nullptr;
+    const bool is_cupy = entry->kind == ArgumentKind::kCupy;
+    if (!(is_cupy ? ReadCupy(array, &view) : ReadArrayDevice(array, *entry, *driver, &device)) ||
+        !ArrayStream(*entry, &current)) {
+      return nullptr;
+    }
+    if (is_cupy) device = view.device;
+    stream = current;
+  } else {
+    Py_RETURN_NONE;
+  }
+  if (device.device_type != driver->device_types().front()) Py_RETURN_NONE;
+  return Py_BuildValue("Ni", PyLong_FromVoidPtr(stream), device.device_id);
+}

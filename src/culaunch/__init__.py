@@ -60,6 +60,9 @@ if TYPE_CHECKING:
         to_device,
         zeros,
     )
+    from culaunch._launch.benchmark import benchmark
+    from culaunch._launch.texture import Surface, Texture
+    from culaunch._launch.timing import Timing
 
 _HOME = {
     "Cache": "_cache",
@@ -92,7 +95,11 @@ _HOME = {
     "Parameter": "_launch",
     "Signature": "_launch",
     "Stream": "_launch",
+    "Surface": "_launch.texture",
     "TensorMap": "_launch",
+    "Texture": "_launch.texture",
+    "Timing": "_launch.timing",
+    "benchmark": "_launch.benchmark",
     "cmake_dir": "_embed",
     "compile": "_compile",
     "compile_many": "_compile",
@@ -149,7 +156,11 @@ __all__ = [
     "Parameter",
     "Signature",
     "Stream",
+    "Surface",
     "TensorMap",
+    "Texture",
+    "Timing",
+    "benchmark",
     "cmake_dir",
     "compile",
     "compile_many",

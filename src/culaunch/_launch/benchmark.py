@@ -1,0 +1,206 @@
+"""How long a launch takes on its device, and what of the device's limits it reaches."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_flag, checked_number
+from culaunch._base.values import fits, spell
+from culaunch._core import Launcher, array_stream, current_stream
+from culaunch._launch.device import Device
+from culaunch._launch.driver import current_driver
+from culaunch._launch.memory import empty
+from culaunch._launch.stream_handle import stream_handle
+from culaunch._launch.streams import Stream
+from culaunch._launch.timing import Timing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FEWEST, _MOST = 5, 1000
+_SECONDS = 0.2  # to spend where the number of runs is not given
+# Float32 units of a multiprocessor by compute capability (CUDA C++ Programming Guide, "Arithmetic
+# Instructions"); newer ones have as many as the last.
+_FLOAT32_UNITS = {70: 64, 75: 64, 80: 64, 86: 128, 87: 128, 89: 128, 90: 128}
+
+
+def benchmark(
+    function: Callable[..., object],
+    *args: Any,
+    repeat: int | None = None,
+    warmup: int = 3,
+    flush: bool = True,
+    stream: object = None,
+    bytes: float | None = None,  # noqa: A002 - what is counted
+    flops: float | None = None,
+    peak_bandwidth: float | None = None,
+    peak_flops: float | None = None,
+) -> Timing:
+    """Time calls of a launcher, or of any function that launches in one stream.
+
+    Each run is timed by two events in the stream, after all that was in it: what is between runs,
+    and the launch's cost on the host as long as it is below the time that the flush takes, is not
+    in it. A run of nothing takes one or two microseconds.
+
+    Parameters
+    ----------
+    function : callable
+        A launcher (``kernel[grid, block]``), a function that launches, a Triton launcher ...
+    *args
+        Its arguments.
+    repeat : int, optional
+        How many runs are timed; by default about 0.2 seconds of them, at least 5 and at most 1000.
+    warmup : int, optional
+        How many are not timed, before.
+    flush : bool, optional
+        Whether the second-level cache is overwritten before each run, so that a run finds its
+        arguments in memory, as in a program that does other things too. Not on the emulator.
+    stream : int or object, optional
+        The stream that the function launches in. By default the launcher's own, or the current one
+        of the framework that owns the first array.
+    bytes, flops : float, optional
+        What one call reads and writes, and how many floating-point operations it makes: the timing
+        then tells how much of the device's limits that is.
+    peak_bandwidth, peak_flops : float, optional
+        The limits, each second. By default those of the device's memory, and of float32 without
+        tensor cores at the highest clock.
+
+    Returns
+    -------
+    Timing
+        The times in milliseconds. On the emulator they are the wall clock of the emulation, which
+        says nothing of a GPU.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If an argument is none of these, or the arguments of the call are wrong.
+    DriverError
+        If a launch fails.
+    """
+    if not callable(function):
+        raise TypeError(
+            "function must be a launcher, as kernel[grid, block], or another callable (got "
+            f"{spell(function)})"
+        )
+    if repeat is not None and not fits(repeat, "repeat", 32) > 0:
+        raise ValueError(f"repeat must be above 0 (got {repeat})")
+    if fits(warmup, "warmup", 32) < 0:
+        raise ValueError(f"warmup must not be below 0 (got {warmup})")
+    checked_flag("flush", flush)
+    work = {
+        "bytes": bytes,
+        "flops": flops,
+        "peak_bandwidth": peak_bandwidth,
+        "peak_flops": peak_flops,
+    }
+    for name, value in work.items():
+        if value is not None and not checked_number(name, value) > 0:
+            raise ValueError(f"{name} must be above 0 (got {spell(value)})")
+    where = _stream_of(function, args, stream)
+    device = Device(where.device)
+    is_emulated = current_driver().name == "emulator"
+    flushed = None if is_emulated or not flush else _Flush(device, where)
+    for _ in range(warmup):
+        function(*args)
+    if repeat is None:
+        repeat = _runs_of(function, args, where)
+    times = _measure(function, args, where, repeat, flushed)
+    limits = {} if is_emulated else _limits(device)
+    return Timing(
+        name=_name_of(function),
+        device=device.name,
+        times=times,
+        is_emulated=is_emulated,
+        is_flushed=flushed is not None,
+        bytes=bytes,
+        flops=flops,
+        peak_bandwidth=peak_bandwidth or limits.get("bandwidth"),
+        peak_flops=peak_flops or limits.get("flops"),
+    )
+
+
+class _Flush:
+    """Overwrite the second-level cache of a device."""
+
+    def __init__(self, device: Device, stream: Stream) -> None:
+        # Twice its size: what is written may be spread unevenly over its parts.
+        size = max(2 * device.attribute("l2_cache_size"), 1 << 25)
+        self._stream = stream
+        self._array = empty(size, "u1", device=device.ordinal)
+
+    def __call__(self) -> None:
+        self._array.fill(0, self._stream)
+
+
+def _measure(
+    function: Callable[..., object],
+    args: tuple[Any, ...],
+    stream: Stream,
+    repeat: int,
+    flush: _Flush | None,
+) -> tuple[float, ...]:
+    marks = []
+    for _ in range(repeat):
+        if flush is not None:
+            flush()
+        start = stream.record()
+        function(*args)
+        marks.append((start, stream.record()))
+    return tuple(end.elapsed(start) for start, end in marks)
+
+
+def _runs_of(function: Callable[..., object], args: tuple[Any, ...], stream: Stream) -> int:
+    """Return how many runs take about as long as they may."""
+    stream.synchronize()
+    start = time.perf_counter()
+    function(*args)
+    stream.synchronize()
+    took = max(time.perf_counter() - start, 1e-6)
+    return min(max(math.ceil(_SECONDS / took), _FEWEST), _MOST)
+
+
+def _stream_of(function: object, args: tuple[Any, ...], stream: object) -> Stream:
+    """Return the stream that a call goes to."""
+    if stream is None and isinstance(function, Launcher):
+        stream = function.stream
+    if stream is not None:
+        handle = stream_handle(stream)
+        return Stream.from_handle(handle, _device_of(args) if handle in (0, 1, 2) else None)
+    for argument in args:
+        found = array_stream(current_driver(), argument)
+        if found is not None:
+            handle, device = found
+            return Stream.from_handle(handle, device if handle in (0, 1, 2) else None)
+    device = Device().ordinal
+    return Stream.from_handle(current_stream(device), device)
+
+
+def _device_of(args: tuple[Any, ...]) -> int | None:
+    """Return the device of the first array."""
+    for argument in args:
+        found = array_stream(current_driver(), argument)
+        if found is not None:
+            return found[1]
+    return None
+
+
+def _limits(device: Device) -> dict[str, float]:
+    """Return bytes and float32 operations each second, as far as the driver tells."""
+    kilohertz, width = device.attribute("memory_clock_rate"), "global_memory_bus_width"
+    capability = int(device.arch.removeprefix("sm_"))
+    units = _FLOAT32_UNITS.get(capability, 128)
+    rate = 1e3 * device.attribute("clock_rate") * device.attribute("multiprocessor_count")
+    limits = {
+        "bandwidth": 2 * 1e3 * kilohertz * device.attribute(width) / 8,  # double data rate
+        "flops": 2 * units * rate,  # a multiplication and an addition
+    }
+    return {name: value for name, value in limits.items() if value}
+
+
+def _name_of(function: object) -> str:
+    kernel = getattr(function, "kernel", None)
+    name = getattr(kernel, "demangled", None) or getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__

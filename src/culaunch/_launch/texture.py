@@ -1,0 +1,222 @@
+"""Textures and surfaces: arrays that kernels read and write through CUDA's texture units."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_flag
+from culaunch._base.values import fits, spell
+from culaunch._errors import DriverError
+from culaunch._launch.driver import current_driver, device_ordinal
+from culaunch._launch.stream_handle import stream_or_current
+from culaunch._launch.texture_memory import ResourceDescriptor, TextureDescriptor, TextureMemory
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+# cuda.h: CUfilter_mode, CUaddress_mode, the flags of textures.
+_FILTERS = {"point": 0, "linear": 1}
+_ADDRESSES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
+_READ_AS_INTEGER, _NORMALIZED_COORDINATES = 1, 2
+_NOT_SUPPORTED = 801
+
+
+class Surface(ctypes.c_uint64):
+    """An array that kernels read and write through a ``cudaSurfaceObject_t``.
+
+    It has memory of its own, into which the array is copied. Pass it to a kernel; a texture over
+    the same memory is made with ``Texture(surface)``.
+
+    Parameters
+    ----------
+    array : array_like
+        ``(width)``, ``(height, width)`` or ``(depth, height, width)`` elements, with the channels
+        as one more dimension, the last one, where ``channels`` is not 1. 8, 16 or 32 bits each.
+    channels : int, optional
+        1, 2 or 4.
+    device : int, optional
+        The device's ordinal; the current one by default.
+
+    Attributes
+    ----------
+    shape : tuple[int, ...]
+        The array's, channels included.
+    dtype : numpy.dtype
+    device : int
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the elements, the dimensions or the channels are none that textures have.
+    DriverError
+        If the driver fails; on the emulator, which has neither textures nor surfaces.
+    """
+
+    def __init__(self, array: ArrayLike, *, channels: int = 1, device: int | None = None) -> None:
+        self._memory = _memory(array, channels, device, is_surface=True)
+        driver, ordinal = self._memory.driver, self._memory.device
+        resource = ResourceDescriptor.of(self._memory.handle)
+        self.value = driver.surface_create(ordinal, resource)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape, channels included."""
+        return self._memory.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return self._memory.dtype
+
+    @property
+    def device(self) -> int:
+        """The ordinal of its device."""
+        return self._memory.device
+
+    def copy_from(self, array: ArrayLike, stream: object = None) -> None:
+        """Copy an array of the same shape and type into it, in a stream, and wait for the copy.
+
+        Raises
+        ------
+        ValueError
+            If the shape or the type is another.
+        """
+        self._memory.copy_in(array, stream_or_current(stream, self.device))
+
+    def numpy(self, stream: object = None) -> np.ndarray[Any, Any]:
+        """Copy it to a new NumPy array, after all that is in the stream has run."""
+        return self._memory.copy_out(stream_or_current(stream, self.device))
+
+    def __repr__(self) -> str:
+        return f"<culaunch.Surface {self.shape} {self.dtype} on device {self.device}>"
+
+    def __del__(self) -> None:
+        if self.value:
+            self._memory.driver.surface_destroy(self._memory.device, self.value)
+            self.value = 0
+
+
+class Texture(ctypes.c_uint64):
+    """An array that kernels read through a ``cudaTextureObject_t``.
+
+    Parameters
+    ----------
+    array : array_like or Surface
+        As in :class:`Surface`. An array is copied; a surface shares its memory, so that one kernel
+        writes what the next one samples.
+    channels : int, optional
+        1, 2 or 4; a surface has its own.
+    filter : {"point", "linear"}, optional
+        Whether a read gives the nearest element, or what is between its neighbours.
+    address : {"clamp", "border", "wrap", "mirror"}, optional
+        What is outside: the nearest element, zero, or the array again; the last two go with
+        normalized coordinates.
+    normalized : bool, optional
+        Whether coordinates go from 0 to 1 instead of to the size.
+    as_float : bool, optional
+        Whether integers of 8 and 16 bits are read as floats from 0 (or -1) to 1.
+    device : int, optional
+        The device's ordinal; the current one by default.
+
+    Attributes
+    ----------
+    shape : tuple[int, ...]
+        The array's, channels included.
+    dtype : numpy.dtype
+    device : int
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the elements, the dimensions or the channels are none that textures have, or the choices
+        do not go together.
+    DriverError
+        If the driver fails; on the emulator, which has neither textures nor surfaces.
+    """
+
+    def __init__(
+        self,
+        array: ArrayLike | Surface,
+        *,
+        channels: int = 1,
+        filter: str = "point",  # noqa: A002 - CUDA's word
+        address: str = "clamp",
+        normalized: bool = False,
+        as_float: bool = False,
+        device: int | None = None,
+    ) -> None:
+        flags = _NORMALIZED_COORDINATES * checked_flag("normalized", normalized)
+        flags |= _READ_AS_INTEGER * (not checked_flag("as_float", as_float))
+        mode = _choice("address", address, _ADDRESSES)
+        filtering = _choice("filter", filter, _FILTERS)
+        if isinstance(array, Surface):
+            self._memory = array._memory  # noqa: SLF001
+        else:
+            self._memory = _memory(array, channels, device, is_surface=False)
+        _check_together(self._memory, address, filter, normalized=normalized, as_float=as_float)
+        descriptor = TextureDescriptor(addresses=(mode,) * 3, filter=filtering, flags=flags)
+        driver, ordinal = self._memory.driver, self._memory.device
+        resource = ResourceDescriptor.of(self._memory.handle)
+        self.value = driver.texture_create(ordinal, resource, descriptor, None)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape, channels included."""
+        return self._memory.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return self._memory.dtype
+
+    @property
+    def device(self) -> int:
+        """The ordinal of its device."""
+        return self._memory.device
+
+    def __repr__(self) -> str:
+        return f"<culaunch.Texture {self.shape} {self.dtype} on device {self.device}>"
+
+    def __del__(self) -> None:
+        if self.value:
+            self._memory.driver.texture_destroy(self._memory.device, self.value)
+            self.value = 0
+
+
+def _memory(array: Any, channels: int, device: int | None, *, is_surface: bool) -> TextureMemory:
+    driver = current_driver()
+    if driver.name == "emulator":
+        raise DriverError(
+            "textures and surfaces are not emulated: run the kernel on a GPU, or give it an array",
+            _NOT_SUPPORTED,
+            "CUDA_ERROR_NOT_SUPPORTED",
+        )
+    ordinal = device_ordinal(driver, device)
+    if fits(channels, "channels", 32) not in (1, 2, 4):
+        raise ValueError(f"channels must be 1, 2 or 4 (got {channels})")
+    return TextureMemory(driver, ordinal, array, channels, is_surface=is_surface)
+
+
+def _check_together(
+    memory: TextureMemory, address: str, filtering: str, *, normalized: bool, as_float: bool
+) -> None:
+    if address in ("wrap", "mirror") and not normalized:
+        raise ValueError(f"address={address!r} goes with normalized=True alone")
+    is_integer = memory.dtype.kind in "iu"
+    if as_float and not (is_integer and memory.dtype.itemsize <= 2):
+        raise ValueError(
+            f"as_float goes with integers of 8 and 16 bits alone (the array has {memory.dtype})"
+        )
+    if filtering == "linear" and is_integer and not as_float:
+        raise ValueError(
+            f"filter='linear' reads floats: give as_float=True, or floats (got {memory.dtype})"
+        )
+
+
+def _choice(argument: str, value: str, choices: dict[str, int]) -> int:
+    if not isinstance(value, str) or value not in choices:
+        names = ", ".join(map(repr, choices))
+        raise ValueError(f"{argument} must be one of {names} (got {spell(value)})")
+    return choices[value]

@@ -1,0 +1,182 @@
+"""The times of a benchmark: their middle and their spread, for reading and for plotting."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from culaunch._base.optional import optional
+
+_BINS, _WIDTH = 8, 40
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What :func:`benchmark` measured.
+
+    Attributes
+    ----------
+    name : str
+        Of the kernel or the function.
+    device : str
+        The device's name.
+    times : tuple of float
+        Milliseconds, in the order of the runs.
+    is_emulated : bool
+        Whether they are the wall clock of an emulation, which says nothing of a GPU.
+    is_flushed : bool
+        Whether the second-level cache was overwritten before each run.
+    bytes, flops : float or None
+        What one call was said to move and to compute.
+    peak_bandwidth, peak_flops : float or None
+        The limits each second that fractions are of.
+    """
+
+    name: str
+    device: str
+    times: tuple[float, ...]
+    is_emulated: bool = False
+    is_flushed: bool = False
+    bytes: float | None = None
+    flops: float | None = None
+    peak_bandwidth: float | None = None
+    peak_flops: float | None = None
+
+    @property
+    def median(self) -> float:
+        """The time in the middle, in milliseconds."""
+        return statistics.median(self.times)
+
+    @property
+    def minimum(self) -> float:
+        """The shortest time, in milliseconds."""
+        return min(self.times)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """The times that a quarter of the runs are below, and above, in milliseconds."""
+        if len(self.times) == 1:
+            return self.times[0], self.times[0]
+        low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
+        return low, high
+
+    @property
+    def spread(self) -> float:
+        """What is between the quartiles, as a fraction of the median."""
+        low, high = self.quartiles
+        return (high - low) / self.median if self.median else 0.0
+
+    @property
+    def bandwidth(self) -> float | None:
+        """Bytes each second, by the median; None where they were not given."""
+        return _rate(self.bytes, self.median)
+
+    @property
+    def throughput(self) -> float | None:
+        """Floating-point operations each second, by the median; None where they were not given."""
+        return _rate(self.flops, self.median)
+
+    @property
+    def bandwidth_fraction(self) -> float | None:
+        """How much of the memory's bandwidth that is."""
+        return _fraction(self.bandwidth, self.peak_bandwidth)
+
+    @property
+    def flops_fraction(self) -> float | None:
+        """How much of the arithmetic's throughput that is."""
+        return _fraction(self.throughput, self.peak_flops)
+
+    @property
+    def roofline_fraction(self) -> float | None:
+        """How near it comes to the limit that binds it: the larger of the two fractions."""
+        known = [one for one in (self.bandwidth_fraction, self.flops_fraction) if one is not None]
+        return max(known, default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, for JSON: the fields, and what is computed of them."""
+        names = ("median", "minimum", "quartiles", "spread", "bandwidth", "throughput")
+        computed = {name: getattr(self, name) for name in (*names, "roofline_fraction")}
+        return {**asdict(self), **computed}
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the times with matplotlib.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to; a new figure's by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            ``axes.figure.savefig(path)`` writes it to a file.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without matplotlib.
+        """
+        if axes is None:
+            figures = optional("matplotlib.figure", "Timing.plot", "matplotlib")
+            axes = figures.Figure(layout="constrained").subplots()
+        axes.hist(self.times, bins=min(50, len(self.times)))
+        axes.axvline(self.median, color="black", linestyle="--", label=f"median {self.median:.4g}")
+        axes.set(title=self.name, xlabel="milliseconds", ylabel="runs")
+        axes.legend()
+        return axes
+
+    def __str__(self) -> str:
+        low, high = self.quartiles
+        flushed = ", L2 flushed" if self.is_flushed else ""
+        times = (
+            f"median {_time(self.median)}, quartiles {_time(low)} and {_time(high)}, minimum "
+            f"{_time(self.minimum)}"
+        )
+        runs = f"{len(self.times)} runs{flushed}"
+        lines = [f"{self.name} on {self.device}", f"  {times}; {runs}"]
+        if self.is_emulated:
+            lines.append("  wall clock of the emulation on the CPU: it says nothing of a GPU")
+        for rate, unit, fraction, what in (
+            (self.bandwidth, "B/s", self.bandwidth_fraction, "the memory's"),
+            (self.throughput, "FLOP/s", self.flops_fraction, "the arithmetic's"),
+        ):
+            if rate is not None:
+                part = "" if fraction is None else f", {fraction:.1%} of {what} peak"
+                lines.append(f"  {_scaled(rate)}{unit}{part}")
+        return "\n".join([*lines, *self._histogram()])
+
+    def _histogram(self) -> list[str]:
+        low, high = min(self.times), max(self.times)
+        if high <= low:
+            return []
+        counts = [0] * _BINS
+        for one in self.times:
+            counts[min(int((one - low) / (high - low) * _BINS), _BINS - 1)] += 1
+        step, most = (high - low) / _BINS, max(counts)
+        return [
+            f"  {_time(low + i * step):>9} |{'#' * round(_WIDTH * count / most):<{_WIDTH}}| {count}"
+            for i, count in enumerate(counts)
+        ]
+
+
+def _rate(amount: float | None, milliseconds: float) -> float | None:
+    return None if amount is None or not milliseconds else 1e3 * amount / milliseconds
+
+
+def _fraction(value: float | None, peak: float | None) -> float | None:
+    return None if value is None or peak is None else value / peak
+
+
+def _time(milliseconds: float) -> str:
+    for unit, factor in (("s", 1e-3), ("ms", 1.0)):
+        if milliseconds * factor >= 1:
+            return f"{milliseconds * factor:.4g} {unit}"
+    return f"{milliseconds * 1e3:.4g} us"
+
+
+def _scaled(value: float) -> str:
+    for prefix, factor in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= factor:
+            return f"{value / factor:.4g} {prefix}"
+    return f"{value:.4g} "
