@@ -151,10 +151,16 @@ Ref Interface(PyObject* array, const char* name, ArrayView* view) {
   return interface;
 }
 
-// __cuda_array_interface__, version 3 (Numba's documentation). The device is the pointer's.
-bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, ArrayView* view) {
+// __cuda_array_interface__, version 3 (Numba's documentation). The device is the pointer's, unless
+// the array has said it.
+bool ReadCudaInterface(PyObject* array, culaunch::Driver& driver, ArrayView* view,
+                       const DLDevice* known = nullptr) {
   view->owner = Interface(array, "__cuda_array_interface__", view);
   if (!view->owner) return false;
+  if (known != nullptr) {
+    view->device = *known;
+    return true;
+  }
   view->device = {culaunch::kDLCUDA, 0};
   if (view->data == nullptr) {
     view->device.device_id = culaunch::CurrentDevice(driver);
@@ -259,7 +265,8 @@ bool ReadArray(PyObject* array, const TypeEntry& entry, culaunch::Driver& driver
     }
   }
   if (entry.has_cuda_interface) {
-    return ReadCudaInterface(array, driver, view) && WaitUntilReady(*view, driver, stream);
+    return ReadCudaInterface(array, driver, view, entry.has_dlpack ? &device : nullptr) &&
+           WaitUntilReady(*view, driver, stream);
   }
   view->owner = Interface(array, "__array_interface__", view);
   return FinishHostInterface(view);
