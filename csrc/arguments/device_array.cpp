@@ -10,6 +10,7 @@
 #include "driver/driver_object.h"
 #include "driver/errors.h"
 #include "formats/dlpack.h"
+#include "python/type_builder.h"
 
 namespace {
 
@@ -323,40 +324,24 @@ PyObject* GetShape(PyObject* self, void*) {
   return tuple.release();
 }
 
-PyMethodDef methods[] = {
-    {"_adopt", Adopt, METH_VARARGS | METH_CLASS, nullptr},
-    {"_over", Over, METH_VARARGS | METH_CLASS, nullptr},
-    {"_copy_from", CopyFrom, METH_VARARGS, nullptr},
-    {"_copy_to", CopyTo, METH_VARARGS, nullptr},
-    {"_dlpack", Dlpack, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyGetSetDef properties[] = {
-    {"_driver", GetDriver, nullptr, nullptr, nullptr},
-    {"address", GetAddress, nullptr, "The address of the first element.", nullptr},
-    {"nbytes", GetBytes, nullptr, "The size in bytes.", nullptr},
-    {"_dlpack_device", GetDevice, nullptr, nullptr, nullptr},
-    {"_dlpack_type", GetType, nullptr, nullptr, nullptr},
-    {"shape", GetShape, nullptr, "The size in each dimension, in elements.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.DeviceArray", sizeof(ArrayObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
-
 }  // namespace
 
 int AddDeviceArrayType(PyObject* module) {
-  g_array_type = AddType(module, &spec);
+  g_array_type = TypeBuilder("culaunch._core.DeviceArray", sizeof(ArrayObject), Py_TPFLAGS_BASETYPE)
+                     .Slot(Py_tp_new, New)
+                     .Slot(Py_tp_dealloc, Dealloc)
+                     .Method("_adopt", Adopt, METH_VARARGS | METH_CLASS)
+                     .Method("_over", Over, METH_VARARGS | METH_CLASS)
+                     .Method("_copy_from", CopyFrom)
+                     .Method("_copy_to", CopyTo)
+                     .Method("_dlpack", Dlpack)
+                     .Property("_driver", GetDriver)
+                     .Property("address", GetAddress, "The address of the first element.")
+                     .Property("nbytes", GetBytes, "The size in bytes.")
+                     .Property("_dlpack_device", GetDevice)
+                     .Property("_dlpack_type", GetType)
+                     .Property("shape", GetShape, "The size in each dimension, in elements.")
+                     .AddTo(module);
   return g_array_type != nullptr ? 0 : -1;
 }
 

@@ -1,10 +1,10 @@
 #include "driver/python_function.h"
 
 #include <cuda.h>
-#include <structmember.h>
 
 #include <cstddef>
 
+#include "python/type_builder.h"
 #include "python/upcalls.h"
 
 namespace {
@@ -153,32 +153,12 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
 int Clear(PyObject*) { return 0; }
 
 void Dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  Py_XDECREF(Self(self)->state);
-  Py_XDECREF(Self(self)->method);
-  Py_XDECREF(Self(self)->translate);
-  PyObject_GC_Del(self);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(self, [self] {
+    Py_XDECREF(Self(self)->state);
+    Py_XDECREF(Self(self)->method);
+    Py_XDECREF(Self(self)->translate);
+  });
 }
-
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_members, members},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.DriverFunction", sizeof(FunctionObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 }  // namespace
 
@@ -192,6 +172,11 @@ bool RaiseKept() {
 }
 
 int AddDriverFunctionType(PyObject* module) {
-  g_function_type = AddType(module, &spec);
+  g_function_type = TypeBuilder("culaunch._core.DriverFunction", sizeof(FunctionObject))
+                        .Slot(Py_tp_new, New)
+                        .Slot(Py_tp_dealloc, Dealloc)
+                        .Collected(Traverse, Clear)
+                        .Callable(offsetof(FunctionObject, vectorcall))
+                        .AddTo(module);
   return g_function_type != nullptr ? 0 : -1;
 }

@@ -1,7 +1,5 @@
 #include "elementwise/function.h"
 
-#include <structmember.h>
-
 #include <cstddef>
 #include <new>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "driver/errors.h"
 #include "elementwise/call.h"
 #include "python/call_arguments.h"
+#include "python/type_builder.h"
 #include "python/upcalls.h"
 
 namespace {
@@ -83,23 +82,20 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
 int Clear(PyObject*) { return 0; }
 
 void Dealloc(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  ElementwiseObject* self = Self(object);
-  PyObject_GC_UnTrack(object);
-  while (Specialization* special = self->specializations.load()) {
-    self->specializations = special->next;
-    while (CompiledLayout* compiled = special->layouts.load()) {
-      special->layouts = compiled->next;
-      Py_DECREF(reinterpret_cast<PyObject*>(compiled->kernel));
-      delete compiled;
+  DeallocCollected(object, [self = Self(object)] {
+    while (Specialization* special = self->specializations.load()) {
+      self->specializations = special->next;
+      while (CompiledLayout* compiled = special->layouts.load()) {
+        special->layouts = compiled->next;
+        Py_DECREF(reinterpret_cast<PyObject*>(compiled->kernel));
+        delete compiled;
+      }
+      Py_XDECREF(special->token);
+      delete special;
     }
-    Py_XDECREF(special->token);
-    delete special;
-  }
-  Py_XDECREF(self->name);
-  Py_XDECREF(self->parameters);
-  PyObject_GC_Del(object);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+    Py_XDECREF(self->name);
+    Py_XDECREF(self->parameters);
+  });
 }
 
 // _describe(arguments, out)
@@ -117,37 +113,17 @@ PyObject* Describe(PyObject* object, PyObject* args) {
   });
 }
 
-PyMethodDef methods[] = {
-    {"_describe", Describe, METH_VARARGS, nullptr},
-    {"_set_busy_threads", elementwise::SetBusyThreads, METH_VARARGS | METH_STATIC, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ElementwiseObject, vectorcall), READONLY,
-     nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {
-    "culaunch._core.Elementwise", sizeof(ElementwiseObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    slots};
-
 }  // namespace
 
 int AddElementwiseType(PyObject* module) {
-  g_elementwise_type = AddType(module, &spec);
+  g_elementwise_type =
+      TypeBuilder("culaunch._core.Elementwise", sizeof(ElementwiseObject), Py_TPFLAGS_BASETYPE)
+          .Slot(Py_tp_new, New)
+          .Slot(Py_tp_dealloc, Dealloc)
+          .Collected(Traverse, Clear)
+          .Callable(offsetof(ElementwiseObject, vectorcall))
+          .Method("_describe", Describe)
+          .Method("_set_busy_threads", elementwise::SetBusyThreads, METH_VARARGS | METH_STATIC)
+          .AddTo(module);
   return g_elementwise_type != nullptr ? 0 : -1;
 }

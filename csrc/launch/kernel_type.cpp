@@ -10,6 +10,7 @@
 #include "launch/module_object.h"
 #include "launch/occupancy.h"
 #include "python/free_threaded_lock.h"
+#include "python/type_builder.h"
 
 PyTypeObject* g_kernel_type = nullptr;
 
@@ -99,13 +100,11 @@ int Clear(PyObject* self) {
 }
 
 void Dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  Clear(self);
-  Py_CLEAR(Self(self)->module);
-  delete[] Self(self)->slots;
-  PyObject_GC_Del(self);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(self, [self] {
+    Clear(self);
+    Py_CLEAR(Self(self)->module);
+    delete[] Self(self)->slots;
+  });
 }
 
 // What `kernel[grid, block]` and `kernel[grid, block, shared_memory]` ask for. False, without an
@@ -180,39 +179,21 @@ PyObject* GetHandle(PyObject* self, void*) {
   return PyLong_FromVoidPtr(Self(self)->state->handle());
 }
 
-PyMethodDef methods[] = {
-    {"configure", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(Configure)),
-     METH_VARARGS | METH_KEYWORDS, nullptr},
-    {"_attribute", KernelAttribute, METH_VARARGS, nullptr},
-    {"_max_dynamic_shared_memory", KernelMaxDynamicSharedMemory, METH_VARARGS, nullptr},
-    {"_occupancy", KernelOccupancy, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyGetSetDef properties[] = {
-    {"_module", GetModule, nullptr, nullptr, nullptr},
-    {"name", GetName, nullptr, nullptr, nullptr},
-    {"handle", GetHandle, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_mp_subscript, reinterpret_cast<void*>(Subscript)},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.Kernel", sizeof(KernelObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
-
 }  // namespace
 
 int AddKernelType(PyObject* module) {
-  g_kernel_type = AddType(module, &spec);
+  g_kernel_type = TypeBuilder("culaunch._core.Kernel", sizeof(KernelObject), Py_TPFLAGS_BASETYPE)
+                      .Slot(Py_tp_new, New)
+                      .Slot(Py_tp_dealloc, Dealloc)
+                      .Slot(Py_mp_subscript, Subscript)
+                      .Collected(Traverse, Clear)
+                      .Method("configure", Configure)
+                      .Method("_attribute", KernelAttribute)
+                      .Method("_max_dynamic_shared_memory", KernelMaxDynamicSharedMemory)
+                      .Method("_occupancy", KernelOccupancy)
+                      .Property("_module", GetModule)
+                      .Property("name", GetName)
+                      .Property("handle", GetHandle)
+                      .AddTo(module);
   return g_kernel_type != nullptr ? 0 : -1;
 }

@@ -1,7 +1,5 @@
 #include "launch/launcher.h"
 
-#include <structmember.h>
-
 #include <cstddef>
 #include <new>
 #include <string>
@@ -11,6 +9,7 @@
 #include "launch/launch_failure.h"
 #include "python/numbers.h"
 #include "python/small_buffer.h"
+#include "python/type_builder.h"
 #include "python/upcalls.h"
 
 namespace {
@@ -142,12 +141,10 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
 int Clear(PyObject*) { return 0; }
 
 void Dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  Py_XDECREF(reinterpret_cast<PyObject*>(Self(self)->kernel));
-  Py_XDECREF(Self(self)->stream_owner);
-  PyObject_GC_Del(self);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(self, [self] {
+    Py_XDECREF(reinterpret_cast<PyObject*>(Self(self)->kernel));
+    Py_XDECREF(Self(self)->stream_owner);
+  });
 }
 
 PyObject* DimsTuple(const culaunch::Dim3& dims) {
@@ -182,41 +179,6 @@ PyObject* Repr(PyObject* self) {
                            std::to_string(config.shared_memory) + " bytes of shared memory>";
   return PyUnicode_FromString(text.c_str());
 }
-
-PyGetSetDef properties[] = {
-    {"kernel", GetKernel, nullptr, "The kernel that it launches.", nullptr},
-    {"grid", GetGrid, nullptr, "The grid in blocks, (x, y, z).", nullptr},
-    {"block", GetBlock, nullptr, "The block in threads, (x, y, z).", nullptr},
-    {"cluster", GetCluster, nullptr, "The cluster in blocks, (x, y, z), or None.", nullptr},
-    {"shared_memory", GetSharedMemory, nullptr, "Dynamic shared memory of a block in bytes.",
-     nullptr},
-    {"stream", GetStream, nullptr, "The stream as it was given, or None.", nullptr},
-    {"_stream_device", GetStreamDevice, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
-    {Py_tp_members, members},
-    {Py_tp_getset, properties},
-    {Py_tp_doc, const_cast<char*>("A kernel with its launch configuration fixed: call it with the "
-                                  "kernel's arguments to launch it.")},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.Launcher", sizeof(LauncherObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                    slots};
 
 bool IsGiven(PyObject* object) { return object != nullptr && object != Py_None; }
 
@@ -301,6 +263,23 @@ PyObject* LauncherFromKeywords(KernelObject* kernel, PyObject* args, PyObject* k
 }
 
 int AddLauncherType(PyObject* module) {
-  g_launcher_type = AddType(module, &spec);
+  g_launcher_type =
+      TypeBuilder("culaunch._core.Launcher", sizeof(LauncherObject),
+                  Py_TPFLAGS_DISALLOW_INSTANTIATION)
+          .Slot(Py_tp_dealloc, Dealloc)
+          .Slot(Py_tp_repr, Repr)
+          .Doc(
+              "A kernel with its launch configuration fixed: call it with the kernel's arguments "
+              "to launch it.")
+          .Collected(Traverse, Clear)
+          .Callable(offsetof(LauncherObject, vectorcall))
+          .Property("kernel", GetKernel, "The kernel that it launches.")
+          .Property("grid", GetGrid, "The grid in blocks, (x, y, z).")
+          .Property("block", GetBlock, "The block in threads, (x, y, z).")
+          .Property("cluster", GetCluster, "The cluster in blocks, (x, y, z), or None.")
+          .Property("shared_memory", GetSharedMemory, "Dynamic shared memory of a block in bytes.")
+          .Property("stream", GetStream, "The stream as it was given, or None.")
+          .Property("_stream_device", GetStreamDevice)
+          .AddTo(module);
   return g_launcher_type != nullptr ? 0 : -1;
 }

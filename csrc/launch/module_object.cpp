@@ -6,6 +6,7 @@
 
 #include "driver/driver_object.h"
 #include "driver/errors.h"
+#include "python/type_builder.h"
 
 PyTypeObject* g_module_type = nullptr;
 
@@ -111,34 +112,19 @@ PyObject* GetHandle(PyObject* self, void*) {
   return PyLong_FromVoidPtr(Self(self)->module->handle());
 }
 
-PyMethodDef methods[] = {
-    {"kernel_names", KernelNames, METH_NOARGS, nullptr},
-    {"layout", Layout, METH_VARARGS, nullptr},
-    {"get_global", GetGlobal, METH_VARARGS, nullptr},
-    {"unload", Unload, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyGetSetDef properties[] = {
-    {"driver", GetDriver, nullptr, nullptr, nullptr},
-    {"is_loaded", GetLoaded, nullptr, nullptr, nullptr},
-    {"handle", GetHandle, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.Module", sizeof(ModuleObject), 0, Py_TPFLAGS_DEFAULT, slots};
-
 }  // namespace
 
 int AddModuleType(PyObject* module) {
-  g_module_type = AddType(module, &spec);
+  g_module_type = TypeBuilder("culaunch._core.Module", sizeof(ModuleObject))
+                      .Slot(Py_tp_new, New)
+                      .Slot(Py_tp_dealloc, Dealloc)
+                      .Method("kernel_names", KernelNames, METH_NOARGS)
+                      .Method("layout", Layout)
+                      .Method("get_global", GetGlobal)
+                      .Method("unload", Unload, METH_NOARGS)
+                      .Property("driver", GetDriver)
+                      .Property("is_loaded", GetLoaded)
+                      .Property("handle", GetHandle)
+                      .AddTo(module);
   return g_module_type != nullptr ? 0 : -1;
 }

@@ -1,10 +1,9 @@
 #include "triton/launcher.h"
 
-#include <structmember.h>
-
 #include <algorithm>
 #include <cstddef>
 
+#include "python/type_builder.h"
 #include "triton/call.h"
 #include "triton/grid.h"
 
@@ -43,33 +42,11 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
 int Clear(PyObject*) { return 0; }
 
 void Dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  Py_XDECREF(Self(self)->dispatcher);
-  Py_XDECREF(Self(self)->grid);
-  PyObject_GC_Del(self);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(self, [self] {
+    Py_XDECREF(Self(self)->dispatcher);
+    Py_XDECREF(Self(self)->grid);
+  });
 }
-
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall), READONLY, nullptr},
-    {"grid", T_OBJECT, offsetof(LauncherObject, grid), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_members, members},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.TritonLauncher", sizeof(LauncherObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                    slots};
 
 }  // namespace
 
@@ -89,7 +66,13 @@ PyObject* MakeLauncher(PyObject* dispatcher, PyObject* grid) {
 }
 
 int AddLauncherType(PyObject* module) {
-  g_launcher_type = AddType(module, &spec);
+  g_launcher_type = TypeBuilder("culaunch._core.TritonLauncher", sizeof(LauncherObject),
+                                Py_TPFLAGS_DISALLOW_INSTANTIATION)
+                        .Slot(Py_tp_dealloc, Dealloc)
+                        .Collected(Traverse, Clear)
+                        .Callable(offsetof(LauncherObject, vectorcall))
+                        .Member("grid", offsetof(LauncherObject, grid))
+                        .AddTo(module);
   return g_launcher_type != nullptr ? 0 : -1;
 }
 

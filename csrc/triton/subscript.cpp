@@ -1,9 +1,8 @@
 #include "triton/subscript.h"
 
-#include <structmember.h>
-
 #include <cstddef>
 
+#include "python/type_builder.h"
 #include "triton/dispatcher.h"
 #include "triton/dispatcher_object.h"
 
@@ -90,39 +89,27 @@ int Clear(PyObject* self) {
 }
 
 void Dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  Clear(self);
-  Py_XDECREF(Self(self)->attribute);
-  PyObject_GC_Del(self);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(self, [self] {
+    Clear(self);
+    Py_XDECREF(Self(self)->attribute);
+  });
 }
-
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(SubscriptObject, vectorcall), READONLY, nullptr},
-    {"__wrapped__", T_OBJECT, offsetof(SubscriptObject, original), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_descr_get, reinterpret_cast<void*>(Bind)},
-    {Py_tp_members, members},
-    {0, nullptr},
-};
-
-// As a method descriptor it is called with the kernel, and no bound method is made.
-PyType_Spec spec = {"culaunch._core.TritonSubscript", sizeof(SubscriptObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                        Py_TPFLAGS_METHOD_DESCRIPTOR,
-                    slots};
 
 }  // namespace
 
-int AddSubscriptType(PyObject* module) { return AddType(module, &spec) != nullptr ? 0 : -1; }
+// As a method descriptor it is called with the kernel, and no bound method is made.
+int AddSubscriptType(PyObject* module) {
+  const PyTypeObject* const type =
+      TypeBuilder("culaunch._core.TritonSubscript", sizeof(SubscriptObject),
+                  Py_TPFLAGS_METHOD_DESCRIPTOR)
+          .Slot(Py_tp_new, New)
+          .Slot(Py_tp_dealloc, Dealloc)
+          .Slot(Py_tp_descr_get, Bind)
+          .Collected(Traverse, Clear)
+          .Callable(offsetof(SubscriptObject, vectorcall))
+          .Member("__wrapped__", offsetof(SubscriptObject, original))
+          .AddTo(module);
+  return type != nullptr ? 0 : -1;
+}
 
 }  // namespace triton

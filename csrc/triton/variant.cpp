@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "launch/kernel_type.h"
+#include "python/type_builder.h"
 
 namespace triton {
 
@@ -169,14 +170,12 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 void Dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  Py_XDECREF(reinterpret_cast<PyObject*>(Self(self)->kernel));
-  Py_XDECREF(Self(self)->constants);
-  Py_XDECREF(Self(self)->result);
-  delete Self(self)->state;
-  PyObject_GC_Del(self);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(self, [self] {
+    Py_XDECREF(reinterpret_cast<PyObject*>(Self(self)->kernel));
+    Py_XDECREF(Self(self)->constants);
+    Py_XDECREF(Self(self)->result);
+    delete Self(self)->state;
+  });
 }
 
 PyObject* GetKernel(PyObject* self, void*) {
@@ -184,27 +183,16 @@ PyObject* GetKernel(PyObject* self, void*) {
 }
 PyObject* GetResult(PyObject* self, void*) { return Ref::Borrow(Self(self)->result).release(); }
 
-PyGetSetDef properties[] = {
-    {"kernel", GetKernel, nullptr, nullptr, nullptr},
-    {"result", GetResult, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_getset, properties},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.TritonVariant", sizeof(VariantObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
-
 }  // namespace
 
 int AddVariantType(PyObject* module) {
-  g_variant_type = AddType(module, &spec);
+  g_variant_type = TypeBuilder("culaunch._core.TritonVariant", sizeof(VariantObject))
+                       .Slot(Py_tp_new, New)
+                       .Slot(Py_tp_dealloc, Dealloc)
+                       .Collected(Traverse)
+                       .Property("kernel", GetKernel)
+                       .Property("result", GetResult)
+                       .AddTo(module);
   return g_variant_type != nullptr ? 0 : -1;
 }
 

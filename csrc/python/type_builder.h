@@ -1,0 +1,88 @@
+// A type of the extension, said part by part.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "python/python.h"
+
+// Collects what a type has, and makes the tables that CPython reads it from: a type lives as long
+// as the process, and so do they.
+class TypeBuilder {
+ public:
+  // Its full name, the size of its objects, and flags that nothing below brings.
+  TypeBuilder(const char* name, size_t size, unsigned int flags = 0)
+      : name_(name), size_(size), flags_(Py_TPFLAGS_DEFAULT | flags) {}
+
+  template <class Result, class... Arguments>
+  TypeBuilder& Slot(int slot, Result (*function)(Arguments...)) {
+    slots_.push_back({slot, reinterpret_cast<void*>(function)});
+    return *this;
+  }
+
+  TypeBuilder& Doc(const char* text) {
+    slots_.push_back({Py_tp_doc, const_cast<char*>(text)});
+    return *this;
+  }
+
+  // It is watched by the garbage collector. Without `clear`, its objects cannot be in a cycle that
+  // nothing else breaks.
+  TypeBuilder& Collected(traverseproc traverse, inquiry clear = nullptr) {
+    flags_ |= Py_TPFLAGS_HAVE_GC;
+    Slot(Py_tp_traverse, traverse);
+    return clear != nullptr ? Slot(Py_tp_clear, clear) : *this;
+  }
+
+  // A call of an object goes to its vectorcallfunc, which lies at this offset.
+  TypeBuilder& Callable(size_t offset) {
+    flags_ |= Py_TPFLAGS_HAVE_VECTORCALL;
+    call_offset_ = offset;
+    return Slot(Py_tp_call, PyVectorcall_Call);
+  }
+
+  TypeBuilder& Method(const char* name, PyCFunction function, int flags = METH_VARARGS) {
+    methods_.push_back({name, function, flags, nullptr});
+    return *this;
+  }
+
+  TypeBuilder& Method(const char* name, PyCFunctionWithKeywords function) {
+    const auto untyped = reinterpret_cast<void*>(function);
+    return Method(name, reinterpret_cast<PyCFunction>(untyped), METH_VARARGS | METH_KEYWORDS);
+  }
+
+  TypeBuilder& Property(const char* name, getter get, const char* doc = nullptr) {
+    properties_.push_back({name, get, nullptr, doc, nullptr});
+    return *this;
+  }
+
+  // A property that is the Python object at this offset.
+  TypeBuilder& Member(const char* name, size_t offset) {
+    objects_.push_back({name, offset});
+    return *this;
+  }
+
+  // Make it, and register it in the module under the last part of its name. Borrowed; null with a
+  // Python error set.
+  PyTypeObject* AddTo(PyObject* module) const;
+
+ private:
+  const char* name_;
+  size_t size_;
+  unsigned int flags_;
+  std::vector<PyType_Slot> slots_;
+  std::vector<PyMethodDef> methods_;
+  std::vector<PyGetSetDef> properties_;
+  std::vector<std::pair<const char*, size_t>> objects_;
+  size_t call_offset_ = 0;  // 0: it is not called
+};
+
+// End an object that the garbage collector watches; `release` gives back what it holds.
+template <class Release>
+void DeallocCollected(PyObject* self, Release&& release) {
+  PyTypeObject* const type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  release();
+  PyObject_GC_Del(self);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
