@@ -179,7 +179,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("old", type=Path, help="a wheel, by any file name")
     parser.add_argument("new", type=Path, help="the other")
-    parser.add_argument("--host-only", action="store_true", help="on the null driver, without a GPU")
+    parser.add_argument("--host-only", action="store_true", help="on the null driver, no GPU")
     parser.add_argument("--quick", action="store_true", help="a smoke run: few rows, short bursts")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of processes (default: 5)")
     parser.add_argument("--rounds", type=int, default=60, help="bursts of each row in each process")

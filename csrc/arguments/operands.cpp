@@ -302,7 +302,10 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
   }
   if (!done) return ReadResult::kFailed;
   operand->is_array = true;
-  if (operand->entry->is_torch && !CheckGradient(what, object)) return ReadResult::kFailed;
+  if (operand->entry->is_torch && MayRequireGrad(operand->entry->api, object) &&
+      !CheckGradient(what, object)) {
+    return ReadResult::kFailed;
+  }
   if (operand->number >= place->types) {
     const Ref dtype(PyObject_GetAttrString(object, "dtype"));
     PyErr_Clear();

@@ -20,12 +20,15 @@ void FindTorchBits(const DLPackExchangeAPI* api) {
   unsigned long long tensor = 0;
   unsigned long long keys = 0;
   unsigned long long lazy = 0;
+  unsigned long long gradient = 0;
   if (!found || found.get() == Py_None ||
-      !PyArg_ParseTuple(found.get(), "KKK", &tensor, &keys, &lazy)) {
+      !PyArg_ParseTuple(found.get(), "KKKK", &tensor, &keys, &lazy, &gradient)) {
     PyErr_Clear();
     return;
   }
-  g_torch_bits = {api, nullptr, static_cast<size_t>(tensor), static_cast<size_t>(keys), lazy};
+  g_torch_bits = {
+      api,  nullptr, static_cast<size_t>(tensor), static_cast<size_t>(keys),
+      lazy, static_cast<size_t>(gradient)};
 }
 
 TensorRead AskTensor(PyObject* tensor) {

@@ -20,6 +20,7 @@ struct TorchBits {
   size_t tensor;                       // offset in the Python object of the pointer to the tensor
   size_t keys;                         // offset there of the word
   uint64_t lazy;                       // the bits in it
+  size_t gradient;  // offset there of what is null where no grad is required; 0: not known
 };
 extern TorchBits g_torch_bits;
 
@@ -42,6 +43,18 @@ TensorRead LookTwice(PyObject* object, const DLTensor& tensor, bool is_lazy);
 
 // Set the TypeError for a tensor that was refused; `what` names the argument.
 void RaiseRefused(const char* what, PyObject* object);
+
+// Whether a tensor that the exchange API `api` has read may require grad: where not, it need not be
+// asked, which costs as much as reading it.
+inline bool MayRequireGrad(const DLPackExchangeAPI* api, PyObject* object) {
+  const TorchBits& bits = g_torch_bits;
+  if (api == nullptr || api != bits.api || bits.gradient == 0) return true;
+  const char* inner;
+  const void* gradient;
+  std::memcpy(&inner, reinterpret_cast<const char*>(object) + bits.tensor, sizeof inner);
+  std::memcpy(&gradient, inner + bits.gradient, sizeof gradient);
+  return gradient != nullptr;
+}
 
 inline TensorRead ReadTensor(const DLPackExchangeAPI* api, PyObject* object, DLTensor* tensor) {
   if (CULAUNCH_UNLIKELY(api->dltensor_from_py_object_no_sync(object, tensor) != 0)) {

@@ -11,11 +11,12 @@ from typing import Any
 from culaunch._base.values import type_name
 
 
-def find_bits() -> tuple[int, int, int] | None:
+def find_bits() -> tuple[int, int, int, int] | None:
     """Find where torch keeps the bits of a lazy conjugate and a lazy negative.
 
     Return the offset in a tensor's Python object of the pointer to the C++ tensor, the offset
-    there of a word, and the two bits in it. They are found by comparing tensors that differ in
+    there of a word, the two bits in it, and the offset there of a pointer that is null in a tensor
+    that does not require grad (0: not found). They are found by comparing tensors that differ in
     nothing else, and hold for every one of a list of tensors of all kinds, or None is returned:
     also where a mode of torch's is on that makes other tensors than the plain ones asked for.
     """
@@ -43,7 +44,7 @@ def find_bits() -> tuple[int, int, int] | None:
             for bit, expected in ((conjugate, tensor.is_conj()), (negative, tensor.is_neg()))
         )
     ]
-    return (pointers[0], *found[0]) if len(found) == 1 else None
+    return (pointers[0], *found[0], _gradient_at(groups, size)) if len(found) == 1 else None
 
 
 def is_lazy(tensor: Any) -> bool:
@@ -176,6 +177,32 @@ def _bits_at(groups: tuple[list[Any], ...], offset: int) -> tuple[int, int]:
             return 0, 0
         bits.append(bit)
     return bits[0], bits[1]
+
+
+def _gradient_at(groups: tuple[list[Any], ...], size: int) -> int:
+    """Return where fresh tensors have a null pointer, and those that require grad another.
+
+    Views and others may have a pointer there, too: then the tensor is asked. 0 is returned where
+    no word is like that, or more than one.
+    """
+    torch = sys.modules["torch"]
+    without = groups[0]
+    try:
+        leaves = [torch.zeros_like(tensor, requires_grad=True) for tensor in without]
+        with torch.enable_grad():
+            tracked = [*leaves, *(leaf * 2 for leaf in leaves)]
+        if not all(t.requires_grad for t in tracked) or any(t.requires_grad for t in without):
+            return 0
+    except Exception:  # noqa: BLE001 - a mode, such as inference
+        return 0
+    size = min([size, *(_usable_size(tensor._cdata) for tensor in tracked)])
+    found = [
+        offset
+        for offset in range(8, size - 7, 8)
+        if all(_word(tensor._cdata + offset) == 0 for tensor in without)
+        and all(_word(tensor._cdata + offset) != 0 for tensor in tracked)
+    ]
+    return found[0] if len(found) == 1 else 0
 
 
 def _basic_size(tensor: Any) -> int:
