@@ -26,9 +26,12 @@ void FindTorchBits(const DLPackExchangeAPI* api) {
     PyErr_Clear();
     return;
   }
-  g_torch_bits = {
-      api,  nullptr, static_cast<size_t>(tensor), static_cast<size_t>(keys),
-      lazy, static_cast<size_t>(gradient)};
+  g_torch_bits = {api,
+                  nullptr,
+                  static_cast<size_t>(tensor),
+                  static_cast<size_t>(keys),
+                  lazy,
+                  static_cast<size_t>(gradient)};
 }
 
 TensorRead AskTensor(PyObject* tensor) {
