@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
 from culaunch._triton.checks import ARCH
+from culaunch._triton.constants import encode, normal_constant
 from culaunch._triton.decorated import Decorated
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.make_variant import make_variant
 from culaunch._triton.parameters import parameters_of
-from culaunch._triton.saved_variant import encode, normal_constant
 from culaunch._triton.settings import check_constants, check_options
 from culaunch._triton.signature import Argument, make_constant, parse_signature
 from culaunch._triton.target import StandIn, standing_in, triton_module

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._launch.driver import current_driver
 from culaunch._triton.autotuner import split_config
+from culaunch._triton.constants import normal_constant
 from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.object_kinds import type_name
-from culaunch._triton.saved_variant import normal_constant
 from culaunch._triton.target import triton_module
 from culaunch._triton.tuned_table import TunedEntry, TunedTable
 from culaunch._triton.zeroing import zeroed_by

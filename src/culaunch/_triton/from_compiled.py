@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_list, checked_path, checked_text
 from culaunch._base.values import spell
 from culaunch._errors import ImageError
+from culaunch._triton.constants import like_tuple, normal_constant
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.make_variant import make_variant
 from culaunch._triton.parameters import TritonParameter, parameters_of
-from culaunch._triton.saved_variant import like_tuple, normal_constant
 from culaunch._triton.signature import Argument, make_constant, parse_signature
 
 if TYPE_CHECKING:

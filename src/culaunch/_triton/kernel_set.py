@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_text
@@ -11,12 +10,14 @@ from culaunch._base.untraced import untraced
 from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._library import LibraryFile, write_library
+from culaunch._triton.dispatch_parameters import dispatch_parameters
 from culaunch._triton.dispatcher import Dispatcher
+from culaunch._triton.join_variants import join_variants
 from culaunch._triton.load_variant import load_variant, resources_missing
 from culaunch._triton.manifest import KIND, read_entry, version_of, write_entry
 from culaunch._triton.messages import raise_binding, raise_unknown
 from culaunch._triton.saved_set import SavedSet
-from culaunch._triton.saved_variant import SavedVariant, same_constant
+from culaunch._triton.saved_variant import SavedVariant
 from culaunch._triton.select import KNOWN_OPTIONS, arch_fits, select, settings_fit
 from culaunch._triton.tuned_table import TunedEntry, TunedTable
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
     from culaunch._core import DispatcherMethods, TritonVariant
     from culaunch._triton.parameters import TritonParameter
-
-_FORCED = ("i8", "i16", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp64")
 
 
 class KernelSet(Dispatcher):
@@ -75,7 +74,7 @@ class KernelSet(Dispatcher):
         """Make one; `read` gives a member's bytes by name."""
         parameters = tuple(parameters)
         variants = tuple(variants)
-        own = _for_dispatch(name, parameters, variants)
+        own = dispatch_parameters(name, parameters, variants)
         names = [one.name for one in parameters]
         # What is done before a launch is done where a configuration is chosen, or might be.
         is_chosen = table is not None or bool(zeroes)
@@ -226,22 +225,7 @@ class KernelSet(Dispatcher):
                     f"one set of {self.name} sets ({', '.join(self.zeroes)}) to zero before each "
                     f"launch, and another ({', '.join(other.zeroes)}): compile both the same way"
                 )
-        members: dict[str, bytes] = {}
-        variants = []
-        for number, one in enumerate(sets):
-            renamed = {}
-            for variant in one.variants:
-                for name in (variant.image, variant.ptx):
-                    if name and name not in renamed:
-                        renamed[name] = name if number == 0 else _fresh(name, members)
-                        members[renamed[name]] = one.read(name)
-                variants.append(
-                    replace(
-                        variant,
-                        image=renamed.get(variant.image or ""),
-                        ptx=renamed.get(variant.ptx or ""),
-                    )
-                )
+        variants, members = join_variants(sets)
         tables = [one.table for one in sets if one.table is not None]
         table = functools.reduce(TunedTable.merge, tables) if tables else None
         return KernelSet(
@@ -391,46 +375,6 @@ def _same_parameters(one: KernelSet, other: KernelSet) -> bool:
         return [(own.name, own.is_constexpr, own.is_heuristic) for own in kernels.parameters]
 
     return facts(one) == facts(other)
-
-
-def _for_dispatch(
-    name: str, parameters: tuple[TritonParameter, ...], variants: tuple[SavedVariant, ...]
-) -> list[TritonParameter]:
-    """Make the parameters as the dispatcher is to read their arguments."""
-    own = []
-    runtime = 0
-    for one in parameters:
-        if one.is_heuristic and one.is_constexpr:
-            own.append(replace(one, is_optional=False, has_default=False))
-            continue
-        if one.is_constexpr:
-            is_kept = one.has_default and any(
-                same_constant(variant.constants[one.name], one.default)
-                for variant in variants
-                if one.name in variant.constants
-            )
-            own.append(replace(one, is_optional=True, has_default=is_kept))
-            continue
-        kinds = {variant.types[runtime] for variant in variants} - {"constexpr"}
-        runtime += 1
-        if one.is_heuristic:
-            one = replace(one, has_default=False)  # noqa: PLW2901
-        special = kinds.intersection(_FORCED)
-        if special and len(kinds) > 1 and not one.annotation:
-            raise TypeError(
-                f"the variants of {name} declare {one.name} as {', '.join(sorted(map(str, kinds)))}"
-                ": a call cannot tell these apart. Give it one type"
-            )
-        own.append(replace(one, annotation=one.annotation or next(iter(special), "")))
-    return own
-
-
-def _fresh(name: str, taken: dict[str, bytes]) -> str:
-    number = 0
-    folder, _, rest = name.rpartition("/")
-    while (made := f"{folder}/{number}-{rest}") in taken:
-        number += 1
-    return made
 
 
 if TYPE_CHECKING:  # the extension calls methods of it

@@ -12,8 +12,9 @@ from culaunch._triton.checks import (
     check_identifier,
     check_settings,
 )
+from culaunch._triton.constants import checked, decode, encode
 from culaunch._triton.parameters import TritonParameter
-from culaunch._triton.saved_variant import SavedVariant, checked, decode, encode
+from culaunch._triton.saved_variant import SavedVariant
 from culaunch._triton.tuned_table import TunedTable
 
 if TYPE_CHECKING:

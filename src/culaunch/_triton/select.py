@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._triton.checks import ARCH
-from culaunch._triton.saved_variant import fields_fit, same_constant
+from culaunch._triton.constants import fields_fit, same_constant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

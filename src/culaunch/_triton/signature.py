@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from culaunch._triton.constants import like_tuple, named_tuple
 from culaunch._triton.parameter_sources import SIZES
-from culaunch._triton.saved_variant import like_tuple, named_tuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from culaunch._triton.checks import check_arch, check_element, check_identifier
-from culaunch._triton.saved_variant import checked, decode, encode, read_settings, same_constant
+from culaunch._triton.constants import checked, decode, encode, read_settings, same_constant
 
 
 @dataclass(frozen=True)

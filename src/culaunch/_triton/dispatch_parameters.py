@@ -1,0 +1,53 @@
+"""The parameters of a saved kernel, as the native dispatcher is to read their arguments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from culaunch._triton.constants import same_constant
+
+if TYPE_CHECKING:
+    from culaunch._triton.parameters import TritonParameter
+    from culaunch._triton.saved_variant import SavedVariant
+
+# Element types that an argument does not show: a Python number is another one.
+_FORCED = ("i8", "i16", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp64")
+
+
+def dispatch_parameters(
+    name: str, parameters: tuple[TritonParameter, ...], variants: tuple[SavedVariant, ...]
+) -> list[TritonParameter]:
+    """Return the parameters with what all the variants together ask of them.
+
+    Raises
+    ------
+    TypeError
+        If variants declare types of one parameter that a call cannot tell apart.
+    """
+    own = []
+    runtime = 0
+    for one in parameters:
+        if one.is_heuristic and one.is_constexpr:
+            own.append(replace(one, is_optional=False, has_default=False))
+            continue
+        if one.is_constexpr:
+            is_kept = one.has_default and any(
+                same_constant(variant.constants[one.name], one.default)
+                for variant in variants
+                if one.name in variant.constants
+            )
+            own.append(replace(one, is_optional=True, has_default=is_kept))
+            continue
+        kinds = {variant.types[runtime] for variant in variants} - {"constexpr"}
+        runtime += 1
+        if one.is_heuristic:
+            one = replace(one, has_default=False)  # noqa: PLW2901
+        special = kinds.intersection(_FORCED)
+        if special and len(kinds) > 1 and not one.annotation:
+            raise TypeError(
+                f"the variants of {name} declare {one.name} as {', '.join(sorted(map(str, kinds)))}"
+                ": a call cannot tell these apart. Give it one type"
+            )
+        own.append(replace(one, annotation=one.annotation or next(iter(special), "")))
+    return own
