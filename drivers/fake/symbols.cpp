@@ -5,9 +5,18 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include "culaunch/driver_table.h"
 #include "internal.h"
+
+// A function of the table that this driver does not have is null here, and then not supported.
+extern "C" {
+#define WEAK(function, version, required) \
+  __attribute__((weak)) std::remove_reference_t<decltype(::function)> function;
+CULAUNCH_DRIVER_FUNCTIONS(WEAK)
+#undef WEAK
+}
 
 namespace fake {
 namespace {
@@ -47,8 +56,10 @@ void* Address() {
 }
 
 void* OfTable(const char* name) {
-#define FIND(function, version, required) \
-  if (std::strcmp(name, #function) == 0) return Address<IndexOf(#function), &::function>();
+#define FIND(function, version, required)                            \
+  if (std::strcmp(name, #function) == 0 && &::function != nullptr) { \
+    return Address<IndexOf(#function), &::function>();               \
+  }
   CULAUNCH_DRIVER_FUNCTIONS(FIND)
 #undef FIND
   return nullptr;

@@ -18,7 +18,9 @@ import culaunch as cl
 from culaunch._image import embedded_ptx
 
 HERE = Path(__file__).parent
-CORPUS = sorted(path for path in (HERE / "hostile").iterdir() if path.suffix != ".py")
+CORPUS = sorted(
+    path for path in (HERE / "hostile").iterdir() if path.is_file() and path.suffix != ".py"
+)
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n"
 
 # What the message must say; the file names say what is wrong with the rest.
