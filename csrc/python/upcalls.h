@@ -61,6 +61,8 @@ inline constexpr char kMiss[] = "_miss";
 inline constexpr char kTune[] = "_tune";
 inline constexpr char kRunHook[] = "_run_hook";
 inline constexpr char kTritonsWay[] = "_tritons_way";
+inline constexpr char kChose[] = "_chose";
+inline constexpr char kCompare[] = "_compare";
 inline constexpr char kAllocate[] = "_allocate";
 // Of Elementwise: the Protocol is _core.ElementwiseMethods.
 inline constexpr char kSpecialize[] = "_specialize";

@@ -19,8 +19,9 @@ namespace {
 DispatcherObject* Self(PyObject* self) { return reinterpret_cast<DispatcherObject*>(self); }
 State& StateOf(PyObject* self) { return *Self(self)->state; }
 
-// TritonDispatcher(((name, default, flags, annotation), ...), tuning key or None): arguments
-// beyond these are a subclass's.
+// TritonDispatcher(((name, default, flags, annotation), ...), ((parameter, kind), ...) or None):
+// the second is what a choice of the decorators above the kernel depends on. Arguments beyond these
+// are a subclass's.
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* parameters = nullptr;
   PyObject* key = nullptr;
@@ -43,13 +44,18 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     const Ref items(PySequence_Tuple(key));
     if (!items) return nullptr;
     for (Py_ssize_t i = 0; i < PyTuple_Size(items.get()); ++i) {
-      const size_t index = PyLong_AsSize_t(PyTuple_GetItem(items.get(), i));
-      if (PyErr_Occurred() != nullptr) return nullptr;
-      if (index >= state->count) {
+      Py_ssize_t index = 0;
+      int kind = 0;
+      if (!PyArg_ParseTuple(PyTuple_GetItem(items.get(), i), "ni", &index, &kind)) return nullptr;
+      if (index < 0 || static_cast<size_t>(index) >= state->count || kind < 0 ||
+          kind > static_cast<int>(KeyKind::kType)) {
         PyErr_SetString(PyExc_ValueError, "the tuning key names no parameter");
         return nullptr;
       }
-      state->tuning_key.push_back(index);
+      state->tuning_key.push_back({static_cast<size_t>(index), static_cast<KeyKind>(kind)});
+    }
+    for (const size_t i : state->runtime) {
+      if (state->parameters[i].is_optional) state->chooses_arguments = true;
     }
   }
   PyObject* self = PyType_GenericAlloc(type, 0);
@@ -164,14 +170,17 @@ PyObject* SetDriver(PyObject* self, PyObject* args) {
   });
 }
 
-// _set_guards(((dict, name, is present, object), ...), (list, ...))
+// _set_guards(((dict, name, is present, object) or (dict, None, True, size), ...), ((list, size,
+// first item or None), ...), ((cell, object), ...))
 PyObject* SetGuards(PyObject* self, PyObject* args) {
   PyObject* guards = nullptr;
   PyObject* lists = nullptr;
-  if (!PyArg_ParseTuple(args, "O!O!:_set_guards", &PyTuple_Type, &guards, &PyTuple_Type, &lists)) {
+  PyObject* cells = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!O!:_set_guards", &PyTuple_Type, &guards, &PyTuple_Type, &lists,
+                        &PyTuple_Type, &cells)) {
     return nullptr;
   }
-  if (!StateOf(self).guards.Set(guards, lists)) return nullptr;
+  if (!StateOf(self).guards.Set(guards, lists, cells)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -265,6 +274,21 @@ PyObject* Serve(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// _tell_choices(checks): _chose is called with each choice that differs from that of the call
+// before; where `checks`, some choices are compared with what Python says, by _compare.
+PyObject* TellChoices(PyObject* self, PyObject* args) {
+  int checks = 0;
+  if (!PyArg_ParseTuple(args, "p:_tell_choices", &checks)) return nullptr;
+  StateOf(self).tells = self;
+  StateOf(self).checks = checks != 0 ? 1 : 0;
+  Py_RETURN_NONE;
+}
+
+// _guards_hold() -> whether nothing that is guarded has changed; hooks may be there.
+PyObject* GuardsHold(PyObject* self, PyObject*) {
+  return PyBool_FromLong(StateOf(self).guards.AllButHooksHold() ? 1 : 0);
+}
+
 // _clear(): forget every variant and tuned configuration.
 PyObject* ForgetAll(PyObject* self, PyObject*) {
   ClearVariants(StateOf(self));
@@ -304,6 +328,8 @@ PyMethodDef methods[] = {
     {"_resolve", Resolve, METH_VARARGS, nullptr},
     {"_specialize", Specialize, METH_VARARGS, nullptr},
     {"_serve", Serve, METH_VARARGS, nullptr},
+    {"_tell_choices", TellChoices, METH_VARARGS, nullptr},
+    {"_guards_hold", GuardsHold, METH_NOARGS, nullptr},
     {"_clear", ForgetAll, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -3,11 +3,13 @@
 #include <culaunch/guard.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "arguments/torch_tensor.h"
 #include "formats/half.h"
 #include "python/numbers.h"
+#include "python/upcalls.h"
 #include "triton/grid.h"
 #include "triton/launch.h"
 
@@ -35,8 +37,8 @@ bool Ask(PyObject* grid, const State& state, PyObject* const* args, size_t count
     const int argument = ArgumentOf(parameter.name.get(), i, count, keyword_names);
     PyObject* value = argument >= 0 ? args[argument] : parameter.default_value.get();
     if (found != nullptr && found->choice != nullptr) {
-      for (const auto& [index, chosen] : found->choice->constants) {
-        if (index == i) value = chosen.get();
+      for (const auto& one : found->choice->constants) {
+        if (one.name == i) value = one.value.get();
       }
     }
     if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
@@ -47,7 +49,24 @@ bool Ask(PyObject* grid, const State& state, PyObject* const* args, size_t count
                          state.falls_back, dims);
 }
 
+// The value of a float or a bool, or of None.
+uint64_t KeyBits(PyObject* object) {
+  if (PyFloat_CheckExact(object) == 0) return object == Py_True ? 1 : 0;
+  const double value = ReadFloat(object);
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
 }  // namespace
+
+bool SetLastChoice(State& state, std::shared_ptr<const TunedChoice> choice) {
+  state.last_choice = std::move(choice);
+  if (state.tells == nullptr || state.last_choice == nullptr) return true;
+  const Ref config = Ref::Borrow(state.last_choice->config.get());
+  const Ref none(PyObject_CallMethod(state.tells, methods::kChose, "(O)", config.get()));
+  return static_cast<bool>(none);
+}
 
 bool Form::Call(State& state, const uint32_t* dims, PyObject* const* args, size_t count,
                 PyObject* keyword_names, PyObject** result) {
@@ -74,7 +93,10 @@ inline void Form::LaunchFound(State& state, Reading& reading, const uint32_t* di
     *result = nullptr;
     return;
   }
-  if (CULAUNCH_UNLIKELY(state.last_choice != found.choice)) state.last_choice = found.choice;
+  if (CULAUNCH_UNLIKELY(state.last_choice != found.choice) && !SetLastChoice(state, found.choice)) {
+    *result = nullptr;
+    return;
+  }
   ++*state.launches;
   if (CULAUNCH_UNLIKELY(state.table->note_array != nullptr)) {
     Note(*state.table, reading.begins, reading.spans, reading.noted);
@@ -192,6 +214,10 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
       reading->pointers[*slot++] = leaf;
       *leaf = object == Py_True ? 1 : 0;  // False and None are 0
       if (step->kind == Step::kFloat) *leaf = SingleBits(ReadFloat(object));
+      if (CULAUNCH_UNLIKELY(step->is_key)) {
+        *word = KeyBits(object);
+        difference |= *word++ ^ *expected++;
+      }
       ++leaf;
     }
   }

@@ -34,6 +34,7 @@ struct Step {
   Kind kind;
   bool specialize;
   bool align;
+  bool is_key;  // of kFloat and kBool: a choice depends on the value
 };
 
 // A variant that calls of a form led to.
@@ -68,6 +69,10 @@ struct CallOutcome {
   int ordinal;       // of the device
   const Words& key;  // begins with that of the arguments
 };
+
+// Note what was chosen for a call, where that is not what the call before had. False with a Python
+// error set.
+CULAUNCH_APART bool SetLastChoice(State& state, std::shared_ptr<const TunedChoice> choice);
 
 // Which argument a parameter's value is; -1 where there is none.
 int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names);

@@ -79,7 +79,8 @@ bool Form::AddStep(Step::Kind kind, PyObject* object, int argument) {
                            static_cast<int16_t>(argument),
                            kind,
                            true,
-                           true};
+                           true,
+                           false};
   Py_INCREF(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   const bool is_constant = kind == Step::kConstant || kind == Step::kConstantInt;
   leaf_count_ = static_cast<uint8_t>(leaf_count_ + (is_constant ? 0 : 1));
@@ -92,7 +93,6 @@ bool Form::AddStep(Step::Kind kind, PyObject* object, int argument) {
 // A run-time parameter's argument, of the kinds that most are.
 bool Form::AddArgument(const Parameter& parameter, PyObject* object, int argument, bool is_key) {
   if (parameter.forced.type_class != ForcedType::kNotForced) return false;
-  if (is_key && !PyLong_CheckExact(object)) return false;
   Step::Kind kind;
   if (PyLong_CheckExact(object)) {
     kind = is_key ? Step::kKeyInt : Step::kInt;
@@ -114,6 +114,11 @@ bool Form::AddArgument(const Parameter& parameter, PyObject* object, int argumen
   if (!AddStep(kind, object, argument)) return false;
   steps_[step_count_ - 1].specialize = parameter.specialize;
   steps_[step_count_ - 1].align = parameter.align;
+  if (is_key && kind == Step::kTensor) return false;
+  if (is_key && (kind == Step::kFloat || kind == Step::kBool)) {
+    steps_[step_count_ - 1].is_key = true;
+    ++word_count_;
+  }
   return true;
 }
 
@@ -138,7 +143,13 @@ std::unique_ptr<Form> Form::Make(State& state, PyObject* const* args, size_t cou
     PyObject* object = argument >= 0 ? args[argument] : parameter.default_value.get();
     // A default is no part of an autotuner's key.
     const auto& keys = state.tuning_key;
-    const bool is_key = argument >= 0 && std::count(keys.begin(), keys.end(), i) != 0;
+    const bool is_key =
+        argument >= 0 && std::any_of(keys.begin(), keys.end(), [&](const KeyPart& part) {
+          // The types of the arguments are part of any form.
+          return part.parameter == i &&
+                 (part.kind == KeyKind::kValue || part.kind == KeyKind::kNumber);
+        });
+    if (object == nullptr) return nullptr;  // it is chosen
     if (!form->AddArgument(parameter, object, argument, is_key)) return nullptr;
   }
   for (const size_t i : state.constants) {
@@ -167,7 +178,7 @@ bool Form::AreWordsOf(const CallOutcome& outcome, const uint64_t* words) const {
     const Step::Kind kind = steps_[i].kind;
     const bool is_word = kind <= Step::kTensor;
     if (is_word && words[word] != outcome.key[i]) return false;
-    word += kind == Step::kKeyInt ? 2 : is_word ? 1 : 0;
+    word += kind == Step::kKeyInt ? 2 : is_word || steps_[i].is_key ? 1 : 0;
   }
   return true;
 }
@@ -259,7 +270,8 @@ bool Form::IsLike(const Form& other) const {
   return count_ == other.count_ && names_ == other.names_ && api_ == other.api_ &&
          std::equal(steps_, steps_ + step_count_, other.steps_, other.steps_ + other.step_count_,
                     [](const Step& a, const Step& b) {
-                      return a.type == b.type && a.object == b.object && a.kind == b.kind;
+                      return a.type == b.type && a.object == b.object && a.kind == b.kind &&
+                             a.is_key == b.is_key;
                     });
 }
 

@@ -6,11 +6,27 @@
 namespace triton {
 
 Guards::Guards() {
-  for (PyObject*& list : empties_) list = PyList_New(0);
+  for (List& one : lists_) one = {PyList_New(0), 0};
 }
 
 Guards::~Guards() {
-  for (PyObject* list : empties_) Py_XDECREF(list);
+  for (const List& one : lists_) Py_XDECREF(one.list);
+}
+
+bool Guards::MoreHold() const {
+  for (const Item& one : items_) {
+    PyObject* holder = one.holder.get();
+    if (PyList_Check(holder) != 0) {
+      if (PyList_Size(holder) == 0) return false;
+      if (PyList_GetItem(holder, 0) != one.expected.get()) return false;
+      continue;
+    }
+    // A cell: the stable ABI has no function for it.
+    const Ref found(PyObject_GetAttrString(holder, "cell_contents"));
+    if (!found) PyErr_Clear();  // it was deleted
+    if (found.get() != one.expected.get()) return false;
+  }
+  return true;
 }
 
 bool Guards::Look() {
@@ -22,6 +38,10 @@ bool Guards::Look() {
   for (Version& one : versions) one.held = DictVersion(one.dict);
 #endif
   for (const Entry& entry : *entries) {
+    if (!entry.name) {
+      if (PyDict_Size(entry.dict.get()) != entry.size) return false;
+      continue;
+    }
     PyObject* found = PyDict_GetItemWithError(entry.dict.get(), entry.name.get());
     if (found != entry.expected.get()) {
       PyErr_Clear();
@@ -36,7 +56,7 @@ bool Guards::Look() {
   return true;
 }
 
-bool Guards::Set(PyObject* guards, PyObject* lists) {
+bool Guards::Set(PyObject* guards, PyObject* lists, PyObject* cells) {
   auto entries = std::make_shared<Entries>();
   for (Py_ssize_t i = 0; i < PyTuple_Size(guards); ++i) {
     PyObject* dict = nullptr;
@@ -47,17 +67,35 @@ bool Guards::Set(PyObject* guards, PyObject* lists) {
                           &is_present, &expected)) {
       return false;
     }
+    if (name == Py_None) {
+      const Py_ssize_t entry_size = PyLong_AsSsize_t(expected);
+      if (entry_size < 0) return false;
+      entries->push_back({Ref::Borrow(dict), Ref(), Ref(), entry_size});
+      continue;
+    }
     entries->push_back(
-        {Ref::Borrow(dict), Ref::Borrow(name), is_present != 0 ? Ref::Borrow(expected) : Ref()});
+        {Ref::Borrow(dict), Ref::Borrow(name), is_present != 0 ? Ref::Borrow(expected) : Ref(), 0});
   }
   const Py_ssize_t size = PyTuple_Size(lists);
-  bool are_lists = size <= kLists;
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    are_lists = are_lists && PyList_Check(PyTuple_GetItem(lists, i)) != 0;
-  }
-  if (!are_lists) {
-    PyErr_SetString(PyExc_TypeError, "the guards must be at most 4 lists");
+  if (size > kLists) {
+    PyErr_Format(PyExc_ValueError, "at most %zd lists can be guarded", kLists);
     return false;
+  }
+  List given[kLists];
+  std::vector<Item> items;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* first = nullptr;
+    if (!PyArg_ParseTuple(PyTuple_GetItem(lists, i), "O!nO", &PyList_Type, &given[i].list,
+                          &given[i].size, &first)) {
+      return false;
+    }
+    if (first != Py_None) items.push_back({Ref::Borrow(given[i].list), Ref::Borrow(first)});
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_Size(cells); ++i) {
+    PyObject* cell = nullptr;
+    PyObject* expected = nullptr;
+    if (!PyArg_ParseTuple(PyTuple_GetItem(cells, i), "OO", &cell, &expected)) return false;
+    items.push_back({Ref::Borrow(cell), Ref::Borrow(expected)});
   }
 #if CULAUNCH_DICTS_HAVE_VERSIONS
   std::vector<Version> versions;
@@ -75,16 +113,23 @@ bool Guards::Set(PyObject* guards, PyObject* lists) {
 #endif
   held_at_ = g_dict_changes - 1;  // they have not been looked at
   const std::shared_ptr<const Entries> before = std::exchange(entries_, std::move(entries));
+  std::swap(items_, items);
+  has_more_ = !items_.empty();
   for (Py_ssize_t i = 0; i < kLists; ++i) {
-    Ref list(i < size ? Ref::Borrow(PyTuple_GetItem(lists, i)).release() : PyList_New(0));
+    Ref list(i < size ? Ref::Borrow(given[i].list).release() : PyList_New(0));
     if (!list) return false;
-    Py_DECREF(std::exchange(empties_[i], list.release()));
+    lists_[i].size = i < size ? given[i].size : 0;
+    Py_DECREF(std::exchange(lists_[i].list, list.release()));
   }
   return true;
 }
 
 int Guards::Traverse(visitproc visit, void* arg) const {
-  for (PyObject* list : empties_) Py_VISIT(list);
+  for (const List& one : lists_) Py_VISIT(one.list);
+  for (const Item& one : items_) {
+    Py_VISIT(one.holder.get());
+    Py_VISIT(one.expected.get());
+  }
   for (const Entry& entry : *entries_) {
     Py_VISIT(entry.dict.get());
     Py_VISIT(entry.name.get());
@@ -98,6 +143,9 @@ void Guards::Clear() {
   versions_.clear();
 #endif
   // Freeing them may run Python.
+  const std::vector<Item> items = std::move(items_);
+  items_.clear();
+  has_more_ = false;
   const auto before = std::exchange(entries_, std::make_shared<Entries>());
 }
 

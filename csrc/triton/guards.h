@@ -1,5 +1,5 @@
 // What must be as it was for a call of a Triton kernel to need no look from Python: no launch hook
-// is installed, and no global that the kernel uses has changed.
+// is installed, and nothing that the kernel, or what its decorators chose, depends on has changed.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,25 @@ class Guards {
   ~Guards();
 
   bool Hold() {
-    Py_ssize_t size = 0;
-    for (PyObject* list : empties_) size |= Py_SIZE(list);
-    if (CULAUNCH_UNLIKELY(size != 0)) return false;
+    Py_ssize_t difference = 0;
+    for (const List& one : lists_) difference |= Py_SIZE(one.list) ^ one.size;
+    if (CULAUNCH_UNLIKELY(difference != 0)) return false;
+    if (CULAUNCH_UNLIKELY(has_more_) && !MoreHold()) return false;
     return AreUnchanged() || Look();
   }
 
-  // guards: ((dict, name, is present, object), ...), entries of dicts that must be as given; lists:
-  // (list, ...), lists that must be empty. False with a Python error set.
-  bool Set(PyObject* guards, PyObject* lists);
+  // Likewise, whatever is in the lists that should be empty: hooks.
+  bool AllButHooksHold() {
+    for (const List& one : lists_) {
+      if (one.size != 0 && Py_SIZE(one.list) != one.size) return false;
+    }
+    return (!has_more_ || MoreHold()) && (AreUnchanged() || Look());
+  }
+
+  // guards: ((dict, name, is present, object), ...), entries of dicts that must be as given, or
+  // (dict, None, True, size); lists: ((list, size, first item or None), ...); cells: ((cell,
+  // object), ...), of closures. False with a Python error set.
+  bool Set(PyObject* guards, PyObject* lists, PyObject* cells);
 
   // For the garbage collector.
   int Traverse(visitproc visit, void* arg) const;
@@ -40,7 +50,17 @@ class Guards {
   // An entry of a dict that must be an object (null: absent).
   struct Entry {
     Ref dict;
-    Ref name;
+    Ref name;  // null: the dict has a size
+    Ref expected;
+    Py_ssize_t size;
+  };
+  struct List {
+    PyObject* list;  // owned
+    Py_ssize_t size;
+  };
+  // What has no version: compared at every call, where there is any.
+  struct Item {
+    Ref holder;  // a list, whose first item it is, or a cell
     Ref expected;
   };
   using Entries = std::vector<Entry>;
@@ -57,8 +77,11 @@ class Guards {
   }
   CULAUNCH_APART bool Look();
 
-  static constexpr Py_ssize_t kLists = 4;
-  PyObject* empties_[kLists];  // owned
+  CULAUNCH_APART bool MoreHold() const;
+
+  static constexpr Py_ssize_t kLists = 5;
+  List lists_[kLists];
+  bool has_more_ = false;
 #if CULAUNCH_DICTS_HAVE_VERSIONS
   struct Version {
     PyObject* dict;  // of an entry
@@ -69,6 +92,7 @@ class Guards {
   uint64_t held_at_ = 0;     // g_dict_changes when the entries were looked at last
   bool is_watched_ = false;  // all their dicts are
   std::shared_ptr<const Entries> entries_ = std::make_shared<Entries>();
+  std::vector<Item> items_;
 };
 
 }  // namespace triton

@@ -38,7 +38,10 @@ struct alignas(64) State {
   WordTable<PyObject*> variants;  // owned
   bool falls_back = false;        // what cannot be launched goes Triton's way
   bool is_tuned = false;
-  std::vector<size_t> tuning_key;
+  std::vector<KeyPart> tuning_key;
+  bool chooses_arguments = false;  // of the run-time ones too
+  PyObject* tells = nullptr;       // borrowed: the dispatcher, where it wants to know each choice
+  unsigned checks = 0;             // not 0: some calls are compared with what Python says
   WordTable<std::shared_ptr<const TunedChoice>> choices;
   std::shared_ptr<const TunedChoice> last_choice;
   bool variants_have_constants = false;  // what a grid function is given depends on the variant

@@ -1,4 +1,4 @@
-// What an autotuner chose for a key.
+// What the decorators above a kernel chose for a key.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,33 @@
 
 namespace triton {
 
+// How a choice depends on an argument. Numbered as in culaunch._triton.dispatcher.
+enum class KeyKind : int {
+  kValue = 0,   // on its value, as an autotuner's: whatever it is
+  kNumber = 1,  // on its value, which is a number, a bool, a str or None: else nothing is kept
+  kNone = 2,    // on whether it is given, and None
+  kType = 3,    // on its type
+};
+
+// An argument that a choice depends on.
+struct KeyPart {
+  size_t parameter;
+  KeyKind kind;
+};
+
 // Kept by whoever uses it: a dispatcher may forget it meanwhile.
 struct TunedChoice {
-  std::vector<std::pair<size_t, Ref>> constants;  // parameter, value
-  std::vector<std::pair<Ref, Ref>> options;       // interned name, value
+  // What a choice sets, and whether it stands in the place of what the call gave: an autotuner
+  // refuses that, heuristics do not look.
+  template <class Name>
+  struct Setting {
+    Name name;
+    Ref value;
+    bool replaces;
+  };
+
+  std::vector<Setting<size_t>> constants;  // by the parameter, which may be a run-time one
+  std::vector<Setting<Ref>> options;       // by the interned name
   Ref config;
   bool has_hook = false;  // to be called before each launch
 
@@ -21,10 +44,10 @@ struct TunedChoice {
   int Traverse(visitproc visit, void* arg, unsigned traversal) const;
   mutable unsigned last_traversal = 0;
 
-  // Read what the dispatcher's _tune gave; *result, borrowed, is what the call gives. Null with a
-  // Python error set.
+  // Read what the dispatcher's _tune gave; *result, borrowed, is what the call gives, and *is_kept
+  // whether another call of this key may do without Python. Null with a Python error set.
   static std::shared_ptr<const TunedChoice> Read(const Parameter* parameters, size_t count,
-                                                 PyObject* tuned, PyObject** result);
+                                                 PyObject* tuned, PyObject** result, bool* is_kept);
 };
 
 }  // namespace triton

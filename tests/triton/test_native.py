@@ -357,7 +357,10 @@ def test_what_native_takes(recorder, tutorials):
     kernel = native(tutorials.add)
     assert native(kernel) is kernel
     assert kernel.arg_names == ["x_ptr", "y_ptr", "out_ptr", "n", "BLOCK"]
-    assert kernel.fn is tutorials.add
+    assert kernel.fn is tutorials.add.fn
+    assert (kernel.__name__, kernel.__module__) == ("add", "tutorials")
+    assert kernel.__qualname__ == "add"
+    assert kernel.__globals__ is vars(tutorials)
     with pytest.raises(RuntimeError, match="is launched with a grid"):
         kernel(1)
     with pytest.raises(AttributeError):

@@ -184,22 +184,53 @@ def test_configurations_that_are_replaced_are_used(recorder, x, through):
     assert recorder.last.block == (64, 1, 1)
 
 
-def test_configurations_that_native_code_was_not_made_for_are_refused(recorder, x):
+def test_configurations_of_another_kind(recorder, x):
+    """More than one, where there was one; others than what native code was made from."""
     import triton
 
     from culaunch.triton import native
 
     kernel = native(make_tuned(widths=(32,)))
-    with pytest.raises(ValueError, match=r"more than one.*native\(\) on the autotuner again"):
-        kernel.configs = [triton.Config({"B": 64}), triton.Config({"B": 32})]
-    with pytest.raises(ValueError, match=r"set OTHER, which those at native\(\) did not"):
-        kernel.configs = [triton.Config({"OTHER": 64})]
     assert block_of(kernel, x) == 32
-    for name in ("keys", "fn", "params", "best_config", "_tuner"):
+    kernel.configs.append(triton.Config({"B": 64}))
+    for _ in range(3):
+        assert block_of(kernel, x) in (32, 64)
+    assert len(kernel.cache) == 1
+    del kernel.configs[0]
+    for _ in range(3):
+        assert block_of(kernel, x) == 64
+    kernel.configs[0] = triton.Config({"B": 128})
+    assert block_of(kernel, x) == 128
+    kernel.configs[0].kwargs["B"] = 256
+    assert block_of(kernel, x) == 256
+    kernel.configs = [triton.Config({}, num_warps=2)]
+    kernel[(1,)](x, 64, B=16)
+    assert recorder.last.block == (64, 1, 1)
+
+
+def test_what_cannot_be_set(recorder, tutorials):
+    from culaunch.triton import native
+
+    kernel = native(tutorials.add)
+    for name in ("params", "signature", "_kernel"):
         with pytest.raises(AttributeError, match=f"'{name}' of a native kernel cannot be set"):
             setattr(kernel, name, None)
     kernel.note = "mine"
-    assert kernel.note == kernel._tuner.note == "mine"
+    assert kernel.note == tutorials.add.note == "mine"
+    del tutorials.add.note
+
+
+def test_a_copy_is_a_kernel_of_its_own(recorder, x):
+    import copy
+
+    import triton
+
+    from culaunch.triton import native
+
+    kernel = native(make_tuned(widths=(32,)))
+    other = copy.copy(kernel)
+    other.configs = [triton.Config({"B": 64})]
+    assert (block_of(other, x), block_of(kernel, x)) == (64, 32)
 
 
 def test_what_a_call_returns_says_what_it_uses(recorder, x, tutorials):

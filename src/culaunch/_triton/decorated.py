@@ -53,9 +53,10 @@ class Decorated:
         while not isinstance(kernel, function_type):
             if type(kernel).__name__ == "InterpretedFunction":
                 raise TypeError("TRITON_INTERPRET is set: unset it to compile")
-            found = kernel if type(kernel).__name__ == "Autotuner" else None
             if isinstance(kernel, NativeKernel):
-                found = kernel._tuner  # noqa: SLF001
+                kernel = kernel._kernel  # noqa: SLF001
+                continue
+            found = kernel if type(kernel).__name__ == "Autotuner" else None
             if found is not None and tuner is not None:
                 raise ValueError(
                     "compile() takes a kernel with one autotuner above it: give the inner one (.fn)"

@@ -27,15 +27,15 @@ class Dispatcher(TritonDispatcher):
     name : str
         The kernel's name, for messages.
     parameters : sequence of TritonParameter
-    tuning_key : sequence of int, optional
-        The parameters that an autotuner's choice depends on.
+    tuning_key : sequence of (int, int), optional
+        The parameters that a choice of the decorators depends on, and how (csrc/triton/tuning.h).
     """
 
     def __new__(
         cls,
         name: str,
         parameters: Sequence[TritonParameter],
-        tuning_key: Sequence[int] | None = None,
+        tuning_key: Sequence[tuple[int, int]] | None = None,
     ) -> Self:
         """Make one."""
         self = super().__new__(cls, tuple(one.packed for one in parameters), tuning_key)
@@ -65,6 +65,14 @@ class Dispatcher(TritonDispatcher):
         reason: Exception,
     ) -> object:
         raise reason  # only what is installed goes there
+
+    def _chose(self, config: Any) -> None:
+        """Note what a call uses that differs from the call before."""
+
+    def _compare(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: dict[str, Any]
+    ) -> None:
+        """Compare what was chosen with what Python says, where that is asked for."""
 
     def _allocate(
         self,

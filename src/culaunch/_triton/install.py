@@ -19,7 +19,7 @@ from culaunch._launch.driver import current_driver
 from culaunch._triton.autotuner import ATTRIBUTE
 from culaunch._triton.classes import Classes
 from culaunch._triton.installed import InstalledKernel
-from culaunch._triton.native_kernel import is_plain
+from culaunch._triton.reads import Unknown
 from culaunch._triton.report import Records, Report
 from culaunch._triton.target import stand_in_where_triton_has_no_driver, triton_module
 
@@ -197,16 +197,12 @@ def _make_half(kernel: Any, patterns: Patterns) -> InstalledKernel | Refusal:
     reason = patterns.why_not(record.name) or _why_no_driver()
     if reason is not None:
         return Refusal(kernel, reason)
-    autotuner = triton_module("runtime.autotuner")
-    is_tuner = isinstance(kernel, autotuner.Autotuner)
-    if is_tuner and not (kernel.fn is function and is_plain(kernel)):
-        return Refusal(kernel, "what its autotuner does runs in Python")
-    if isinstance(kernel, autotuner.Heuristics):
-        return Refusal(kernel, "its heuristics run in Python")
-    if not _classes.are_ours(kernel):
-        return Refusal(kernel, "it has a run() of its own")
     try:
-        return InstalledKernel(kernel, function, kernel if is_tuner else None, record, _classes)
+        return InstalledKernel(kernel, record, _classes)
+    except Unknown as unknown:
+        if kernel is not function:  # its decorator runs in Python, and then the function natively
+            record.note(str(unknown))
+        return Refusal(kernel, str(unknown))
     except Exception as error:  # noqa: BLE001 - whatever it is, Triton may be able to do it
         return Refusal(kernel, f"{type(error).__name__}: {error}")
 

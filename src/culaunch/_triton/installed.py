@@ -10,11 +10,15 @@ from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Self
 
     from culaunch._core import TritonVariant
     from culaunch._triton.classes import Classes
+    from culaunch._triton.reads import Guard
     from culaunch._triton.report import Record
+    from culaunch._triton.stack import Guards
 
 
 class InstalledKernel(NativeKernel):
@@ -22,10 +26,8 @@ class InstalledKernel(NativeKernel):
 
     Parameters
     ----------
-    kernel : JITFunction or Autotuner
+    kernel : JITFunction, Autotuner or Heuristics
         The object that is called.
-    function : JITFunction
-    tuner : Autotuner or None
     record : Record
         Counts the launches.
     classes : Classes
@@ -35,21 +37,19 @@ class InstalledKernel(NativeKernel):
     def __new__(
         cls,
         kernel: Any,
-        function: Any,
-        tuner: Any,
         record: Record,
         classes: Classes,
     ) -> Self:
         """Make one."""
-        self = super().__new__(cls, function, tuner)
-        vars(self).update(_kernel=kernel, _record=record, _classes=classes, _is_retired=False)
+        self = super().__new__(cls, kernel)
+        vars(self).update(_record=record, _classes=classes, _is_retired=False, _own_guards=([], []))
         self._serve(kernel, record.native)
         return self
 
-    _kernel: Any
     _record: Record
     _classes: Classes
     _is_retired: bool
+    _own_guards: tuple[list[Guard], list[tuple[Any, object]]]
 
     def serves(self, kernel: Any) -> bool:
         """Whether it was made for a kernel, and not for one that the kernel is a copy of."""
@@ -59,7 +59,7 @@ class InstalledKernel(NativeKernel):
         """Leave every further call to Triton, those of launchers that somebody has kept too."""
         vars(self)["_is_retired"] = True
         self._serve(None, self._record.native)
-        self._set_guards((), ([None],))
+        self._stop()
 
     def __reduce__(self) -> Any:
         """Leave it out of copies of a kernel that go through pickle."""
@@ -71,7 +71,7 @@ class InstalledKernel(NativeKernel):
     def _tritons_way(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: object
     ) -> Any:
-        if self._kernel is self.fn:
+        if self._kernel is self._function:
             self._record.went_tritons_way(str(reason))
         return self._classes.launch_in_triton(self._kernel, grid, args, kwargs)
 
@@ -86,13 +86,39 @@ class InstalledKernel(NativeKernel):
     @untraced
     def _tune(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
-    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]:
+    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]:
         tuned = super()._tune(grid, args, kwargs, device)
         self._record.native[0] += 1
         return tuned
 
-    def _guards(self) -> list[tuple[dict[str, Any], str, bool, object]]:
-        return [*super()._guards(), *self._classes.guards(self._kernel)]
+    def _guards(self) -> Guards:
+        guards = super()._guards()
+        vars(self)["_own_guards"] = (list(guards.entries), guards.cells)
+        kernel = self._kernel
+        while True:
+            guards.entries += self._classes.guards(kernel)
+            if kernel is self._function:
+                return guards
+            kernel = kernel.fn
+
+    def _are_as_before(self) -> bool:
+        """Whether all is as it was, whatever somebody did to Triton's classes."""
+        if self._guards_hold():
+            return True
+        entries, cells = self._own_guards
+        try:
+            return all(
+                len(one) == expected
+                if name is None
+                else (name in one) is is_there and one.get(name) is (expected if is_there else None)
+                for one, name, is_there, expected in entries
+            ) and all(cell.cell_contents is expected for cell, expected in cells)
+        except ValueError:  # an empty cell
+            return False
+
+    def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
+        self.retire()  # the next call makes another
+        return lambda grid, args, kwargs: self._kernel.run(*args, grid=grid, warmup=False, **kwargs)
 
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
         try:

@@ -78,7 +78,7 @@ class KernelSet(Dispatcher):
         names = [one.name for one in parameters]
         # What is done before a launch is done where a configuration is chosen, or might be.
         is_chosen = table is not None or bool(zeroes)
-        key = [names.index(one) for one in table.key] if table is not None else []
+        key = [(names.index(one), 0) for one in table.key] if table is not None else []
         self = super().__new__(cls, name, own, key if is_chosen else None)
         self._saved = SavedSet(name, parameters, variants, read, table, tuple(zeroes))
         self.parameters = parameters
@@ -295,7 +295,7 @@ class KernelSet(Dispatcher):
 
     def _tune(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
-    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]:
+    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]:
         """Look the call up in the table that was saved, and launch what it names."""
         assert self._inner is not None
         names = [one.name for one in self.parameters]
@@ -311,7 +311,8 @@ class KernelSet(Dispatcher):
         if self.zeroes:
             self._run_hook(entry, values)
         result = self._inner[grid](*args, **kwargs, **entry.settings)
-        return entry.constants, entry.options, entry, bool(self.zeroes), result
+        has_hook = bool(self.zeroes)
+        return entry.constants, entry.options, entry, has_hook, result, frozenset(), True
 
     def _table_of(self, device: int) -> TunedTable | None:
         """Return the part of the table that is for a device, of variants that run on it."""

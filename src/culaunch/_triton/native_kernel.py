@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
+import os
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
-from culaunch._triton.autotuner import TunedCache, native_tuner, split_config
+from culaunch._triton.autotuner import native_tuner, split_settings
 from culaunch._triton.dispatcher import Dispatcher
 from culaunch._triton.hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.load_variant import load_variant, resources_missing
 from culaunch._triton.object_kinds import TensorStandIn
 from culaunch._triton.parameters import parameters_of
+from culaunch._triton.reads import Unknown
+from culaunch._triton.stack import Guards, Stack
 from culaunch._triton.target import (
     compiling_for,
     stand_in_where_triton_has_no_driver,
@@ -21,7 +24,7 @@ from culaunch._triton.target import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from typing_extensions import Self
 
@@ -57,26 +60,17 @@ def native(kernel: Any) -> Any:
     """
     autotuner = triton_module("runtime.autotuner")
     function_type = triton_module("runtime.jit").JITFunction
-    if isinstance(kernel, NativeKernel):
+    if isinstance(kernel, NativeKernel) or _interpreted(kernel):
         return kernel
     stand_in_where_triton_has_no_driver()
-    if isinstance(kernel, function_type):
-        return NativeKernel(kernel)
-    if isinstance(kernel, autotuner.Autotuner):
-        if isinstance(kernel.fn, function_type) and is_plain(kernel):
-            return NativeKernel(kernel.fn, kernel)
-        if _interpreted(kernel):
-            return kernel
-        return native_tuner(kernel, native(kernel.fn))
-    if isinstance(kernel, autotuner.Heuristics):
-        if _interpreted(kernel):
-            return kernel
-        # The heuristics are Python that runs at every call; what they choose goes on natively.
-        inner = copy.copy(kernel)
-        inner.fn = native(kernel.fn)
-        return inner
-    if type(kernel).__name__ == "InterpretedFunction":
-        return kernel
+    if isinstance(kernel, (function_type, autotuner.Autotuner, autotuner.Heuristics)):
+        try:
+            return NativeKernel(kernel)
+        except Unknown:
+            if isinstance(kernel, function_type):
+                raise
+            # This decorator is Python that runs at every call; what it chooses goes on natively.
+            return native_tuner(kernel, native(kernel.fn))
     raise TypeError(
         "native() takes what @triton.jit makes, with @triton.autotune and @triton.heuristics above "
         f"it or not (got {type(kernel).__module__}.{type(kernel).__qualname__})"
@@ -88,52 +82,58 @@ class NativeKernel(Dispatcher):
 
     Everything else that the Triton object has (``arg_names``, ``cache``, ``configs``, ...) is
     there too; setting it sets it on the Triton object, and the next call obeys.
+
+    Parameters
+    ----------
+    kernel : JITFunction, Autotuner or Heuristics
+
+    Raises
+    ------
+    TypeError
+        If it is no kernel of Triton.
     """
 
-    # Read when the kernel was made native, or worked out from what was.
+    # What Triton reads of a JIT function when it is made.
     _FIXED = frozenset(
-        {"annotations", "arg_names", "best_config", "do_not_specialize",
-         "do_not_specialize_on_alignment", "fn", "keys", "name", "params", "signature"}
+        {"annotations", "arg_names", "constexprs", "do_not_specialize",
+         "do_not_specialize_on_alignment", "name", "params", "signature"}
     )  # fmt: skip
 
-    fn: Any
-
-    def __new__(cls, function: Any, tuner: Any = None) -> Self:
-        """Make one of a JIT function, and of the autotuner above it."""
-        if not isinstance(function, triton_module("runtime.jit").JITFunction):
-            raise TypeError(f"function must be a @triton.jit function (got {spell(function)})")
-        autotuner = triton_module("runtime.autotuner").Autotuner
-        if tuner is not None and not isinstance(tuner, autotuner):
-            raise TypeError(f"tuner must be an autotuner of Triton (got {spell(tuner)})")
-        tuned = frozenset[str]()
-        key = None
-        if tuner is not None:
-            tuned = _chosen_by(tuner.configs)
-            # With one configuration there is nothing to choose by.
-            names = tuner.keys if len(tuner.configs) > 1 else ()
-            key = [function.arg_names.index(name) for name in names if name in function.arg_names]
-        self = super().__new__(cls, function.__name__, parameters_of(function, tuned), key)
-        inner = None if tuner is None else NativeKernel(function)
-        vars(self).update(
-            fn=function,
-            _tuner=tuner,
-            _chosen=tuned,
-            _has_key=bool(key),
-            _configs=None if tuner is None else tuner.configs,
-            _cache=None if tuner is None else TunedCache.of(tuner, self),
-            _inner=inner,
-            _loaded={} if inner is None else inner._loaded,  # noqa: SLF001
-            __doc__=function.__doc__,
+    def __new__(cls, kernel: Any) -> Self:
+        """Make one of a kernel, with the decorators above it or not."""
+        autotuner = triton_module("runtime.autotuner")
+        kinds = (
+            triton_module("runtime.jit").JITFunction,
+            autotuner.Autotuner,
+            autotuner.Heuristics,
         )
+        if not isinstance(kernel, kinds):
+            raise TypeError(f"kernel must be a kernel of Triton (got {spell(kernel)})")
+        stack = Stack(kernel)
+        function = stack.function
+        self = super().__new__(
+            cls, function.__name__, parameters_of(function, stack.chosen), stack.key
+        )
+        inner = NativeKernel(function) if stack.is_decorated else None
+        vars(self).update(
+            _kernel=kernel,
+            _function=function,
+            _stack=stack,
+            _inner=inner,
+            _successor=None,
+            _loaded={} if inner is None else inner._loaded,  # noqa: SLF001
+        )
+        for name in ("__doc__", "__name__", "__qualname__", "__module__", "__globals__"):
+            if hasattr(kernel, name):
+                vars(self)[name] = getattr(kernel, name)
         return self
 
-    _tuner: Any
-    # What native code relies on of the autotuner.
-    _chosen: frozenset[str]
-    _has_key: bool
-    _configs: Any
-    _cache: Any
+    _kernel: Any
+    _function: Any
+    _stack: Stack
     _inner: NativeKernel | None
+    # What stands in its place once the kernel has other decorators than it was made from.
+    _successor: NativeKernel | None
     # By the identity of Triton's kernel, which is kept alive by being there.
     _loaded: dict[tuple[int, str], tuple[Any, TritonVariant]]
 
@@ -153,12 +153,7 @@ class NativeKernel(Dispatcher):
         assert self._driver is not None
         with compiling_for(self._driver, self._driver.current_device()):
             self._forget_keys()
-            return self._triton_object.warmup(*args, grid=grid, **kwargs)
-
-    @property
-    def best_config(self) -> Any:
-        """What the autotuner chose for the last call."""
-        return self._last_config
+            return self._kernel.warmup(*args, grid=grid, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002
         """Refuse, as Triton does: a launch needs a grid."""
@@ -170,22 +165,22 @@ class NativeKernel(Dispatcher):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._triton_object, name)
+        return getattr(self._kernel, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_") or name in self._FIXED:
+        if name.startswith("_") or (name in self._FIXED and not self._stack.is_decorated):
             raise AttributeError(
                 f"{name!r} of a native kernel cannot be set: set it on Triton's object, and call "
                 "native() on that again"
             )
-        if name == "configs":
-            self._check_configs(value)
-        setattr(self._triton_object, name, value)
-        self._follow_tuner()
-        self._clear()
+        setattr(self._kernel, name, value)
+
+    def __copy__(self) -> NativeKernel:
+        return type(self)(copy.copy(self._kernel))
 
     def __repr__(self) -> str:
-        return f"<culaunch.triton.NativeKernel {self.fn.__module__}.{self.fn.__qualname__}>"
+        function = self._function.fn
+        return f"<culaunch.triton.NativeKernel {function.__module__}.{function.__qualname__}>"
 
     # ---- what the native half calls
 
@@ -209,13 +204,23 @@ class NativeKernel(Dispatcher):
             known = self._loaded[key] = (kernel, self._load(kernel, description, device))
         return known[1]
 
+    def _prepare(self) -> None:
+        super()._prepare()
+        if self._stack.is_decorated:
+            self._tell_choices(checks_choices())
+
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call where a global changed or a hook is installed: rarely, or while profiling."""
+        if self._successor is not None:
+            return self._successor._call(grid, args, kwargs)  # noqa: SLF001
         self._check_globals()
-        self._follow_tuner()
+        if not self._are_as_before():
+            successor = self._changed()
+            if successor is not None:
+                return successor(grid, args, kwargs)
         self._watch()
-        for hook in self.fn.pre_run_hooks:
+        for hook in self._function.pre_run_hooks:
             hook(*args, **kwargs)
         enter, leave = hooks_installed()
         if enter is None and leave is None:
@@ -238,21 +243,45 @@ class NativeKernel(Dispatcher):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         device: int,
-    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any]:
-        """Let the autotuner choose and launch; say what it chose."""
+    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]:
+        """Let the decorators choose and launch; say what they chose."""
         assert self._driver is not None
-        tuner = native_tuner(self._tuner, self._inner)
+        assert self._inner is not None
+        launch = self._inner._call  # noqa: SLF001
         if self._driver.name == "cuda":
-            result = tuner.run(*args, grid=grid, warmup=False, **kwargs)
+            made = self._stack.decide(grid, args, kwargs, launch)
         else:  # an autotuner may ask Triton for its device
             with compiling_for(self._driver, device):
-                result = tuner.run(*args, grid=grid, warmup=False, **kwargs)
-        config = self._tuner.best_config = tuner.best_config
-        constants, options = split_config(config, self._parameter_names)
-        return constants, options, config, config.pre_hook is not None, result
+                made = self._stack.decide(grid, args, kwargs, launch)
+        self._watch()
+        constants, options = split_settings(made.settings, self._parameter_names)
+        has_hook = any(config.pre_hook is not None for _, config in made.configs)
+        configs, result = made.configs, made.result
+        return constants, options, configs, has_hook, result, made.replaced, made.is_kept
 
-    def _run_hook(self, config: Any, values: dict[str, Any]) -> None:
-        config.pre_hook(values)
+    def _run_hook(self, configs: Any, values: dict[str, Any]) -> None:
+        for _, config in configs:
+            if config.pre_hook is not None:
+                config.pre_hook(values)
+
+    @untraced
+    def _chose(self, configs: tuple[tuple[Any, Any], ...]) -> None:
+        """Note on the autotuners what is used, as they do themselves."""
+        for tuner, config in configs:
+            tuner.best_config = config
+
+    @untraced
+    def _compare(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: dict[str, Any]
+    ) -> None:
+        """Find our own mistakes: the heuristics say again what they said."""
+        said = self._stack.heuristics_of(args, kwargs)
+        for name, value in (said or {}).items():
+            if chosen[name] != value or type(chosen[name]) is not type(value):
+                raise SystemError(
+                    f"a defect of culaunch, please report it: the heuristic {name} of {self.name} "
+                    f"gives {value!r}, and {chosen[name]!r} was used"
+                )
 
     def _allocate(self, which: str, size: int, alignment: int, stream: int, device: int) -> object:
         allocator = users_allocator(which)
@@ -262,31 +291,31 @@ class NativeKernel(Dispatcher):
 
     # ---- helpers
 
-    @property
-    def _triton_object(self) -> Any:
-        return self.fn if self._tuner is None else self._tuner
+    def _are_as_before(self) -> bool:
+        """Whether what calls depend on is as it was; hooks may be there."""
+        return self._guards_hold()
 
-    def _check_configs(self, configs: Sequence[Any]) -> None:
-        """Refuse configurations that native code was not made for."""
-        others = _chosen_by(configs) - self._chosen
-        if others:
-            what = f"set {', '.join(sorted(others))}, which those at native() did not"
-        elif len(configs) > 1 and self._tuner.keys and not self._has_key:
-            what = "are more than one, unlike at native()"
-        else:
-            return
-        raise ValueError(
-            f"the new configurations of {self.name} {what}: call native() on the autotuner again"
-        )
+    def _changed(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None:
+        """Look again at the kernel: return what is called in this one's place, if anything is."""
+        stack = _stack_of(self._kernel)
+        if stack is not None and stack.fingerprint == self._stack.fingerprint:
+            vars(self)["_stack"] = stack
+            self._clear()
+            return None
+        return self._replace()
 
-    def _follow_tuner(self) -> None:
-        """Notice that the autotuner has other configurations, or another cache."""
-        tuner = self._tuner
-        if tuner is None or (tuner.configs is self._configs and tuner.cache is self._cache):
-            return
-        self._check_configs(tuner.configs)
-        vars(self).update(_configs=tuner.configs, _cache=TunedCache.of(tuner, self))
-        self._clear()
+    def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
+        """Give all further calls to one that is made of the kernel as it is now."""
+        made = native(self._kernel)
+        if not isinstance(made, NativeKernel):
+            return lambda grid, args, kwargs: made.run(*args, grid=grid, warmup=False, **kwargs)
+        vars(self)["_successor"] = made
+        self._stop()
+        return made._call  # noqa: SLF001
+
+    def _stop(self) -> None:
+        """Let every further call come to ``_guarded``."""
+        self._set_guards((), (([None], 0, None),), ())
 
     def _forget_keys(self) -> None:
         """Make Triton work its keys out again.
@@ -294,7 +323,7 @@ class NativeKernel(Dispatcher):
         From 3.6 on it keeps them by arguments that are equal, though True, 1 and 1.0 are. The keys
         themselves tell them apart.
         """
-        for kept in self.fn.device_caches.values():
+        for kept in self._function.device_caches.values():
             if len(kept) > 1 and isinstance(kept[1], dict):
                 kept[1].clear()
 
@@ -303,7 +332,7 @@ class NativeKernel(Dispatcher):
     ) -> dict[str, Any]:
         """Put stand-ins for arrays of other libraries than PyTorch."""
         known = dict(values)
-        for parameter, (kind, key) in zip(self.fn.params, description, strict=True):
+        for parameter, (kind, key) in zip(self._function.params, description, strict=True):
             value = values.get(parameter.name)
             if str(kind).startswith("*") and not hasattr(value, "data_ptr") and value is not None:
                 if isinstance(value, int):
@@ -314,23 +343,23 @@ class NativeKernel(Dispatcher):
         return known
 
     def _compile(self, values: dict[str, Any], options: dict[str, Any]) -> Any:
-        hooks = self.fn.pre_run_hooks
+        hooks = self._function.pre_run_hooks
         none: list[Any] = []
         if hooks:  # they ran before, for the call itself
-            self.fn.pre_run_hooks = none
+            self._function.pre_run_hooks = none
         self._forget_keys()
         try:
-            kernel = self.fn.run(grid=None, warmup=True, **values, **options)
+            kernel = self._function.run(grid=None, warmup=True, **values, **options)
         finally:
-            if self.fn.pre_run_hooks is none:
-                self.fn.pre_run_hooks = hooks
+            if self._function.pre_run_hooks is none:
+                self._function.pre_run_hooks = hooks
         # Triton may compile in the background.
         return kernel.result() if hasattr(kernel, "result") else kernel
 
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
         assert self._driver is not None
         facts = LaunchFacts.from_metadata(kernel.metadata)
-        parameters = zip(self.fn.params, description, strict=True)
+        parameters = zip(self._function.params, description, strict=True)
         types = [kind for parameter, (kind, _) in parameters if not parameter.is_constexpr]
         data = kernel.asm["ptx"] if self._driver.name == "emulator" else kernel.asm["cubin"]
         if isinstance(data, str):
@@ -354,23 +383,25 @@ class NativeKernel(Dispatcher):
         return variant
 
     def _watch(self) -> None:
-        _, lists = quiet_guards()
-        self._set_guards(tuple(self._guards()), (*lists, self.fn.pre_run_hooks))
+        """Guard what calls depend on, as it is now."""
+        guards = self._guards()
+        self._set_guards(tuple(guards.entries), tuple(guards.lists), tuple(guards.cells))
 
-    def _guards(self) -> list[tuple[dict[str, Any], str, bool, object]]:
-        """Return the entries of dicts that must be as they are for a call to need no Python."""
-        guards, _ = quiet_guards()
-        for (name, _), (_, namespace) in self.fn.used_global_vals.items():
-            guards.append((namespace, name, name in namespace, namespace.get(name)))
-        guards.append((vars(self.fn), "pre_run_hooks", True, self.fn.pre_run_hooks))
-        if self._tuner is not None:
-            guards.append((vars(self._tuner), "configs", True, self._configs))
-            guards.append((vars(self._tuner), "cache", True, self._cache))
+    def _guards(self) -> Guards:
+        """Return what must be as it is for a call to need no Python."""
+        guards = self._stack.guards()
+        entries, lists = quiet_guards()
+        hooks = self._function.pre_run_hooks
+        guards.entries += entries
+        guards.lists += [(one, 0, None) for one in (*lists, hooks)]
+        for (name, _), (_, namespace) in self._function.used_global_vals.items():
+            guards.entries.append((namespace, name, name in namespace, namespace.get(name)))
+        guards.attribute(self._function, "pre_run_hooks")
         return guards
 
     def _check_globals(self) -> None:
         missing = object()
-        for (name, _), (value, namespace) in self.fn.used_global_vals.items():
+        for (name, _), (value, namespace) in self._function.used_global_vals.items():
             found = namespace.get(name, missing)
             if found != value:
                 raise RuntimeError(
@@ -386,20 +417,21 @@ class NativeKernel(Dispatcher):
         made = triton_module("compiler.compiler").LazyDict(
             {"name": kernel.name, "function": variant.kernel.handle, "stream": stream}
         )
-        if self.fn.launch_metadata is not None:
-            made.add(self.fn.launch_metadata, (grid, kernel.metadata, values))
+        if self._function.launch_metadata is not None:
+            made.add(self._function.launch_metadata, (grid, kernel.metadata, values))
         return made
 
 
-def _chosen_by(configs: Sequence[Any]) -> frozenset[str]:
-    """Return the arguments that configurations set."""
-    return frozenset(name for config in configs for name in config.kwargs)
+def checks_choices() -> bool:
+    """Whether about half of the calls are compared with what heuristics and grids say again."""
+    return os.environ.get("CULAUNCH_TRITON_CHECK", "") not in ("", "0")
 
 
-def is_plain(tuner: Any) -> bool:
-    """Whether the choices fill constants and options alone, which native code can do."""
-    names = {one.name: one.is_constexpr for one in tuner.fn.params}
-    return all(names.get(name, True) for config in tuner.configs for name in config.kwargs)
+def _stack_of(kernel: Any) -> Stack | None:
+    try:
+        return Stack(kernel)
+    except (Unknown, TypeError):
+        return None
 
 
 def _interpreted(kernel: Any) -> bool:

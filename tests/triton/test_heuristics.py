@@ -1,0 +1,358 @@
+"""What decorators choose is looked up natively, and is what they would say."""
+
+import random
+import sys
+import types
+
+import pytest
+
+from culaunch import testing
+from culaunch._triton.reads import Reads, Unknown
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+pytestmark = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
+)
+
+FACTOR = 3
+LIST = [1]
+
+
+def half(value):
+    return value // 2
+
+
+def impure(value):
+    LIST.append(value)
+    return value
+
+
+def swallow(args):
+    try:
+        return args["n"]
+    except KeyError:
+        return 0
+
+
+def over(cell):
+    return lambda args: args["n"] % cell
+
+
+def assigned(args):
+    n = args["n"]
+    if n > 4 and args["x"] is None:
+        n = half(n)
+    return n * FACTOR
+
+
+# ---- what is read
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "nones", "others"),
+    [
+        (lambda args: args["x"] is not None, "", "x", ""),
+        (lambda args: args["x"] is None or args["n"] is not None, "", "n x", ""),
+        (lambda args: 1 if args["x"] is None else 2, "", "x", ""),
+        (lambda args: "x" in args, "", "x", ""),
+        (lambda args: args["n"] % args["m"] == 0, "m n", "", ""),
+        (lambda args: args.get("n", 3), "n", "", ""),
+        (lambda args: triton.cdiv(args["n"], FACTOR), "n", "", ""),
+        (lambda args: min(triton.next_power_of_2(args["n"]), 64), "n", "", ""),
+        (lambda args: args["x"].dtype == torch.float16, "", "", "x"),
+        (lambda args: isinstance(args["x"], torch.Tensor), "", "", "x"),
+        (lambda args: args["n"].bit_length(), "n", "", ""),
+        (lambda args: half(args["n"]) > 0.0, "n", "", ""),
+        (lambda args: True, "", "", ""),
+        (over(5), "n", "", ""),
+        (assigned, "n", "x", ""),
+    ],
+)  # fmt: skip
+def test_what_a_function_depends_on(function, values, nones, others):
+    reads = Reads.of(function)
+    assert reads.values == set(values.split())
+    assert reads.nones == set(nones.split())
+    assert reads.types | reads.dtypes == set(others.split())
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda args: impure(args["n"]), "uses LIST, list|reads .append"),
+        (lambda args: random.random() < 0.5, "uses random, builtin"),
+        (lambda args: args["x"].shape[0], "reads .shape"),
+        (lambda args: len(args), "does more with the arguments"),
+        (lambda args: args, "does more with the arguments"),
+        (lambda args: args[FACTOR], "does more with the arguments"),
+        (lambda args: args.setdefault("n", 3), "does more with the arguments"),
+        (lambda args: [args["n"]], "BUILD_LIST"),
+        (lambda args, more=1: args["n"], "takes more than the arguments"),
+        (lambda *args: 1, "is no plain function"),
+        (lambda args: (yield), "is no plain function"),
+        (over([1]), "uses cell, list"),
+        (over(object), "uses cell, type"),
+        (lambda args: missing, "uses missing, which is not there"),  # noqa: F821
+        (lambda args: triton, "uses the module triton"),
+        (lambda args: print(args["n"]), "uses print, builtin_function"),
+        (swallow, "catches exceptions|SETUP_FINALLY"),
+        (print, "is no function"),
+        (types.SimpleNamespace(), "is no function"),
+    ],
+)
+def test_what_has_to_be_called(function, reason):
+    with pytest.raises(Unknown, match=reason):
+        Reads.of(function)
+
+
+# ---- what is launched
+
+
+@pytest.fixture
+def emulator(monkeypatch):
+    """Compare, at every call in two, what is looked up with what is said."""
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    monkeypatch.setenv("CULAUNCH_TRITON_CHECK", "1")
+    active = triton.runtime.driver
+    before = getattr(active, "_active", None)
+    with testing.use_driver("emulator"):
+        yield
+    if before is None and hasattr(active, "_active"):
+        active._active = None
+    else:
+        active.set_active(before)
+
+
+@pytest.fixture(params=["install", "native"])
+def launched(request, emulator):
+    """Give what makes a kernel native."""
+    from culaunch.triton import install, native
+
+    if request.param == "native":
+        yield native
+    else:
+        with install():
+            yield lambda kernel: kernel
+
+
+@pytest.fixture
+def say():
+    import heuristic_kernels
+
+    return triton.jit(heuristic_kernels.say.fn)
+
+
+@pytest.fixture
+def say_more():
+    import heuristic_kernels
+
+    return triton.jit(heuristic_kernels.say_more.fn)
+
+
+def counting(function):
+    """Count the calls of a heuristic without a change of it."""
+    code = function.__code__
+    calls = []
+
+    def profile(frame, event, _):
+        if event == "call" and frame.f_code is code:
+            calls.append(1)
+
+    class Profiled:
+        def __enter__(self):
+            sys.setprofile(profile)
+            return calls
+
+        def __exit__(self, *_):
+            sys.setprofile(None)
+
+    return Profiled()
+
+
+def said(kernel, *args, grid=(1,), **kwargs):
+    out = torch.zeros(5, dtype=torch.int32)
+    kernel[grid](out, *args, **kwargs)
+    return out.tolist()
+
+
+HEURISTICS = {
+    "A": lambda args: args["x"] is not None,
+    "B": lambda args: args["n"] % 3 == 0,
+    "C": lambda args: triton.next_power_of_2(args["n"]) if args["scale"] > 0.5 else args["D"],
+}
+
+
+def expected(x, n, scale, d):
+    args = {"x": x, "n": n, "scale": scale, "D": d}
+    return [n, *(int(call(args)) for call in HEURISTICS.values()), d]
+
+
+def test_heuristics(launched, say):
+    kernel = launched(triton.heuristics(HEURISTICS)(say))
+    x = torch.zeros(4)
+    cases = [(x, 2, 0.25, 7), (None, 3, 0.75, 7), (x, 17, 1.0, 8), (x, 2, 0.75, 7)] * 4
+    for case in cases:
+        assert said(kernel, *case[:3], D=case[3]) == expected(*case)
+    with counting(HEURISTICS["B"]) as calls:
+        for case in [case for case in cases for _ in range(5)]:
+            assert said(kernel, *case[:3], D=case[3]) == expected(*case)
+    # 80 times by this test, and by the comparing about every other time.
+    assert 90 < len(calls) < 150
+
+
+def test_heuristics_are_on_the_quick_path(recorder, say):
+    from culaunch.triton import native
+
+    kernel = native(triton.heuristics(HEURISTICS)(say))
+    out, x = torch.zeros(5, dtype=torch.int32), torch.zeros(4)
+    for _ in range(3):
+        kernel[(1,)](out, x, 3, 0.5, D=7)
+    misses = kernel._misses
+    with counting(HEURISTICS["B"]) as calls:
+        for _ in range(20):
+            kernel[(1,)](out, x, 3, 0.5, D=7)
+    assert (kernel._misses, len(calls)) == (misses, 0)
+
+
+def test_what_a_call_gives_is_replaced_as_by_triton(launched, say):
+    kernel = launched(triton.heuristics(HEURISTICS)(say))
+    for a in (5, 6, 5):
+        assert said(kernel, None, 3, 0.25, A=a, D=7) == [3, 0, 1, 7, 7]
+    with pytest.raises(TypeError):
+        kernel[(1,)](torch.zeros(5, dtype=torch.int32), None, 3, 0.25, 1, 2, 3, 4)
+
+
+def test_a_missing_argument_is_the_heuristics_own_error(launched, say):
+    kernel = launched(triton.heuristics(HEURISTICS)(say))
+    for _ in range(2):
+        with pytest.raises(KeyError, match="D"):
+            kernel[(1,)](torch.zeros(5, dtype=torch.int32), None, 3, 0.25)
+
+
+def test_globals_and_cells_that_change(launched, say):
+    scale = 2
+
+    def set_scale(value):
+        nonlocal scale
+        scale = value
+
+    namespace = {"STEP": 1, "__builtins__": __builtins__}
+    step = eval("lambda args: args['n'] + STEP", namespace)
+    kernel = launched(
+        triton.heuristics(
+            {"A": step, "B": lambda args: args["n"] * scale, "C": lambda args: 0, "D": lambda a: 0}
+        )(say)
+    )
+    assert said(kernel, None, 3, 1.0)[1:3] == [4, 6]
+    assert said(kernel, None, 3, 1.0)[1:3] == [4, 6]
+    namespace["STEP"] = 5
+    assert said(kernel, None, 3, 1.0)[1:3] == [8, 6]
+    set_scale(4)
+    assert said(kernel, None, 3, 1.0)[1:3] == [8, 12]
+    del namespace["STEP"]
+    with pytest.raises(NameError):
+        said(kernel, None, 3, 1.0)
+
+
+def test_heuristics_that_change(launched, say):
+    heuristics = triton.heuristics(dict(HEURISTICS))(say)
+    kernel = launched(heuristics)
+    assert said(kernel, None, 3, 0.25, D=7)[1] == 0
+    heuristics.values["A"] = lambda args: 9
+    assert said(kernel, None, 3, 0.25, D=7)[1] == 9
+    heuristics.values["D"] = lambda args: args["C"]
+    heuristics.values["C"] = lambda args: 11
+    assert said(kernel, None, 3, 0.25) == [3, 9, 1, 11, 11]
+
+
+def test_an_impure_heuristic_is_called(launched, say):
+    LIST[:] = []
+    values = {**HEURISTICS, "A": lambda args: LIST.append(1) or len(LIST)}
+    kernel = launched(triton.heuristics(values)(say))
+    assert [said(kernel, None, 3, 0.25, D=7)[1] for _ in range(3)] == [1, 2, 3]
+
+
+def test_a_tensor_whose_value_is_read_is_asked_every_time(launched, say):
+    values = {**HEURISTICS, "A": lambda args: (args["x"] == 1 and 5) or 6}
+    kernel = launched(triton.heuristics(values)(say))
+    x = torch.ones(())
+    assert said(kernel, x, 3, 0.25, D=7)[1] == 5
+    x.zero_()
+    assert said(kernel, x, 3, 0.25, D=7)[1] == 6
+
+
+@pytest.mark.parametrize("order", ["tuner above", "heuristics above"])
+def test_autotuners_and_heuristics(launched, say, order):
+    configs = [triton.Config({"D": d}, num_warps=w) for d, w in ((8, 4), (16, 2))]
+
+    def choose(call, quantiles):
+        return [1.0] * 3
+
+    below = {**HEURISTICS, "C": lambda args: args["D"] + 1}
+    if order == "tuner above":
+        tuned = triton.autotune(configs, key=["n"], do_bench=choose)(triton.heuristics(below)(say))
+        outer = tuned
+    else:
+        above = {**HEURISTICS, "C": lambda args: 4}
+        tuned = triton.autotune(configs, key=["n", "A"], do_bench=choose)(say)
+        outer = triton.heuristics(above)(tuned)
+    kernel = launched(outer)
+    for n in (3, 4, 3, 4) * 3:
+        for x in (None, torch.zeros(2)):
+            found = said(kernel, x, n, 0.25)
+            c = found[4] + 1 if order == "tuner above" else 4
+            assert found == [n, int(x is not None), int(n % 3 == 0), c, found[4]]
+            assert tuned.best_config.kwargs == {"D": found[4]}
+    assert len(tuned.cache) == (2 if order == "tuner above" else 4) + (order == "tuner above") * 2
+
+
+def test_run_time_arguments_that_decorators_set(launched, say_more):
+    kernel = launched(
+        triton.heuristics({"twice": lambda args: 2 * args["n"], "A": lambda args: 1})(say_more)
+    )
+    for n in (3, 4, 3, 4, 16, 1):
+        assert said(kernel, n)[:3] == [n, 2 * n, 1]
+    configs = [triton.Config({"twice": 5, "A": 6})]
+    kernel = launched(triton.autotune(configs, key=[])(say_more))
+    for n in (3, 4):
+        assert said(kernel, n)[:3] == [n, 5, 6]
+
+
+def test_a_subclass_of_the_autotuner_decides(launched, say):
+    Autotuner = triton.runtime.Autotuner
+    runs = []
+
+    class Cached(Autotuner):
+        always = False
+
+        def run(self, *args, **kwargs):
+            runs.append(1)
+            key = (kwargs["n"], "torch.int32")
+            if self.always or key not in self.cache:
+                self.cache[key] = triton.Config({"D": kwargs["n"] + len(runs)})
+            return super().run(*args, **kwargs)
+
+    values = {"A": lambda args: 1, "B": lambda args: 2, "C": lambda args: 3}
+    configs = [triton.Config({"D": d}) for d in (1, 2)]
+    tuner = Cached(say, say.arg_names, configs, ["n"], None, None)
+    kernel = launched(triton.heuristics(values)(tuner))
+    for _ in range(6):
+        assert said(kernel, None, n=3, scale=0.5)[4] == 4
+    assert len(runs) == 2  # when it decided, and once more to see that it had
+    tuner.cache.clear()
+    assert said(kernel, None, n=3, scale=0.5)[4] == 6
+    Cached.always = True
+    tuner.cache.clear()
+    seen = {said(kernel, None, n=3, scale=0.5)[4] for _ in range(4)}
+    assert len(seen) == 4  # it decides anew every time
+
+
+def test_hooks_of_configurations(launched, say):
+    hooked = []
+    configs = [triton.Config({"D": 8}, pre_hook=lambda args: hooked.append(args["A"]))]
+    tuned = triton.autotune(configs, key=[])(say)
+    values = {"A": lambda args: args["n"], "B": lambda args: 2, "C": lambda args: 3}
+    kernel = launched(triton.heuristics(values)(tuned))
+    for n in (3, 4, 3):
+        assert said(kernel, None, n, 0.5) == [n, n, 2, 3, 8]
+    assert hooked == [3, 4, 3]
