@@ -374,6 +374,11 @@ def test_a_message_says_the_way_out(host_driver, value, size, spelling, remedy):
         host_driver.bytes_of(value, size, spelling)
 
 
+def test_a_numpy_scalar_is_not_told_to_be_an_array(host_driver):
+    with pytest.raises(TypeError, match=r"got numpy\.bool_?\)$"):
+        host_driver.bytes_of(np.True_, 4, "int")
+
+
 def test_an_object_s_own_interface_counts(driver):
     """A holder of a raw pointer: torch and CuPy take it, too."""
 

@@ -12,7 +12,7 @@ from culaunch._core import Launcher
 from culaunch._core import Module as CoreModule
 from culaunch._launch.attributes import FUNCTION_ATTRIBUTES
 from culaunch._launch.driver import device_ordinal
-from culaunch._launch.signature import Signature
+from culaunch._launch.signature import Signature, kind_of
 
 if TYPE_CHECKING:
     from culaunch._launch.module import Module
@@ -101,7 +101,7 @@ class Kernel(CoreKernel):
             raise TypeError(f"module must be a Module (got {spell(module)})")
         if not isinstance(signature, Signature):
             raise TypeError(f"signature must be a Signature (got {spell(signature)})")
-        types = tuple(one._kind.packed for one in signature.parameters)  # noqa: SLF001
+        types = tuple(kind_of(one).packed for one in signature.parameters)
         self = super().__new__(cls, core, name, types)
         self.module = module
         self.signature = signature

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.values import show
 from culaunch._launch.parameter_type import TypeClass
+from culaunch._launch.signature import kind_of
 
 if TYPE_CHECKING:
     from culaunch._core import Launcher
@@ -82,11 +83,15 @@ def _remedy(value: object) -> str:
     kind = type(value)
     if kind.__module__.startswith("cuda.bindings") and hasattr(kind, "__int__"):
         return f": pass int({kind.__name__.lower()})"
-    if getattr(value, "shape", None) == ():
+    if getattr(value, "shape", None) == () and not _is_numpy_scalar(kind):
         return ": pass array[()], the scalar in it, instead of a 0-dimensional array"
     if getattr(getattr(value, "dtype", None), "names", None) and hasattr(value, "shape"):
         return ": pass array[i], one structure of it"
     return ""
+
+
+def _is_numpy_scalar(kind: type) -> bool:
+    return any((base.__module__, base.__name__) == ("numpy", "generic") for base in kind.__mro__)
 
 
 def _size_remedy(value: object, size: int) -> str:
@@ -156,7 +161,7 @@ def _describe(parameter: Parameter) -> str:
 
 
 def _range(parameter: Parameter) -> str:
-    kind = parameter._kind.type_class  # noqa: SLF001
+    kind = kind_of(parameter).type_class
     bits = 8 * parameter.size
     low, high = f"-2^{bits - 1}", f"2^{bits} - 1"
     if kind is TypeClass.SIGNED:
@@ -168,7 +173,7 @@ def _range(parameter: Parameter) -> str:
 
 def _accepted(parameter: Parameter) -> str:
     """Say what goes with a parameter, best first."""
-    kind = parameter._kind.type_class  # noqa: SLF001
+    kind = kind_of(parameter).type_class
     array = "an array (DLPack or __cuda_array_interface__), an address as an int, or None"
     if kind is TypeClass.POINTER:
         return array
@@ -179,7 +184,9 @@ def _accepted(parameter: Parameter) -> str:
     if kind is TypeClass.BOOL:
         return "a bool, or a NumPy or ctypes bool"
     if kind is TypeClass.FLOAT8:
-        return f"an ml_dtypes number of that type, such as {_FLOAT8.get(parameter._kind.code)}(2.0)"  # noqa: SLF001
+        return (
+            f"an ml_dtypes number of that type, such as {_FLOAT8.get(kind_of(parameter).code)}(2.0)"
+        )
     structure = f"a ctypes structure, or a NumPy structured scalar, of {parameter.size} bytes"
     if kind is TypeClass.STRUCTURE:
         return structure
@@ -198,7 +205,7 @@ def _accepted(parameter: Parameter) -> str:
 
 
 def _element(parameter: Parameter) -> str:
-    kind = parameter._kind  # noqa: SLF001
+    kind = kind_of(parameter)
     return f"{_CODES.get(kind.code, 'float8 of DLPack code ' + str(kind.code))}{kind.bits}"
 
 

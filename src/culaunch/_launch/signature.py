@@ -39,6 +39,11 @@ class Parameter:
         return self.type or f"{self.size} bytes"
 
 
+def kind_of(parameter: Parameter) -> ParameterType:
+    """Return what is known of the arguments that go with a parameter."""
+    return parameter._kind  # noqa: SLF001 - not the user's to see: `type` is
+
+
 @dataclass(frozen=True)
 class Signature:
     """The ordered parameters of a kernel.

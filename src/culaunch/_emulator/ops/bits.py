@@ -15,9 +15,9 @@ from culaunch._emulator.ops.integer import elementwise
 from culaunch._emulator.types import Lanes, is_signed, lane_dtype, size_of
 
 if TYPE_CHECKING:
-    from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.state import Op
+    from culaunch._emulator.ptx.syntax import Instruction
 
 
 @computes("shl", "shr", undefined=Moves(controls=(2,)))

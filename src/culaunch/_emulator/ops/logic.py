@@ -16,11 +16,11 @@ from culaunch._emulator.ops.integer import elementwise
 from culaunch._emulator.ptx.syntax import Immediate, Instruction
 
 if TYPE_CHECKING:
-    from culaunch._emulator.types import Lanes
     from collections.abc import Callable
 
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.state import Op
+    from culaunch._emulator.types import Lanes
 
 
 _LOGIC: dict[str, Callable[..., Lanes]] = {

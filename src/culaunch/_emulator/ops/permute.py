@@ -14,9 +14,9 @@ from culaunch._emulator.decode.undefined_bits import Moves
 from culaunch._emulator.ptx.syntax import Immediate, Instruction
 
 if TYPE_CHECKING:
-    from culaunch._emulator.types import Lanes
     from culaunch._emulator.decode.decoder import Decoder
     from culaunch._emulator.machine.state import Op
+    from culaunch._emulator.types import Lanes
 
 
 @computes("prmt", undefined=Moves(controls=(3,)))
