@@ -1,12 +1,11 @@
 #include "triton/specialize.h"
 
-#include <culaunch/guard.h>
-
 #include <cstring>
 #include <utility>
 
 #include "formats/half.h"
 #include "python/upcalls.h"
+#include "triton/forced.h"
 
 namespace triton {
 
@@ -18,53 +17,7 @@ uint64_t BitsOf(double value) {
   return bits;
 }
 
-// As Triton's launcher packs them: bfloat16 is cut off, not rounded.
-uint64_t FloatBits(const ForcedType& type, double value) {
-  if (type.bits == 64) return BitsOf(value);
-  if (type.bits == 32) return SingleBits(value);
-  return type.is_bfloat ? SingleBits(value) >> 16 : Float16Bits(value);
-}
-
-// Ints from a sequence. False with a Python error set.
-bool ReadInts(PyObject* object, const char* attribute, uint64_t* numbers, int* count) {
-  const Ref sequence(PyObject_GetAttrString(object, attribute));
-  const Ref items(sequence ? PySequence_Tuple(sequence.get()) : nullptr);
-  if (!items) return false;
-  const Py_ssize_t size = PyTuple_Size(items.get());
-  if (size < 1 || size > 5) {
-    PyErr_Format(PyExc_ValueError, "%s of a tensor descriptor must have 1 to 5 entries (got %zd)",
-                 attribute, size);
-    return false;
-  }
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    numbers[i] = static_cast<uint64_t>(PyLong_AsLongLong(PyTuple_GetItem(items.get(), i)));
-  }
-  *count = static_cast<int>(size);
-  return PyErr_Occurred() == nullptr;
-}
-
 }  // namespace
-
-bool Interner::Number(PyObject* object, uint64_t* number, bool* is_immutable) {
-  Ref key = Ref::Borrow(object);
-  *is_immutable = true;
-  if (!PyUnicode_CheckExact(object)) {
-    const Ref pair = CallUp(Upcall::kTritonConstant, "(O)", object);
-    if (!pair) return false;
-    key = Ref::Borrow(PyTuple_GetItem(pair.get(), 0));
-    *is_immutable = PyTuple_GetItem(pair.get(), 1) == Py_True;
-  }
-  PyObject* found = PyDict_GetItemWithError(numbers_.get(), key.get());
-  if (found != nullptr) {
-    *number = PyLong_AsUnsignedLongLong(found);
-    return true;
-  }
-  if (PyErr_Occurred() != nullptr) return false;
-  *number = static_cast<uint64_t>(PyList_Size(objects_.get()));
-  const Ref value(PyLong_FromUnsignedLongLong(*number));
-  return value && PyList_Append(objects_.get(), object) == 0 &&
-         PyDict_SetItem(numbers_.get(), key.get(), value.get()) == 0;
-}
 
 // What is not the commonest kind, or comes with a new type.
 Fault Specializer::AddOther(Parameter& parameter, PyObject* object) {
@@ -236,27 +189,8 @@ Fault Specializer::Descriptor(PyObject* object, bool has_layout) {
     return Fault::kUnsupported;
   }
   descriptor.base = reinterpret_cast<void*>(static_cast<uintptr_t>(leaves[leaf]));
-  uint64_t block[5];
-  int block_rank = 0;
-  int stride_rank = 0;
-  if (!ReadInts(object, "block_shape", block, &block_rank) ||
-      !ReadInts(object, "shape", descriptor.shape, &descriptor.rank) ||
-      !ReadInts(object, "strides", descriptor.strides, &stride_rank)) {
-    return Fault::kPython;
-  }
-  if (stride_rank != descriptor.rank) {
-    PyErr_SetString(PyExc_ValueError, "a tensor descriptor needs one stride a dimension");
-    return Fault::kPython;
-  }
-  // Older versions of Triton have neither attribute.
-  const Ref padding(PyObject_GetAttrString(object, "padding"));
-  if (!padding) PyErr_Clear();
-  if (padding && PyUnicode_Check(padding.get())) {
-    descriptor.fills_nan = PyUnicode_CompareWithASCIIString(padding.get(), "nan") == 0 ? 1 : 0;
-  }
-  const Ref rounds(PyObject_GetAttrString(object, "round_f32_to_tf32"));
-  if (!rounds) PyErr_Clear();
-  descriptor.rounds_to_tf32 = rounds && PyObject_IsTrue(rounds.get()) == 1 ? 1 : 0;
+  DescriptorBlock block;
+  if (!ReadDescriptor(object, &descriptor, &block)) return Fault::kPython;
   uint64_t layout_number = 0;
   if (has_layout) {
     const Ref layout(PyObject_GetAttrString(object, "layout"));
@@ -267,8 +201,8 @@ Fault Specializer::Descriptor(PyObject* object, bool has_layout) {
     }
     ++layout_number;
   }
-  key.Add(MakeWord(WordKind::kDescriptor, static_cast<uint64_t>(block_rank) | layout_number << 8));
-  for (int i = 0; i < block_rank; ++i) key.Add(block[i]);
+  key.Add(MakeWord(WordKind::kDescriptor, static_cast<uint64_t>(block.rank) | layout_number << 8));
+  for (int i = 0; i < block.rank; ++i) key.Add(block.sizes[i]);
   leaves.data()[leaf] = descriptors.size();
   descriptors.push_back(descriptor);
   return Fault::kNone;
@@ -303,22 +237,14 @@ Fault Specializer::Other(PyObject* object, Rules rules) {
 Fault Specializer::Force(const Parameter& parameter, PyObject* object, const TypeEntry* entry,
                          Rules rules) {
   const ForcedType& type = parameter.forced;
-  if (type.type_class == ForcedType::kFloatingPoint) {
-    const double value = PyFloat_AsDouble(object);
-    if (value == -1.0 && PyErr_Occurred() != nullptr) {
-      PyErr_Clear();
-      return Fault::kMismatch;
-    }
-    key.Add(MakeWord(WordKind::kForced));
-    leaves.Add(FloatBits(type, value));
-    return Fault::kNone;
-  }
-  if (type.type_class == ForcedType::kBoolean) {
-    uint64_t value = 0;
-    const Fault fault = ForceInt({ForcedType::kUnsigned, 8, false}, object, &value);
+  if (type.type_class == ForcedType::kFloatingPoint || type.type_class == ForcedType::kBoolean) {
+    uint64_t bits = 0;
+    const Fault fault = type.type_class == ForcedType::kBoolean
+                            ? ForceInt({ForcedType::kUnsigned, 8, false}, object, &bits)
+                            : ForceFloat(type, object, &bits);
     if (fault != Fault::kNone) return fault;
     key.Add(MakeWord(WordKind::kForced));
-    leaves.Add(value);
+    leaves.Add(bits);
     return Fault::kNone;
   }
   const size_t position = key.size();
@@ -343,27 +269,6 @@ Fault Specializer::Force(const Parameter& parameter, PyObject* object, const Typ
     leaves.data()[leaf] = value;
   }
   key.data()[position] = MakeWord(WordKind::kForced, 0, KeyOf(word));
-  return Fault::kNone;
-}
-
-Fault Specializer::ForceInt(const ForcedType& type, PyObject* object, uint64_t* value) {
-  if (!PyLong_Check(object)) return Fault::kMismatch;
-  int64_t number = 0;
-  const IntRange range = ReadInt(object, &number);
-  if (range == IntRange::kSigned) {
-    const int shift = 64 - type.bits;
-    const auto bits = static_cast<uint64_t>(number);
-    const bool fits = type.type_class == ForcedType::kSigned
-                          ? static_cast<int64_t>(bits << shift) >> shift == number
-                          : number >= 0 && (bits << shift) >> shift == bits;
-    if (!fits) return Fault::kOverflow;
-    *value = bits;
-    return Fault::kNone;
-  }
-  if (range == IntRange::kTooLarge || type.type_class == ForcedType::kSigned || type.bits != 64) {
-    return Fault::kOverflow;
-  }
-  *value = static_cast<uint64_t>(number);
   return Fault::kNone;
 }
 

@@ -2,47 +2,18 @@
 #pragma once
 
 #include <atomic>
-#include <string>
 #include <vector>
 
 #include "arguments/convert.h"
 #include "python/numbers.h"
 #include "python/python.h"
+#include "triton/descriptor.h"
+#include "triton/interner.h"
 #include "triton/parameter.h"
 #include "triton/types.h"
 #include "triton/words.h"
 
 namespace triton {
-
-// A host-side tensor descriptor.
-struct TensorDescriptor {
-  void* base = nullptr;
-  int rank = 0;
-  uint64_t shape[5] = {};
-  uint64_t strides[5] = {};
-  uint64_t fills_nan = 0;
-  uint64_t rounds_to_tf32 = 0;
-};
-
-// Numbers for objects that are part of a key, equal for equal objects of one type.
-class Interner {
- public:
-  Interner() : numbers_(PyDict_New()), objects_(PyList_New(0)) {}
-
-  // Number an object. *is_immutable: it may be recognised by identity from now on. False with a
-  // Python error set.
-  bool Number(PyObject* object, uint64_t* number, bool* is_immutable);
-  // The object of a number, borrowed.
-  PyObject* Object(uint64_t number) const {
-    return PyList_GetItem(objects_.get(), static_cast<Py_ssize_t>(number));
-  }
-  PyObject* numbers() const { return numbers_.get(); }
-  PyObject* objects() const { return objects_.get(); }
-
- private:
-  Ref numbers_;  // key -> number
-  Ref objects_;
-};
 
 // Reads one call's arguments in order.
 class Specializer {
@@ -102,7 +73,6 @@ class Specializer {
   Fault Descriptor(PyObject* object, bool has_layout);
   Fault Other(PyObject* object, Rules rules);
   Fault Force(const Parameter& parameter, PyObject* object, const TypeEntry* entry, Rules rules);
-  Fault ForceInt(const ForcedType& type, PyObject* object, uint64_t* value);
 
   void AddTensor(uint64_t word_payload, WordKind kind, void* data, Rules rules) {
     const auto address = reinterpret_cast<uintptr_t>(data);

@@ -1,0 +1,48 @@
+#include "triton/forced.h"
+
+#include <cstring>
+
+#include "formats/half.h"
+#include "python/numbers.h"
+
+namespace triton {
+
+Fault ForceFloat(const ForcedType& type, PyObject* object, uint64_t* bits) {
+  const double value = PyFloat_AsDouble(object);
+  if (value == -1.0 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return Fault::kMismatch;
+  }
+  if (type.bits == 64) {
+    std::memcpy(bits, &value, sizeof value);
+  } else if (type.bits == 32) {
+    *bits = SingleBits(value);
+  } else {
+    // As Triton's launcher packs them: bfloat16 is cut off, not rounded.
+    *bits = type.is_bfloat ? SingleBits(value) >> 16 : Float16Bits(value);
+  }
+  return Fault::kNone;
+}
+
+Fault ForceInt(const ForcedType& type, PyObject* object, uint64_t* bits) {
+  if (!PyLong_Check(object)) return Fault::kMismatch;
+  int64_t number = 0;
+  const IntRange range = ReadInt(object, &number);
+  if (range == IntRange::kSigned) {
+    const int shift = 64 - type.bits;
+    const auto word = static_cast<uint64_t>(number);
+    const bool fits = type.type_class == ForcedType::kSigned
+                          ? static_cast<int64_t>(word << shift) >> shift == number
+                          : number >= 0 && (word << shift) >> shift == word;
+    if (!fits) return Fault::kOverflow;
+    *bits = word;
+    return Fault::kNone;
+  }
+  if (range == IntRange::kTooLarge || type.type_class == ForcedType::kSigned || type.bits != 64) {
+    return Fault::kOverflow;
+  }
+  *bits = static_cast<uint64_t>(number);
+  return Fault::kNone;
+}
+
+}  // namespace triton
