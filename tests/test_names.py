@@ -3,6 +3,8 @@
 import ast
 import importlib
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ CLI_ONLY = {"demo": "shows the API", "cache": "manages what compile keeps"}
 # What only a command has: files, and how to print.
 CLI_OPTIONS = {
     "compile": {"output"},
+    "doctor": {"as_json"},
     "embed": {"input_obj", "output", "output_obj", "verbose"},
     "inspect": {"as_json", "files", "no_kernels"},
 }
@@ -25,6 +28,8 @@ def typed_names():
     for node in TREE.body:
         if isinstance(node, ast.If):
             for statement in node.body:
+                if not isinstance(statement, ast.ImportFrom):
+                    continue  # what is there when the program runs
                 for alias in statement.names:
                     assert alias.asname in (None, alias.name)
                     home = statement.module.removeprefix("culaunch").removeprefix(".")
@@ -55,8 +60,31 @@ def test_a_name_resolves_and_is_documented(name):
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="no attribute 'lunch'"):
+    with pytest.raises(AttributeError, match="no attribute 'lunch'$"):
         cl.lunch  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'Kernle': did you mean 'Kernel'\\?"):
+        cl.Kernle  # noqa: B018
+
+
+def test_what_completion_shows_is_public():
+    shown = {name for name in dir(cl) if not name.startswith("_")}
+    assert shown == set(cl.__all__)
+    assert {"elementwise", "testing", "triton"} <= shown
+
+
+def test_type_checkers_refuse_an_unknown_name(tmp_path):
+    pytest.importorskip("mypy", reason="needs mypy")
+    script = tmp_path / "script.py"
+    script.write_text("import culaunch as cl\ncl.foo\ncl.Kernel\ncl.triton.native\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--no-error-summary",
+         "--follow-imports=silent", str(script)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.stdout.count("error:") == 1, done.stdout
+    assert 'script.py:2: error: Module has no attribute "foo"' in done.stdout
 
 
 def test_the_commands_are_words_of_the_api():

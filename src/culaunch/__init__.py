@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from culaunch import testing
+    from culaunch import elementwise, testing, triton
     from culaunch._cache import Cache, CacheInfo
     from culaunch._compile import (
         Headers,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         fatbin,
         link,
     )
+    from culaunch._doctor import Diagnosis, Finding, doctor
     from culaunch._embed import cmake_dir, embed, include_dir
     from culaunch._errors import (
         CacheWarning,
@@ -72,9 +73,11 @@ _HOME = {
     "CulaunchError": "_errors",
     "Device": "_launch",
     "DeviceArray": "_launch",
+    "Diagnosis": "_doctor",
     "DriverError": "_errors",
     "DriverNotFoundError": "_errors",
     "Event": "_launch",
+    "Finding": "_doctor",
     "GlobalVariable": "_launch",
     "Headers": "_compile",
     "Image": "_image",
@@ -105,7 +108,9 @@ _HOME = {
     "compile_many": "_compile",
     "device_count": "_launch",
     "devices": "_launch",
+    "doctor": "_doctor",
     "driver_name": "_launch",
+    "elementwise": "elementwise",
     "embed": "_embed",
     "empty": "_launch",
     "fatbin": "_compile",
@@ -120,6 +125,7 @@ _HOME = {
     "synchronize": "_launch",
     "testing": "testing",
     "to_device": "_launch",
+    "triton": "triton",
     "zeros": "_launch",
 }
 
@@ -133,9 +139,11 @@ __all__ = [
     "CulaunchError",
     "Device",
     "DeviceArray",
+    "Diagnosis",
     "DriverError",
     "DriverNotFoundError",
     "Event",
+    "Finding",
     "GlobalVariable",
     "Headers",
     "Image",
@@ -166,7 +174,9 @@ __all__ = [
     "compile_many",
     "device_count",
     "devices",
+    "doctor",
     "driver_name",
+    "elementwise",
     "embed",
     "empty",
     "fatbin",
@@ -181,19 +191,27 @@ __all__ = [
     "synchronize",
     "testing",
     "to_device",
+    "triton",
     "zeros",
 ]
 
 
-def __getattr__(name: str) -> object:
-    home = "_core" if name == "__version__" else _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'culaunch' has no attribute {name!r}")
-    module = importlib.import_module(f"culaunch.{home}")
-    value = module if home == name else getattr(module, name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # for type checkers a name that is not above is a mistake
+
+    def __getattr__(name: str) -> object:
+        home = "_core" if name == "__version__" else _HOME.get(name)
+        if home is None:
+            from culaunch._base.similar import did_you_mean
+
+            raise AttributeError(
+                f"module 'culaunch' has no attribute {name!r}{did_you_mean(name, __all__)}"
+            )
+        module = importlib.import_module(f"culaunch.{home}")
+        value = module if home == name else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # What is imported here is nobody's business.
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -411,10 +411,33 @@ def test_a_source_file_that_is_not_text(compiled, tmp_path):
         compiled(tmp_path / "kernel.cu")
 
 
-def test_no_device_and_no_architecture(compiled, no_device):
-    for arch in (None, "native"):
-        with pytest.raises(cl.CompileError, match="there is no GPU to take it from; name one"):
+def test_without_a_device_and_an_architecture_code_runs_anywhere(compiled, no_device):
+    image = compiled(PLAIN, arch=None)
+    assert (image.format, image.arch) == ("ptx", ("compute_80",))
+    for arch in ("native", ["sm_90", "native"]):
+        with pytest.raises(cl.CompileError, match="there is no GPU to take arch from; name one"):
             compiled(PLAIN, arch=arch)
+    part = compiled(PLAIN, arch="sm_80", relocatable=True)
+    with pytest.raises(cl.CompileError, match="there is no GPU to take arch from; name one"):
+        cl.link([part])
+
+
+@pytest.mark.parametrize(
+    ("arch", "meant"),
+    [("90", "sm_90"), ("sm90", "sm_90"), (90, "sm_90"), ("9.0", "sm_90"), ("SM_90A", "sm_90a"),
+     ("sm_90 ", ""), ("hopper", ""), (["120f"], "sm_120f"), (12.0, "sm_120")],
+)  # fmt: skip
+def test_an_architecture_that_was_nearly_right(compiled, arch, meant):
+    with pytest.raises((TypeError, ValueError), match="arch") as caught:
+        compiled(PLAIN, arch=arch)
+    assert (f": did you mean {meant!r}?" in str(caught.value)) == bool(meant)
+
+
+@pytest.mark.parametrize("arch", [None, "sm_80", "native"])
+def test_a_driver_that_was_nearly_chosen(compiled, monkeypatch, arch):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulater")
+    with pytest.raises(ValueError, match=r"CULAUNCH_DRIVER must be .*\(got 'emulater'\): did you"):
+        compiled(PLAIN, arch=arch)
 
 
 def test_the_launch_layer_says_what_the_current_device_is(compiled, no_device):

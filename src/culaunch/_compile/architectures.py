@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from culaunch._base.driver_choice import driver_choice
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
 
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _ARCH = re.compile(r"(sm|compute)_([1-9][0-9]{1,2})([af]?)")
+_LOOSELY = re.compile(r"(?:sm|compute|cc|arch)?[ _-]?([1-9][0-9]?)\.?([0-9])([af]?)", re.IGNORECASE)
 _EXAMPLES = "such as 'sm_90', 'sm_90a' or 'compute_80'"
+# Where there is no device to compile for: PTX that the emulator executes, and that the drivers of
+# this and of newer GPUs compile further.
+_ANYWHERE = ("compute_80",)
 
 # Asked for the architectures of the driver in use; the launch layer sets it, because this package
 # may not import that one. Returning () means "no device": the error then says to name an arch.
@@ -38,29 +43,37 @@ def set_current_device_arch(hook: Callable[[], Iterable[str]] | None) -> None:
 
 def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
     """Return the architectures of one call, checked, without duplicates and in a fixed order."""
-    if arch is None or arch == "native":
-        return _current_device_arch()
+    if arch is None:
+        return _current_device_arch() or _ANYWHERE
+    if arch == "native":
+        return _native()
     if not isinstance(arch, (str, Iterable)):
-        raise TypeError(f"arch must be a str or an iterable of str (got {spell(arch)})")
+        raise TypeError(
+            f"arch must be a str or an iterable of str (got {spell(arch)}){_meant(arch)}"
+        )
     named = (arch,) if isinstance(arch, str) else tuple(arch)
     if not named:
         raise ValueError(f"arch is empty; name at least one architecture, {_EXAMPLES}")
     for name in named:
         if not isinstance(name, str):
-            raise TypeError(f"arch must be a str or an iterable of str (got {spell(name)} in it)")
+            raise TypeError(
+                f"arch must be a str or an iterable of str (got {spell(name)} in it){_meant(name)}"
+            )
         if name == "native":
             continue
         if _ARCH.fullmatch(name) is None:
-            raise ValueError(f"arch {name!r} is not an architecture; name one {_EXAMPLES}")
+            raise ValueError(
+                f"arch {name!r} is not an architecture; name one {_EXAMPLES}{_meant(name)}"
+            )
     found: set[str] = set()
     for name in named:
-        found.update(_current_device_arch() if name == "native" else (name,))
+        found.update(_native() if name == "native" else (name,))
     return tuple(sorted(found, key=_order))
 
 
 def with_ptx(archs: tuple[str, ...]) -> tuple[str, ...]:
     """Add the PTX of each machine code where the emulator is chosen, which executes PTX alone."""
-    if os.environ.get("CULAUNCH_DRIVER") != "emulator":
+    if driver_choice() != "emulator":
         return archs
     virtual = (f"compute_{arch_number(arch)}" for arch in archs)
     return tuple(sorted({*archs, *virtual}, key=_order))
@@ -81,36 +94,41 @@ def check_supported(archs: Iterable[str], supported: Iterable[int], compiler: st
             raise ValueError(f"arch {arch!r} is unknown to {compiler}, which supports {listed}")
 
 
+def _meant(arch: object) -> str:
+    """Say what 90, "90", "sm90", "9.0" or "SM_90a" stands for."""
+    match = _LOOSELY.fullmatch(str(arch) if isinstance(arch, (str, int, float)) else "")
+    return f": did you mean 'sm_{match[1]}{match[2]}{match[3].lower()}'?" if match else ""
+
+
 def _order(arch: str) -> tuple[bool, int, str]:
     match = _ARCH.fullmatch(arch)
     assert match is not None
     return match[1] == "compute", int(match[2]), match[3]
 
 
+def _native() -> tuple[str, ...]:
+    found = _current_device_arch()
+    if not found:
+        raise CompileError(
+            "there is no GPU to take arch from; name one, as in arch='sm_90', or several, as in "
+            "arch=['sm_80', 'sm_90a', 'compute_90']. Compiling without arch makes PTX, which the "
+            "emulator and newer GPUs take"
+        )
+    return found
+
+
 def _current_device_arch() -> tuple[str, ...]:
+    """Return what the driver in use takes; nothing where it has no device."""
     if _current is not None:
-        found = tuple(_current())
-    elif (driver := os.environ.get("CULAUNCH_DRIVER", "")) == "emulator":
+        return tuple(_current())
+    driver = driver_choice()
+    if driver == "emulator":
         # The emulated driver executes PTX, so PTX is what it needs in the image.
         emulated = os.environ.get("CULAUNCH_EMULATOR_ARCH") or "sm_80"
         if _ARCH.fullmatch(emulated) is None:
             raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {emulated!r})")
-        found = (f"compute_{arch_number(emulated)}",)
-    elif driver not in ("", "cuda") and os.sep not in driver:
-        raise ValueError(
-            "CULAUNCH_DRIVER must be 'cuda', 'emulator' or the path of a library that exports the "
-            f"CUDA driver API (got {driver!r})"
-        )
-    else:
-        found = _ask_driver(driver if os.sep in driver else "libcuda.so.1")
-    if not found:
-        raise CompileError(
-            "arch was not given and there is no GPU to take it from; name one, "
-            "as in arch='sm_90', or several, as in arch=['sm_80', 'sm_90a', 'compute_90']; or "
-            "choose the emulator, which runs kernels on the CPU: CULAUNCH_DRIVER=emulator, or "
-            "culaunch.set_driver('emulator')"
-        )
-    return found
+        return (f"compute_{arch_number(emulated)}",)
+    return _ask_driver("libcuda.so.1" if driver == "cuda" else driver)
 
 
 def _ask_driver(library: str) -> tuple[str, ...]:

@@ -82,8 +82,9 @@ def link(
         If nvJitLink is not installed; the message has the pip command.
     """
     inputs = _read_inputs(images)
-    archs = resolve_arch(arch)
     is_lto = all(lto for *_, lto in inputs)
+    # Machine code is for a device that is there; PTX may be for any.
+    archs = resolve_arch("native" if arch is None and not is_lto else arch)
     if is_lto:
         archs = with_ptx(archs)
     for one in archs:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.checks import checked_path
+from culaunch._base.driver_choice import driver_choice
 from culaunch._base.values import spell
 from culaunch._cache.libraries import Libraries
 from culaunch._embed.image_stream import image_bytes
@@ -150,7 +151,7 @@ def load_inline(
         return cache.build(lambda place: build(place, source, images, toolchain, cache.directory))
 
     library = find_or_build()
-    if os.environ.get("CULAUNCH_DRIVER") == "emulator":
+    if driver_choice() == "emulator":
         # C++ finds the emulator where Python started it, and only there.
         driver_name()
     if not os.path.exists(library.path):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import threading
 from typing import Any
 
+from culaunch._base.driver_choice import VARIABLE, check_choice
 from culaunch._base.values import fits
 from culaunch._core import Driver
 from culaunch._errors import DriverNotFoundError
 
-_CHOICE = "CULAUNCH_DRIVER"
 # Where the C++ header looks for the driver that Python chose (include/culaunch/driver.h).
 _PUBLISHED = "CULAUNCH_DRIVER_TABLE"
 
@@ -40,7 +40,7 @@ def set_driver(name: str) -> None:
         If the name is none of these.
     """
     _open(name)
-    os.environ[_CHOICE] = name
+    os.environ[VARIABLE] = name
     _publish(name)
 
 
@@ -57,8 +57,10 @@ def driver_name() -> str:
 
 def current_driver() -> Driver:
     """Return the driver in use, opened at the first call."""
-    name = os.environ.get(_CHOICE) or "cuda"
+    name = os.environ.get(VARIABLE) or "cuda"
     driver = _drivers.get(name)
+    if driver is None:
+        check_choice(name, VARIABLE)
     if driver is None or (name == "emulator" and not os.environ.get(_PUBLISHED)):
         driver = _open(name)
         _publish(name)
@@ -80,16 +82,26 @@ def device_ordinal(driver: Driver, device: Any) -> int:
 def _open(name: str) -> Driver:
     if not isinstance(name, str):
         raise TypeError(f"name must be a str (got {type(name).__name__})")
-    if name not in ("cuda", "emulator") and os.sep not in name:
-        raise ValueError(
-            f"the driver must be 'cuda', 'emulator' or the path of a library (got {name!r})"
-        )
+    check_choice(name, "name")
     with _lock:
         driver = _drivers.get(name)
         if driver is None:
-            driver = _open_emulator() if name == "emulator" else Driver.open(name)
+            driver = _open_emulator() if name == "emulator" else _open_library(name)
             _drivers[name] = driver
         return driver
+
+
+def _open_library(name: str) -> Driver:
+    try:
+        return Driver.open(name)
+    except DriverNotFoundError as error:
+        if name != "cuda" or importlib.util.find_spec("numpy") is not None:
+            raise
+        raise DriverNotFoundError(
+            f"{error}. The emulator needs NumPy: python -m pip install numpy",
+            error.code,
+            error.name,
+        ) from None
 
 
 def _open_emulator() -> Driver:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from culaunch._base.similar import did_you_mean
 from culaunch._errors import KernelNotFoundError
 from culaunch._image import demangle, image_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from culaunch._core import Module as CoreModule
     from culaunch._image import Image
@@ -52,8 +53,10 @@ def find_kernel(module: CoreModule, image: Image, name: str) -> str:
         raise KernelNotFoundError(
             f"{name!r} is a template: name an instance of it; the image has{_listed(instances)}"
         )
+    short = [without_parameters(text) for text in demangled.values()]
     raise KernelNotFoundError(
-        f"the image has no kernel {name!r}; it has{_listed(demangled) or ' no kernels at all'}"
+        f"the image has no kernel {name!r}{_meant(name, [*short, *names])} has"
+        f"{_listed(demangled) or ' no kernels at all'}"
     )
 
 
@@ -77,8 +80,14 @@ def find_variable(image: Image, name: str) -> str:
             f"{_listed(found)}"
         )
     raise KernelNotFoundError(
-        f"the module has no variable {name!r}; it has{_listed(demangled) or ' no variables at all'}"
+        f"the module has no variable {name!r}{_meant(name, demangled.values())} has"
+        f"{_listed(demangled) or ' no variables at all'}"
     )
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    found = did_you_mean(name, known)
+    return f"{found} It" if found else "; it"
 
 
 def _listed(demangled: Mapping[str, str]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import os
 import threading
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.driver_choice import driver_choice
 from culaunch._errors import MissingDependencyError
 from culaunch._launch.driver import current_driver
 
@@ -147,7 +147,7 @@ def stand_in_where_triton_has_no_driver() -> None:
     Wrappers of kernels and functions that prune configurations ask it for the target and for the
     device's properties.
     """
-    if os.environ.get("CULAUNCH_DRIVER") != "emulator":
+    if driver_choice() != "emulator":
         return
     active = triton_module("runtime.driver").driver
     if isinstance(getattr(active, "_active", None), StandIn):

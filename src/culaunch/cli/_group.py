@@ -11,7 +11,7 @@ import culaunch as cl
 from culaunch.cli._messages import print_error
 
 # In the order in which --help lists them.
-_COMMANDS = ("demo", "inspect", "compile", "cache", "embed", "triton")
+_COMMANDS = ("demo", "doctor", "inspect", "compile", "cache", "embed", "triton")
 
 
 class _Commands(click.Group):

@@ -1,0 +1,33 @@
+"""Which driver the environment chooses: one reading of ``CULAUNCH_DRIVER``, everywhere."""
+
+from __future__ import annotations
+
+import os
+
+from culaunch._base.similar import did_you_mean
+
+VARIABLE = "CULAUNCH_DRIVER"
+_NAMES = ("cuda", "emulator")
+
+
+def driver_choice() -> str:
+    """Return ``"cuda"``, ``"emulator"`` or the path of a library.
+
+    Raises
+    ------
+    ValueError
+        If the variable has anything else.
+    """
+    choice = os.environ.get(VARIABLE) or "cuda"
+    check_choice(choice, VARIABLE)
+    return choice
+
+
+def check_choice(choice: str, what: str) -> None:
+    """Raise ValueError unless a text names a driver; ``what`` says where it stood."""
+    if choice in _NAMES or os.sep in choice:
+        return
+    raise ValueError(
+        f"{what} must be 'cuda', 'emulator' or the path of a library that exports the CUDA driver "
+        f"API (got {choice!r}){did_you_mean(choice, _NAMES)}"
+    )

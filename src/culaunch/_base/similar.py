@@ -1,0 +1,18 @@
+"""What somebody meant who wrote a name a little wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return ``": did you mean 'emulator'?"``, or nothing where no name is near."""
+    import difflib  # its import costs more than it is worth where all is well
+
+    names = list(dict.fromkeys(known))
+    lower = {name.lower(): name for name in names}
+    found = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.7)
+    return f": did you mean {lower[found[0]]!r}?" if found else ""

@@ -1,0 +1,112 @@
+"""Which compilers and parts of the CUDA toolkit there are, and where each was found."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.nvcc import find_nvcc
+from culaunch._doctor.diagnosis import Finding
+from culaunch._doctor.packages import distribution
+from culaunch._errors import CompileError, CulaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_TOPIC = "compiling"
+_SECONDS = 20
+
+
+def check_compilers() -> Iterator[Finding]:
+    """Check NVRTC with its headers, nvJitLink, nvFatbin, nvcc, and the compiler of C++."""
+    yield _tried("NVRTC", _nvrtc)
+    yield from _check_headers()
+    yield _tried("nvJitLink", lambda: _library("nvjitlink", "nvJitLink"))
+    yield _tried("nvFatbin", lambda: _library("nvfatbin", "nvfatbin"))
+    yield _check_nvcc()
+    yield _tried("C++ compiler", _cxx)
+    for name, package in (("TVM-FFI", "apache-tvm-ffi"), ("CMake", "cmake"), ("ninja", "ninja")):
+        found = distribution(package)
+        remedy = "" if found else f"python -m pip install {package}"
+        yield Finding(_TOPIC, name, "ok" if found else "missing", found or "", remedy)
+
+
+def _nvrtc() -> str:
+    from culaunch._compile.nvrtc import loaded_library, supported_archs, version
+
+    archs = ", ".join(f"sm_{number}" for number in supported_archs())
+    return f"{version()}, {loaded_library()}; it knows {archs}"
+
+
+def _check_headers() -> Iterator[Finding]:
+    """Check CUDA's own headers, which belong to one NVRTC."""
+    from culaunch._compile.nvrtc import Nvrtc
+
+    commands = {
+        "cuda_fp16.h": "nvidia-cuda-runtime",
+        "cuda/std/type_traits": "nvidia-cuda-cccl",
+    }
+    try:
+        toolkit: Any = Nvrtc().toolkit
+    except CulaunchError:
+        return  # said of NVRTC
+    for header, package in commands.items():
+        path = toolkit.find(header)
+        state, remedy = ("ok", "") if path else ("missing", f"python -m pip install {package}")
+        detail = path or "; ".join(toolkit.notes)
+        yield Finding(_TOPIC, header, state, detail, remedy)
+
+
+def _library(module: str, library: str) -> str:
+    api = importlib.import_module(f"cuda.bindings.{module}")
+    found = ".".join(str(part) for part in api.version())
+    from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
+
+    return f"{found}, {load_nvidia_dynamic_lib(library).abs_path}"
+
+
+def _check_nvcc() -> Finding:
+    path = find_nvcc()
+    if path is None:
+        return Finding(
+            _TOPIC,
+            "nvcc",
+            "missing",
+            "for backend='nvcc' alone",
+            "python -m pip install nvidia-cuda-nvcc nvidia-cuda-crt",
+        )
+    return _tried("nvcc", lambda: f"{_version([path])}, {path}")
+
+
+def _cxx() -> str:
+    from culaunch._inline.toolchain import find_cxx
+
+    words = find_cxx()
+    return f"{_version(words)}, {' '.join(words)}"
+
+
+def _version(command: list[str]) -> str:
+    """Return the line of ``--version`` that has the version."""
+    done = subprocess.run(  # noqa: S603 - what a build would run
+        [*command, "--version"],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_SECONDS,
+        check=True,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    lines = done.stdout.splitlines()
+    return next((line for line in lines if "release" in line), lines[0] if lines else "no version")
+
+
+def _tried(name: str, look: Callable[[], str]) -> Finding:
+    """Return how a look went: what is not installed is missing, everything else is broken."""
+    try:
+        return Finding(_TOPIC, name, "ok", look())
+    except (ImportError, CompileError, FileNotFoundError) as error:
+        return Finding(_TOPIC, name, "missing", str(error))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for
+        return Finding(_TOPIC, name, "broken", f"{type(error).__name__}: {error}")

@@ -1,0 +1,73 @@
+"""What was found: a list of findings, for reading and as plain data."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import asdict, dataclass
+from typing import Any
+
+_MARKS = {"ok": "ok", "missing": "missing", "broken": "BROKEN"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that culaunch can use.
+
+    Attributes
+    ----------
+    topic : str
+        What it is for: ``"launching"``, ``"compiling"`` ...
+    name : str
+    state : str
+        ``"ok"``, ``"missing"`` (it is not there, which need not matter) or ``"broken"`` (it is
+        there and does not work).
+    detail : str
+        What was found, and where; of what is broken, why.
+    remedy : str
+        What to do about it: a command, where there is one.
+    """
+
+    topic: str
+    name: str
+    state: str
+    detail: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What :func:`culaunch.doctor` found.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        In the order of printing.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def broken(self) -> tuple[Finding, ...]:
+        """What is there and does not work."""
+        return tuple(finding for finding in self.findings if finding.state == "broken")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return {"findings": [asdict(finding) for finding in self.findings]}
+
+    def __str__(self) -> str:
+        width = max((len(finding.name) for finding in self.findings), default=0)
+        lines: list[str] = []
+        topic = None
+        for finding in self.findings:
+            if finding.topic != topic:
+                topic = finding.topic
+                lines += [*([""] if lines else []), topic]
+            text = finding.detail
+            if finding.remedy:
+                text = f"{text}: {finding.remedy}" if text else finding.remedy
+            lines.append(f"  {finding.name:<{width}}  {_MARKS[finding.state]:<7}  {text}".rstrip())
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"

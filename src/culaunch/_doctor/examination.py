@@ -1,0 +1,77 @@
+"""``doctor``: look at everything that culaunch can use on this machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from typing import TYPE_CHECKING
+
+from culaunch._core import __version__
+from culaunch._doctor.compilers import check_compilers
+from culaunch._doctor.diagnosis import Diagnosis, Finding
+from culaunch._doctor.drivers import check_drivers
+from culaunch._doctor.packages import check_frameworks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def doctor() -> Diagnosis:
+    """Say what this machine has of all that culaunch can use, and what is wrong with it.
+
+    It opens the driver and makes a context on each device, imports the frameworks that are
+    installed, and changes nothing. Every bug report should have it.
+
+    Returns
+    -------
+    Diagnosis
+        ``print(culaunch.doctor())`` shows it as ``culaunch doctor`` does.
+    """
+    looks = (_check_python, check_drivers, check_compilers, check_frameworks, _check_cache)
+    return Diagnosis(tuple(finding for look in looks for finding in look()))
+
+
+def _check_python() -> Iterator[Finding]:
+    yield Finding("this installation", "culaunch", "ok", __version__)
+    kind = platform.python_implementation()
+    yield Finding("this installation", "Python", "ok", f"{kind} {platform.python_version()}")
+    libc = " ".join(platform.libc_ver())
+    system = f"{platform.system()} {platform.release()}, {platform.machine()}, {libc}"
+    yield Finding("this installation", "system", "ok", system.rstrip(", "))
+    given = sorted(name for name, value in os.environ.items() if _is_ours(name) and value)
+    if given:
+        shown = ", ".join(f"{name}={os.environ[name]}" for name in given)
+        yield Finding("this installation", "environment", "ok", shown)
+
+
+def _is_ours(variable: str) -> bool:
+    # The table's address is a message among copies of culaunch, and nobody's setting.
+    return variable.startswith("CULAUNCH_") and variable != "CULAUNCH_DRIVER_TABLE"
+
+
+def _check_cache() -> Iterator[Finding]:
+    from culaunch._cache import Cache
+
+    topic, name = "caching", "cache"
+    try:
+        info = Cache().info()
+    except (OSError, ValueError) as error:
+        yield Finding(topic, name, "broken", str(error), "CULAUNCH_CACHE_DIR names another place")
+        return
+    size = f"{info.entries} entries, {info.size / (1 << 20):.1f} MiB"
+    detail = f"{info.path}, {size}, {_owner(info.path)}"
+    if info.usable:
+        yield Finding(topic, name, "ok", detail)
+    else:
+        yield Finding(topic, name, "broken", f"{detail}: {info.reason}", "")
+
+
+def _owner(path: str) -> str:
+    try:
+        owner = os.stat(path).st_uid
+    except OSError:
+        return "not made yet"
+    if sys.platform == "win32" or owner == os.getuid():
+        return "owned by you"
+    return f"owned by user {owner}, and you are {os.getuid()}"

@@ -1,0 +1,141 @@
+"""What ``doctor`` finds here, and what it says of a machine that lacks things."""
+
+import builtins
+import importlib.metadata
+import json
+import shutil
+import sys
+
+import pytest
+
+import culaunch as cl
+from culaunch._base import nvcc
+from culaunch._doctor import packages
+from culaunch._doctor.compilers import check_compilers
+from culaunch._doctor.drivers import check_drivers
+from culaunch._doctor.packages import check_frameworks
+
+
+def by_name(findings):
+    return {finding.name: finding for finding in findings}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return cl.doctor()
+
+
+def test_every_finding_is_whole(found):
+    assert {one.state for one in found.findings} <= {"ok", "missing", "broken"}
+    for one in found.findings:
+        assert one.topic, one
+        assert one.name, one
+        assert one.detail or one.remedy, one
+        if one.state == "missing":
+            assert one.remedy or one.detail, one
+    assert len({(one.topic, one.name) for one in found.findings}) == len(found.findings)
+
+
+def test_what_is_here(found):
+    here = by_name(found.findings)
+    assert here["culaunch"].detail == cl.__version__
+    assert here["Python"].detail.endswith(sys.version.split()[0])
+    assert here["numpy"].state == "ok"
+    assert here["emulator"].state == "ok"
+    assert here["cache"].detail.startswith(cl.Cache().path)
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_the_compiler_is_here(found):
+    here = by_name(found.findings)
+    assert "it knows sm_" in here["NVRTC"].detail
+    assert here["cuda_fp16.h"].detail.endswith("cuda_fp16.h")
+
+
+def test_the_report_is_for_reading_and_for_programs(found):
+    text = str(found)
+    for one in found.findings:
+        assert one.name in text
+        assert one.detail in text
+    assert not any(line != line.rstrip() for line in text.splitlines())
+    assert json.loads(json.dumps(found.to_dict()))["findings"][0]["name"] == "culaunch"
+    assert found._repr_html_().startswith("<pre>this installation")
+    assert found.broken == tuple(one for one in found.findings if one.state == "broken")
+
+
+def test_a_machine_with_nothing(monkeypatch):
+    monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
+    monkeypatch.setattr("culaunch._doctor.compilers.find_nvcc", lambda: None)
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(packages, "_FRAMEWORKS", (("no_such_package", "no-such", ""),))
+
+    def version(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    compilers = by_name(check_compilers())
+    for name in ("nvcc", "CMake", "ninja", "TVM-FFI"):
+        assert compilers[name].state == "missing"
+        assert compilers[name].remedy.startswith("python -m pip install ")
+    assert compilers["C++ compiler"].state == "missing"
+    (framework,) = check_frameworks()
+    assert (framework.state, framework.remedy) == ("missing", "python -m pip install no-such")
+
+
+def test_a_framework_that_is_broken(monkeypatch, tmp_path):
+    (tmp_path / "broken_one.py").write_text("raise RuntimeError('half installed')")
+    (tmp_path / "broken_two.py").write_text("import no_such_part")
+    monkeypatch.syspath_prepend(tmp_path)
+    names = ("broken_one", "broken_two")
+    monkeypatch.setattr(packages, "_FRAMEWORKS", tuple((name, name, "") for name in names))
+    one, two = check_frameworks()
+    assert (one.state, one.detail) == ("broken", "RuntimeError: half installed")
+    assert two.state == "broken"
+    assert "no_such_part" in two.detail
+
+
+def test_a_driver_that_is_none(monkeypatch):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulater")
+    chosen = by_name(check_drivers())["chosen driver"]
+    assert chosen.state == "broken"
+    assert "did you mean 'emulator'?" in chosen.detail
+
+
+def test_an_emulator_without_numpy(monkeypatch):
+    real = builtins.__import__
+
+    def without_numpy(name, *rest):
+        if name == "numpy":
+            raise ModuleNotFoundError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_numpy)
+    emulator = by_name(check_drivers())["emulator"]
+    assert (emulator.state, emulator.remedy) == ("missing", "python -m pip install numpy")
+
+
+def test_a_device(monkeypatch):
+    class Driver:
+        version, device_count = 13000, 2
+
+        @staticmethod
+        def open(name):
+            return Driver()
+
+        def attribute(self, number, ordinal):
+            return {75: 9, 76: 0}[number]
+
+        def device_name(self, ordinal):
+            return "NVIDIA H200"
+
+        def memory_info(self, ordinal):
+            if ordinal == 1:
+                raise cl.DriverError("asking for the free memory failed: CUDA_ERROR_X")
+            return 1 << 30, 1 << 37
+
+    monkeypatch.setattr("culaunch._doctor.drivers.Driver", Driver)
+    here = by_name(check_drivers())
+    assert here["CUDA driver"].detail.startswith("for CUDA 13.0")
+    assert here["device 0"].detail.startswith("NVIDIA H200, sm_90, 1.0 of 128.0 GiB free")
+    assert here["device 1"].state == "broken"
