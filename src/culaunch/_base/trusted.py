@@ -24,10 +24,6 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-class UntrustedError(OSError):
-    """A directory or a file that others could have put there; ``strerror`` says why."""
-
-
 class TrustedDirectory:
     """An open directory that the user and root alone can change.
 
@@ -220,6 +216,10 @@ class TrustedDirectory:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class UntrustedError(OSError):
+    """A directory or a file that others could have put there; ``strerror`` says why."""
 
 
 def why_not_trusted(found: os.stat_result) -> str | None:

@@ -22,25 +22,6 @@ _KINDS = {"c": "contiguous", "s": "strided", "t": "tiled"}
 _ROLES = {"mapped": 1, "raw": 2, "scalar": 3}
 
 
-@dataclass(frozen=True)
-class Lowered:
-    """A fused function for arrays of given types and layout: its source and its image.
-
-    Attributes
-    ----------
-    name : str
-        The kernel's name.
-    source : str
-        CUDA C++.
-    image : Image
-        Compiled for the device of the arrays.
-    """
-
-    name: str
-    source: str
-    image: Image
-
-
 class ElementwiseFunction(CoreElementwise):
     """A function that is one kernel for each list of types and layout of its arguments.
 
@@ -138,6 +119,25 @@ class ElementwiseFunction(CoreElementwise):
 
     def _inline(self, args: tuple[Any, ...], out: object) -> Any:  # noqa: ARG002
         raise TypeError(f"{self.__name__} cannot be called while another function is traced")
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A fused function for arrays of given types and layout: its source and its image.
+
+    Attributes
+    ----------
+    name : str
+        The kernel's name.
+    source : str
+        CUDA C++.
+    image : Image
+        Compiled for the device of the arrays.
+    """
+
+    name: str
+    source: str
+    image: Image
 
 
 _MOST = 48  # csrc/arguments/operands.h, kMaxOperands

@@ -16,18 +16,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _RESERVED = ("i", "_ind")
 
 
-@dataclass(frozen=True)
-class _Parameter:
-    name: str
-    type: str  # an element type's name, or a type parameter
-    is_raw: bool
-
-    @property
-    def dtype(self) -> dt.DType | None:
-        """The element type, where it is fixed."""
-        return dt.BY_NAME.get(self.type)
-
-
 class TemplateKernel(ElementwiseFunction):
     """A kernel from C++ text; :func:`kernel` makes it."""
 
@@ -146,6 +134,18 @@ class TemplateKernel(ElementwiseFunction):
                     f"{parameter.name} is {dtype}: convert one of them"
                 )
         return types
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    name: str
+    type: str  # an element type's name, or a type parameter
+    is_raw: bool
+
+    @property
+    def dtype(self) -> dt.DType | None:
+        """The element type, where it is fixed."""
+        return dt.BY_NAME.get(self.type)
 
 
 def kernel(

@@ -39,19 +39,6 @@ COOPERATIVE_LAUNCH_TOO_LARGE = 720
 NOT_SUPPORTED = 801
 
 
-@dataclass(frozen=True)
-class Position:
-    """A place in PTX, and in the source it was compiled from if line information says."""
-
-    line: int
-    text: str = ""
-    source: str | None = None
-
-    def __str__(self) -> str:
-        where = f"PTX line {self.line}"
-        return f"{where} (source {self.source})" if self.source else where
-
-
 @dataclass(eq=False)
 class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver returns
     """An error of an emulated launch.
@@ -113,3 +100,16 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver
                 parts.append(f"  source {self.position.source}")
         parts += [f"  {note}" for note in self.notes]
         return "\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in PTX, and in the source it was compiled from if line information says."""
+
+    line: int
+    text: str = ""
+    source: str | None = None
+
+    def __str__(self) -> str:
+        where = f"PTX line {self.line}"
+        return f"{where} (source {self.source})" if self.source else where

@@ -21,44 +21,6 @@ _MAX_STATIC_SHARED = 48 * 1024
 _MAX_LOCAL = 512 * 1024
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """Where a kernel's parameter lies in its parameter bytes."""
-
-    offset: int
-    size: int
-    align: int
-    name: str = ""
-
-
-@dataclass(frozen=True)
-class PtxKernel:
-    """A kernel as its declaration describes it.
-
-    Attributes
-    ----------
-    max_threads : int
-        The most threads a block may have.
-    required_threads : tuple of int, optional
-        The block that the kernel was compiled for, if it says so.
-    static_shared : int
-        Bytes of shared memory that every block has.
-    """
-
-    name: str
-    params: tuple[Parameter, ...]
-    max_threads: int
-    required_threads: tuple[int, int, int] | None
-    static_shared: int
-    local_bytes: int
-    cluster: tuple[int, int, int] | None
-
-    @property
-    def param_bytes(self) -> int:
-        """The size of the parameter bytes."""
-        return max((param.offset + param.size for param in self.params), default=0)
-
-
 class PtxImage:
     """PTX text, parsed.
 
@@ -129,6 +91,44 @@ class PtxImage:
             variables.local_bytes,
             _three(directives["reqnctapercluster"]) if "reqnctapercluster" in directives else None,
         )
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Where a kernel's parameter lies in its parameter bytes."""
+
+    offset: int
+    size: int
+    align: int
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class PtxKernel:
+    """A kernel as its declaration describes it.
+
+    Attributes
+    ----------
+    max_threads : int
+        The most threads a block may have.
+    required_threads : tuple of int, optional
+        The block that the kernel was compiled for, if it says so.
+    static_shared : int
+        Bytes of shared memory that every block has.
+    """
+
+    name: str
+    params: tuple[Parameter, ...]
+    max_threads: int
+    required_threads: tuple[int, int, int] | None
+    static_shared: int
+    local_bytes: int
+    cluster: tuple[int, int, int] | None
+
+    @property
+    def param_bytes(self) -> int:
+        """The size of the parameter bytes."""
+        return max((param.offset + param.size for param in self.params), default=0)
 
 
 def _three(numbers: tuple[int, ...]) -> tuple[int, int, int]:

@@ -21,19 +21,6 @@ _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
-class Section(NamedTuple):
-    """One section header."""
-
-    number: int
-    name: int  # offset in the name table: most names are never needed
-    type: int
-    flags: int
-    offset: int
-    size: int
-    link: int
-    info: int
-
-
 class Elf:
     """The parts of an ELF file that images use.
 
@@ -110,3 +97,16 @@ class Elf:
     def is_named(self, section: Section, prefix: bytes) -> bool:
         """Tell whether a section's name starts with some text, without reading all of it."""
         return self._names.view[section.name : section.name + len(prefix)] == prefix
+
+
+class Section(NamedTuple):
+    """One section header."""
+
+    number: int
+    name: int  # offset in the name table: most names are never needed
+    type: int
+    flags: int
+    offset: int
+    size: int
+    link: int
+    info: int

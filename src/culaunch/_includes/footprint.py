@@ -23,25 +23,6 @@ if TYPE_CHECKING:
     from culaunch._includes.files import File
 
 
-class Found(NamedTuple):
-    """A file that was read."""
-
-    path: str
-    digest: str
-    first: int
-    """The index of the first path that leads to this very file: for ``#pragma once``."""
-    identity: Identity | None
-    """None when the file was changed too shortly before to tell by it."""
-
-
-class Lacking(NamedTuple):
-    """A directory, and names that were not in it."""
-
-    path: str
-    identity: Identity | None
-    names: tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class Footprint:
     """Files that were read and files that were not there."""
@@ -110,6 +91,25 @@ class Footprint:
             tuple(Lacking(a, _as_identity(b), tuple(c)) for a, b, c in lacking),
             tuple(absent),
         )
+
+
+class Found(NamedTuple):
+    """A file that was read."""
+
+    path: str
+    digest: str
+    first: int
+    """The index of the first path that leads to this very file: for ``#pragma once``."""
+    identity: Identity | None
+    """None when the file was changed too shortly before to tell by it."""
+
+
+class Lacking(NamedTuple):
+    """A directory, and names that were not in it."""
+
+    path: str
+    identity: Identity | None
+    names: tuple[str, ...]
 
 
 def joined(parts: Iterable[Footprint], leave_out: str | None = None) -> Footprint:

@@ -27,24 +27,6 @@ _STRINGIFY = frozenset({"#", "%:"})
 _STEPS = 4000
 
 
-@dataclass(frozen=True)
-class _Token:
-    text: str
-    hidden: frozenset[str] = frozenset()
-    """The macros that it came from, which are not expanded in it again."""
-
-
-@dataclass(frozen=True)
-class _Definition:
-    parameters: tuple[str, ...] | None
-    variadic: str | None
-    body: tuple[str, ...]
-
-
-class UnknownNameError(Exception):
-    """The text alone does not say which files a macro can stand for."""
-
-
 class Macros:
     """All definitions of all macros: each may be the one in force, and so may be none.
 
@@ -156,6 +138,24 @@ class Macros:
         expansion = _Expansion(self._all)
         results = expansion.results(tuple(_Token(token) for token in tokens))
         return {tuple(token.text for token in result) for result in results}
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    hidden: frozenset[str] = frozenset()
+    """The macros that it came from, which are not expanded in it again."""
+
+
+@dataclass(frozen=True)
+class _Definition:
+    parameters: tuple[str, ...] | None
+    variadic: str | None
+    body: tuple[str, ...]
+
+
+class UnknownNameError(Exception):
+    """The text alone does not say which files a macro can stand for."""
 
 
 class _Expansion:

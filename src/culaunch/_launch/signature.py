@@ -19,6 +19,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Signature:
+    """The ordered parameters of a kernel.
+
+    Attributes
+    ----------
+    parameters : tuple[Parameter, ...]
+    source : str
+        What told the types: ``"name"`` (the mangled name), ``"image"`` (recorded when it was
+        compiled), ``"ptx"``, ``"user"``, or ``"layout"`` where only sizes are known.
+    """
+
+    parameters: tuple[Parameter, ...]
+    source: str
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.parameters))})"
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+
+@dataclass(frozen=True)
 class Parameter:
     """One parameter of a kernel.
 
@@ -42,28 +64,6 @@ class Parameter:
 def kind_of(parameter: Parameter) -> ParameterType:
     """Return what is known of the arguments that go with a parameter."""
     return parameter._kind  # noqa: SLF001 - not the user's to see: `type` is
-
-
-@dataclass(frozen=True)
-class Signature:
-    """The ordered parameters of a kernel.
-
-    Attributes
-    ----------
-    parameters : tuple[Parameter, ...]
-    source : str
-        What told the types: ``"name"`` (the mangled name), ``"image"`` (recorded when it was
-        compiled), ``"ptx"``, ``"user"``, or ``"layout"`` where only sizes are known.
-    """
-
-    parameters: tuple[Parameter, ...]
-    source: str
-
-    def __str__(self) -> str:
-        return f"({', '.join(map(str, self.parameters))})"
-
-    def __len__(self) -> int:
-        return len(self.parameters)
 
 
 _QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict)\b")

@@ -14,33 +14,6 @@ NEWEST_KNOWN = (3, 9)
 
 
 @dataclass(frozen=True)
-class DescriptorLayout:
-    """How the compiler wants one host-side tensor descriptor encoded (TMA, sm_90 and newer)."""
-
-    swizzle: int
-    elem_size: int
-    elem_type: int
-    block_size: tuple[int, ...]
-    fp4_padded: bool
-
-    @classmethod
-    def from_metadata(cls, meta: Mapping[str, Any]) -> DescriptorLayout:
-        """Read one entry of ``tensordesc_meta``."""
-        if meta.get("is_im2col", False):
-            raise ValueError(
-                "this kernel takes a tensor descriptor in im2col mode, which culaunch does not "
-                "encode: launch it through Triton"
-            )
-        return cls(
-            swizzle=int(meta["swizzle"]),
-            elem_size=int(meta["elem_size"]),
-            elem_type=int(meta["elem_type"]),
-            block_size=tuple(int(size) for size in meta["block_size"]),
-            fp4_padded=bool(meta["fp4_padded"]),
-        )
-
-
-@dataclass(frozen=True)
 class LaunchFacts:
     """Everything of Triton's metadata that a launch depends on.
 
@@ -118,6 +91,33 @@ class LaunchFacts:
     def as_dict(self) -> dict[str, Any]:
         """Return them for a manifest."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class DescriptorLayout:
+    """How the compiler wants one host-side tensor descriptor encoded (TMA, sm_90 and newer)."""
+
+    swizzle: int
+    elem_size: int
+    elem_type: int
+    block_size: tuple[int, ...]
+    fp4_padded: bool
+
+    @classmethod
+    def from_metadata(cls, meta: Mapping[str, Any]) -> DescriptorLayout:
+        """Read one entry of ``tensordesc_meta``."""
+        if meta.get("is_im2col", False):
+            raise ValueError(
+                "this kernel takes a tensor descriptor in im2col mode, which culaunch does not "
+                "encode: launch it through Triton"
+            )
+        return cls(
+            swizzle=int(meta["swizzle"]),
+            elem_size=int(meta["elem_size"]),
+            elem_type=int(meta["elem_type"]),
+            block_size=tuple(int(size) for size in meta["block_size"]),
+            fp4_padded=bool(meta["fp4_padded"]),
+        )
 
 
 def parse_version(text: str) -> tuple[int, int]:

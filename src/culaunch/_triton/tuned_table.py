@@ -11,39 +11,6 @@ from culaunch._triton.constants import checked, decode, encode, read_settings, s
 
 
 @dataclass(frozen=True)
-class TunedEntry:
-    """The configuration for one key.
-
-    Attributes
-    ----------
-    values : tuple
-        Of the key's arguments.
-    dtypes : tuple of str
-        The element types of the tensors, in order.
-    constants, options : dict
-        The configuration.
-    arch : str
-        The architecture that it was measured on, such as ``"sm_90"``; "" if that is not known.
-    """
-
-    values: tuple[Any, ...]
-    dtypes: tuple[str, ...]
-    constants: dict[str, Any]
-    options: dict[str, Any]
-    arch: str = ""
-
-    @property
-    def capability(self) -> int:
-        """10 major + minor of the architecture; 0 if it is not known."""
-        return int(self.arch[3:]) if self.arch else 0
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Constants and options in one."""
-        return {**self.constants, **self.options}
-
-
-@dataclass(frozen=True)
 class TunedTable:
     """Configurations by key.
 
@@ -123,6 +90,39 @@ class TunedTable:
         if not entries:
             raise ValueError("a tuning table has no entries")
         return cls(tuple(map(check_identifier, checked(manifest["key"], list))), entries)
+
+
+@dataclass(frozen=True)
+class TunedEntry:
+    """The configuration for one key.
+
+    Attributes
+    ----------
+    values : tuple
+        Of the key's arguments.
+    dtypes : tuple of str
+        The element types of the tensors, in order.
+    constants, options : dict
+        The configuration.
+    arch : str
+        The architecture that it was measured on, such as ``"sm_90"``; "" if that is not known.
+    """
+
+    values: tuple[Any, ...]
+    dtypes: tuple[str, ...]
+    constants: dict[str, Any]
+    options: dict[str, Any]
+    arch: str = ""
+
+    @property
+    def capability(self) -> int:
+        """10 major + minor of the architecture; 0 if it is not known."""
+        return int(self.arch[3:]) if self.arch else 0
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Constants and options in one."""
+        return {**self.constants, **self.options}
 
 
 def _write_entry(entry: TunedEntry) -> dict[str, Any]:

@@ -13,14 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["AsyncCopies"]
 
 
-class _Copy(NamedTuple):
-    """Units that are copied, with the lane that does it and the number of its group."""
-
-    lanes: Lanes
-    at: Lanes
-    number: Lanes
-
-
 class AsyncCopies:
     """The copies of a chunk that nobody has waited for.
 
@@ -82,3 +74,11 @@ class AsyncCopies:
                 left.append(_Copy(copy.lanes[~done], copy.at[~done], copy.number[~done]))
         self._copies = left
         return ended
+
+
+class _Copy(NamedTuple):
+    """Units that are copied, with the lane that does it and the number of its group."""
+
+    lanes: Lanes
+    at: Lanes
+    number: Lanes

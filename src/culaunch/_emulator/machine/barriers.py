@@ -16,40 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["Barriers"]
 
 
-@dataclass
-class _Waiter:
-    group: Group
-    arrival: Arrival
-
-
-class _Barrier:
-    """One of the sixteen barriers, in every block of the chunk.
-
-    Attributes
-    ----------
-    arrived, expected, true : numpy.ndarray
-        For each block, how many threads came, how many must come (-1: all that are alive), and
-        how many of them brought a predicate that is true.
-    waiters : list
-        The groups that wait; one may have threads of several blocks.
-    """
-
-    def __init__(self, blocks: int) -> None:
-        self.arrived: Lanes = np.zeros(blocks, np.int64)
-        self.expected: Lanes = np.full(blocks, -1, np.int64)
-        self.true: Lanes = np.zeros(blocks, np.int64)
-        self.waiters: list[_Waiter] = []
-
-
-class _Exit:
-    """A place at which threads exited, with one of them for each block of the chunk."""
-
-    def __init__(self, code: Code, block: int, blocks: int) -> None:
-        self.code = code
-        self.block = block
-        self.lane: Lanes = np.full(blocks, -1, np.int64)
-
-
 class Barriers:
     """All barriers of a chunk."""
 
@@ -217,6 +183,40 @@ class Barriers:
                 )
                 self.runner.locate(fault, waiter.arrival.instruction)
                 raise fault
+
+
+@dataclass
+class _Waiter:
+    group: Group
+    arrival: Arrival
+
+
+class _Barrier:
+    """One of the sixteen barriers, in every block of the chunk.
+
+    Attributes
+    ----------
+    arrived, expected, true : numpy.ndarray
+        For each block, how many threads came, how many must come (-1: all that are alive), and
+        how many of them brought a predicate that is true.
+    waiters : list
+        The groups that wait; one may have threads of several blocks.
+    """
+
+    def __init__(self, blocks: int) -> None:
+        self.arrived: Lanes = np.zeros(blocks, np.int64)
+        self.expected: Lanes = np.full(blocks, -1, np.int64)
+        self.true: Lanes = np.zeros(blocks, np.int64)
+        self.waiters: list[_Waiter] = []
+
+
+class _Exit:
+    """A place at which threads exited, with one of them for each block of the chunk."""
+
+    def __init__(self, code: Code, block: int, blocks: int) -> None:
+        self.code = code
+        self.block = block
+        self.lane: Lanes = np.full(blocks, -1, np.int64)
 
 
 def _write_result(group: Group, arrival: Arrival, arrived: Lanes, true: Lanes) -> None:

@@ -18,17 +18,6 @@ HEAP_BYTES = 8 << 20
 _ALIGN = 16
 
 
-class HeapError(Exception):
-    """A pointer that cannot be freed; the message says why."""
-
-
-@dataclass
-class _Block:
-    size: int
-    memory: Lanes
-    freed: str = ""
-
-
 class Heap:
     """Blocks that malloc gave, and those that were freed lately.
 
@@ -105,6 +94,17 @@ class Heap:
                     "malloc and not its start"
                 )
         return f"free of {address:#x}, which malloc in a kernel did not give"
+
+
+class HeapError(Exception):
+    """A pointer that cannot be freed; the message says why."""
+
+
+@dataclass
+class _Block:
+    size: int
+    memory: Lanes
+    freed: str = ""
 
 
 def _taken(size: int) -> int:

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["ReadOnlyArray", "ReadOnlyMemory"]
 
 
-class ReadOnlyArray(NamedTuple):
-    """Where it is, and what the message calls it, such as ``"argument 2"``."""
-
-    base: int
-    size: int
-    name: str
-
-
 class ReadOnlyMemory:
     """What of some arrays no launch argument allows to be written.
 
@@ -78,3 +70,11 @@ class ReadOnlyMemory:
             f"is a read-only array of {array.size} bytes at {array.base:#x}",
             lane=group.lane_at(lane),
         )
+
+
+class ReadOnlyArray(NamedTuple):
+    """Where it is, and what the message calls it, such as ``"argument 2"``."""
+
+    base: int
+    size: int
+    name: str

@@ -19,22 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Read", "UndefinedBytes"]
 
 
-class Read(NamedTuple):
-    """A read that met undefined bytes, or raced with a write.
-
-    `lanes` are those of the chunk that did; `bytes` has 255 for each undefined byte of each of
-    them; `origin` is where the first one of a lane comes from, or -1 if nobody wrote it. `racing`
-    says what a race is, from the text, the detail and the lane.
-    """
-
-    lanes: Lanes
-    bytes: Lanes
-    origin: Lanes
-    text: str
-    detail: Lanes
-    racing: Callable[[str, int, int], str] | None = None
-
-
 class UndefinedBytes:
     """255 for every byte of a memory that is undefined.
 
@@ -114,3 +98,19 @@ class UndefinedBytes:
             kept = np.full(shape, -1, np.int64)
             kept[:, :stride] = self.origin.reshape(-1, stride)
             self.origin = kept.reshape(-1)
+
+
+class Read(NamedTuple):
+    """A read that met undefined bytes, or raced with a write.
+
+    `lanes` are those of the chunk that did; `bytes` has 255 for each undefined byte of each of
+    them; `origin` is where the first one of a lane comes from, or -1 if nobody wrote it. `racing`
+    says what a race is, from the text, the detail and the lane.
+    """
+
+    lanes: Lanes
+    bytes: Lanes
+    origin: Lanes
+    text: str
+    detail: Lanes
+    racing: Callable[[str, int, int], str] | None = None

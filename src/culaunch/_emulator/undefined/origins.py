@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Origins"]
 
 
-@dataclass
-class _Origin:
-    """An instruction that gave undefined values; `detail` is an address or a lane, by lane."""
-
-    instruction: Instruction
-    text: str
-    detail: Lanes
-    racing: Callable[[str, int, int], str] | None
-
-
 class Origins:
     """The instructions of a chunk that gave undefined values.
 
@@ -83,3 +73,13 @@ class Origins:
                 "(check_uninitialized turns this check off)",
             ],
         )
+
+
+@dataclass
+class _Origin:
+    """An instruction that gave undefined values; `detail` is an address or a lane, by lane."""
+
+    instruction: Instruction
+    text: str
+    detail: Lanes
+    racing: Callable[[str, int, int], str] | None
