@@ -10,9 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from culaunch._includes.expansion import UnknownNameError
 from culaunch._includes.files import CALLER_WORDS, PLACE_WORDS, File
 from culaunch._includes.footprint import Footprint, View
-from culaunch._includes.macros import Macros, UnknownNameError
+from culaunch._includes.macros import Macros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -60,6 +60,7 @@ class AsyncCopies:
         newest : int or None
             How many of the newest groups go on; None if even what is in no group yet ends.
         """
+        # A copy belongs to the group that its lane will commit next: the lane's count of commits.
         waits = np.zeros(self._groups.shape, bool)
         waits[lanes] = True
         ended, left = [], []

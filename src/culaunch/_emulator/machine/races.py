@@ -29,9 +29,14 @@ _RACE = "race: a thread {} shared address {}, which {} {} with no {} in between"
 class Races:
     """Who accessed each unit of shared memory since the last barrier of its block.
 
-    Threads of one warp are ordered by `WarpOrder`, all of a block by its barriers. Accesses are
-    plain or strong: atomic operations, and volatile, relaxed, acquire and release ones. Two
-    strong ones do not race.
+    Two accesses race if they are of different threads, one of them at least is a write, and
+    nothing says which comes first. Barriers order all threads of a block, `WarpOrder` has what
+    orders the lanes of one warp. Accesses are plain or strong: atomic operations, and volatile,
+    relaxed, acquire and release ones. Two strong ones do not race.
+
+    For each unit it is known who wrote it last, who has read it since, and who has updated it by
+    strong accesses since. A write ends what was known of readers and updaters: whoever comes after
+    the write comes after them, or has raced with the write.
 
     Attributes
     ----------
@@ -57,6 +62,7 @@ class Races:
         """
         access = self._access(group, piece, size, "reads")
         self._note(access, self._unordered_writer(access), "wrote", size)
+        # A strong read races with no update, and no update races with it.
         if not strong:
             self._note(access, self._updaters.against(access), "updated", size)
             self._readers.add(access)
@@ -74,6 +80,8 @@ class Races:
             self._updaters.add(access)
             return
         self._report(access, self._updaters.against(access), "updated")
+        # Of lanes that write to one unit at once, one is the last. The others raced with it, unless
+        # they wrote the same.
         self._wrote(access)
         lost = np.flatnonzero(self._writer[access.at] != access.lanes)
         if lost.shape[0]:
@@ -81,6 +89,7 @@ class Races:
             final[access.at] = new
             others = np.where(final[access.at] != new, self._writer[access.at], _NOBODY)
             self._report(access, others, "wrote")
+        # Until it is waited for, a copy is no write of its thread, but one of nobody's.
         if how == "async":
             self._writer[access.at] = _NOBODY
             self.copies.start(access.lanes, access.at)
@@ -111,6 +120,7 @@ class Races:
             self._refine(size)
         count = size // self.unit
         at = np.broadcast_to(piece.at // self.unit, lanes.shape)
+        # An access of several units is that many accesses.
         if count > 1:
             at = (at[:, None] + np.arange(count)).reshape(-1)
             lanes = np.repeat(lanes, count)
@@ -158,6 +168,7 @@ class Races:
         index = np.flatnonzero((others != _NOBODY) & (others != access.lanes))
         if not index.shape[0]:
             return
+        # One unit of each lane is told: the value that it read is undefined as a whole.
         lanes, first = np.unique(access.lanes[index], return_index=True)
         index = index[first]
         address = access.at[index] * self.unit % self.chunk.shared.stride
@@ -167,6 +178,7 @@ class Races:
                 np.full((lanes.shape[0], size), 255, np.uint8),
                 np.full(lanes.shape, -1, np.int64),
                 _RACE.format(access.verb, "{:#x}", "{}", did, "{}"),
+                # Address and thread in one number: it is all that an origin can carry.
                 address | others[index].astype(np.int64) + _SHIFTED << 32,
                 racing=self._tell,
             )
@@ -236,12 +248,15 @@ class _Lanes:
         warp = self.warp[at]
         mask = np.uint32(1) << (lanes & 31).astype(np.uint32)
         time = self.order.now(lanes)
+        # Lanes of the same warp that nothing orders before this access stay beside it. The others
+        # need not be known any more: who comes after this access comes after them, too.
         own, left = self._unordered(access)
         mask[own] |= left
         # Of two times the earlier: a race may be missed so, and none is made up.
         kept = own[left != 0]
         time[kept] = np.minimum(time[kept], self._time[at[kept]])
         many = at[(warp == _MANY) | ((warp >= 0) & (warp != lanes // 32))]
+        # Several lanes of the access may be at one unit, and be of several warps.
         self._mask[at] = 0
         np.bitwise_or.at(self._mask, at, mask)
         self._time[at] = time

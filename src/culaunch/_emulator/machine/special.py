@@ -106,6 +106,7 @@ _PER_LANE: dict[str, Callable[[Chunk], Lanes]] = {
     "is_explicit_cluster": _constant(0),
     "laneid": lambda chunk: (_thread(chunk) % 32).astype(np.uint32),
     "warpid": lambda chunk: (_thread(chunk) // 32).astype(np.uint32),
+    # An A100 has so many warps and multiprocessors; kernels divide their work by them.
     "nwarpid": _constant(64),
     "smid": lambda chunk: np.repeat(
         (np.arange(chunk.blocks) + chunk.first_block) % 108, chunk.width

@@ -17,7 +17,10 @@ class WarpOrder:
     """A clock for each warp, and what each lane knows of each other.
 
     The clock ticks when some lanes of the warp wait for each other. Then each of them knows what
-    the others did until then, and what these knew.
+    the others did until then, and what these knew: these are vector clocks, one for each lane.
+
+    Attributes of a warp: `_clock` is its time, and ``_known[warp, a, b]`` is the time until which
+    lane a knows what lane b did.
     """
 
     def __init__(self, chunk: Chunk) -> None:
@@ -44,6 +47,7 @@ class WarpOrder:
     def meet(self, lanes: Lanes, masks: Lanes) -> None:
         """Take note that each of `lanes` has waited for those of its warp that its mask names."""
         warps = np.unique(lanes // 32)
+        # The common case: whole warps, of which everybody waits for everybody.
         if lanes.shape[0] == 32 * warps.shape[0] and (masks == 0xFFFFFFFF).all():
             self._known[warps] = self._clock[warps][:, None, None]
         else:
@@ -59,6 +63,7 @@ class WarpOrder:
         some = np.array([lane for lane in range(32) if mask >> lane & 1], np.int64)
         if not some.shape[0]:
             return
+        # First what they knew of all lanes, by anyone of them; then that they are here now.
         together = np.ix_(warps, some)
         self._known[together] = self._known[together].max(axis=1, keepdims=True)
         self._known[np.ix_(warps, some, some)] = self._clock[warps][:, None, None]

@@ -93,6 +93,7 @@ def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | No
         context.use(group, (whole, found[1]), f"what {plan.instruction.opcode} writes", active)
         return {}
 
+    # The same store, of the bits and to the map of them, marks what becomes undefined where.
     copy = context.with_bits(group, sources)
 
     def mark() -> None:
@@ -157,6 +158,7 @@ def _write(
     found = context.lanes(group, plan.reads)
     if not index.shape[0] or found is None:
         return
+    # Lanes whose guard is false may have addresses that are nowhere: they are not looked up.
     part = group if active is None else group.narrow(index, tuple(plan.reads))
     address = plan.decoder.address(place)(part)
     pieces = LOCATORS[space_of(plan.instruction)](part, address, size * len(words), "write")

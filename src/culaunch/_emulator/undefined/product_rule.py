@@ -58,6 +58,8 @@ def multiply(group: Group, plan: Plan, origin: Lanes) -> Taints:
         for j, others in enumerate(factors):
             for slot in others:
                 dtype = plan.code.zeros[slot].dtype
+                # With an undefined factor the other factor is all ones and the sum starts at zero;
+                # an undefined sum is added to a product of zeros.
                 every = ~np.zeros(1, dtype) if j < 2 and i < 2 else np.zeros(1, dtype)
                 taint = group.undefined.get(slot)
                 if j == i:

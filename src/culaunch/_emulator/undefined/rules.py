@@ -77,6 +77,7 @@ def _bitwise(context: Context, group: Group, plan: Plan, active: Lanes | None) -
     found = context.lanes(group, plan.reads)
     if found is None:
         return {}
+    # All zeros and all ones of each operand are enough, since bits do not mix: at most 2^3 runs.
     slots = [slot for slot in plan.reads if slot in group.undefined]
     first: list[Lanes] = []
     changed: list[Lanes] = []
@@ -107,6 +108,7 @@ def _vote(context: Context, group: Group, plan: Plan, active: Lanes | None) -> T
 def _compare(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     operands, mods = plan.plain.operands, plan.plain.mods
     found = context.lanes(group, read_slots(operands[1:3]))
+    # Two values that differ in a defined bit are unequal, whatever their other bits are.
     if found is not None and mods[0] in ("eq", "ne") and _is_plain_integer(mods):
         found = (found[0] & ~_differ(context, group, plan), found[1])
     if len(operands) > 3:
