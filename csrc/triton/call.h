@@ -3,14 +3,9 @@
 #pragma once
 
 #include "triton/dispatcher_object.h"
+#include "triton/general_call.h"
 
 namespace triton {
-
-enum class CallMode {
-  kGuarded,  // the usual call: what the guards find is handled in Python
-  kPlain,    // without looking at the guards
-  kResolve,  // launch nothing: say what would be
-};
 
 // One call. `dims` is a fixed grid; null: `grid` is called with the arguments.
 PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t* dims,

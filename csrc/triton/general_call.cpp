@@ -1,0 +1,143 @@
+#include "triton/general_call.h"
+
+#include "python/call_arguments.h"
+#include "python/free_threaded_lock.h"
+#include "python/upcalls.h"
+#include "triton/describe.h"
+#include "triton/form.h"
+#include "triton/grid.h"
+#include "triton/launch.h"
+
+namespace triton {
+
+PyObject* GeneralCall::Description() {
+  if (!Bind() || !Specialize() || !FillDefaults()) return nullptr;
+  return Describe().release();
+}
+
+PyObject* GeneralCall::Run() {
+  if (mode_ == CallMode::kGuarded && !state_.guards.Hold()) return CallGuarded();
+  if (!Bind() || !Specialize()) return nullptr;
+  std::shared_ptr<const TunedChoice> choice;
+  if (state_.is_tuned) {
+    choice = FindChoice();
+    if (choice == nullptr) return PyErr_Occurred() != nullptr ? nullptr : CallTuner();
+    if (state_.last_choice != choice && !SetLastChoice(state_, choice)) return nullptr;
+    if (!ApplyChoice(*choice)) return nullptr;
+  }
+  if (!FillDefaults() || !AddConstants()) return nullptr;
+  if (!FindVariant()) return nullptr;
+  if (variant_ == nullptr) Py_RETURN_NONE;
+  uint32_t dims[3];
+  if (dims_ == nullptr) {
+    if (!AskGrid(dims) || !ReadAgain()) return nullptr;
+    dims_ = dims;
+    if (variant_ == nullptr) Py_RETURN_NONE;
+  }
+  if (mode_ == CallMode::kResolve) return Resolved();
+  if (mode_ == CallMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
+    Form::Learn(state_, args_, count_, keyword_names_,
+                {variant_, choice, conversion_.ordinal, specializer_.key});
+  }
+  ++*state_.launches;
+  return LaunchVariant(*variant_, dims_, conversion_, specializer_, Object());
+}
+
+// Let a method in Python handle the whole call.
+PyObject* GeneralCall::CallGuarded() {
+  const Ref positional = PositionalTuple(args_, count_);
+  const Ref keywords = KeywordDict(args_, count_, keyword_names_);
+  if (!positional || !keywords) return nullptr;
+  return PyObject_CallMethod(Object(), methods::kGuarded, "OOO", grid_, positional.get(),
+                             keywords.get());
+}
+
+// The variant is kept here: the table may forget it while Python or a launch runs. It is null
+// where a hook of Triton's took the compilation over. False with a Python error set.
+bool GeneralCall::FindVariant() {
+  Ref found(LookUpVariant());
+  if (!found) return false;
+  kept_ = std::move(found);
+  variant_ = kept_.get() != Py_None ? reinterpret_cast<VariantObject*>(kept_.get()) : nullptr;
+  return true;
+}
+
+// A function that was asked for the grid may have changed what the tensors are: given other
+// storage, for instance.
+bool GeneralCall::ReadAgain() {
+  specializer_.Clear();
+  return Specialize() && AddConstants() && FindVariant();
+}
+
+// A new reference; None where there is nothing to launch; null with a Python error set.
+PyObject* GeneralCall::LookUpVariant() {
+  const uint64_t hash = specializer_.key.Hash();
+  {
+    const FreeThreadedLock lock(state_.mutex);
+    PyObject** found = state_.variants.Find(specializer_.key, hash);
+    if (found != nullptr) return Ref::Borrow(*found).release();
+  }
+  const Ref values = ArgumentDict(true);
+  const Ref options(PyDict_New());
+  const Ref description = Describe();
+  if (!values || !options || !description) return nullptr;
+  for (const Option& option : bound_.options) {
+    if (PyDict_SetItem(options.get(), option.first, option.second) < 0) return nullptr;
+  }
+  Ref made(PyObject_CallMethod(Object(), methods::kMiss, "OOOi", values.get(), options.get(),
+                               description.get(), conversion_.ordinal));
+  if (!made) return nullptr;
+  if (made.get() == Py_None) return made.release();
+  if (PyObject_TypeCheck(made.get(), g_variant_type) == 0) {
+    PyErr_SetString(PyExc_TypeError, "_miss must give a TritonVariant");
+    return nullptr;
+  }
+  const FreeThreadedLock lock(state_.mutex);
+  PyObject** other = state_.variants.Find(specializer_.key, hash);  // of another thread
+  if (other != nullptr) return Ref::Borrow(*other).release();
+  state_.variants.Add(specializer_.key, hash, Ref::Borrow(made.get()).release());
+  return made.release();
+}
+
+// Every argument by name. Without defaults where `with_defaults` is false.
+Ref GeneralCall::ArgumentDict(bool with_defaults) {
+  Ref dict(PyDict_New());
+  for (size_t i = 0; dict && i < state_.count; ++i) {
+    const Parameter& parameter = state_.parameters[i];
+    PyObject* value = bound_[i];
+    if (value == nullptr && with_defaults) value = parameter.default_value.get();
+    if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
+      return Ref();
+    }
+  }
+  return dict;
+}
+
+// [(type, key), ...] in Triton's words, one for each parameter.
+Ref GeneralCall::Describe() {
+  Ref list(PyList_New(0));
+  size_t position = 0;
+  for (size_t i = 0; list && i < state_.count; ++i) {
+    const Parameter& parameter = state_.parameters[i];
+    Ref item(parameter.is_constexpr
+                 ? Py_BuildValue("sO", "constexpr", bound_[i] != nullptr ? bound_[i] : Py_None)
+                 : DescribeWords(specializer_.key, &position, parameter, state_.interner));
+    if (!item || PyList_Append(list.get(), item.get()) < 0) return Ref();
+  }
+  return list;
+}
+
+bool GeneralCall::AskGrid(uint32_t* dims) {
+  const Ref values = ArgumentDict(true);
+  return values && triton::AskGrid(grid_, values.get(), variant_, state_.falls_back, dims);
+}
+
+PyObject* GeneralCall::Resolved() {
+  const Ref values = ArgumentDict(true);
+  if (!values) return nullptr;
+  return Py_BuildValue("OiNO(III)", variant_, conversion_.ordinal,
+                       PyLong_FromVoidPtr(conversion_.stream), values.get(), dims_[0], dims_[1],
+                       dims_[2]);
+}
+
+}  // namespace triton

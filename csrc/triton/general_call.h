@@ -1,0 +1,89 @@
+// The general way of a call of a Triton kernel: bind the arguments, specialise, look up what they
+// select, launch it.
+#pragma once
+
+#include <memory>
+
+#include "triton/bound.h"
+#include "triton/dispatcher_object.h"
+#include "triton/specialize.h"
+#include "triton/tuning.h"
+#include "triton/variant.h"
+
+namespace triton {
+
+enum class CallMode {
+  kGuarded,  // the usual call: what the guards find is handled in Python
+  kPlain,    // without looking at the guards
+  kResolve,  // launch nothing: say what would be
+};
+
+// One call, which ends before what it is given does.
+class GeneralCall {
+ public:
+  GeneralCall(DispatcherObject* self, PyObject* grid, const uint32_t* dims, PyObject* const* args,
+              size_t count, PyObject* keyword_names, CallMode mode)
+      : self_(self),
+        state_(*self->state),
+        grid_(grid),
+        dims_(dims),
+        args_(args),
+        count_(count),
+        keyword_names_(keyword_names),
+        mode_(mode),
+        conversion_(*state_.table),
+        specializer_(conversion_, state_.interner),
+        bound_(state_.count) {}
+
+  // The arguments in Triton's words.
+  PyObject* Description();
+
+  PyObject* Run();
+
+ private:
+  // The arguments and their words in the key (general_call_arguments.cpp).
+  bool Bind();
+  bool FillDefaults();
+  bool RaiseBinding(const char* what, PyObject* name);
+  bool Specialize();
+  bool RaiseArgument(Fault fault, size_t index, PyObject* object);
+  bool AddConstants();
+  bool FindTarget(uint64_t* target);
+
+  // The tuned configuration (general_call_tuning.cpp).
+  std::shared_ptr<const TunedChoice> FindChoice();
+  PyObject* CallTuner();
+  bool ApplyChoice(const TunedChoice& choice);
+  bool RunHook(const TunedChoice& choice);
+
+  // The variant and its launch.
+  PyObject* CallGuarded();
+  bool FindVariant();
+  bool ReadAgain();
+  PyObject* LookUpVariant();
+  Ref ArgumentDict(bool with_defaults);
+  Ref Describe();
+  bool AskGrid(uint32_t* dims);
+  PyObject* Resolved();
+
+  PyObject* Object() const { return reinterpret_cast<PyObject*>(self_); }
+
+  DispatcherObject* self_;
+  State& state_;
+  PyObject* grid_;
+  const uint32_t* dims_;
+  PyObject* const* args_;
+  size_t count_;
+  PyObject* keyword_names_;
+  CallMode mode_;
+  Conversion conversion_;
+  Specializer specializer_;
+  Bound bound_;
+  Words tuning_key_;
+  bool is_key_known_ = true;
+  bool is_chosen_ = false;
+  VariantObject* variant_ = nullptr;
+  Ref kept_;
+};
+
+}  // namespace triton

@@ -1,0 +1,117 @@
+// What a call's arguments are, by parameter, and the words that they make in the key.
+#include <culaunch/guard.h>
+
+#include "python/upcalls.h"
+#include "triton/general_call.h"
+#include "triton/tritons_way.h"
+
+namespace triton {
+
+bool GeneralCall::Bind() {
+  if (count_ > state_.count) return RaiseBinding("too_many", Py_None);
+  for (size_t i = 0; i < count_; ++i) bound_[i] = args_[i];
+  if (keyword_names_ == nullptr) return true;
+  const auto size = static_cast<size_t>(PyTuple_Size(keyword_names_));
+  for (size_t i = 0; i < size; ++i) {
+    PyObject* name = PyTuple_GetItem(keyword_names_, static_cast<Py_ssize_t>(i));
+    const int target = FindParameter(state_.parameters.get(), state_.count, name);
+    PyObject* value = args_[count_ + i];
+    if (target < 0) {
+      bound_.options.emplace_back(name, value);
+    } else if (bound_[static_cast<size_t>(target)] != nullptr) {
+      return RaiseBinding("twice", name);
+    } else {
+      bound_[static_cast<size_t>(target)] = value;
+    }
+  }
+  return true;
+}
+
+bool GeneralCall::FillDefaults() {
+  for (const size_t i : state_.constants) {
+    if (bound_[i] != nullptr) continue;
+    const Parameter& parameter = state_.parameters[i];
+    bound_[i] = parameter.default_value.get();
+    if (bound_[i] == nullptr && !parameter.is_optional) {
+      return RaiseBinding("missing", parameter.name.get());
+    }
+  }
+  return true;
+}
+
+bool GeneralCall::RaiseBinding(const char* what, PyObject* name) {
+  CallUp(Upcall::kRaiseTritonBinding, "OsOn", Object(), what, name,
+         static_cast<Py_ssize_t>(count_));
+  if (state_.falls_back) GoTritonsWay();
+  return false;
+}
+
+bool GeneralCall::Specialize() {
+  for (const size_t i : state_.runtime) {
+    Parameter& parameter = state_.parameters[i];
+    PyObject* object = bound_[i];
+    if (object == nullptr) object = parameter.default_value.get();
+    if (object == nullptr) {
+      if (!parameter.is_optional || is_chosen_) {
+        return RaiseBinding("missing", parameter.name.get());
+      }
+      specializer_.key.Add(MakeWord(WordKind::kMissing));  // it is chosen later
+      specializer_.leaves.Add(0);
+      continue;
+    }
+    const Fault fault = specializer_.Add(parameter, object);
+    if (fault != Fault::kNone) return RaiseArgument(fault, i, object);
+  }
+  return true;
+}
+
+bool GeneralCall::RaiseArgument(Fault fault, size_t index, PyObject* object) {
+  if (fault == Fault::kPython) return false;
+  CallUp(Upcall::kRaiseTritonArgument, "OnOsLi", Object(), static_cast<Py_ssize_t>(index), object,
+         FaultName(fault), conversion_.detail, conversion_.has_array ? conversion_.ordinal : -1);
+  if (state_.falls_back) GoTritonsWay();
+  return false;
+}
+
+bool GeneralCall::AddConstants() {
+  for (const size_t i : state_.constants) {
+    Parameter& parameter = state_.parameters[i];
+    if (bound_[i] == nullptr) {
+      specializer_.key.Add(MakeWord(WordKind::kMissing));
+      continue;
+    }
+    const Fault fault = specializer_.AddConstant(&parameter, bound_[i]);
+    if (fault != Fault::kNone) return RaiseArgument(fault, i, bound_[i]);
+  }
+  for (const Option& option : bound_.options) {
+    uint64_t number = 0;
+    bool is_immutable = false;
+    if (!state_.interner.Number(option.first, &number, &is_immutable)) return false;
+    specializer_.key.Add(MakeWord(WordKind::kOption, number));
+    if (specializer_.AddConstant(nullptr, option.second) != Fault::kNone) return false;
+  }
+  uint64_t target = 0;
+  if (!FindTarget(&target)) return false;
+  specializer_.key.Add(MakeWord(WordKind::kTarget, target));
+  return true;
+}
+
+// The architecture of the call's device; without arrays that is the current one.
+bool GeneralCall::FindTarget(uint64_t* target) {
+  if (conversion_.ordinal < 0) {
+    conversion_.ordinal = culaunch::CurrentDevice(*state_.table);
+    if (!conversion_.stream_known && state_.fallback != nullptr) {
+      void* stream = nullptr;
+      if (state_.fallback->current_work_stream(culaunch::kDLCUDA, conversion_.ordinal, &stream) !=
+          0) {
+        return false;
+      }
+      conversion_.stream = static_cast<CUstream>(stream);
+    }
+  }
+  const auto ordinal = static_cast<size_t>(conversion_.ordinal);
+  *target = static_cast<uint64_t>(ordinal < state_.targets.size() ? state_.targets[ordinal] : 0);
+  return true;
+}
+
+}  // namespace triton

@@ -1,0 +1,127 @@
+// What an autotuner has chosen for a call, and what that changes of its arguments.
+#include <algorithm>
+
+#include "python/call_arguments.h"
+#include "python/free_threaded_lock.h"
+#include "python/upcalls.h"
+#include "triton/general_call.h"
+
+namespace triton {
+
+namespace {
+
+// Whether a value says everything by itself.
+bool IsNumber(PyObject* object) {
+  return PyLong_CheckExact(object) != 0 || PyBool_Check(object) != 0 || object == Py_None ||
+         PyFloat_CheckExact(object) != 0 || PyUnicode_CheckExact(object) != 0;
+}
+
+}  // namespace
+
+std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
+  Words& key = tuning_key_;
+  for (const KeyPart& part : state_.tuning_key) {
+    PyObject* object = bound_[part.parameter];
+    if (object == nullptr) {
+      key.Add(MakeWord(WordKind::kUnset));
+      continue;
+    }
+    if (part.kind == KeyKind::kNone) {
+      key.Add(MakeWord(object == Py_None ? WordKind::kNone : WordKind::kOne));
+      continue;
+    }
+    if (part.kind == KeyKind::kNumber && !IsNumber(object)) {
+      is_key_known_ = false;  // what it says may change with more than its value
+      return nullptr;
+    }
+    if (part.kind == KeyKind::kType) object = reinterpret_cast<PyObject*>(Py_TYPE(object));
+    Specializer words(conversion_, state_.interner);
+    if (words.AddConstant(nullptr, object) != Fault::kNone) return nullptr;
+    for (size_t i = 0; i < words.key.size(); ++i) key.Add(words.key[i]);
+  }
+  // The element types of the tensors, in the order of the parameters.
+  const Words& all = specializer_.key;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const WordKind kind = KindOf(all[i]);
+    if (kind == WordKind::kDescriptor) {
+      i += PayloadOf(all[i]) & 0xff;  // its block: a hook may still set it
+    } else if (kind == WordKind::kTensor || kind == WordKind::kNamed) {
+      key.Add(MakeWord(kind, PayloadOf(all[i])));
+    } else {
+      key.Add(MakeWord(WordKind::kNone));
+    }
+  }
+  // What is best on one architecture need not even run on another.
+  uint64_t target = 0;
+  if (!FindTarget(&target)) return nullptr;
+  key.Add(MakeWord(WordKind::kTarget, target));
+  const FreeThreadedLock lock(state_.mutex);
+  const std::shared_ptr<const TunedChoice>* choice = state_.choices.Find(key, key.Hash());
+  return choice != nullptr ? *choice : nullptr;
+}
+
+// The autotuner runs in Python, launches once itself, and says what it chose.
+PyObject* GeneralCall::CallTuner() {
+  const Ref positional = PositionalTuple(args_, count_);
+  const Ref keywords = KeywordDict(args_, count_, keyword_names_);
+  if (!positional || !keywords) return nullptr;
+  const Ref tuned(PyObject_CallMethod(Object(), methods::kTune, "OOOi", grid_, positional.get(),
+                                      keywords.get(), conversion_.ordinal));
+  if (!tuned) return nullptr;
+  PyObject* result = nullptr;
+  bool is_kept = false;
+  std::shared_ptr<const TunedChoice> choice =
+      TunedChoice::Read(state_.parameters.get(), state_.count, tuned.get(), &result, &is_kept);
+  if (choice == nullptr) return nullptr;
+  if (!is_kept || !is_key_known_) {
+    state_.last_choice = std::move(choice);
+  } else {
+    const FreeThreadedLock lock(state_.mutex);
+    const uint64_t hash = tuning_key_.Hash();
+    if (state_.choices.Find(tuning_key_, hash) == nullptr) {
+      state_.choices.Add(tuning_key_, hash, std::move(choice));
+    }
+    state_.last_choice = *state_.choices.Find(tuning_key_, hash);
+  }
+  return Ref::Borrow(result).release();
+}
+
+bool GeneralCall::ApplyChoice(const TunedChoice& choice) {
+  is_chosen_ = true;
+  for (const auto& one : choice.constants) {
+    PyObject* name = state_.parameters[one.name].name.get();
+    if (bound_[one.name] != nullptr && !one.replaces) return RaiseBinding("tuned", name);
+    if (one.name < count_) return RaiseBinding("twice", name);
+    bound_[one.name] = one.value.get();
+  }
+  for (const auto& one : choice.options) {
+    const auto given = std::find_if(
+        bound_.options.begin(), bound_.options.end(),
+        [&](const Option& option) { return PyUnicode_Compare(option.first, one.name.get()) == 0; });
+    if (given == bound_.options.end()) {
+      bound_.options.emplace_back(one.name.get(), one.value.get());
+    } else if (one.replaces) {
+      given->second = one.value.get();
+    } else {
+      return RaiseBinding("tuned", one.name.get());
+    }
+  }
+  if (!choice.has_hook && !state_.chooses_arguments) return true;
+  if (choice.has_hook && !RunHook(choice)) return false;
+  specializer_.Clear();
+  return Specialize();
+}
+
+bool GeneralCall::RunHook(const TunedChoice& choice) {
+  // It may change what the arguments are (a descriptor's block): they are read again.
+  const Ref values = ArgumentDict(false);
+  if (!values) return false;
+  for (const auto& one : choice.options) {
+    if (PyDict_SetItem(values.get(), one.name.get(), one.value.get()) < 0) return false;
+  }
+  const Ref none(
+      PyObject_CallMethod(Object(), methods::kRunHook, "OO", choice.config.get(), values.get()));
+  return static_cast<bool>(none);
+}
+
+}  // namespace triton
