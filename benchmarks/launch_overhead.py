@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from overhead import ours, parts, peers, tvm
+from overhead import ours, parts, peers, shortcuts, tvm
 from overhead.bench import Bench
 from overhead.cases import CASES, MAIN, QUICK_CASES, SLOPE_CASES, Case
 from overhead.chart import write_chart
@@ -36,6 +36,10 @@ HOST_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
     ours.STREAM_GIVEN: (ours.stream_given, CASES),
     ours.SUBSCRIPT: (ours.subscript, CASES),
     ours.DEVICE_ARRAYS: (ours.device_arrays, CASES),
+    **{
+        shortcuts.name(ours.LAUNCHER, one): (shortcuts.launcher_without(one), CASES)
+        for one in ("numbers", "torch")
+    },
     tvm.EMPTY: (tvm.empty, CASES),
     tvm.CUBIN_DRIVER: (tvm.cubin_driver, CASES),
     peers.CORE_RAW: (peers.core_raw, CASES),

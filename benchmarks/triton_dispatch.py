@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from overhead import parts
+from overhead import parts, shortcuts
 from overhead.bars import Bar
 from overhead.bench import Bench
 from overhead.cases import COUNTS, ELEMENTS, GRID, Case
@@ -173,6 +173,12 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
         TRITON_CALLABLE: (SHAPES, lambda case: kernels.call(case, kernels.jit(case), lazy)),
         TRITON_TUNED: ((FIVE,), lambda case: kernels.call(case, kernels.tuner())),
     }
+    for shortcut in shortcuts.NAMES:
+
+        def longer(case: Case, shortcut: str = shortcut) -> Burst:
+            return shortcuts.without(shortcut, kernels.call(case, native(kernels.jit(case))))
+
+        table[shortcuts.name(NATIVE, shortcut)] = (SHAPES, longer)
     if not kernels.bench.host_only:
 
         def compiled(case: Case) -> Burst:
@@ -323,7 +329,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for case in SHAPES
             if (name, case.key) in found
         ]
-        print(f"  {name:36}{'  '.join(cells)}")
+        print(f"  {name:46}{'  '.join(cells)}")
     more = {
         name: slope(list(COUNTS), [found.get((name, case.key), 0.0) for case in TENSORS])
         for name in (C_LOOP, LEAST, NATIVE)

@@ -1,10 +1,13 @@
 // culaunch._core: the native half of the launch path.
 #include <culaunch/version.h>
 
+#include <string_view>
+
 #include "arguments/arrays.h"
 #include "arguments/device_array.h"
 #include "arguments/device_array_exchange.h"
 #include "arguments/rules.h"
+#include "arguments/torch_tensor.h"
 #include "driver/driver_calls.h"
 #include "driver/driver_object.h"
 #include "driver/python_function.h"
@@ -13,10 +16,12 @@
 #include "launch/kernel_type.h"
 #include "launch/launcher.h"
 #include "launch/module_object.h"
+#include "python/dict_watch.h"
 #include "python/numbers.h"
 #include "python/python.h"
 #include "python/upcalls.h"
 #include "triton/dispatcher.h"
+#include "triton/form.h"
 #include "triton/launcher.h"
 #include "triton/subscript.h"
 #include "triton/tritons_way.h"
@@ -29,6 +34,29 @@ namespace {
 
 constexpr char kVersion[] = CULAUNCH_TEXT(CULAUNCH_VERSION_MAJOR) "." CULAUNCH_TEXT(
     CULAUNCH_VERSION_MINOR) "." CULAUNCH_TEXT(CULAUNCH_VERSION_PATCH);
+
+// use_shortcut(name, use): take a way that is quick because it knows what the stable ABI does not
+// promise, or go as where it is not known. Benchmarks measure what each saves with it, and tests
+// that the other way gives the same; it is not for use while other threads call.
+PyObject* UseShortcut(PyObject*, PyObject* args) {
+  const char* name = nullptr;
+  int use = 0;
+  if (!PyArg_ParseTuple(args, "sp:use_shortcut", &name, &use)) return nullptr;
+  const std::string_view wanted = name;
+  if (wanted == "numbers") {
+    UseNumbers(use != 0);
+  } else if (wanted == "dicts") {
+    g_dicts_are_watched = use != 0;
+  } else if (wanted == "torch") {
+    UseTorchBits(use != 0);
+  } else if (wanted == "forms") {
+    triton::Form::UseLearning(use != 0);
+  } else {
+    PyErr_Format(PyExc_ValueError, "there is no shortcut %s", name);
+    return nullptr;
+  }
+  Py_RETURN_NONE;
+}
 
 int Execute(PyObject* module) {
   TryNumbers();
@@ -65,6 +93,7 @@ PyMethodDef functions[] = {
     {"set_upcalls", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(SetUpcalls)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
     {"argument_rules", ArgumentRules, METH_NOARGS, nullptr},
+    {"use_shortcut", UseShortcut, METH_VARARGS, nullptr},
     {"demangle", DemangleName, METH_O, kDemangleDoc},
     {"mangled_param_types", MangledParamTypes, METH_O, kMangledParamTypesDoc},
     {nullptr, nullptr, 0, nullptr},

@@ -1,5 +1,7 @@
 #include "arguments/torch_tensor.h"
 
+#include <utility>
+
 #include "python/upcalls.h"
 
 TorchBits g_torch_bits = {};
@@ -9,11 +11,24 @@ namespace {
 // In the middle of some of torch's modes no plain tensor can be made to find the bits with; then it
 // is tried again later, but not for ever.
 int g_attempts_left = 32;
+bool is_used = true;
+TorchBits put_aside = {};  // while it is not
 
 }  // namespace
 
+void UseTorchBits(bool use) {
+  if (use == std::exchange(is_used, use)) return;
+  if (use) {
+    g_torch_bits = put_aside;
+  } else {
+    put_aside = g_torch_bits;
+    const DLPackExchangeAPI* api = put_aside.api != nullptr ? put_aside.api : put_aside.asked_api;
+    g_torch_bits = {nullptr, api, 0, 0, 0, 0};
+  }
+}
+
 void FindTorchBits(const DLPackExchangeAPI* api) {
-  if (api == nullptr || g_torch_bits.api == api || g_attempts_left == 0) return;
+  if (api == nullptr || g_torch_bits.api == api || g_attempts_left == 0 || !is_used) return;
   --g_attempts_left;
   g_torch_bits.asked_api = api;
   const Ref found = CallUp(Upcall::kFindTorchBits);

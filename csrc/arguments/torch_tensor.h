@@ -33,6 +33,9 @@ enum class TensorRead : uint8_t {
 // Look for the place of torch's bits. `api` is torch's; null for a torch that has none.
 void FindTorchBits(const DLPackExchangeAPI* api);
 
+// False: ask the tensors, as where the place is not found. The switch of _core.use_shortcut.
+void UseTorchBits(bool use);
+
 // Ask a tensor of torch itself whether its memory is what it shows.
 TensorRead AskTensor(PyObject* tensor);
 

@@ -5,6 +5,7 @@
 #endif
 
 uint64_t g_dict_changes = 0;
+bool g_dicts_are_watched = true;
 
 namespace {
 
@@ -57,6 +58,7 @@ class Watcher {
 }  // namespace
 
 bool WatchDict(PyObject* dict) {
+  if (!g_dicts_are_watched) return false;
   static const Watcher watcher;
   if (watcher.Watch(dict)) return true;
   PyErr_Clear();

@@ -8,6 +8,10 @@
 // Counts the changes of all dicts that are watched.
 extern uint64_t g_dict_changes;
 
+// False: changes are not noticed from now on by whoever begins to look, as where the interpreter
+// cannot. The switch of _core.use_shortcut.
+extern bool g_dicts_are_watched;
+
 // Watch a dict from now on: each change of it adds one to g_dict_changes. False where the
 // interpreter cannot (CPython 3.12 can, and what comes after 3.13.0 where it notices the attributes
 // of objects too): the entries must be looked up then.

@@ -6,6 +6,8 @@ bool g_numbers_are_known = false;
 
 namespace {
 
+bool are_as_believed = false;  // what the trial found
+
 // Whether an int is read as the C API reads it, and as small just when it is.
 bool IsReadRight(long long number) {
   const Ref object(PyLong_FromLongLong(number));
@@ -59,6 +61,9 @@ void TryNumbers() {
 #endif
   // A layout that is not there would be read behind an object.
   const bool may_be = sizeof(void*) == 8 && sizeof(PyObject) + 8 <= 32 && version < 0x030f0000;
-  g_numbers_are_known = may_be && AreReadRight();
+  are_as_believed = may_be && AreReadRight();
   PyErr_Clear();
+  UseNumbers(true);
 }
+
+void UseNumbers(bool use) { g_numbers_are_known = use && are_as_believed; }

@@ -15,6 +15,8 @@
 extern bool g_numbers_are_known;
 
 void TryNumbers();
+// As if the trial had failed, or as it turned out: the switch of _core.use_shortcut.
+void UseNumbers(bool use);
 
 namespace numbers {
 

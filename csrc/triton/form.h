@@ -98,6 +98,9 @@ class alignas(64) Form {
   static void Learn(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
                     const CallOutcome& outcome);
 
+  // False: learn nothing from now on. The switch of _core.use_shortcut.
+  static void UseLearning(bool use);
+
   // Forget every form of a dispatcher.
   static void ForgetAll(State& state);
 

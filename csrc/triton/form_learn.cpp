@@ -198,11 +198,20 @@ bool Form::AddVariant(State& state, PyObject* const* args, const CallOutcome& ou
   return true;
 }
 
+namespace {
+
+bool is_learning_used = true;
+
+}  // namespace
+
+void Form::UseLearning(bool use) { is_learning_used = use; }
+
 void Form::Learn(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
                  const CallOutcome& outcome) {
 #ifndef Py_GIL_DISABLED
   // Where the calls keep changing, learning costs more than it gives.
   constexpr unsigned kFreely = 64;
+  if (!is_learning_used) return;
   if (++state.misses > kFreely && state.misses % 16 != 0) return;
   if (state.retired.size() > kFreely) return;  // many calls at once, and every one another
   if (state.is_learning) return;  // called from the reading below, or by another thread meanwhile

@@ -106,7 +106,7 @@ bool Guards::Set(PyObject* guards, PyObject* lists, PyObject* cells) {
     if (!is_known) versions.push_back({entry.dict.get(), 0});
   }
   versions_ = std::move(versions);
-  is_watched_ = true;
+  is_watched_ = g_dicts_are_watched;
 #else
   is_watched_ = true;
   for (const Entry& entry : *entries) is_watched_ = is_watched_ && WatchDict(entry.dict.get());

@@ -70,7 +70,7 @@ class Guards {
 #if CULAUNCH_DICTS_HAVE_VERSIONS
     uint64_t difference = 0;
     for (const Version& one : versions_) difference |= DictVersion(one.dict) ^ one.held;
-    return difference == 0;
+    return is_watched_ && difference == 0;
 #else
     return is_watched_ && held_at_ == g_dict_changes;
 #endif

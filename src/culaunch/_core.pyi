@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol, final
+from typing import Any, Literal, NoReturn, Protocol, final
 
 from typing_extensions import Buffer, Self
 
@@ -343,6 +343,9 @@ class Elementwise:
     def _set_busy_threads(threads: int, /) -> None: ...
 
 reads_numbers_in_place: int
+
+def use_shortcut(name: Literal["numbers", "dicts", "torch", "forms"], use: bool, /) -> None: ...
+
 """Whether ints and floats are read without the C API: 1, where their layout is known."""
 
 def demangle(name: str, /) -> str:

@@ -46,8 +46,26 @@ def served_quickly(kernel, call):
     return kernel._misses == before
 
 
-def test_numbers_are_read_in_place():
-    assert _core.reads_numbers_in_place == 1
+@pytest.mark.parametrize("shortcut", ["numbers", "dicts", "torch", "forms"])
+def test_a_call_without_a_shortcut_is_the_same(recorder, x, shortcut):
+    """As where the trial of it failed."""
+    import quick_kernels
+
+    from culaunch.triton import native
+
+    _core.use_shortcut(shortcut, False)
+    try:
+        kernel = native(quick_kernels.mixed)
+        for number in (0, 1, 16, 2**30, -(2**40)):
+            for _ in range(2):
+                kernel[(1,)](x, x, number, 1.5, True, None, BLOCK=32)
+                quick = told(recorder)
+                kernel._call_plain((1,), (x, x, number, 1.5, True, None), {"BLOCK": 32})
+                assert told(recorder) == quick
+        if shortcut == "dicts":
+            assert not kernel._is_watched
+    finally:
+        _core.use_shortcut(shortcut, True)
 
 
 def test_changes_are_noticed_where_python_can(kernel, x):

@@ -1,0 +1,54 @@
+"""Where a shortcut is not known to be right, the longer way gives just the same.
+
+Each knows what Python's stable ABI, or torch, does not promise. It is tried when it is first
+needed, and is off where that fails, or where Python is newer than what it was written for.
+"""
+
+import math
+import sys
+
+import pytest
+
+from culaunch import _core
+
+NUMBERS = [0, 1, -1, 255, 256, 2**30 - 1, 2**30, -(2**30), 2**31, 2**62, -(2**63), 2**63 - 1]
+FLOATS = [0.0, -0.0, 1.5, 5e-324, 1e300, math.inf, -math.inf]
+
+
+@pytest.fixture(params=["numbers", "dicts", "torch", "forms"])
+def without(request):
+    """Call culaunch without one of them, as where the trial of it failed."""
+    _core.use_shortcut(request.param, False)
+    yield request.param
+    _core.use_shortcut(request.param, True)
+
+
+def test_numbers_are_read_in_place_only_where_that_is_known_to_be_right():
+    """Python 3.15 may lay them out in another way, and without the GIL objects are larger."""
+    has_gil = not hasattr(sys, "_is_gil_enabled") or "t" not in sys.abiflags
+    assert _core.reads_numbers_in_place == (sys.version_info < (3, 15) and has_gil)
+
+
+def test_numbers_arrive_all_the_same(host_driver, without):
+    for number in NUMBERS:
+        assert host_driver.bytes_of(number, 8) == number.to_bytes(8, sys.byteorder, signed=True)
+    for number in FLOATS:
+        import struct
+
+        assert host_driver.bytes_of(number, 8) == struct.pack("d", number)
+
+
+@pytest.mark.needs("torch")
+def test_tensors_are_read_all_the_same(host_driver, without):
+    import torch
+
+    z = torch.ones(4, dtype=torch.complex64)
+    assert int.from_bytes(host_driver.bytes_of(z, 8), sys.byteorder) == z.data_ptr()
+    for lazy in (z.conj(), z.conj().imag):
+        with pytest.raises(TypeError, match="resolve_"):
+            host_driver.bytes_of(lazy, 8)
+
+
+def test_a_shortcut_that_does_not_exist_is_an_error():
+    with pytest.raises(ValueError, match="there is no shortcut bits"):
+        _core.use_shortcut("bits", True)
