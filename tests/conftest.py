@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["culaunch._pytest_plugin"]  # the installed wheel brings it by itself
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("c++filt", "clang", "cmake", "g++", "gcc", "git", "ld", "make", "ninja", "nm", "readelf")
+TOOLS = ("c++filt", "clang++", "cmake", "g++", "gcc", "git", "ld", "make", "ninja", "nm", "readelf")
 # Whole folders that compile C++, build projects or run benchmarks.
 SLOW_ROOMS = tuple(ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp"))
 CUDA_TOOLS = ("compute-sanitizer", "cuobjdump", "nvcc", "nvdisasm")
@@ -50,6 +50,8 @@ def has(capability: str) -> bool:
         return gpu_count() > 0
     if capability == "multi_gpu":
         return gpu_count() > 1
+    if capability == "root":
+        return os.geteuid() == 0
     if capability == "installed-wheel":
         return any(importlib.metadata.distributions(name="culaunch"))
     if capability in CUDA_TOOLS:

@@ -53,6 +53,8 @@ def limited_api(tmp_path_factory) -> list[str]:
 @pytest.mark.parametrize("part", range(4))
 def test_it_compiles_within_the_limited_api_without_a_warning(gxx, cuda_headers, limited_api, part):
     command = [shutil.which("clang++") or gxx, "-std=c++17", "-fsyntax-only", *limited_api]
+    cmake = (CSRC.parent / "CMakeLists.txt").read_text()
+    command += [f"-D{one}" for one in re.findall(r"definitions\(_core PRIVATE (\w+)\)", cmake)]
     command += ["-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", "-I", str(cl.include_dir())]
     command += ["-I", str(CSRC), "-isystem", cuda_headers, "-isystem", str(PYTHON)]
     done = subprocess.run(
