@@ -19,7 +19,7 @@ FLOORS = (
     {"arguments"},
     {"launch"},
     {"elementwise", "triton"},
-    {"extension"},  # the one file outside of the rooms, which sees them all
+    {"extension"},  # which sees them all
 )
 UPCALLS = CSRC / "python" / "upcalls.h"
 # The classes of _core.pyi with what each part gives, and with what a subclass must have.

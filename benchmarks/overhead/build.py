@@ -82,7 +82,7 @@ def build_null_driver() -> Path:
     """Build the fake driver without its log; returns the path of its libcuda.so.1."""
     sources = {path.name: path.read_text() for path in sorted(FAKE_DRIVER.iterdir())}
     sources |= {name: (ROOT / "include" / name).read_text() for name in TABLE}
-    flags = ["-std=c++17", "-DFAKE_DRIVER_LOG=0", "-Wl,-soname,libcuda.so.1"]
+    flags = ["-std=c++17", "-DFAKE_DRIVER_LOG=0", "-Wl,-soname,libcuda.so.1,--no-undefined"]
     return build_library(
         "libcuda.so.1",
         sources,

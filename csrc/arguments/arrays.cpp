@@ -291,14 +291,15 @@ bool ReadCupy(PyObject* array, ArrayView* view) {
   view->data = PyLong_AsVoidPtr(address.get());
   view->device = {culaunch::kDLCUDA, static_cast<int32_t>(PyLong_AsLong(ordinal.get()))};
   // NumPy's type numbers (ndarraytypes.h, NPY_TYPES), up to the complex types.
-  static constexpr DLDataType types[] = {{6, 8, 1},  {0, 8, 1},  {1, 8, 1},  {0, 16, 1},
-                                         {1, 16, 1}, {0, 32, 1}, {1, 32, 1}, {0, 64, 1},
-                                         {1, 64, 1}, {0, 64, 1}, {1, 64, 1}, {2, 32, 1},
-                                         {2, 64, 1}, {0, 0, 0},  {5, 64, 1}, {5, 128, 1}};
+  static constexpr DLDataType types[] = {
+      {kDLBool, 8, 1},   {kDLInt, 8, 1},  {kDLUInt, 8, 1},     {kDLInt, 16, 1},
+      {kDLUInt, 16, 1},  {kDLInt, 32, 1}, {kDLUInt, 32, 1},    {kDLInt, 64, 1},
+      {kDLUInt, 64, 1},  {kDLInt, 64, 1}, {kDLUInt, 64, 1},    {kDLFloat, 32, 1},
+      {kDLFloat, 64, 1}, {0, 0, 0},       {kDLComplex, 64, 1}, {kDLComplex, 128, 1}};
   const long index = PyLong_AsLong(number.get());
   constexpr long kFloat16 = 23;
   if (index == kFloat16) {
-    view->dtype = {2, 16, 1};
+    view->dtype = {kDLFloat, 16, 1};
   } else if (index >= 0 && index < static_cast<long>(sizeof types / sizeof types[0])) {
     view->dtype = types[index];
   }

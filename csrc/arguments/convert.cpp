@@ -10,8 +10,6 @@
 
 namespace {
 
-constexpr uint8_t kDLBfloat = 4;
-
 bool SameType(DLDataType a, DLDataType b) {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }

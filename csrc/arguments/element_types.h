@@ -7,8 +7,8 @@
 
 namespace operands {
 
-// Element types are numbered as in culaunch._elementwise.dtypes: arrays from 0, typed scalars
-// from 32, Python's scalars from 64. Those that an elementwise kernel computes with come first.
+// The numbers of element types: arrays from 0, typed scalars from 32, Python's scalars from 64.
+// Those that an elementwise kernel computes with come first.
 constexpr uint8_t kTypes = 15;
 constexpr uint8_t kAllTypes = 21;
 constexpr uint8_t kFirstScalar = 32;

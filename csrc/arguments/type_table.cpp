@@ -51,22 +51,22 @@ constexpr uint8_t kOtherFloat = 0xff;
 
 // DLPack's codes of the floats that CUDA has types for (__nv_fp8_e4m3 and so on).
 uint8_t Float8Code(const std::string& name) {
-  if (name == "float8_e4m3fn") return 10;
-  if (name == "float8_e5m2") return 12;
-  return name == "float8_e8m0fnu" ? 14 : kOtherFloat;
+  if (name == "float8_e4m3fn") return kDLFloat8_e4m3fn;
+  if (name == "float8_e5m2") return kDLFloat8_e5m2;
+  return name == "float8_e8m0fnu" ? uint8_t{kDLFloat8_e8m0fnu} : kOtherFloat;
 }
 
 // By the array interface's kind and the size in bytes: 'i', 4.
 void SetScalarOfKind(TypeEntry* entry, char kind, int bytes) {
   switch (kind) {
     case 'i':
-      return SetScalar(entry, TypeClass::kSigned, 0, bytes);
+      return SetScalar(entry, TypeClass::kSigned, kDLInt, bytes);
     case 'u':
-      return SetScalar(entry, TypeClass::kUnsigned, 1, bytes);
+      return SetScalar(entry, TypeClass::kUnsigned, kDLUInt, bytes);
     case 'f':
-      return SetScalar(entry, TypeClass::kFloat, 2, bytes);
+      return SetScalar(entry, TypeClass::kFloat, kDLFloat, bytes);
     case 'b':
-      return SetScalar(entry, TypeClass::kBool, 6, bytes);
+      return SetScalar(entry, TypeClass::kBool, kDLBool, bytes);
     case 'c':
       return SetScalar(entry, TypeClass::kStructure, 5, bytes);
     case 'V':

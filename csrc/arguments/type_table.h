@@ -17,7 +17,7 @@ enum class ArgumentKind : uint8_t {
   kStructure,  // a ctypes structure or union, a NumPy structured scalar: likewise
 };
 
-// The class of a parameter's or a scalar's type; culaunch._launch.signature has the same numbers.
+// The class of a parameter's or a scalar's type.
 enum class TypeClass : uint8_t {
   kUnknown = 0,
   kPointer = 1,

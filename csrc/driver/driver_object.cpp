@@ -8,6 +8,7 @@
 
 #include "driver/errors.h"
 #include "driver/on_device.h"
+#include "driver/prototypes.h"
 #include "driver/python_gate.h"
 #include "driver/shared_driver.h"
 
@@ -76,16 +77,6 @@ PyObject* FromFunctions(PyObject*, PyObject* args) {
     driver->note_array = note_array;
     return Wrap(std::move(driver));
   });
-}
-
-PyObject* FunctionNames(PyObject*, PyObject*) {
-  culaunch::DriverTable table;
-  const Ref names(PyList_New(0));
-  culaunch::ForEachFunction(table, [&](const char* function, int, bool, void**) {
-    const Ref text(PyUnicode_FromString(function));
-    if (names && text) PyList_Append(names.get(), text.get());
-  });
-  return PyErr_Occurred() != nullptr ? nullptr : PyList_AsTuple(names.get());
 }
 
 // publish(): offer this driver to every library in the process that is built on the header.
@@ -247,7 +238,7 @@ PyObject* GetDeviceTypes(PyObject* self, void*) {
 PyMethodDef methods[] = {
     {"open", Open, METH_VARARGS | METH_STATIC, nullptr},
     {"from_functions", FromFunctions, METH_VARARGS | METH_STATIC, nullptr},
-    {"function_names", FunctionNames, METH_NOARGS | METH_STATIC, nullptr},
+    {"prototypes", Prototypes, METH_NOARGS | METH_STATIC, nullptr},
     {"publish", Publish, METH_NOARGS, nullptr},
     {"attribute", Attribute, METH_VARARGS, nullptr},
     {"device_name", DeviceName, METH_VARARGS, nullptr},

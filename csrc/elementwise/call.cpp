@@ -22,8 +22,7 @@ int64_t Threads(const Specialization& special) {
   return set >= 0 ? set : special.threads;
 }
 
-// As culaunch._elementwise.elementwise_function reads them.
-int Flags(const LayoutKey& key) { return key.wide | key.small << 1; }
+int Flags(const LayoutKey& key) { return (key.wide ? kWide : 0) | (key.small ? kSmall : 0); }
 
 // Formats with a length (y#) mean one thing in Python 3.13's headers and another to Python 3.12,
 // and one wheel is for both.

@@ -10,8 +10,11 @@ namespace elementwise {
 
 using namespace operands;
 
-constexpr uint32_t kBlock = 256;  // threads; culaunch._elementwise.loop has the same
+constexpr uint32_t kBlock = 256;  // threads
 constexpr int kTile = 64;
+
+// What the flags of a layout say, as Python is given it.
+enum LayoutFlag : int { kWide = 1, kSmall = 2 };
 
 // What a compiled kernel depends on; compared byte by byte.
 struct LayoutKey {

@@ -8,7 +8,22 @@ struct DLDevice {
   int32_t device_id;
 };
 
-// code: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 7 and more: 8-, 6- and 4-bit floats.
+// Of the small floats those that a framework has.
+enum DLDataTypeCode : uint8_t {
+  kDLInt = 0,
+  kDLUInt = 1,
+  kDLFloat = 2,
+  kDLBfloat = 4,
+  kDLComplex = 5,
+  kDLBool = 6,
+  kDLFloat8_e4m3fn = 10,
+  kDLFloat8_e4m3fnuz = 11,
+  kDLFloat8_e5m2 = 12,
+  kDLFloat8_e5m2fnuz = 13,
+  kDLFloat8_e8m0fnu = 14,
+  kDLFloat4_e2m1fn = 17,
+};
+
 struct DLDataType {
   uint8_t code;
   uint8_t bits;

@@ -2,18 +2,6 @@
 
 namespace triton {
 
-namespace {
-
-// The flags of a parameter, as culaunch._triton.parameters gives them.
-constexpr int kIsConstexpr = 1;
-constexpr int kIsConst = 2;
-constexpr int kSpecialize = 4;
-constexpr int kAlign = 8;
-constexpr int kOptional = 16;
-constexpr int kHasDefault = 32;
-
-}  // namespace
-
 bool ReadParameter(PyObject* item, Parameter* parameter) {
   PyObject* name = nullptr;
   PyObject* default_value = nullptr;

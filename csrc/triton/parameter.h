@@ -10,6 +10,16 @@
 
 namespace triton {
 
+// The flags that a parameter is described by.
+enum ParameterFlag : int {
+  kIsConstexpr = 1,
+  kIsConst = 2,
+  kSpecialize = 4,
+  kAlign = 8,
+  kOptional = 16,
+  kHasDefault = 32,
+};
+
 // What each call reads comes first, in one cache line.
 struct alignas(64) Parameter {
   // The entry of the type that came last: most calls bring the same again.

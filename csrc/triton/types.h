@@ -74,8 +74,7 @@ struct ForcedType {
 // Read Triton's name of a type ("i64", "*fp32", "u1"); kNotForced for "".
 bool ParseForcedType(const char* name, ForcedType* type);
 
-// The kinds of objects that only Triton gives a meaning, known by their type. Numbered as in
-// culaunch._triton.object_kinds.
+// The kinds of objects that only Triton gives a meaning, known by their type.
 enum class ObjectKind : int {
   kUnsupported = 0,
   kTensorLike = 1,        // data_ptr() and dtype

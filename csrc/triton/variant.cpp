@@ -13,7 +13,7 @@ PyTypeObject* g_variant_type = nullptr;
 
 CUresult EncodeTensorMap(culaunch::Driver& driver, const DescriptorLayout& layout,
                          const TensorDescriptor& descriptor, CUtensorMap* map) {
-  constexpr int kTf32 = 11;  // CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+  constexpr int kTf32 = CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
   if (driver.cuTensorMapEncodeTiled == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   if (layout.rank != descriptor.rank) return CUDA_ERROR_INVALID_VALUE;
   // The driver counts dimensions from the contiguous one.

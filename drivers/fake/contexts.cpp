@@ -1,10 +1,15 @@
 // The primary contexts, which context is current in a thread, and streams.
+#include <chrono>
 #include <utility>
 
 #include "internal.h"
 
 struct CUstream_st {
   CUcontext context;
+};
+
+struct CUevent_st {
+  std::chrono::steady_clock::time_point time;
 };
 
 namespace fake {
@@ -147,6 +152,33 @@ CUresult cuStreamDestroy(CUstream stream) {
 
 CUresult cuStreamSynchronize(CUstream) { return CUDA_SUCCESS; }
 CUresult cuStreamQuery(CUstream) { return CUDA_SUCCESS; }
+
+// All work is done when it is asked for.
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
+
+CUresult cuEventCreate(CUevent* event, unsigned) {
+  if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *event = new CUevent_st{std::chrono::steady_clock::now()};
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy(CUevent event) {
+  delete event;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream) {
+  event->time = std::chrono::steady_clock::now();
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventQuery(CUevent) { return CUDA_SUCCESS; }
+CUresult cuEventSynchronize(CUevent) { return CUDA_SUCCESS; }
+
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+  return CUDA_SUCCESS;
+}
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   std::swap(fake::capture_mode, *mode);

@@ -122,7 +122,7 @@ CUresult cuDeviceGetPCIBusId(char* id, int length, CUdevice device) {
 }
 
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
-  *bytes = static_cast<size_t>(80) << 30;
+  *bytes = fake::kMemoryBytes;
   return CUDA_SUCCESS;
 }
 

@@ -29,6 +29,7 @@ constexpr int kDevices = kLogs ? 2 : 1;
 constexpr int kFirstHandle = kLogs ? 100 : 0;
 constexpr int kStaticShared = kLogs ? 1024 : 0;
 constexpr int kMaxThreads = kLogs ? 512 : 1024;
+constexpr size_t kMemoryBytes = size_t{80} << 30;
 
 struct Param {
   size_t offset;

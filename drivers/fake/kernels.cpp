@@ -286,4 +286,20 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType, cuuint32_t, v
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+// Memory here has no other layout than the host's: there are no arrays, textures and surfaces.
+CUresult cuArray3DCreate(CUarray*, const CUDA_ARRAY3D_DESCRIPTOR*) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuArrayDestroy(CUarray) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D*, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuTexObjectCreate(CUtexObject*, const CUDA_RESOURCE_DESC*, const CUDA_TEXTURE_DESC*,
+                           const CUDA_RESOURCE_VIEW_DESC*) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuTexObjectDestroy(CUtexObject) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuSurfObjectCreate(CUsurfObject*, const CUDA_RESOURCE_DESC*) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuSurfObjectDestroy(CUsurfObject) { return CUDA_ERROR_NOT_SUPPORTED; }
+
 }  // extern "C"

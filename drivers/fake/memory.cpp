@@ -1,4 +1,5 @@
 // Device memory is the host's.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -65,6 +66,47 @@ CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t bytes) {
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream) {
   return cuMemsetD8(to, value, bytes);
+}
+
+CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream) {
+  std::fill_n(static_cast<unsigned short*>(Pointer(to)), count, value);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream) {
+  std::fill_n(static_cast<unsigned*>(Pointer(to)), count, value);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width,
+                            size_t height, CUstream stream) {
+  for (size_t row = 0; row < height; ++row) {
+    cuMemsetD32Async(to + row * pitch, value, width, stream);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetInfo(size_t* free_bytes, size_t* total) {
+  if (fake::Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *total = fake::kMemoryBytes;
+  *free_bytes = fake::kMemoryBytes / 2;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+  CUdeviceptr address = 0;
+  const CUresult code = cuMemAlloc(&address, bytes);
+  *memory = Pointer(address);
+  return code;
+}
+
+CUresult cuMemFreeHost(void* memory) {
+  std::free(memory);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned) {
+  return cuMemAlloc(address, bytes);
 }
 
 // With the log it knows no address, as a driver that is given host memory.

@@ -5,18 +5,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <type_traits>
 
 #include "culaunch/driver_table.h"
 #include "internal.h"
-
-// A function of the table that this driver does not have is null here, and then not supported.
-extern "C" {
-#define WEAK(function, version, required) \
-  __attribute__((weak)) std::remove_reference_t<decltype(::function)> function;
-CULAUNCH_DRIVER_FUNCTIONS(WEAK)
-#undef WEAK
-}
 
 namespace fake {
 namespace {
@@ -55,11 +46,10 @@ void* Address() {
                : reinterpret_cast<void*>(function);
 }
 
+// One that this driver does not have is an undefined reference when it is linked: add it.
 void* OfTable(const char* name) {
-#define FIND(function, version, required)                            \
-  if (std::strcmp(name, #function) == 0 && &::function != nullptr) { \
-    return Address<IndexOf(#function), &::function>();               \
-  }
+#define FIND(function, version, required) \
+  if (std::strcmp(name, #function) == 0) return Address<IndexOf(#function), &::function>();
   CULAUNCH_DRIVER_FUNCTIONS(FIND)
 #undef FIND
   return nullptr;

@@ -83,7 +83,13 @@
 CULAUNCH_NAMESPACE_BEGIN
 
 // The values of DLPack's DLDeviceType that say whose memory it is (dlpack.h).
-enum DeviceType : int { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLCUDAManaged = 13 };
+enum DeviceType : int {
+  kDLCPU = 1,
+  kDLCUDA = 2,
+  kDLCUDAHost = 3,
+  kDLROCM = 10,
+  kDLCUDAManaged = 13,
+};
 
 // cuda.h maps some names to their newest version (cuMemAlloc is cuMemAlloc_v2): the macro
 // argument below is expanded, so member and type follow it, while the name in quotes that is

@@ -7,6 +7,8 @@ from typing import Any, Literal, NoReturn, Protocol, final
 from typing_extensions import Buffer, Self
 
 __version__: str
+NUMBERS: dict[str, dict[str, int]]
+"""The numbers that C++ and Python know things by: the name of a list to names and numbers."""
 
 @final
 class Driver:
@@ -31,7 +33,8 @@ class Driver:
         /,
     ) -> Driver: ...
     @staticmethod
-    def function_names() -> tuple[str, ...]: ...
+    def prototypes() -> dict[str, tuple[str, ...]]:
+        """Name each function of the table and its parameters (csrc/driver/prototypes.h)."""
     def publish(self) -> str: ...
     def attribute(self, attribute: int, ordinal: int, /) -> int: ...
     def device_name(self, ordinal: int, /) -> str: ...

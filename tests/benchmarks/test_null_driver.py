@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from culaunch._base.cuda import DeviceAttribute, Result
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.needs("g++")
 
-NOT_SUPPORTED, NOT_FOUND, INVALID_VALUE = 801, 500, 1
+NOT_SUPPORTED, NOT_FOUND = Result.NOT_SUPPORTED, Result.NOT_FOUND
+INVALID_VALUE = Result.INVALID_VALUE
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +127,12 @@ def test_memory_is_the_hosts(null: ctypes.CDLL) -> None:
 
 def test_device_has_the_limits_of_an_sm_90(null: ctypes.CDLL) -> None:
     value, found = ctypes.c_int(), {}
-    for name, attribute in {"major": 75, "minor": 76, "optin": 97, "threads": 1}.items():
+    for name, attribute in {
+        "major": DeviceAttribute.COMPUTE_CAPABILITY_MAJOR,
+        "minor": DeviceAttribute.COMPUTE_CAPABILITY_MINOR,
+        "optin": DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        "threads": DeviceAttribute.MAX_THREADS_PER_BLOCK,
+    }.items():
         assert null.cuDeviceGetAttribute(ctypes.byref(value), attribute, 0) == 0
         found[name] = value.value
     assert found == {"major": 9, "minor": 0, "optin": 232448, "threads": 1024}

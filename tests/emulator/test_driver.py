@@ -11,17 +11,20 @@ import pytest
 from driver_table import ADD, Table
 
 from culaunch import _core
+from culaunch._base.cuda import DeviceAttribute, Result
 from culaunch._emulator import Device, PtxImage
 from culaunch._emulator.driver.c_types import (
     ERRORS,
     NOTE_ARRAY,
     NOTE_FUNCTION,
     NOTE_LAUNCH,
-    PROTOTYPES,
 )
+from culaunch._emulator.driver.table import EmulatedDriver
 
 INT, SIZE, HANDLE, ADDRESS = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_ulonglong
-INVALID_VALUE, NO_MEMORY, INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND = 1, 2, 201, 400, 500
+INVALID_VALUE, NO_MEMORY = Result.INVALID_VALUE, Result.OUT_OF_MEMORY
+INVALID_CONTEXT, INVALID_HANDLE = Result.INVALID_CONTEXT, Result.INVALID_HANDLE
+NOT_FOUND = Result.NOT_FOUND
 
 
 @pytest.fixture
@@ -40,10 +43,16 @@ def test_the_table_has_the_functions_of_the_header():
         "cuTensorMapEncodeTiled", "cuArray3DCreate", "cuArrayDestroy", "cuMemcpy3DAsync",
         "cuTexObjectCreate", "cuTexObjectDestroy", "cuSurfObjectCreate", "cuSurfObjectDestroy",
     }  # fmt: skip
-    assert set(PROTOTYPES) == set(_core.Driver.function_names()) - optional
+    implemented = {name for name in dir(EmulatedDriver) if name.startswith("cu")}
+    assert implemented == set(_core.Driver.prototypes()) - optional
 
 
 # ---- the driver and the device
+
+
+def test_the_shared_memory_that_cuda_keeps_for_itself(table):
+    number = DeviceAttribute.RESERVED_SHARED_MEMORY_PER_BLOCK
+    assert table.out("cuDeviceGetAttribute", INT, number, 0) == 1024
 
 
 def test_the_driver(table):
@@ -90,13 +99,15 @@ def test_attributes_of_the_device(table):
     for number in (0, -1, 10_000):
         code = table("cuDeviceGetAttribute", ctypes.byref(INT()), number, 0)
         assert code == INVALID_VALUE
-    assert table("cuDeviceGetAttribute", ctypes.byref(INT()), 1, 3) == 101
+    assert table("cuDeviceGetAttribute", ctypes.byref(INT()), 1, 3) == Result.INVALID_DEVICE
 
 
 @pytest.mark.parametrize(("arch", "shared"), [("sm_86", 99), ("sm_90", 227), ("sm_120", 99)])
 def test_another_architecture(arch, shared):
     table = Table(arch)
-    assert table.out("cuDeviceGetAttribute", INT, 97, 0) == shared * 1024
+    assert table.out(
+        "cuDeviceGetAttribute", INT, DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0
+    ) == (shared * 1024)
     number = int(arch[3:])
     found = [table.out("cuDeviceGetAttribute", INT, n, 0) for n in (75, 76)]
     assert found == list(divmod(number, 10))

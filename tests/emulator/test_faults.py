@@ -10,9 +10,11 @@ import pytest
 from corpus._case import cuda
 from emulate import launch, module_of
 
+from culaunch._base.cuda import Result
 from culaunch._emulator import Device, Fault, Options
 
-ILLEGAL_ADDRESS, MISALIGNED, LAUNCH_FAILED = 700, 716, 719
+ILLEGAL_ADDRESS, MISALIGNED = Result.ILLEGAL_ADDRESS, Result.MISALIGNED_ADDRESS
+LAUNCH_FAILED = Result.LAUNCH_FAILED
 
 
 def fail(kernel: str, *arguments: Any, **how: Any) -> Fault:

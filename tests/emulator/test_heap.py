@@ -9,9 +9,10 @@ import pytest
 from corpus._case import cuda
 from emulate import launch, module_of
 
+from culaunch._base.cuda import Result
 from culaunch._emulator import Device, Fault
 
-ILLEGAL_ADDRESS, LAUNCH_FAILED = 700, 719
+ILLEGAL_ADDRESS, LAUNCH_FAILED = Result.ILLEGAL_ADDRESS, Result.LAUNCH_FAILED
 HEAP = 8 << 20
 
 

@@ -1,70 +1,50 @@
-"""What cuda.h says of the functions, codes and attributes that the recording driver knows."""
+"""The functions, codes and attributes that the recording driver knows."""
 
 import ctypes
 
-# cuda.h: the parameters of each function. p: a pointer or handle, q: a device address, i: int or
-# an enumeration, u: unsigned, z: size_t, b: unsigned char, h: unsigned short.
-PROTOTYPES = {
-    "cuInit": "u", "cuDriverGetVersion": "p", "cuGetErrorName": "ip", "cuGetErrorString": "ip",
-    "cuDeviceGet": "pi", "cuDeviceGetCount": "p", "cuDeviceGetName": "pii",
-    "cuDeviceGetAttribute": "pii", "cuDevicePrimaryCtxRetain": "pi", "cuCtxGetCurrent": "p",
-    "cuCtxGetDevice": "p", "cuCtxPushCurrent": "p", "cuCtxPopCurrent": "p", "cuCtxSynchronize": "",
-    "cuStreamGetCtx": "pp", "cuStreamSynchronize": "p", "cuStreamCreateWithPriority": "pui",
-    "cuStreamDestroy": "p", "cuThreadExchangeStreamCaptureMode": "p",
-    "cuLibraryLoadData": "ppppuppu", "cuLibraryUnload": "p", "cuLibraryGetKernel": "ppp",
-    "cuLibraryGetKernelCount": "pp", "cuLibraryEnumerateKernels": "pup",
-    "cuLibraryGetGlobal": "pppp", "cuKernelGetName": "pp", "cuKernelGetFunction": "pp",
-    "cuKernelGetParamInfo": "pzpp", "cuKernelGetAttribute": "pipi", "cuKernelSetAttribute": "iipi",
-    "cuFuncLoad": "p", "cuLaunchKernelEx": "pppp",
-    "cuOccupancyMaxActiveBlocksPerMultiprocessor": "ppiz",
-    "cuOccupancyMaxPotentialBlockSize": "ppppzi", "cuOccupancyMaxPotentialClusterSize": "ppp",
-    "cuOccupancyMaxActiveClusters": "ppp", "cuPointerGetAttribute": "piq", "cuMemAlloc": "pz",
-    "cuMemFree": "q", "cuMemAllocAsync": "pzp", "cuMemFreeAsync": "qp",
-    "cuMemcpyHtoDAsync": "qpzp", "cuMemcpyDtoHAsync": "pqzp", "cuMemsetD8Async": "qbzp",
-    "cuTensorMapEncodeTiled": "piupppppiiii",
-    "cuMemGetInfo": "pp", "cuCtxGetStreamPriorityRange": "pp", "cuStreamQuery": "p",
-    "cuStreamWaitEvent": "ppu", "cuEventCreate": "pu", "cuEventDestroy": "p",
-    "cuEventRecord": "pp", "cuEventQuery": "p", "cuEventSynchronize": "p",
-    "cuEventElapsedTime": "ppp", "cuMemcpyAsync": "qqzp", "cuMemsetD16Async": "qhzp",
-    "cuMemsetD32Async": "quzp", "cuMemsetD2D32Async": "qzuzzp", "cuMemHostAlloc": "pzu",
-    "cuMemFreeHost": "p", "cuMemAllocManaged": "pzu", "cuArray3DCreate": "pp",
-    "cuArrayDestroy": "p", "cuMemcpy3DAsync": "pp", "cuTexObjectCreate": "pppp",
-    "cuTexObjectDestroy": "q", "cuSurfObjectCreate": "pp", "cuSurfObjectDestroy": "q",
-}  # fmt: skip
+from culaunch import _core
+from culaunch._base.cuda import DeviceAttribute, FunctionAttribute, LaunchAttribute, Result
+
+# By the first letter of a word of Driver.prototypes(); * is any pointer.
 PARAMETER_TYPES = {
-    "p": ctypes.c_void_p, "q": ctypes.c_uint64, "i": ctypes.c_int, "u": ctypes.c_uint,
-    "z": ctypes.c_size_t, "b": ctypes.c_ubyte,
+    "*": ctypes.c_void_p, "p": ctypes.c_void_p, "s": ctypes.c_void_p, "q": ctypes.c_uint64,
+    "i": ctypes.c_int, "u": ctypes.c_uint, "z": ctypes.c_size_t, "b": ctypes.c_ubyte,
     "h": ctypes.c_ushort,
 }  # fmt: skip
+PROTOTYPES = {
+    name: [PARAMETER_TYPES[word[0]] for word in words]
+    for name, words in _core.Driver.prototypes().items()
+}
+CODES = {int(result): result.full_name for result in Result}
 
-CODES = {
-    0: "CUDA_SUCCESS", 1: "CUDA_ERROR_INVALID_VALUE", 2: "CUDA_ERROR_OUT_OF_MEMORY",
-    201: "CUDA_ERROR_INVALID_CONTEXT", 209: "CUDA_ERROR_NO_BINARY_FOR_GPU",
-    218: "CUDA_ERROR_INVALID_PTX", 222: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-    400: "CUDA_ERROR_INVALID_HANDLE", 500: "CUDA_ERROR_NOT_FOUND", 600: "CUDA_ERROR_NOT_READY",
-    700: "CUDA_ERROR_ILLEGAL_ADDRESS", 701: "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
-    702: "CUDA_ERROR_LAUNCH_TIMEOUT", 709: "CUDA_ERROR_CONTEXT_IS_DESTROYED",
-    710: "CUDA_ERROR_ASSERT", 714: "CUDA_ERROR_HARDWARE_STACK_ERROR",
-    715: "CUDA_ERROR_ILLEGAL_INSTRUCTION", 716: "CUDA_ERROR_MISALIGNED_ADDRESS",
-    717: "CUDA_ERROR_INVALID_ADDRESS_SPACE", 718: "CUDA_ERROR_INVALID_PC",
-    719: "CUDA_ERROR_LAUNCH_FAILED", 720: "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
-    801: "CUDA_ERROR_NOT_SUPPORTED", 900: "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-    912: "CUDA_ERROR_INVALID_CLUSTER_SIZE", 999: "CUDA_ERROR_UNKNOWN",
+# Of an H100.
+_H100 = {
+    "MAX_THREADS_PER_BLOCK": 1024, "MAX_BLOCK_DIM_X": 1024, "MAX_BLOCK_DIM_Y": 1024,
+    "MAX_BLOCK_DIM_Z": 64, "MAX_GRID_DIM_X": 2**31 - 1, "MAX_GRID_DIM_Y": 65535,
+    "MAX_GRID_DIM_Z": 65535, "MAX_SHARED_MEMORY_PER_BLOCK": 49152, "WARP_SIZE": 32,
+    "MAX_REGISTERS_PER_BLOCK": 65536, "CLOCK_RATE": 1980000, "MULTIPROCESSOR_COUNT": 132,
+    "MEMORY_CLOCK_RATE": 2619000, "GLOBAL_MEMORY_BUS_WIDTH": 5120, "L2_CACHE_SIZE": 1 << 20,
+    "COMPUTE_CAPABILITY_MAJOR": 9, "COMPUTE_CAPABILITY_MINOR": 0,
+    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 233472, "COOPERATIVE_LAUNCH": 1,
+    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 232448, "CLUSTER_LAUNCH": 1,
+}  # fmt: skip
+DEVICE_ATTRIBUTES = {int(DeviceAttribute[name]): value for name, value in _H100.items()}
+
+MAX_THREADS = FunctionAttribute.MAX_THREADS_PER_BLOCK
+STATIC_SHARED = FunctionAttribute.SHARED_SIZE_BYTES
+REGISTERS = FunctionAttribute.NUM_REGS
+DYNAMIC_SHARED = FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+LARGE_CLUSTER = FunctionAttribute.NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+# What a kernel has where a test says nothing else; the last two attributes are too new for it.
+KERNEL_ATTRIBUTES = dict.fromkeys(list(FunctionAttribute)[:-2], 0) | {
+    MAX_THREADS: 1024, REGISTERS: 32, FunctionAttribute.PTX_VERSION: 90,
+    FunctionAttribute.BINARY_VERSION: 90, DYNAMIC_SHARED: 49152,
+    FunctionAttribute.PREFERRED_SHARED_MEMORY_CARVEOUT: -1,
 }  # fmt: skip
 
-# CUdevice_attribute of an H100.
-DEVICE_ATTRIBUTES = {
-    1: 1024, 2: 1024, 3: 1024, 4: 64, 5: 2**31 - 1, 6: 65535, 7: 65535, 8: 49152, 10: 32,
-    12: 65536, 13: 1980000, 16: 132, 36: 2619000, 37: 5120, 38: 1 << 20,
-    75: 9, 76: 0, 81: 233472, 95: 1, 97: 232448, 120: 1,
-}  # fmt: skip
-
-# CUfunction_attribute: what a kernel has where a test says nothing else.
-MAX_THREADS, STATIC_SHARED, REGISTERS, DYNAMIC_SHARED, LARGE_CLUSTER = 0, 1, 4, 8, 14
-KERNEL_ATTRIBUTES = {
-    MAX_THREADS: 1024, STATIC_SHARED: 0, 2: 0, 3: 0, REGISTERS: 32, 5: 90, 6: 90, 7: 0,
-    DYNAMIC_SHARED: 49152, 9: -1, 10: 0, 11: 0, 12: 0, 13: 0, LARGE_CLUSTER: 0, 15: 0,
-}  # fmt: skip
-
-CLUSTER, COOPERATIVE, PROGRAMMATIC, PRIORITY, PREFERRED_CLUSTER = 4, 2, 6, 8, 11
-RELAXED = 2
+CLUSTER = LaunchAttribute.CLUSTER_DIMENSION
+COOPERATIVE = LaunchAttribute.COOPERATIVE
+PROGRAMMATIC = LaunchAttribute.PROGRAMMATIC_STREAM_SERIALIZATION
+PRIORITY = LaunchAttribute.PRIORITY
+PREFERRED_CLUSTER = LaunchAttribute.PREFERRED_CLUSTER_DIMENSION
+RELAXED = 2  # CUstreamCaptureMode

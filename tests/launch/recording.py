@@ -12,7 +12,7 @@ import itertools
 import threading
 
 from driver_api import DriverApi, FakeKernel, Launch
-from driver_tables import DEVICE_ATTRIBUTES, PARAMETER_TYPES, PROTOTYPES
+from driver_tables import DEVICE_ATTRIBUTES, PROTOTYPES
 
 import culaunch as cl
 from culaunch import _core
@@ -127,9 +127,7 @@ class RecordingDriver(DriverApi):
 
     def _callback(self, name):
         method = getattr(self, name)
-        prototype = ctypes.CFUNCTYPE(
-            ctypes.c_int, *[PARAMETER_TYPES[code] for code in PROTOTYPES[name]]
-        )
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, *PROTOTYPES[name])
 
         def call(*args):
             try:

@@ -24,10 +24,6 @@ def environment(monkeypatch):
     return monkeypatch
 
 
-def test_the_recorder_has_every_function():
-    assert set(_core.Driver.function_names()) == set(PROTOTYPES)
-
-
 def test_a_table_of_functions(install):
     driver = install(device_types=(1, 7), version=12040, devices=3)
     core = driver.core

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import driver_choice
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
@@ -147,7 +148,10 @@ def _ask_driver(library: str) -> tuple[str, ...]:
     ):
         return ()
     numbers = []
-    for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+    for attribute in (
+        DeviceAttribute.COMPUTE_CAPABILITY_MAJOR,
+        DeviceAttribute.COMPUTE_CAPABILITY_MINOR,
+    ):
         value = ctypes.c_int(0)
         if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, device) != 0:
             return ()

@@ -9,7 +9,7 @@ from culaunch._base.driver_choice import driver_choice
 from culaunch._core import Driver
 from culaunch._doctor.diagnosis import Finding
 from culaunch._errors import CulaunchError, DriverNotFoundError
-from culaunch._launch.attributes import DEVICE_ATTRIBUTES
+from culaunch._launch.driver import capability_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,10 +55,7 @@ def _check_choice() -> Finding:
 def _check_device(driver: Driver, ordinal: int) -> Finding:
     name = f"device {ordinal}"
     try:
-        major, minor = (
-            driver.attribute(DEVICE_ATTRIBUTES[f"compute_capability_{part}"], ordinal)
-            for part in ("major", "minor")
-        )
+        major, minor = capability_of(driver, ordinal)
         what = f"{driver.device_name(ordinal)}, sm_{major}{minor}"
         free, total = driver.memory_info(ordinal)  # with a context, which is what may fail
     except CulaunchError as error:

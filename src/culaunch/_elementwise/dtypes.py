@@ -7,6 +7,8 @@ import struct
 from dataclasses import dataclass
 
 from culaunch._base.values import spell
+from culaunch._core import NUMBERS
+from culaunch._launch.dlpack import TypeCode
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,31 +64,52 @@ class DType:
         return hash(self.name)
 
 
-FIRST_SCALAR = 32
-FIRST_WEAK = 64
+def _array_type(
+    name: str, code: TypeCode, bits: int, kind: str, storage: str, compute: str
+) -> DType:
+    return DType(name, NUMBERS["ElementType"][name], code, bits, kind, storage, compute)
 
-bool_ = DType("bool", 0, 6, 8, "b", "bool", "bool")
-int8 = DType("int8", 1, 0, 8, "i", "signed char", "signed char")
-int16 = DType("int16", 2, 0, 16, "i", "short", "short")
-int32 = DType("int32", 3, 0, 32, "i", "int", "int")
-int64 = DType("int64", 4, 0, 64, "i", "long long", "long long")
-uint8 = DType("uint8", 5, 1, 8, "u", "unsigned char", "unsigned char")
-uint16 = DType("uint16", 6, 1, 16, "u", "unsigned short", "unsigned short")
-uint32 = DType("uint32", 7, 1, 32, "u", "unsigned int", "unsigned int")
-uint64 = DType("uint64", 8, 1, 64, "u", "unsigned long long", "unsigned long long")
-float16 = DType("float16", 9, 2, 16, "f", "__half", "float")
-bfloat16 = DType("bfloat16", 10, 4, 16, "f", "__nv_bfloat16", "float")
-float32 = DType("float32", 11, 2, 32, "f", "float", "float")
-float64 = DType("float64", 12, 2, 64, "f", "double", "double")
-complex64 = DType("complex64", 13, 5, 64, "c", "complex<float>", "complex<float>")
-complex128 = DType("complex128", 14, 5, 128, "c", "complex<double>", "complex<double>")
+
+_OPERANDS = NUMBERS["operands"]
+FIRST_SCALAR = _OPERANDS["FIRST_SCALAR"]
+FIRST_WEAK = _OPERANDS["FIRST_WEAK"]
+
+bool_ = _array_type("bool", TypeCode.BOOL, 8, "b", "bool", "bool")
+int8 = _array_type("int8", TypeCode.INT, 8, "i", "signed char", "signed char")
+int16 = _array_type("int16", TypeCode.INT, 16, "i", "short", "short")
+int32 = _array_type("int32", TypeCode.INT, 32, "i", "int", "int")
+int64 = _array_type("int64", TypeCode.INT, 64, "i", "long long", "long long")
+uint8 = _array_type("uint8", TypeCode.UINT, 8, "u", "unsigned char", "unsigned char")
+uint16 = _array_type("uint16", TypeCode.UINT, 16, "u", "unsigned short", "unsigned short")
+uint32 = _array_type("uint32", TypeCode.UINT, 32, "u", "unsigned int", "unsigned int")
+uint64 = _array_type("uint64", TypeCode.UINT, 64, "u", "unsigned long long", "unsigned long long")
+float16 = _array_type("float16", TypeCode.FLOAT, 16, "f", "__half", "float")
+bfloat16 = _array_type("bfloat16", TypeCode.BFLOAT, 16, "f", "__nv_bfloat16", "float")
+float32 = _array_type("float32", TypeCode.FLOAT, 32, "f", "float", "float")
+float64 = _array_type("float64", TypeCode.FLOAT, 64, "f", "double", "double")
+complex64 = _array_type("complex64", TypeCode.COMPLEX, 64, "c", "complex<float>", "complex<float>")
+complex128 = _array_type(
+    "complex128", TypeCode.COMPLEX, 128, "c", "complex<double>", "complex<double>"
+)
 
 # Python scalars: values of these types are computed as wide as C++ goes, and cast where they meet
 # an array.
-weak_bool = DType("Python bool", 64, 6, 8, "b", "bool", "bool")
-weak_int = DType("Python int", 65, 0, 64, "i", "long long", "long long")
-weak_float = DType("Python float", 66, 2, 64, "f", "double", "double")
-weak_complex = DType("Python complex", 67, 5, 128, "c", "complex<double>", "complex<double>")
+weak_bool = DType("Python bool", _OPERANDS["WEAK_BOOL"], TypeCode.BOOL, 8, "b", "bool", "bool")
+weak_int = DType(
+    "Python int", _OPERANDS["WEAK_INT"], TypeCode.INT, 64, "i", "long long", "long long"
+)
+weak_float = DType(
+    "Python float", _OPERANDS["WEAK_FLOAT"], TypeCode.FLOAT, 64, "f", "double", "double"
+)
+weak_complex = DType(
+    "Python complex",
+    _OPERANDS["WEAK_COMPLEX"],
+    TypeCode.COMPLEX,
+    128,
+    "c",
+    "complex<double>",
+    "complex<double>",
+)
 
 DTYPES = (
     bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,

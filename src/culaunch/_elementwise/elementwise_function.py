@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from culaunch._core import NUMBERS
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.cuda_source import kernel_name, render
@@ -140,11 +141,14 @@ class Lowered:
     image: Image
 
 
-_MOST = 48  # csrc/arguments/operands.h, kMaxOperands
+_MOST = NUMBERS["operands"]["MAX_OPERANDS"]
+_WIDE, _SMALL = NUMBERS["elementwise"]["WIDE"], NUMBERS["elementwise"]["SMALL"]
 
 
 def _layout(kind: str, vector: int, rank: int, flags: int, classes: bytes) -> Layout:
-    return Layout(_KINDS[kind], vector, rank, bool(flags & 1), classes.decode(), bool(flags & 2))
+    return Layout(
+        _KINDS[kind], vector, rank, bool(flags & _WIDE), classes.decode(), bool(flags & _SMALL)
+    )
 
 
 def _dtype(number: int) -> dt.DType:

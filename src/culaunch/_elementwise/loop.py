@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from culaunch._core import NUMBERS
+
 if TYPE_CHECKING:
     from culaunch._elementwise import dtypes as dt
     from culaunch._elementwise.element_code import Array, ElementCode
 
-BLOCK = 256  # threads; csrc/elementwise/layout.h has the same
+BLOCK = NUMBERS["elementwise"]["BLOCK"]  # threads
 PATCH = 4  # a thread of a tiled kernel computes 4 x 4 elements
-TILE = 64  # and a block 64 x 64: 16 x 16 threads
+TILE = NUMBERS["elementwise"]["TILE"]  # and a block 64 x 64: 16 x 16 threads
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from culaunch._core import Driver
+from culaunch._core import NUMBERS, Driver
 from culaunch._emulator.device import Device
 from culaunch._emulator.driver.table import EmulatedDriver
 from culaunch._emulator.options import OPTION_TYPES, options_from_text
@@ -45,7 +45,7 @@ def make_driver() -> Driver:
         name: ctypes.cast(function, ctypes.c_void_p).value or 0
         for name, function in functions.items()
     }
-    return Driver.from_functions("emulator", addresses, (1,), True)  # DLPack's kDLCPU
+    return Driver.from_functions("emulator", addresses, (NUMBERS["DLDeviceType"]["CPU"],), True)
 
 
 def reset() -> None:

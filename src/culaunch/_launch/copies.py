@@ -7,11 +7,10 @@ from typing import Any
 from culaunch._base.values import show, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._core import array_info
+from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.element_types import unpacked
 from culaunch._launch.host_memory import bytes_of, host_array
 from culaunch._launch.stream_handle import stream_or_current
-
-_CPU = 1  # DLPack's device type
 
 
 def copy_in(array: CoreDeviceArray, source: Any, stream: object) -> None:
@@ -92,7 +91,7 @@ def is_on_device(array: Any) -> bool:
     ask = getattr(type(array), "__dlpack_device__", None)
     if ask is None:
         return False
-    return bool(ask(array)[0] != _CPU)
+    return bool(ask(array)[0] != DeviceType.CPU)
 
 
 def _copy(array: CoreDeviceArray, target: int, source: int, handle: int, stream: object) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from culaunch._base.checks import checked_text
+from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.values import spell
-from culaunch._launch.attributes import DEVICE_ATTRIBUTES
 from culaunch._launch.driver import current_driver, device_ordinal
+
+_ATTRIBUTES = {attribute.name.lower(): attribute for attribute in DeviceAttribute}
 
 
 class Device:
@@ -27,7 +29,7 @@ class Device:
     def __init__(self, ordinal: int | None = None) -> None:
         self._driver = current_driver()
         self.ordinal = device_ordinal(self._driver, ordinal)
-        self._driver.attribute(DEVICE_ATTRIBUTES["multiprocessor_count"], self.ordinal)
+        self._driver.attribute(DeviceAttribute.MULTIPROCESSOR_COUNT, self.ordinal)
 
     @property
     def name(self) -> str:
@@ -54,9 +56,9 @@ class Device:
         ValueError, TypeError
             If culaunch does not know that name; the message lists those that it knows.
         """
-        number = DEVICE_ATTRIBUTES.get(checked_text("name", name))
+        number = _ATTRIBUTES.get(checked_text("name", name))
         if number is None:
-            known = ", ".join(sorted(DEVICE_ATTRIBUTES))
+            known = ", ".join(sorted(_ATTRIBUTES))
             raise ValueError(f"there is no device attribute {spell(name)}; there are {known}")
         return self._driver.attribute(number, self.ordinal)
 

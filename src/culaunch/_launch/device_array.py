@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import fits, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._launch.copies import copy_in, copy_out, fill_elements
+from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.element_types import checked_dtype, checked_shape, filled_in, packed
 from culaunch._launch.host_memory import bytes_of, over_host
@@ -16,8 +17,6 @@ from culaunch._launch.stream_handle import stream_or_current
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import DTypeLike
-
-_CPU, _CUDA, _MANAGED = 1, 2, 13  # DLPack's device types
 
 
 class DeviceArray(CoreDeviceArray):
@@ -220,7 +219,7 @@ class DeviceArray(CoreDeviceArray):
         ValueError
             If it is memory that only the device reaches.
         """
-        if self._dlpack_device[0] not in (_MANAGED, _CPU):
+        if self._dlpack_device[0] not in (DeviceType.CUDA_MANAGED, DeviceType.CPU):
             raise ValueError(
                 "the host reaches managed memory alone: make the array with culaunch.managed, or "
                 "copy it with array.numpy()"
@@ -262,7 +261,7 @@ class DeviceArray(CoreDeviceArray):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        if self._dlpack_device[0] == _CPU:
+        if self._dlpack_device[0] == DeviceType.CPU:
             raise AttributeError("the array is in the memory of an emulated device")
         return {
             "shape": self.shape,

@@ -7,6 +7,7 @@ import os
 import threading
 from typing import Any
 
+from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import VARIABLE, check_choice
 from culaunch._base.values import fits
 from culaunch._core import Driver
@@ -133,3 +134,11 @@ def _publish(name: str) -> None:
         os.environ[_PUBLISHED] = _drivers[name].publish()
     else:
         os.environ.pop(_PUBLISHED, None)
+
+
+def capability_of(driver: Driver, ordinal: int) -> tuple[int, int]:
+    """Return the compute capability of a device: 9, 0 for sm_90."""
+    return (
+        driver.attribute(DeviceAttribute.COMPUTE_CAPABILITY_MAJOR, ordinal),
+        driver.attribute(DeviceAttribute.COMPUTE_CAPABILITY_MINOR, ordinal),
+    )

@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.optional import optional
 from culaunch._base.values import fits, spell
+from culaunch._launch.dlpack import TypeCode
 
 if TYPE_CHECKING:
     import numpy as np
 
 _MOST_DIMS = 64  # NumPy's limit
-_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kinds, DLPack's type codes
-_BFLOAT = 4
+# By NumPy's kinds.
+_CODES = {
+    "i": TypeCode.INT,
+    "u": TypeCode.UINT,
+    "f": TypeCode.FLOAT,
+    "c": TypeCode.COMPLEX,
+    "b": TypeCode.BOOL,
+}
 
 
 def checked_dtype(dtype: Any) -> np.dtype[Any]:
@@ -59,9 +66,9 @@ def packed(dtype: np.dtype[Any]) -> tuple[int, int]:
 def unpacked(code: int, bits: int, lanes: int = 1) -> np.dtype[Any]:
     """Return the dtype of DLPack's numbers; raise ValueError where there is none."""
     numpy = optional("numpy", "a DeviceArray's dtype", "numpy")
-    kind = {number: letter for letter, number in _CODES.items()}.get(code)
+    kind = {int(number): letter for letter, number in _CODES.items()}.get(code)
     dtype: np.dtype[Any]
-    if lanes == 1 and (code, bits) == (_BFLOAT, 16):
+    if lanes == 1 and (code, bits) == (TypeCode.BFLOAT, 16):
         dtype = numpy.dtype(optional("ml_dtypes", "a bfloat16 array", "ml_dtypes").bfloat16)
         return dtype
     if lanes != 1 or bits % 8 or kind is None:
@@ -106,4 +113,4 @@ def filled_in(shape: Any, nbytes: int, dtype: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _code(dtype: np.dtype[Any]) -> int | None:
-    return _BFLOAT if dtype.name == "bfloat16" else _CODES.get(dtype.kind)
+    return TypeCode.BFLOAT if dtype.name == "bfloat16" else _CODES.get(dtype.kind)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.checks import checked_text
+from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.values import spell
 from culaunch._core import Kernel as CoreKernel
 from culaunch._core import Launcher
 from culaunch._core import Module as CoreModule
-from culaunch._launch.attributes import FUNCTION_ATTRIBUTES
 from culaunch._launch.driver import device_ordinal
 from culaunch._launch.signature import Signature, kind_of
 
@@ -189,7 +189,7 @@ class Kernel(CoreKernel):
         ordinal = self._ordinal(device)
 
         def get(name: str) -> int:
-            return self._attribute(FUNCTION_ATTRIBUTES[name], ordinal)
+            return self._attribute(FunctionAttribute[name.upper()], ordinal)
 
         return KernelAttributes(
             max_threads_per_block=get("max_threads_per_block"),

@@ -9,6 +9,7 @@ from culaunch._base.optional import optional
 from culaunch._core import array_info
 from culaunch._launch.copies import fill_bytes, is_on_device
 from culaunch._launch.device_array import DeviceArray, over
+from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.element_types import checked_dtype, checked_shape, unpacked
 from culaunch._launch.host_memory import bytes_of, host_array, over_host
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, DTypeLike
 
-_MANAGED = 13  # DLPack's device type
 _ATTACH_GLOBAL = 1  # CU_MEM_ATTACH_GLOBAL
 _PORTABLE = 1  # CU_MEMHOSTALLOC_PORTABLE: pinned for every device
 
@@ -136,7 +136,7 @@ def managed(
         As in :func:`empty`.
     """
     driver = current_driver()
-    if _MANAGED not in driver.device_types:
+    if DeviceType.CUDA_MANAGED not in driver.device_types:
         return DeviceArray(shape, dtype, device)
     kind, sizes, ordinal = (
         checked_dtype(dtype),
@@ -148,7 +148,7 @@ def managed(
     if nbytes:
         address = driver.managed_allocate(ordinal, nbytes, _ATTACH_GLOBAL)
         keeper = _Allocation(driver.free, ordinal, address)
-    return over(driver, (_MANAGED, ordinal), address, sizes, kind, keeper=keeper)
+    return over(driver, (DeviceType.CUDA_MANAGED, ordinal), address, sizes, kind, keeper=keeper)
 
 
 def pinned(shape: int | tuple[int, ...], dtype: DTypeLike = "float32") -> np.ndarray[Any, Any]:

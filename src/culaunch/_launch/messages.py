@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.values import show
+from culaunch._launch.dlpack import TypeCode, memory_name
 from culaunch._launch.parameter_type import TypeClass
 from culaunch._launch.signature import kind_of
 
@@ -13,14 +14,19 @@ if TYPE_CHECKING:
     from culaunch._launch.kernel import Kernel
     from culaunch._launch.signature import Parameter
 
-# DLPack's DLDeviceType and DLDataTypeCode.
-_MEMORY = {1: "the CPU's memory", 2: "a CUDA device", 3: "pinned host memory", 10: "a ROCm device"}
-_FLOAT8 = {
-    10: "ml_dtypes.float8_e4m3fn",
-    12: "ml_dtypes.float8_e5m2",
-    14: "ml_dtypes.float8_e8m0fnu",
+_FLOAT8: dict[int, str] = {
+    TypeCode.FLOAT8_E4M3FN: "ml_dtypes.float8_e4m3fn",
+    TypeCode.FLOAT8_E5M2: "ml_dtypes.float8_e5m2",
+    TypeCode.FLOAT8_E8M0FNU: "ml_dtypes.float8_e8m0fnu",
 }
-_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+_CODES: dict[int, str] = {
+    TypeCode.INT: "int",
+    TypeCode.UINT: "uint",
+    TypeCode.FLOAT: "float",
+    TypeCode.BFLOAT: "bfloat",
+    TypeCode.COMPLEX: "complex",
+    TypeCode.BOOL: "bool",
+}
 
 
 def raise_argument(
@@ -60,8 +66,7 @@ def raise_argument(
         raise ValueError(
             f"{start}, must be in the memory of the driver in use, "
             f"{kernel.module._core.driver.name!r} (got {show(value)} in "  # noqa: SLF001
-            f"{_MEMORY.get(detail, f'memory of DLPack device type {detail}')}): "
-            + _how_to_move(kernel)
+            f"{memory_name(detail)}): " + _how_to_move(kernel)
         )
     if fault == "tensor":
         from culaunch._launch.torch_tensor import refusal
@@ -206,7 +211,7 @@ def _accepted(parameter: Parameter) -> str:
 
 def _element(parameter: Parameter) -> str:
     kind = kind_of(parameter)
-    return f"{_CODES.get(kind.code, 'float8 of DLPack code ' + str(kind.code))}{kind.bits}"
+    return f"{_CODES.get(kind.code, f'float8 of DLPack code {kind.code:d}')}{kind.bits}"
 
 
 def _dtype(packed: int) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._base.cuda import Result
 from culaunch._errors import DriverError, ImageError
-from culaunch._launch.attributes import DEVICE_ATTRIBUTES
+from culaunch._launch.driver import capability_of
 
 if TYPE_CHECKING:
     from culaunch._core import Driver
     from culaunch._image import Image
 
-# CUDA_ERROR_INVALID_IMAGE, CUDA_ERROR_NO_BINARY_FOR_GPU, CUDA_ERROR_INVALID_PTX,
-# CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-_CODES = (200, 209, 218, 222)
+_CODES = (
+    Result.INVALID_IMAGE,
+    Result.NO_BINARY_FOR_GPU,
+    Result.INVALID_PTX,
+    Result.UNSUPPORTED_PTX_VERSION,
+)
 
 
 def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
@@ -21,10 +25,7 @@ def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
     if error.code not in _CODES or driver.device_count == 0 or driver.name == "emulator":
         return error  # the emulator says itself what it lacks
     device = driver.current_device()
-    major, minor = (
-        driver.attribute(DEVICE_ATTRIBUTES[f"compute_capability_{part}"], device)
-        for part in ("major", "minor")
-    )
+    major, minor = capability_of(driver, device)
     try:
         present = ", ".join(image.arch) or "nothing"
     except ImageError:

@@ -7,24 +7,26 @@ import os
 import re
 from dataclasses import dataclass, replace
 
+from culaunch._core import NUMBERS
+from culaunch._launch.dlpack import TypeCode
+
+_CLASSES = NUMBERS["TypeClass"]
+
 
 class TypeClass(enum.IntEnum):
-    """What may be given for a parameter: csrc/arguments/rules.cpp says what goes with each class.
+    """What may be given for a parameter: csrc/arguments/rules.cpp says what goes with each."""
 
-    csrc/arguments/type_table.h has the same numbers.
-    """
-
-    UNKNOWN = 0
-    POINTER = 1
-    SIGNED = 2
-    UNSIGNED = 3
-    FLOAT = 4
-    BOOL = 5
-    STRUCTURE = 6
-    NAMED = 7
+    UNKNOWN = _CLASSES["UNKNOWN"]
+    POINTER = _CLASSES["POINTER"]
+    SIGNED = _CLASSES["SIGNED"]
+    UNSIGNED = _CLASSES["UNSIGNED"]
+    FLOAT = _CLASSES["FLOAT"]
+    BOOL = _CLASSES["BOOL"]
+    STRUCTURE = _CLASSES["STRUCTURE"]
+    NAMED = _CLASSES["NAMED"]
     """Of the program's own: a structure or an enumeration, which the name does not say."""
-    ENUMERATION = 8
-    FLOAT8 = 9
+    ENUMERATION = _CLASSES["ENUMERATION"]
+    FLOAT8 = _CLASSES["FLOAT8"]
 
 
 @dataclass(frozen=True)
@@ -121,40 +123,39 @@ _NAME = re.compile(r"(\w+|\(anonymous namespace\))(::(\w+|\(anonymous namespace\
 
 # ---- the types that have names of their own
 
-_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6  # DLPack's DLDataTypeCode
 _ENUMERATION = ParameterType(TypeClass.ENUMERATION)
 
 
 def _integer(bytes_: int, is_signed: bool) -> ParameterType:
     if is_signed:
-        return ParameterType(TypeClass.SIGNED, bytes_, _INT, 8 * bytes_)
-    return ParameterType(TypeClass.UNSIGNED, bytes_, _UINT, 8 * bytes_)
+        return ParameterType(TypeClass.SIGNED, bytes_, TypeCode.INT, 8 * bytes_)
+    return ParameterType(TypeClass.UNSIGNED, bytes_, TypeCode.UINT, 8 * bytes_)
 
 
 def _structure(size: int) -> ParameterType:
     return ParameterType(TypeClass.STRUCTURE, size)
 
 
-_HALF = ParameterType(TypeClass.FLOAT, 2, _FLOAT, 16)
-_BFLOAT16 = ParameterType(TypeClass.FLOAT, 2, _BFLOAT, 16)
+_HALF = ParameterType(TypeClass.FLOAT, 2, TypeCode.FLOAT, 16)
+_BFLOAT16 = ParameterType(TypeClass.FLOAT, 2, TypeCode.BFLOAT, 16)
 TYPES = {
-    "bool": ParameterType(TypeClass.BOOL, 1, _BOOL, 8),
+    "bool": ParameterType(TypeClass.BOOL, 1, TypeCode.BOOL, 8),
     "signed char": _integer(1, True),
     "unsigned char": _integer(1, False),
     # A char's sign is the host's. Its pointers are bytes of anything.
     "char": ParameterType(
         TypeClass.SIGNED if os.uname().machine == "x86_64" else TypeClass.UNKNOWN, 1
     ),
-    "float": ParameterType(TypeClass.FLOAT, 4, _FLOAT, 32),
-    "double": ParameterType(TypeClass.FLOAT, 8, _FLOAT, 64),
+    "float": ParameterType(TypeClass.FLOAT, 4, TypeCode.FLOAT, 32),
+    "double": ParameterType(TypeClass.FLOAT, 8, TypeCode.FLOAT, 64),
     "half": _HALF,
     "__half": _HALF,
     "_Float16": _HALF,
     "nv_bfloat16": _BFLOAT16,
     "__nv_bfloat16": _BFLOAT16,
-    "__nv_fp8_e4m3": ParameterType(TypeClass.FLOAT8, 1, 10, 8),
-    "__nv_fp8_e5m2": ParameterType(TypeClass.FLOAT8, 1, 12, 8),
-    "__nv_fp8_e8m0": ParameterType(TypeClass.FLOAT8, 1, 14, 8),
+    "__nv_fp8_e4m3": ParameterType(TypeClass.FLOAT8, 1, TypeCode.FLOAT8_E4M3FN, 8),
+    "__nv_fp8_e5m2": ParameterType(TypeClass.FLOAT8, 1, TypeCode.FLOAT8_E5M2, 8),
+    "__nv_fp8_e8m0": ParameterType(TypeClass.FLOAT8, 1, TypeCode.FLOAT8_E8M0FNU, 8),
     "size_t": _integer(8, False),
     "uintptr_t": _integer(8, False),
     "ptrdiff_t": _integer(8, True),

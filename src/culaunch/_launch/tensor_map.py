@@ -7,18 +7,33 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from culaunch._base.cuda import TensorMapType
 from culaunch._base.values import fits, spell
 from culaunch._errors import DriverError
 from culaunch._launch.array import ArrayInfo, array_info
+from culaunch._launch.dlpack import TypeCode
 from culaunch._launch.driver import current_driver
 
 _MOST_DIMS = 5
 
-# cuda.h: CUtensorMapDataType by DLPack (code, bits).
-_TYPES = {
-    (1, 8): 0, (0, 8): 0, (6, 8): 0, (1, 16): 1, (0, 16): 1, (1, 32): 2, (0, 32): 3, (1, 64): 4,
-    (0, 64): 5, (2, 16): 6, (2, 32): 7, (2, 64): 8, (4, 16): 9, (10, 8): 0, (12, 8): 0,
-}  # fmt: skip
+# By DLPack's code and bits. The units of a copy have no sign, and bytes no type.
+_TYPES: dict[tuple[int, int], TensorMapType] = {
+    (TypeCode.UINT, 8): TensorMapType.UINT8,
+    (TypeCode.INT, 8): TensorMapType.UINT8,
+    (TypeCode.BOOL, 8): TensorMapType.UINT8,
+    (TypeCode.FLOAT8_E4M3FN, 8): TensorMapType.UINT8,
+    (TypeCode.FLOAT8_E5M2, 8): TensorMapType.UINT8,
+    (TypeCode.UINT, 16): TensorMapType.UINT16,
+    (TypeCode.INT, 16): TensorMapType.UINT16,
+    (TypeCode.UINT, 32): TensorMapType.UINT32,
+    (TypeCode.INT, 32): TensorMapType.INT32,
+    (TypeCode.UINT, 64): TensorMapType.UINT64,
+    (TypeCode.INT, 64): TensorMapType.INT64,
+    (TypeCode.FLOAT, 16): TensorMapType.FLOAT16,
+    (TypeCode.FLOAT, 32): TensorMapType.FLOAT32,
+    (TypeCode.FLOAT, 64): TensorMapType.FLOAT64,
+    (TypeCode.BFLOAT, 16): TensorMapType.BFLOAT16,
+}
 _INTERLEAVE = {"none": 0, "16B": 1, "32B": 2}
 _SWIZZLE = {"none": 0, "32B": 1, "64B": 2, "128B": 3}
 _PROMOTION = {"none": 0, "64B": 1, "128B": 2, "256B": 3}

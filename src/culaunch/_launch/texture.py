@@ -6,6 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag
+from culaunch._base.cuda import Result
 from culaunch._base.values import fits, spell
 from culaunch._errors import DriverError
 from culaunch._launch.driver import current_driver, device_ordinal
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 _FILTERS = {"point": 0, "linear": 1}
 _ADDRESSES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
 _READ_AS_INTEGER, _NORMALIZED_COORDINATES = 1, 2
-_NOT_SUPPORTED = 801
 
 
 class Surface(ctypes.c_uint64):
@@ -190,7 +190,7 @@ def _memory(array: Any, channels: int, device: int | None, *, is_surface: bool) 
     if driver.name == "emulator":
         raise DriverError(
             "textures and surfaces are not emulated: run the kernel on a GPU, or give it an array",
-            _NOT_SUPPORTED,
+            Result.NOT_SUPPORTED,
             "CUDA_ERROR_NOT_SUPPORTED",
         )
     ordinal = device_ordinal(driver, device)

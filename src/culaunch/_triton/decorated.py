@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from culaunch._launch.driver import current_driver
+from culaunch._launch.driver import capability_of, current_driver
 from culaunch._triton.autotuner import split_config
 from culaunch._triton.constants import normal_constant
 from culaunch._triton.native_kernel import NativeKernel
@@ -16,8 +16,6 @@ from culaunch._triton.zeroing import zeroed_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,7 @@ def _own_architecture() -> str:
     try:
         driver = current_driver()
         device = driver.current_device()
-        major, minor = driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device)
+        major, minor = capability_of(driver, device)
     except (RuntimeError, ValueError, ImportError):
         return ""
     return f"sm_{major}{minor}"

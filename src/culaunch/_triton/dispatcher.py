@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import TritonDispatcher
+from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver
 
 if TYPE_CHECKING:
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from culaunch._triton.parameters import TritonParameter
-
-
-_CUDA = 2  # DLPack's kDLCUDA
 
 
 class Dispatcher(TritonDispatcher):
@@ -51,7 +49,7 @@ class Dispatcher(TritonDispatcher):
     def _prepare(self) -> None:
         """Choose the driver: at the first call, so that making a dispatcher needs none."""
         driver = current_driver()
-        torch = sys.modules.get("torch") if _CUDA in driver.device_types else None
+        torch = sys.modules.get("torch") if DeviceType.CUDA in driver.device_types else None
         self._set_driver(driver, getattr(torch, "Tensor", None))
 
     def _guarded(self, grid: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:

@@ -9,6 +9,7 @@ from culaunch._base.checks import checked_text
 from culaunch._base.untraced import untraced
 from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
+from culaunch._launch.driver import capability_of
 from culaunch._library import LibraryFile, write_library
 from culaunch._triton.dispatch_parameters import dispatch_parameters
 from culaunch._triton.dispatcher import Dispatcher
@@ -263,7 +264,8 @@ class KernelSet(Dispatcher):
             if not one.is_constexpr
         ]
         only_ptx = self._driver.name == "emulator"
-        capability = 10 * self._driver.attribute(75, device) + self._driver.attribute(76, device)
+        major, minor = capability_of(self._driver, device)
+        capability = 10 * major + minor
         index, reasons = select(
             self.variants, given, constants, options, capability, only_ptx=only_ptx
         )
@@ -319,7 +321,8 @@ class KernelSet(Dispatcher):
         if self.table is None:
             return None
         assert self._driver is not None
-        capability = 10 * self._driver.attribute(75, device) + self._driver.attribute(76, device)
+        major, minor = capability_of(self._driver, device)
+        capability = 10 * major + minor
         if capability not in self._tables:
             only_ptx = self._driver.name == "emulator"
             runnable = [

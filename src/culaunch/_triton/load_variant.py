@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.cuda import DeviceAttribute, FunctionAttribute
 from culaunch._core import Driver, Kernel, Module, TritonVariant
 from culaunch._errors import DriverError
 from culaunch._image import Image
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 # CUtensorMapDataType where it differs from the number that the compiler gives.
 _HOST_TYPES = {8: 10, 9: 8, 10: 9}
-_MAX_SHARED, _WARP = 97, 32  # CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-_MAX_THREADS = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+_WARP = 32
 
 
 def load_variant(
@@ -91,10 +91,10 @@ def resources_missing(
     driver: Driver, variant: TritonVariant, facts: LaunchFacts, device: int
 ) -> tuple[int, int, str] | None:
     """Return (needed, available, of what) where a device cannot run the kernel at all."""
-    shared = driver.attribute(_MAX_SHARED, device)
+    shared = driver.attribute(DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device)
     if facts.shared > shared:
         return facts.shared, shared, "shared memory"
-    threads = variant.kernel._attribute(_MAX_THREADS, device)  # noqa: SLF001
+    threads = variant.kernel._attribute(FunctionAttribute.MAX_THREADS_PER_BLOCK, device)  # noqa: SLF001
     if facts.num_warps * _WARP > threads:
         return facts.num_warps * _WARP, threads, "threads"
     return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from culaunch._base.values import show
-
-_MEMORY = {1: "the CPU's memory", 2: "a CUDA device", 3: "pinned host memory", 10: "a ROCm device"}
+from culaunch._launch.dlpack import memory_name
 
 
 def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> NoReturn:
@@ -54,10 +53,10 @@ def raise_argument(
         limit = annotation or "64 bits"
         raise OverflowError(f"{start} does not fit {limit} {got}")
     if fault == "memory":
-        where = _MEMORY.get(detail, f"memory of DLPack device type {detail}")
         raise ValueError(
             f"{start} must be in the memory of the driver in use, "
-            f"{dispatcher._driver.name!r} (got {show(value)} in {where}): move it to the device"  # noqa: SLF001
+            f"{dispatcher._driver.name!r} (got {show(value)} in {memory_name(detail)}): "  # noqa: SLF001
+            "move it to the device"
         )
     if fault == "tensor":
         from culaunch._launch.torch_tensor import refusal

@@ -6,6 +6,7 @@ import copy
 import os
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._triton.autotuner import native_tuner, split_settings
@@ -31,8 +32,12 @@ if TYPE_CHECKING:
     from culaunch._core import DispatcherMethods, TritonVariant
 
 
-# A CompiledKernel's attribute, the driver's CU_FUNC_ATTRIBUTE, and its unit in bytes.
-_FOUND_OUT = {"n_regs": (4, 1), "n_spills": (3, 4), "n_max_threads": (0, 1)}
+# A CompiledKernel's attribute, the driver's, and its unit in bytes.
+_FOUND_OUT = {
+    "n_regs": (FunctionAttribute.NUM_REGS, 1),
+    "n_spills": (FunctionAttribute.LOCAL_SIZE_BYTES, 4),
+    "n_max_threads": (FunctionAttribute.MAX_THREADS_PER_BLOCK, 1),
+}
 
 
 def native(kernel: Any) -> Any:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-# csrc/triton/types.h, ObjectKind.
-_UNSUPPORTED, _TENSOR_LIKE, _CONSTEXPR, _DESCRIPTOR, _INTEGER, _FLOAT, _LAYOUT = range(7)
+from culaunch._core import NUMBERS
+
+_KINDS = NUMBERS["TritonObjectKind"]
 
 _CONSTANTS = {
     ("triton.language.core", "constexpr"),
@@ -32,19 +33,19 @@ def classify(kind: type) -> int:
     """Tell what objects of a type are to Triton."""
     names = {(base.__module__, base.__name__) for base in kind.__mro__}
     if names & _CONSTANTS:
-        return _CONSTEXPR
+        return _KINDS["CONSTEXPR"]
     if ("triton.tools.tensor_descriptor", "TensorDescriptor") in names:
-        return _DESCRIPTOR
+        return _KINDS["DESCRIPTOR"]
     if any(
         module.startswith("triton.experimental.gluon") and name.startswith("TensorDescriptor")
         for module, name in names
     ):
-        return _LAYOUT
+        return _KINDS["LAYOUT"]
     if hasattr(kind, "data_ptr"):
-        return _TENSOR_LIKE
+        return _KINDS["TENSOR_LIKE"]
     if issubclass(kind, int):
-        return _INTEGER
-    return _FLOAT if issubclass(kind, float) else _UNSUPPORTED
+        return _KINDS["INTEGER"]
+    return _KINDS["FLOAT" if issubclass(kind, float) else "UNSUPPORTED"]
 
 
 def constant(value: object) -> tuple[object, bool]:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from culaunch._core import NUMBERS
 from culaunch._errors import ImageError
 from culaunch._triton.launch_facts import NEWEST_KNOWN, parse_version
 
@@ -14,8 +15,11 @@ if TYPE_CHECKING:
 
     from culaunch._triton.launch_facts import LaunchFacts
 
-# csrc/triton/variant.h, ParameterSource::Part.
-VALUE, TENSOR_MAP, BASE, SHAPE, STRIDE, FILLS_NAN, ROUNDS_TO_TF32, GLOBAL, PROFILE = range(9)
+_PARTS = NUMBERS["TritonPart"]
+VALUE, TENSOR_MAP, BASE = _PARTS["VALUE"], _PARTS["TENSOR_MAP"], _PARTS["BASE"]
+SHAPE, STRIDE = _PARTS["SHAPE"], _PARTS["STRIDE"]
+FILLS_NAN, ROUNDS_TO_TF32 = _PARTS["FILLS_NAN"], _PARTS["ROUNDS_TO_TF32"]
+GLOBAL, PROFILE = _PARTS["GLOBAL"], _PARTS["PROFILE"]
 
 _DESCRIPTOR = re.compile(r"tensordesc<([^\[<>]*)\[([^\]]*)\]")
 SIZES = {

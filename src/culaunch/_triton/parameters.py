@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
-# csrc/triton/parameter.cpp
-_IS_CONSTEXPR, _IS_CONST, _SPECIALIZE, _ALIGN, _OPTIONAL, _HAS_DEFAULT = 1, 2, 4, 8, 16, 32
+from culaunch._core import NUMBERS
+
+_FLAGS = NUMBERS["TritonParameterFlag"]
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,12 @@ class TritonParameter:
     def packed(self) -> tuple[str, object, int, str]:
         """What the native dispatcher takes."""
         flags = (
-            _IS_CONSTEXPR * self.is_constexpr
-            | _IS_CONST * self.is_const
-            | _SPECIALIZE * self.specialize
-            | _ALIGN * self.align
-            | _OPTIONAL * self.is_optional
-            | _HAS_DEFAULT * self.has_default
+            _FLAGS["IS_CONSTEXPR"] * self.is_constexpr
+            | _FLAGS["IS_CONST"] * self.is_const
+            | _FLAGS["SPECIALIZE"] * self.specialize
+            | _FLAGS["ALIGN"] * self.align
+            | _FLAGS["OPTIONAL"] * self.is_optional
+            | _FLAGS["HAS_DEFAULT"] * self.has_default
         )
         annotation = "" if self.is_constexpr else self.annotation
         return (self.name, self.default, flags, annotation)

@@ -8,25 +8,25 @@ import importlib.util
 import threading
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import driver_choice
 from culaunch._errors import MissingDependencyError
-from culaunch._launch.driver import current_driver
+from culaunch._launch.driver import capability_of, current_driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from culaunch._core import Driver
 
-_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
-# CUdevice_attribute of what Triton's driver gives of a device.
+# What Triton's driver gives of a device.
 _PROPERTIES = {
-    "max_shared_mem": 97,
-    "max_num_regs": 12,
-    "multiprocessor_count": 16,
-    "warpSize": 10,
-    "sm_clock_rate": 13,
-    "mem_clock_rate": 36,
-    "mem_bus_width": 37,
+    "max_shared_mem": DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    "max_num_regs": DeviceAttribute.MAX_REGISTERS_PER_BLOCK,
+    "multiprocessor_count": DeviceAttribute.MULTIPROCESSOR_COUNT,
+    "warpSize": DeviceAttribute.WARP_SIZE,
+    "sm_clock_rate": DeviceAttribute.CLOCK_RATE,
+    "mem_clock_rate": DeviceAttribute.MEMORY_CLOCK_RATE,
+    "mem_bus_width": DeviceAttribute.GLOBAL_MEMORY_BUS_WIDTH,
 }
 _lock = threading.RLock()
 
@@ -77,7 +77,7 @@ class StandIn:
     @classmethod
     def of_device(cls, driver: Driver, device: int) -> StandIn:
         """Make one for a device of a driver."""
-        capability = (driver.attribute(_MAJOR, device), driver.attribute(_MINOR, device))
+        capability = capability_of(driver, device)
         name = f"{driver.name}:{device}"
         return cls(name, capability, lambda number: driver.attribute(number, device))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._base.cuda import DeviceAttribute, FunctionAttribute
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,31 +19,39 @@ _BLOCKS_PER_MULTIPROCESSOR = 32
 _REGISTERS = 32
 
 _LAST_DEVICE_ATTRIBUTE = 160  # CUDA 13 has fewer; a newer header may ask for more
-_LAST_KERNEL_ATTRIBUTE = 15
+_LAST_KERNEL_ATTRIBUTE = FunctionAttribute.CLUSTER_SCHEDULING_POLICY_PREFERENCE
 # What cuKernelSetAttribute takes: shared memory, its carve-out, and clusters.
-SETTABLE = (8, 9, 11, 12, 13, 14, 15)
+SETTABLE = (
+    FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES,
+    FunctionAttribute.PREFERRED_SHARED_MEMORY_CARVEOUT,
+    FunctionAttribute.REQUIRED_CLUSTER_WIDTH,
+    FunctionAttribute.REQUIRED_CLUSTER_HEIGHT,
+    FunctionAttribute.REQUIRED_CLUSTER_DEPTH,
+    FunctionAttribute.NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+    FunctionAttribute.CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+)
 
-# CUdevice_attribute (cuda.h); what is not here is 0, as for a feature that is absent.
-_DEVICE = {
-    1: 1024,  # threads per block
-    2: 1024,  # block dimensions
-    3: 1024,
-    4: 64,
-    5: 2**31 - 1,  # grid dimensions
-    6: 65535,
-    7: 65535,
-    8: 48 * 1024,  # shared memory per block
-    9: 64 * 1024,  # constant memory
-    10: 32,  # warp size
-    12: 65536,  # registers per block
-    16: MULTIPROCESSORS,
-    31: 1,  # concurrent kernels
-    39: _THREADS_PER_MULTIPROCESSOR,
-    41: 1,  # unified addressing
-    82: 65536,  # registers per multiprocessor
-    95: 1,  # cooperative launch
-    106: _BLOCKS_PER_MULTIPROCESSOR,
-    115: 1,  # memory pools
+# What is not here is 0, as for a feature that is absent.
+_DEVICE: dict[int, int] = {
+    DeviceAttribute.MAX_THREADS_PER_BLOCK: 1024,
+    DeviceAttribute.MAX_BLOCK_DIM_X: 1024,
+    DeviceAttribute.MAX_BLOCK_DIM_Y: 1024,
+    DeviceAttribute.MAX_BLOCK_DIM_Z: 64,
+    DeviceAttribute.MAX_GRID_DIM_X: 2**31 - 1,
+    DeviceAttribute.MAX_GRID_DIM_Y: 65535,
+    DeviceAttribute.MAX_GRID_DIM_Z: 65535,
+    DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK: 48 * 1024,
+    DeviceAttribute.TOTAL_CONSTANT_MEMORY: 64 * 1024,
+    DeviceAttribute.WARP_SIZE: 32,
+    DeviceAttribute.MAX_REGISTERS_PER_BLOCK: 65536,
+    DeviceAttribute.MULTIPROCESSOR_COUNT: MULTIPROCESSORS,
+    DeviceAttribute.CONCURRENT_KERNELS: 1,
+    DeviceAttribute.MAX_THREADS_PER_MULTIPROCESSOR: _THREADS_PER_MULTIPROCESSOR,
+    DeviceAttribute.UNIFIED_ADDRESSING: 1,
+    DeviceAttribute.MAX_REGISTERS_PER_MULTIPROCESSOR: 65536,
+    DeviceAttribute.COOPERATIVE_LAUNCH: 1,
+    DeviceAttribute.MAX_BLOCKS_PER_MULTIPROCESSOR: _BLOCKS_PER_MULTIPROCESSOR,
+    DeviceAttribute.MEMORY_POOLS_SUPPORTED: 1,
 }
 
 
@@ -49,18 +59,18 @@ def device_attribute(device: Device, attribute: int) -> int | None:
     """Return a device attribute by its number; None if that is none."""
     if not 1 <= attribute <= _LAST_DEVICE_ATTRIBUTE:
         return None
-    computed = {
-        75: device.capability[0],
-        76: device.capability[1],
-        81: device.max_shared + 1024,  # shared memory per multiprocessor
-        97: device.max_shared,  # opted in
-        113: 1024,  # reserved shared memory per block
+    computed: dict[int, int] = {
+        DeviceAttribute.COMPUTE_CAPABILITY_MAJOR: device.capability[0],
+        DeviceAttribute.COMPUTE_CAPABILITY_MINOR: device.capability[1],
+        DeviceAttribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: device.max_shared + 1024,
+        DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: device.max_shared,
+        DeviceAttribute.RESERVED_SHARED_MEMORY_PER_BLOCK: 1024,
     }
     return computed.get(attribute, _DEVICE.get(attribute, 0))
 
 
 def kernel_attribute(device: Device, kernel: Kernel, attribute: int) -> int | None:
-    """Return a kernel attribute by its number (cuda.h, CUfunction_attribute); None if that is none.
+    """Return a kernel attribute by its number; None if that is none.
 
     PTX has no register count: 32 is reported.
     """
@@ -68,20 +78,23 @@ def kernel_attribute(device: Device, kernel: Kernel, attribute: int) -> int | No
         return None
     info = kernel.info
     version = 10 * device.capability[0] + device.capability[1]
-    initial = 48 * 1024 - info.static_shared
+    dynamic = kernel.max_dynamic_shared
+    if dynamic is None:
+        dynamic = 48 * 1024 - info.static_shared
     cluster = info.cluster or (0, 0, 0)
-    return {
-        0: info.max_threads,
-        1: info.static_shared,
-        3: info.local_bytes,
-        4: _REGISTERS,
-        5: version,
-        6: version,
-        8: initial if kernel.max_dynamic_shared is None else kernel.max_dynamic_shared,
-        11: cluster[0],
-        12: cluster[1],
-        13: cluster[2],
-    }.get(attribute, 0)
+    values: dict[int, int] = {
+        FunctionAttribute.MAX_THREADS_PER_BLOCK: info.max_threads,
+        FunctionAttribute.SHARED_SIZE_BYTES: info.static_shared,
+        FunctionAttribute.LOCAL_SIZE_BYTES: info.local_bytes,
+        FunctionAttribute.NUM_REGS: _REGISTERS,
+        FunctionAttribute.PTX_VERSION: version,
+        FunctionAttribute.BINARY_VERSION: version,
+        FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES: dynamic,
+        FunctionAttribute.REQUIRED_CLUSTER_WIDTH: cluster[0],
+        FunctionAttribute.REQUIRED_CLUSTER_HEIGHT: cluster[1],
+        FunctionAttribute.REQUIRED_CLUSTER_DEPTH: cluster[2],
+    }
+    return values.get(attribute, 0)
 
 
 def occupancy(device: Device, kernel: Kernel, threads: int, shared: int) -> int:

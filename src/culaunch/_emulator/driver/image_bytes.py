@@ -6,6 +6,7 @@ import ctypes
 import functools
 import re
 
+from culaunch._base.cuda import Result
 from culaunch._emulator.ops.builtins import BUILTINS
 from culaunch._emulator.ptx.syntax import Symbol
 from culaunch._emulator.ptx_image import PtxImage
@@ -14,8 +15,6 @@ from culaunch._image import Image, embedded_ptx
 
 _ELF = b"\x7fELF"
 _FATBIN = b"\x50\xed\x55\xba"
-_INVALID_IMAGE = 200
-_NO_BINARY = 209
 # Functions of CUDA's device runtime, such as those that launch: the instruction says what it lacks.
 _RUNTIME = ("cuda", "__cuda", "cnp", "__cnp")
 _TARGET = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)", re.MULTILINE)
@@ -27,8 +26,8 @@ def load_ptx(address: int, arch: str) -> PtxImage:
     Raises
     ------
     DriverError
-        If there is none, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is no image, with
-        ``CUDA_ERROR_INVALID_IMAGE``.
+        If there is none, with code ``CUDA_ERROR_NO_BINARY_FOR_GPU``; or if there is no image,
+        with code ``CUDA_ERROR_INVALID_IMAGE``.
     ImageError
         If it does not parse.
     """
@@ -37,7 +36,7 @@ def load_ptx(address: int, arch: str) -> PtxImage:
         raise DriverError(
             "the image has machine code only, and the emulator executes PTX: compile with PTX, "
             f"as in arch='compute_{arch[3:]}'",
-            _NO_BINARY,
+            Result.NO_BINARY_FOR_GPU,
         )
     targets = [_target(text) for text in texts]
     fitting = [i for i, target in enumerate(targets) if _runs_on(target, arch)]
@@ -45,7 +44,7 @@ def load_ptx(address: int, arch: str) -> PtxImage:
         raise DriverError(
             f"the image's PTX is for {', '.join(targets)}, and the emulated device is {arch}: "
             f"compile for compute_{arch[3:]}, or set CULAUNCH_EMULATOR_ARCH",
-            _NO_BINARY,
+            Result.NO_BINARY_FOR_GPU,
         )
     return _parse(texts[max(fitting, key=lambda i: _number(targets[i]))])
 
@@ -63,7 +62,7 @@ def _texts(address: int) -> tuple[str, ...]:
         return embedded_ptx(Image(ctypes.string_at(address, header + size)))
     text = ctypes.string_at(address).decode("utf-8", "replace")
     if ".version" not in text:
-        raise DriverError("the image is neither PTX nor a cubin nor a fatbin", _INVALID_IMAGE)
+        raise DriverError("the image is neither PTX nor a cubin nor a fatbin", Result.INVALID_IMAGE)
     return (text,)
 
 

@@ -6,6 +6,7 @@ import ctypes
 import struct
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.cuda import LaunchAttribute
 from culaunch._emulator.driver.attributes import MULTIPROCESSORS, occupancy
 from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.fault import (
@@ -20,21 +21,18 @@ if TYPE_CHECKING:
     from culaunch._emulator.driver.c_types import LaunchConfig
     from culaunch._emulator.driver.state import Kernel
 
-# cuda.h: CUlaunchAttributeID. Priorities and programmatic serialisation change nothing where
-# kernels run one after the other.
-_COOPERATIVE = 2
-_CLUSTER = 4
 _NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknown
 
 
 def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict[str, Any]:
     """Read a launch configuration, and refuse what the real driver would."""
     cluster, cooperative = kernel.info.cluster or (1, 1, 1), False
+    # Priorities and programmatic serialisation change nothing where kernels run one after another.
     for i in range(config.attribute_count):
         attribute = config.attributes[i]
-        if attribute.id == _COOPERATIVE:
+        if attribute.id == LaunchAttribute.COOPERATIVE:
             cooperative = bool(attribute.value[0])
-        elif attribute.id == _CLUSTER:
+        elif attribute.id == LaunchAttribute.CLUSTER_DIMENSION:
             cluster = struct.unpack_from("<III", bytes(attribute.value))
     allowed = kernel.max_dynamic_shared
     if allowed is None:

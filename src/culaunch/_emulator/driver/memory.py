@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from culaunch._base.cuda import PointerAttribute, Result
 from culaunch._emulator.driver.c_types import NOTE_FUNCTION, NOTE_LAUNCH, NOTE_READ_ONLY
 from culaunch._emulator.driver.state import DriverState, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, Fault
-
-_OUT_OF_MEMORY = 2
-_DEVICE_ORDINAL = 9
 
 
 class MemoryFunctions(DriverState):
@@ -32,7 +30,7 @@ class MemoryFunctions(DriverState):
             self.noted.add(begin, size, is_read_only=note == NOTE_READ_ONLY)
 
     def cuPointerGetAttribute(self, out: int, attribute: int, address: int) -> None:
-        if attribute != _DEVICE_ORDINAL or not self._is_allocated(address, 0):
+        if attribute != PointerAttribute.DEVICE_ORDINAL or not self._is_allocated(address, 0):
             raise Refusal(INVALID_VALUE, f"{address:#x} is no address of the device")
         ctypes.c_int.from_address(out).value = 0
 
@@ -42,11 +40,11 @@ class MemoryFunctions(DriverState):
             raise Refusal(INVALID_VALUE, "an allocation of 0 bytes")
         # Without this a system that overcommits would give addresses that kill the process.
         if size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
-            raise Refusal(_OUT_OF_MEMORY, f"{size} bytes, more than this machine has")
+            raise Refusal(Result.OUT_OF_MEMORY, f"{size} bytes, more than this machine has")
         try:
             out[0] = self.device.alloc(size)
         except MemoryError:
-            raise Refusal(_OUT_OF_MEMORY, f"{size} bytes") from None
+            raise Refusal(Result.OUT_OF_MEMORY, f"{size} bytes") from None
 
     def cuMemFree(self, address: int) -> None:
         refused = None

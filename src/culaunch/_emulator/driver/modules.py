@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from culaunch._base.cuda import FunctionAttribute, Result
 from culaunch._emulator.driver.attributes import (
     MULTIPROCESSORS,
     SETTABLE,
@@ -24,9 +25,6 @@ from culaunch._emulator.fault import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Fa
 from culaunch._emulator.module import LoadedModule
 from culaunch._errors import CulaunchError
 
-_INVALID_PTX = 218
-_MAX_DYNAMIC_SHARED = 8
-
 
 class ModuleFunctions(DriverState):
     """The functions ``cuLibrary...``, ``cuKernel...``, ``cuLaunch...`` and ``cuOccupancy...``."""
@@ -39,7 +37,7 @@ class ModuleFunctions(DriverState):
         try:
             module = self.device.load(load_ptx(code, self.device.arch))
         except CulaunchError as error:
-            raise Refusal(getattr(error, "code", 0) or _INVALID_PTX, str(error)) from None
+            raise Refusal(getattr(error, "code", 0) or Result.INVALID_PTX, str(error)) from None
         handle = self.add(module)
         self.modules[handle] = module
         out[0] = handle
@@ -115,7 +113,7 @@ class ModuleFunctions(DriverState):
         found: Kernel = self.get(kernel, Kernel)
         if attribute not in SETTABLE:
             raise Refusal(INVALID_VALUE, f"kernel attribute {attribute} cannot be set")
-        if attribute == _MAX_DYNAMIC_SHARED:
+        if attribute == FunctionAttribute.MAX_DYNAMIC_SHARED_SIZE_BYTES:
             most = self.device.max_shared - found.info.static_shared
             if not 0 <= value <= most:
                 raise Refusal(

@@ -10,6 +10,7 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from culaunch._base.cuda import Result
 from culaunch._emulator.driver.c_types import ERRORS
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from culaunch._emulator.module import LoadedModule
     from culaunch._emulator.ptx_image import PtxKernel
 
-INVALID_CONTEXT = 201
-INVALID_HANDLE = 400
-UNKNOWN = 999
+INVALID_CONTEXT = Result.INVALID_CONTEXT
+INVALID_HANDLE = Result.INVALID_HANDLE
+UNKNOWN = Result.UNKNOWN
 DEFAULT_STREAMS = (None, 0, 1, 2)
 
 
@@ -91,7 +92,7 @@ class DriverState:
     def require_device(self, device: int) -> None:
         """Refuse every device but the first."""
         if device != 0:
-            raise Refusal(101, "the emulator has one device, 0")
+            raise Refusal(Result.INVALID_DEVICE, "the emulator has one device, 0")
 
     def require_context(self) -> None:
         """Refuse a call in a thread without a current context, and every call after a fault."""
@@ -128,9 +129,9 @@ class DriverState:
         """Return the address of an error's text with the detail of this thread's last one."""
         detail = self._thread.details.get(code)
         if not detail:
-            return self.string(ERRORS[code][1])
+            return self.string(ERRORS[code])
         # C reads it at once; a few are kept for threads that do so a little later.
-        self._recent.append(ctypes.create_string_buffer(f"{ERRORS[code][1]}: {detail}".encode()))
+        self._recent.append(ctypes.create_string_buffer(f"{ERRORS[code]}: {detail}".encode()))
         return ctypes.addressof(self._recent[-1])
 
     def string(self, text: str) -> int:

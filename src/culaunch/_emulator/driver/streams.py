@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from culaunch._base.cuda import Result
 from culaunch._emulator.driver.state import DriverState, Refusal, Stream
 from culaunch._emulator.fault import INVALID_VALUE
 
-_DISABLE_TIMING = 2
-_INVALID_HANDLE = 400
+_DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 
 class StreamFunctions(DriverState):
@@ -64,7 +64,7 @@ class StreamFunctions(DriverState):
     def cuEventElapsedTime(self, out: Any, start: int, end: int) -> None:
         first, last = self.get(start, Event), self.get(end, Event)
         if not (first.is_timed and last.is_timed) or None in (first.time, last.time):
-            raise Refusal(_INVALID_HANDLE, "an event without a time")
+            raise Refusal(Result.INVALID_HANDLE, "an event without a time")
         out[0] = 1e3 * (last.time - first.time)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from culaunch._base.cuda import Result
 from culaunch._base.untraced import untraced
 from culaunch._core import DriverFunction
 from culaunch._emulator.driver.attributes import device_attribute
@@ -52,6 +53,7 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
         functions: dict[str, Any] = {
             name: prototype(self._function(untraced(getattr(self, name)), name not in _LONG))
             for name, prototype in PROTOTYPES.items()
+            if hasattr(self, name)  # some functions a driver may lack
         }
         functions["note_array"] = NoteArray(self._function(self.note_array, is_repeated=True))
         return functions
@@ -90,7 +92,7 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     def cuGetErrorName(self, code: int, out: Any) -> None:
         self._require_error(code, out)
-        out[0] = self.string(ERRORS[code][0])
+        out[0] = self.string(Result(code).full_name)
 
     def cuGetErrorString(self, code: int, out: Any) -> None:
         self._require_error(code, out)

@@ -12,6 +12,7 @@
 #include "driver/driver_object.h"
 #include "driver/python_function.h"
 #include "elementwise/function.h"
+#include "extension/exported_numbers.h"
 #include "formats/mangled_names.h"
 #include "launch/kernel_type.h"
 #include "launch/launcher.h"
@@ -63,7 +64,7 @@ int Execute(PyObject* module) {
   return PyModule_AddStringConstant(module, "__version__", kVersion) == 0 &&
                  PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) ==
                      0 &&
-                 AddDriverType(module) == 0 && AddDriverCalls() == 0 &&
+                 AddNumbers(module) == 0 && AddDriverType(module) == 0 && AddDriverCalls() == 0 &&
                  AddDriverFunctionType(module) == 0 && AddModuleType(module) == 0 &&
                  AddKernelType(module) == 0 && AddLauncherType(module) == 0 &&
                  AddDeviceArrayType(module) == 0 && AddDeviceArrayExchange() == 0 &&

@@ -1,0 +1,8 @@
+// The numbers by which the extension and its Python modules know things.
+#pragma once
+
+#include "python/python.h"
+
+// Add NUMBERS to a module: the name of a list to its names and their numbers. What both sides have
+// a number for stands in C++ alone; Python takes it from here.
+int AddNumbers(PyObject* module);

@@ -1,0 +1,50 @@
+"""DLPack's numbers for element types and for kinds of memory, as the extension has them."""
+
+from __future__ import annotations
+
+from culaunch._base.cuda import Number
+from culaunch._core import NUMBERS
+
+_CODES = NUMBERS["DLDataTypeCode"]
+_DEVICES = NUMBERS["DLDeviceType"]
+
+
+class TypeCode(Number):
+    """DLDataTypeCode: what an element is."""
+
+    INT = _CODES["INT"]
+    UINT = _CODES["UINT"]
+    FLOAT = _CODES["FLOAT"]
+    BFLOAT = _CODES["BFLOAT"]
+    COMPLEX = _CODES["COMPLEX"]
+    BOOL = _CODES["BOOL"]
+    FLOAT8_E4M3FN = _CODES["FLOAT8_E4M3FN"]
+    FLOAT8_E5M2 = _CODES["FLOAT8_E5M2"]
+    FLOAT8_E8M0FNU = _CODES["FLOAT8_E8M0FNU"]
+
+
+class DeviceType(Number):
+    """DLDeviceType: whose memory it is."""
+
+    CPU = _DEVICES["CPU"]
+    CUDA = _DEVICES["CUDA"]
+    CUDA_HOST = _DEVICES["CUDA_HOST"]
+    CUDA_MANAGED = _DEVICES["CUDA_MANAGED"]
+    ROCM = _DEVICES["ROCM"]
+
+
+# How a message says whose memory it is.
+_MEMORY = {
+    DeviceType.CPU: "the CPU's memory",
+    DeviceType.CUDA: "a CUDA device",
+    DeviceType.CUDA_HOST: "pinned host memory",
+    DeviceType.ROCM: "a ROCm device",
+}
+
+
+def memory_name(device_type: int) -> str:
+    """Return what a message calls the memory of a device type."""
+    for known, name in _MEMORY.items():
+        if known == device_type:
+            return name
+    return f"memory of DLPack device type {device_type}"

@@ -1,0 +1,60 @@
+"""What Python has of the numbers of cuda.h is what cuda.h says."""
+
+import importlib.util
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from culaunch._base import cuda
+
+PREFIXES = {
+    cuda.DeviceAttribute: "CU_DEVICE_ATTRIBUTE_",
+    cuda.FunctionAttribute: "CU_FUNC_ATTRIBUTE_",
+    cuda.LaunchAttribute: "CU_LAUNCH_ATTRIBUTE_",
+    cuda.PointerAttribute: "CU_POINTER_ATTRIBUTE_",
+    cuda.TensorMapType: "CU_TENSOR_MAP_DATA_TYPE_",
+}
+
+
+@pytest.fixture(scope="module")
+def header():
+    spec = importlib.util.find_spec("nvidia")
+    roots = [
+        Path(place, folder)
+        for place in (spec.submodule_search_locations or () if spec else ())
+        for folder in ("cu13", "cuda_runtime")
+    ]
+    roots += [Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))]
+    for root in roots:
+        if (root / "include" / "cuda.h").exists():
+            return (root / "include" / "cuda.h").read_text()
+    pytest.skip("needs cuda.h")
+
+
+def numbers_of(header, prefix, first=r"\w+"):
+    """Read the enumerators of an enumeration, which may count on from the one before."""
+    start = re.search(rf"^[ ,]*{prefix}{first}\b", header, re.MULTILINE).start()
+    begin, end = header.rindex("{", 0, start), header.index("}", start)
+    body = re.sub(r"/\*.*?\*/", "", header[begin + 1 : end], flags=re.DOTALL)
+    found, last = {}, -1
+    for name, value in re.findall(rf"({prefix}\w+)\s*(?:=\s*(\w+))?", body):
+        last = last + 1 if not value else found[value] if value in found else int(value, 0)
+        found[name] = last
+    return found
+
+
+@pytest.mark.parametrize("kind", PREFIXES, ids=lambda kind: kind.__name__)
+def test_attributes_are_those_of_the_header(header, kind):
+    known = numbers_of(header, PREFIXES[kind])
+    for one in kind:
+        name = PREFIXES[kind] + one.name
+        # A header of an older CUDA lacks the newest ones.
+        assert known.get(name, one.value) == one.value, name
+    assert len([one for one in kind if PREFIXES[kind] + one.name in known]) > len(kind) / 2
+
+
+def test_results_are_those_of_the_header(header):
+    known = numbers_of(header, "CUDA_", "SUCCESS")
+    assert {one.full_name: one.value for one in cuda.Result}.items() <= known.items()
