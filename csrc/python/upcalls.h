@@ -63,6 +63,7 @@ inline constexpr char kRunHook[] = "_run_hook";
 inline constexpr char kTritonsWay[] = "_tritons_way";
 inline constexpr char kChose[] = "_chose";
 inline constexpr char kCompare[] = "_compare";
+inline constexpr char kReadGrid[] = "_read_grid";
 inline constexpr char kAllocate[] = "_allocate";
 // Of Elementwise: the Protocol is _core.ElementwiseMethods.
 inline constexpr char kSpecialize[] = "_specialize";

@@ -60,6 +60,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   }
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
+  state->self = self;
   Self(self)->state = state.release();
   return self;
 }
@@ -92,6 +93,7 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
     if (failed == 0 && variant != nullptr) failed = visit(variant, arg);
   });
   state.choices.ForEach(visit_choice);
+  if (failed == 0) failed = state.grids.Traverse(visit, arg);
   visit_choice(state.last_choice);
   return failed;
 }
@@ -112,6 +114,7 @@ void ClearVariants(State& state) {
   const std::shared_ptr<const TunedChoice> last = std::move(state.last_choice);
   state.last_choice = nullptr;
   Form::ForgetAll(state);
+  state.grids.Clear();
   variants.ForEach([](PyObject*& variant) { Py_CLEAR(variant); });
 }
 
@@ -279,7 +282,7 @@ PyObject* Serve(PyObject* self, PyObject* args) {
 PyObject* TellChoices(PyObject* self, PyObject* args) {
   int checks = 0;
   if (!PyArg_ParseTuple(args, "p:_tell_choices", &checks)) return nullptr;
-  StateOf(self).tells = self;
+  StateOf(self).tells_choices = true;
   StateOf(self).checks = checks != 0 ? 1 : 0;
   Py_RETURN_NONE;
 }

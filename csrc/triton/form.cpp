@@ -49,6 +49,39 @@ bool Ask(PyObject* grid, const State& state, PyObject* const* args, size_t count
                          state.falls_back, dims);
 }
 
+// The arguments of a call for a grid that is known: what was chosen stands before what was given.
+class QuickArguments final : public ArgumentsOfCall {
+ public:
+  QuickArguments(const State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
+                 const Found* found)
+      : state_(state), args_(args), count_(count), keyword_names_(keyword_names), found_(found) {}
+
+  PyObject* operator[](size_t i) const override {
+    if (found_ != nullptr && found_->choice != nullptr) {
+      for (const auto& one : found_->choice->constants) {
+        if (one.name == i) return one.value.get();
+      }
+    }
+    if (i < count_) return args_[i];
+    const Parameter& parameter = state_.parameters[i];
+    const Py_ssize_t size = keyword_names_ != nullptr ? PyTuple_Size(keyword_names_) : 0;
+    for (Py_ssize_t k = 0; k < size; ++k) {  // both are interned, nearly always
+      if (PyTuple_GetItem(keyword_names_, k) == parameter.name.get()) {
+        return args_[count_ + static_cast<size_t>(k)];
+      }
+    }
+    const int argument = ArgumentOf(parameter.name.get(), i, count_, keyword_names_);
+    return argument >= 0 ? args_[argument] : parameter.default_value.get();
+  }
+
+ private:
+  const State& state_;
+  PyObject* const* args_;
+  size_t count_;
+  PyObject* keyword_names_;
+  const Found* found_;
+};
+
 // The value of a float or a bool, or of None.
 uint64_t KeyBits(PyObject* object) {
   if (PyFloat_CheckExact(object) == 0) return object == Py_True ? 1 : 0;
@@ -62,9 +95,9 @@ uint64_t KeyBits(PyObject* object) {
 
 bool SetLastChoice(State& state, std::shared_ptr<const TunedChoice> choice) {
   state.last_choice = std::move(choice);
-  if (state.tells == nullptr || state.last_choice == nullptr) return true;
+  if (!state.tells_choices || state.last_choice == nullptr) return true;
   const Ref config = Ref::Borrow(state.last_choice->config.get());
-  const Ref none(PyObject_CallMethod(state.tells, methods::kChose, "(O)", config.get()));
+  const Ref none(PyObject_CallMethod(state.self, methods::kChose, "(O)", config.get()));
   return static_cast<bool>(none);
 }
 
@@ -110,21 +143,34 @@ CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* ask
                                      PyObject* keyword_names, PyObject** result) {
   const StateUse use(state);
   const Found* found = nullptr;
+  Reading reading;
   if (state.is_tuned || state.variants_have_constants) {
     // What the function is given depends on what the arguments are.
-    Reading reading;
     const Outcome outcome = Find(state, args, count, keyword_names, &reading);
     *result = nullptr;
     if (outcome != Outcome::kSame) return outcome == Outcome::kFailed;
     found = reading.found;
   }
   *result = nullptr;
+  const QuickArguments arguments(state, args, count, keyword_names, found);
+  const bool is_known = state.grids.Find(grid, arguments, asked);
+  if (is_known && !CULAUNCH_UNLIKELY(state.checks != 0)) {
+    if (found != nullptr) {
+      LaunchFound(state, reading, asked, result);
+      return true;
+    }
+    *dims = asked;
+    return Call(state, asked, args, count, keyword_names, result);
+  }
+  uint32_t known[3];
+  if (is_known) std::copy(asked, asked + 3, known);
   if (!Ask(grid, state, args, count, keyword_names, found, asked)) return true;
+  if (is_known && !IsSameGrid(grid, known, asked)) return true;
+  if (!is_known && !state.grids.Learn(state.self, grid, arguments, asked)) return true;
   if (found == nullptr) *dims = asked;
   if (state.forms[0] == nullptr) return false;  // the function had everything forgotten
   if (found == nullptr) return Call(state, asked, args, count, keyword_names, result);
   // Where the function made the arguments those of another variant, the general way asks it again.
-  Reading reading;
   const Outcome outcome = Find(state, args, count, keyword_names, &reading);
   if (outcome == Outcome::kFailed) return true;
   if (outcome != Outcome::kSame || reading.found != found) return false;

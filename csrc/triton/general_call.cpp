@@ -1,5 +1,7 @@
 #include "triton/general_call.h"
 
+#include <algorithm>
+
 #include "python/call_arguments.h"
 #include "python/free_threaded_lock.h"
 #include "python/upcalls.h"
@@ -9,6 +11,24 @@
 #include "triton/launch.h"
 
 namespace triton {
+
+namespace {
+
+// The arguments of a call for a grid that is known.
+class BoundArguments final : public ArgumentsOfCall {
+ public:
+  BoundArguments(const State& state, Bound& bound) : state_(state), bound_(bound) {}
+
+  PyObject* operator[](size_t i) const override {
+    return bound_[i] != nullptr ? bound_[i] : state_.parameters[i].default_value.get();
+  }
+
+ private:
+  const State& state_;
+  Bound& bound_;
+};
+
+}  // namespace
 
 PyObject* GeneralCall::Description() {
   if (!Bind() || !Specialize() || !FillDefaults()) return nullptr;
@@ -30,7 +50,7 @@ PyObject* GeneralCall::Run() {
   if (variant_ == nullptr) Py_RETURN_NONE;
   uint32_t dims[3];
   if (dims_ == nullptr) {
-    if (!AskGrid(dims) || !ReadAgain()) return nullptr;
+    if (!FindGrid(dims)) return nullptr;
     dims_ = dims;
     if (variant_ == nullptr) Py_RETURN_NONE;
   }
@@ -127,9 +147,20 @@ Ref GeneralCall::Describe() {
   return list;
 }
 
-bool GeneralCall::AskGrid(uint32_t* dims) {
+// What the grid gives: it is asked, unless it is known what it would say. It may change what the
+// arguments are: they are read again.
+bool GeneralCall::FindGrid(uint32_t* dims) {
+  const BoundArguments arguments(state_, bound_);
+  uint32_t known[3];
+  const bool is_known = state_.grids.Find(grid_, arguments, known);
+  if (is_known && state_.checks == 0) {
+    std::copy(known, known + 3, dims);
+    return true;
+  }
   const Ref values = ArgumentDict(true);
-  return values && triton::AskGrid(grid_, values.get(), variant_, state_.falls_back, dims);
+  if (!values || !AskGrid(grid_, values.get(), variant_, state_.falls_back, dims)) return false;
+  if (is_known) return IsSameGrid(grid_, known, dims) && ReadAgain();
+  return state_.grids.Learn(Object(), grid_, arguments, dims) && ReadAgain();
 }
 
 PyObject* GeneralCall::Resolved() {

@@ -63,7 +63,7 @@ class GeneralCall {
   PyObject* LookUpVariant();
   Ref ArgumentDict(bool with_defaults);
   Ref Describe();
-  bool AskGrid(uint32_t* dims);
+  bool FindGrid(uint32_t* dims);
   PyObject* Resolved();
 
   PyObject* Object() const { return reinterpret_cast<PyObject*>(self_); }

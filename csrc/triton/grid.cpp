@@ -1,5 +1,7 @@
 #include "triton/grid.h"
 
+#include <algorithm>
+
 #include "driver/errors.h"
 #include "launch/configuration.h"
 #include "triton/tritons_way.h"
@@ -25,6 +27,15 @@ bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, boo
   if (!found) return false;
   if (ReadGrid(found.get(), dims)) return true;
   if (falls_back) GoTritonsWay();
+  return false;
+}
+
+bool IsSameGrid(PyObject* grid, const uint32_t* before, const uint32_t* now) {
+  if (std::equal(before, before + 3, now)) return true;
+  PyErr_Format(PyExc_SystemError,
+               "a defect of culaunch, please report it: the grid %R gives (%u, %u, %u), and (%u, "
+               "%u, %u) was used",
+               grid, now[0], now[1], now[2], before[0], before[1], before[2]);
   return false;
 }
 

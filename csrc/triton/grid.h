@@ -14,4 +14,8 @@ bool ReadGrid(PyObject* grid, uint32_t* dims);
 bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, bool falls_back,
              uint32_t* dims);
 
+// For finding our own mistakes: whether what a grid gave before is what it gives now. False with a
+// Python error set.
+bool IsSameGrid(PyObject* grid, const uint32_t* before, const uint32_t* now);
+
 }  // namespace triton

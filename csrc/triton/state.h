@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "triton/grid_memo.h"
 #include "triton/guards.h"
 #include "triton/parameter.h"
 #include "triton/specialize.h"
@@ -40,10 +41,12 @@ struct alignas(64) State {
   bool is_tuned = false;
   std::vector<KeyPart> tuning_key;
   bool chooses_arguments = false;  // of the run-time ones too
-  PyObject* tells = nullptr;       // borrowed: the dispatcher, where it wants to know each choice
+  PyObject* self = nullptr;        // borrowed: the dispatcher
+  bool tells_choices = false;      // it wants to know each choice
   unsigned checks = 0;             // not 0: some calls are compared with what Python says
   WordTable<std::shared_ptr<const TunedChoice>> choices;
   std::shared_ptr<const TunedChoice> last_choice;
+  GridMemo grids;
   bool variants_have_constants = false;  // what a grid function is given depends on the variant
   unsigned misses = 0;                   // of the quick path
   std::vector<Form*> retired;            // owned: forms that were dropped while calls used them

@@ -67,6 +67,13 @@ class Dispatcher(TritonDispatcher):
     def _chose(self, config: Any) -> None:
         """Note what a call uses that differs from the call before."""
 
+    def _read_grid(
+        self,
+        grid: Any,  # noqa: ARG002
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[object, ...], bool] | None:
+        """Return what a grid that is a function depends on; None: it is called."""
+        return None
+
     def _compare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: dict[str, Any]
     ) -> None:

@@ -16,7 +16,7 @@ from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.load_variant import load_variant, resources_missing
 from culaunch._triton.object_kinds import TensorStandIn
 from culaunch._triton.parameters import parameters_of
-from culaunch._triton.reads import Unknown
+from culaunch._triton.reads import Reads, Unknown
 from culaunch._triton.stack import Guards, Stack
 from culaunch._triton.target import (
     compiling_for,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from culaunch._core import DispatcherMethods, TritonVariant
+    from culaunch._triton.reads import Guard
 
 
 # A CompiledKernel's attribute, the driver's, and its unit in bytes.
@@ -126,6 +127,7 @@ class NativeKernel(Dispatcher):
             _stack=stack,
             _inner=inner,
             _successor=None,
+            _grid_guards=[],
             _loaded={} if inner is None else inner._loaded,  # noqa: SLF001
         )
         for name in ("__doc__", "__name__", "__qualname__", "__module__", "__globals__"):
@@ -139,6 +141,8 @@ class NativeKernel(Dispatcher):
     _inner: NativeKernel | None
     # What stands in its place once the kernel has other decorators than it was made from.
     _successor: NativeKernel | None
+    # Globals of functions that grids are.
+    _grid_guards: list[Guard]
     # By the identity of Triton's kernel, which is kept alive by being there.
     _loaded: dict[tuple[int, str], tuple[Any, TritonVariant]]
 
@@ -276,6 +280,34 @@ class NativeKernel(Dispatcher):
             tuner.best_config = config
 
     @untraced
+    def _read_grid(
+        self, grid: Any
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[object, ...], bool] | None:
+        """Read a grid's code.
+
+        Returns
+        -------
+        (tuple of int, tuple of int, tuple, bool) or None
+            The parameters whose values it reads, those of which it asks whether they are None, what
+            its closed-over variables hold, and whether it uses globals. None: it is called.
+        """
+        numbers = {name: i for i, name in enumerate(self._parameter_names)}
+        try:
+            reads = Reads.of(grid)
+        except Unknown:
+            return None
+        if reads.types or reads.dtypes or not reads.names <= numbers.keys():
+            return None
+        if reads.guards:
+            self._grid_guards.extend(reads.guards)
+            self._watch()
+        held = tuple(cell.cell_contents for cell in grid.__closure__ or ())
+        values, nones = (
+            tuple(sorted(numbers[name] for name in names)) for names in (reads.values, reads.nones)
+        )
+        return values, nones, held, bool(reads.guards)
+
+    @untraced
     def _compare(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: dict[str, Any]
     ) -> None:
@@ -305,6 +337,7 @@ class NativeKernel(Dispatcher):
         stack = _stack_of(self._kernel)
         if stack is not None and stack.fingerprint == self._stack.fingerprint:
             vars(self)["_stack"] = stack
+            self._grid_guards.clear()
             self._clear()
             return None
         return self._replace()
@@ -402,6 +435,7 @@ class NativeKernel(Dispatcher):
         for (name, _), (_, namespace) in self._function.used_global_vals.items():
             guards.entries.append((namespace, name, name in namespace, namespace.get(name)))
         guards.attribute(self._function, "pre_run_hooks")
+        guards.entries += self._grid_guards
         return guards
 
     def _check_globals(self) -> None:

@@ -1,0 +1,84 @@
+// What grids that are functions gave: such a function is asked again only when something that it
+// reads has changed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "python/python.h"
+
+namespace triton {
+
+// The arguments of a call by parameter, whatever way they came: borrowed, null where there is none.
+class ArgumentsOfCall {
+ public:
+  virtual PyObject* operator[](size_t parameter) const = 0;
+
+ protected:
+  ~ArgumentsOfCall() = default;
+};
+
+class GridMemo {
+ public:
+  GridMemo() = default;
+  GridMemo(const GridMemo&) = delete;
+  GridMemo& operator=(const GridMemo&) = delete;
+
+  // Find what a function gave when all that it reads was as it is now.
+  bool Find(PyObject* grid, const ArgumentsOfCall& arguments, uint32_t* dims) const;
+
+  // Note what a function gave. The dispatcher is asked once what the function reads. False with a
+  // Python error set.
+  bool Learn(PyObject* dispatcher, PyObject* grid, const ArgumentsOfCall& arguments,
+             const uint32_t* dims);
+
+  // Forget all, which may run Python.
+  void Clear();
+  // For the garbage collector.
+  int Traverse(visitproc visit, void* arg) const;
+
+ private:
+  // A value that a function reads: its type, and its bits, or which object it is.
+  struct Value {
+    const void* type;
+    uint64_t bits;
+    bool operator==(const Value& other) const { return type == other.type && bits == other.bits; }
+  };
+  static constexpr size_t kMost = 16;
+  struct Values {
+    std::array<Value, kMost> values;
+    size_t count = 0;
+  };
+  struct Answer {
+    Values read;
+    std::vector<Ref> kept;  // the objects that are known by being themselves
+    uint32_t dims[3];
+  };
+  // What is known of the functions of one code.
+  struct Plan {
+    Ref code;
+    Ref globals;               // null: it uses none
+    const void* type;          // of the function
+    bool is_called = false;    // it has to be called every time
+    std::vector<int> numbers;  // parameters whose values it reads,
+    std::vector<int> nones;    // and of which it asks whether they are None
+    std::vector<Ref> held;     // what its closed-over variables held, which never changes
+    std::vector<Answer> answers;
+    size_t next = 0;
+  };
+
+  const Plan* PlanOf(PyObject* grid) const;
+  static bool Read(const Plan& plan, PyObject* grid, const ArgumentsOfCall& arguments, Values* read,
+                   std::vector<Ref>* kept);
+  static bool Add(const Plan& plan, PyObject* object, bool is_held, Values* read,
+                  std::vector<Ref>* kept);
+  std::unique_ptr<Plan> MakePlan(PyObject* dispatcher, PyObject* grid);
+
+  static constexpr size_t kPlans = 8;
+  static constexpr size_t kAnswers = 8;
+  std::vector<std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace triton
