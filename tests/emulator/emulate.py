@@ -11,7 +11,7 @@ from culaunch._emulator import Device, LoadedModule, Options, PtxImage
 
 
 @functools.lru_cache(maxsize=64)
-def module_of(ptx: str) -> PtxImage:
+def image_of(ptx: str) -> PtxImage:
     return PtxImage(ptx)
 
 
@@ -48,7 +48,7 @@ def launch(
 ) -> LoadedModule:
     """Run a kernel once on a new device; arrays among the arguments are its memory."""
     device = device or Device(options=Options(**options))
-    module = module or device.load(module_of(ptx))
+    module = module or device.load(image_of(ptx))
     device.launch(
         module,
         kernel,

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from corpus._case import cuda
-from emulate import launch, module_of
+from emulate import image_of, launch
 
 from culaunch._emulator import Device
 
@@ -16,7 +16,7 @@ from culaunch._emulator import Device
 @pytest.mark.parametrize("kernel", ["count_up", "lock", "lock_by_exchange"])
 def test_a_thousand_threads_at_one_word_take_half_a_second_at_most(kernel: str) -> None:
     device = Device()
-    module = device.load(module_of(cuda("contention.cu")))
+    module = device.load(image_of(cuda("contention.cu")))
     best = float("inf")
     for _ in range(4):
         word = np.zeros(2, np.int32)

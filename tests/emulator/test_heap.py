@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus._case import cuda
-from emulate import launch, module_of
+from emulate import image_of, launch
 
 from culaunch._base.cuda import Result
 from culaunch._emulator import Device, Fault
@@ -60,7 +60,7 @@ def test_malloc_that_cannot_be_satisfied_gives_null(size: int) -> None:
 
 def test_the_heap_ends_and_what_is_freed_can_be_had_again() -> None:
     device, out, read = Device(), np.zeros(32, np.uint64), np.zeros(16, np.int32)
-    instance = device.load(module_of(cuda("heap.cu")))
+    instance = device.load(image_of(cuda("heap.cu")))
     how: dict[str, Any] = {"device": device, "instance": instance}
     run("give", out, np.uint64(HEAP // 16), **how)
     assert (out != 0).sum() == 16

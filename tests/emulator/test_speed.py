@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from corpus._basics import matmul_arguments
 from corpus._case import cuda
-from emulate import launch, module_of
+from emulate import image_of, launch
 
 import culaunch as cl
 from culaunch._emulator import Device, PtxImage
@@ -30,7 +30,7 @@ def best(run: Callable[[], object], times: int = 4) -> float:
 
 def test_vector_add_of_a_million() -> None:
     device, n = Device(), 1 << 20
-    module = device.load(module_of(cuda("basics.cu")))
+    module = device.load(image_of(cuda("basics.cu")))
     a, b, c = np.arange(n, dtype=np.float32), np.ones(n, np.float32), np.zeros(n, np.float32)
 
     def run() -> None:
@@ -44,7 +44,7 @@ def test_vector_add_of_a_million() -> None:
 @pytest.mark.slow
 def test_matmul_of_256() -> None:
     device = Device()
-    module = device.load(module_of(cuda("basics.cu")))
+    module = device.load(image_of(cuda("basics.cu")))
     arguments = matmul_arguments(256, np.random.default_rng(0))
 
     def run() -> None:

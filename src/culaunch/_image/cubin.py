@@ -22,8 +22,8 @@ from culaunch._image.kernel_params import ParamRecords
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from culaunch._image.budget import Budget
     from culaunch._image.reader import Reader
-    from culaunch._image.session import Session
 
 ABI_7, ABI_8 = 7, 8
 _CUDA_INFO = 0x70000000
@@ -81,9 +81,9 @@ class Cubin:
                         return found[1].decode()
         return None
 
-    def kernels(self, session: Session) -> tuple[KernelInfo, ...]:
+    def kernels(self, budget: Budget) -> tuple[KernelInfo, ...]:
         """Parse every kernel, in the order of the symbol table."""
-        builders = self._entries(session)
+        builders = self._entries(budget)
         if not builders:
             return ()
         by_section = {builder.section: builder for builder in builders.values()}
@@ -106,7 +106,7 @@ class Cubin:
                 by_section[section.info].shared = section.size
         reserved = 0 if self.relocatable or self.sm < 90 else _RESERVED_SHARED
         fallback = self.toolkit()
-        return tuple(builder.finish(session, reserved, fallback) for builder in builders.values())
+        return tuple(builder.finish(budget, reserved, fallback) for builder in builders.values())
 
     def _suffix(self) -> str:
         flag = _ARCH_A_ABI_7 if self.elf.abi_version == ABI_7 else _ARCH_A_ABI_8
@@ -135,7 +135,7 @@ class Cubin:
             yield kind, contents.window(start, size, "a note")
             position = start + (size + 3 & ~3)
 
-    def _entries(self, session: Session) -> dict[int, _Builder]:
+    def _entries(self, budget: Budget) -> dict[int, _Builder]:
         """Find the kernels: symbol index to builder."""
         found: dict[int, _Builder] = {}
         seen: set[str] = set()
@@ -165,7 +165,7 @@ class Cubin:
                 if spelled in seen:
                     raise names.error(f"is corrupt: kernel {spelled!r} is there twice", name)
                 seen.add(spelled)
-                session.add_kernel(spelled, names)
+                budget.add_kernel(spelled, names)
                 found[index] = _Builder(spelled, self.elf.section(text), self.relocatable)
         return found
 
@@ -208,12 +208,12 @@ class _Builder:
             elif code == attr.NUM_BARRIERS:
                 self.barriers = record.value
 
-    def finish(self, session: Session, reserved: int, toolkit: str | None) -> KernelInfo:
+    def finish(self, budget: Budget, reserved: int, toolkit: str | None) -> KernelInfo:
         """Return what is known."""
-        demangled, types = session.spell(self.name)
+        demangled, types = budget.spell(self.name)
         params: tuple[ParamInfo, ...] = ()
         if self.attributes is not None:
-            params = self.params.finish(types, session, self.attributes)
+            params = self.params.finish(types, budget, self.attributes)
         return KernelInfo(
             name=self.name,
             demangled=demangled,

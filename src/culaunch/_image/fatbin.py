@@ -12,7 +12,7 @@ from culaunch._image.sniff import FATBIN_MAGIC
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from culaunch._image.session import Session
+    from culaunch._image.budget import Budget
 
 PTX, CUBIN, LTOIR = 1, 2, 8
 _KINDS = {PTX: "ptx", CUBIN: "cubin", LTOIR: "ltoir"}
@@ -60,11 +60,11 @@ class Entry:
         """The architecture, as the entry says."""
         return f"{_PREFIXES.get(self.kind, 'sm_')}{self.sm}{self.suffix}"
 
-    def open(self, session: Session) -> Reader:
+    def open(self, budget: Budget) -> Reader:
         """Return the image, decompressed where it must be."""
         if not self.compressed:
             return self.stored
-        if not session.may_open(len(self.stored), self._unpacked):
+        if not budget.may_open(len(self.stored), self._unpacked):
             raise self.stored.error(
                 f"is corrupt or hostile: {len(self.stored)} compressed bytes that state "
                 f"{self._unpacked} uncompressed"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_flag
 from culaunch._image import fatbin
+from culaunch._image.budget import Budget
 from culaunch._image.files import check_path, describe, open_bytes
 from culaunch._image.image import Image
 from culaunch._image.metadata import may_have_metadata
 from culaunch._image.parse import parse
 from culaunch._image.ptx import Ptx
 from culaunch._image.reader import Reader
-from culaunch._image.session import Session
 
 if TYPE_CHECKING:
     import mmap
@@ -85,9 +85,9 @@ def embedded_ptx(image: Image | bytes) -> tuple[str, ...]:
     if image.format == "ptx":
         return (_text(image.data),)
     source = describe(image.data, image.path)
-    session = Session(len(image.data))
+    budget = Budget(len(image.data))
     return tuple(
-        _text(entry.open(session).data())
+        _text(entry.open(budget).data())
         for entry in fatbin.entries(Reader(memoryview(image.data), source))
         if entry.kind == fatbin.PTX
     )
@@ -110,7 +110,7 @@ def ptx_param_types(ptx: str | bytes, kernel: str) -> tuple[str | None, ...] | N
     """
     text = ptx.encode(errors="replace") if isinstance(ptx, str) else bytes(ptx)
     reader = Reader(memoryview(text), describe(text, None))
-    params = Ptx(text, reader).params(kernel, Session(len(text)))
+    params = Ptx(text, reader).params(kernel, Budget(len(text)))
     return None if params is None else tuple(param.type for param in params)
 
 

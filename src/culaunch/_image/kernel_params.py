@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from culaunch._image.attributes import Record
+    from culaunch._image.budget import Budget
     from culaunch._image.info import ParamInfo
     from culaunch._image.reader import Reader
-    from culaunch._image.session import Session
 
 _POINTER_SIZE = 8
 
@@ -49,7 +49,7 @@ class ParamRecords:
         self._found[ordinal] = offset, size, space != 0 and size == _POINTER_SIZE
 
     def finish(
-        self, types: tuple[str | None, ...] | None, session: Session, section: Reader
+        self, types: tuple[str | None, ...] | None, budget: Budget, section: Reader
     ) -> tuple[ParamInfo, ...]:
         """Return them in order.
 
@@ -57,7 +57,7 @@ class ParamRecords:
         ----------
         types : tuple of (str or None), or None
             What is known otherwise; dropped where it does not agree with the records.
-        session : Session
+        budget : Budget
             Makes and counts the parameters.
         section : Reader
             Where the records are.
@@ -80,7 +80,7 @@ class ParamRecords:
             known = spelled if spelled and agrees(spelled, size) else None
             if known is None and is_pointer:
                 known = "void*"
-            params.append(session.param(offset, size, known, section))
+            params.append(budget.param(offset, size, known, section))
         return tuple(params)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from culaunch._image import fatbin
+from culaunch._image.budget import Budget
 from culaunch._image.cubin import Cubin
 from culaunch._image.elf import SHT_NOBITS, Elf
 from culaunch._image.embedded import SECTION, embedded_images
@@ -14,14 +15,13 @@ from culaunch._image.info import ImageInfo, Inspection, KernelInfo
 from culaunch._image.metadata import split_metadata
 from culaunch._image.ptx import Ptx
 from culaunch._image.reader import Reader
-from culaunch._image.session import Session
 from culaunch._image.sniff import file_format, image_format, wrapper_size
 
 if TYPE_CHECKING:
     import mmap
     from collections.abc import Iterator
 
-    from culaunch._image.session import Signatures
+    from culaunch._image.budget import Signatures
 
 _FATBIN_SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 
@@ -59,19 +59,19 @@ def _images(
     data: bytes | mmap.mmap, form: str, source: str, signatures: Signatures, kernels: bool
 ) -> tuple[ImageInfo, ...]:
     reader = Reader(memoryview(data), source)
-    session = Session(len(data), signatures, kernels)
+    budget = Budget(len(data), signatures, kernels)
     if form == "cubin":
-        return (_cubin(reader, session),)
+        return (_cubin(reader, budget),)
     if form == "ptx":
-        return (_ptx(data, reader, session),)
+        return (_ptx(data, reader, budget),)
     if form == "fatbin":
         start = wrapper_size(data)
         container = reader.window(start, len(reader) - start, "a fatbin")
-        return tuple(_entries(container, session))
-    return tuple(_host(reader, session))
+        return tuple(_entries(container, budget))
+    return tuple(_host(reader, budget))
 
 
-def _cubin(reader: Reader, session: Session) -> ImageInfo:
+def _cubin(reader: Reader, budget: Budget) -> ImageInfo:
     cubin = Cubin(reader)
     return ImageInfo(
         format="cubin",
@@ -80,11 +80,11 @@ def _cubin(reader: Reader, session: Session) -> ImageInfo:
         compressed=False,
         relocatable=cubin.relocatable,
         toolkit=cubin.toolkit(),
-        kernels=cubin.kernels(session) if session.kernels else (),
+        kernels=cubin.kernels(budget) if budget.kernels else (),
     )
 
 
-def _ptx(text: bytes | mmap.mmap, reader: Reader, session: Session) -> ImageInfo:
+def _ptx(text: bytes | mmap.mmap, reader: Reader, budget: Budget) -> ImageInfo:
     ptx = Ptx(text, reader)
     return ImageInfo(
         format="ptx",
@@ -93,22 +93,22 @@ def _ptx(text: bytes | mmap.mmap, reader: Reader, session: Session) -> ImageInfo
         compressed=False,
         relocatable=False,
         toolkit=ptx.toolkit(),
-        kernels=ptx.kernels(session) if session.kernels else (),
+        kernels=ptx.kernels(budget) if budget.kernels else (),
     )
 
 
-def _entries(reader: Reader, session: Session) -> Iterator[ImageInfo]:
+def _entries(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
     for entry in fatbin.entries(reader):
-        if entry.compressed and not session.kernels:
+        if entry.compressed and not budget.kernels:
             info = ImageInfo(entry.format, entry.arch, 0, True, None, None, ())
             arch = entry.arch
         elif entry.kind == fatbin.CUBIN:
-            info = _cubin(entry.open(session), session)
+            info = _cubin(entry.open(budget), budget)
             # The suffix f, and only that one, is not always in the cubin.
             arch = entry.arch if entry.suffix else info.arch
         elif entry.kind == fatbin.PTX:
-            opened = entry.open(session)
-            info = _ptx(opened.data(), opened, session)
+            opened = entry.open(budget)
+            info = _ptx(opened.data(), opened, budget)
             arch = info.arch
         else:
             linkable = entry.kind == fatbin.LTOIR
@@ -119,18 +119,18 @@ def _entries(reader: Reader, session: Session) -> Iterator[ImageInfo]:
         )
 
 
-def _host(reader: Reader, session: Session) -> Iterator[ImageInfo]:
+def _host(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
     """Yield the images in a host object or library."""
     elf = Elf(reader)
     found = False
     for section in elf.sections():
         if section.type != SHT_NOBITS and elf.name(section) in _FATBIN_SECTIONS:
             found = True
-            yield from _entries(elf.contents(section), session)
+            yield from _entries(elf.contents(section), budget)
         elif section.type != SHT_NOBITS and elf.name(section) == SECTION:
             for name, image in embedded_images(elf.contents(section)):
                 found = True
-                yield from _embedded(name, image, session.kernels)
+                yield from _embedded(name, image, budget.kernels)
     if not found:
         raise reader.error(
             "is a host object or library without CUDA code: it has no section "

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import mmap
     from collections.abc import Iterator
 
+    from culaunch._image.budget import Budget
     from culaunch._image.reader import Reader
-    from culaunch._image.session import Session
 
 _COMMENT_SIZE = 2048
 _HEADER_TOKENS = 8
@@ -58,7 +58,7 @@ class Ptx:
         found = _RELEASE.search(self._text[:_COMMENT_SIZE])
         return found[1].decode() if found else None
 
-    def kernels(self, session: Session) -> tuple[KernelInfo, ...]:
+    def kernels(self, budget: Budget) -> tuple[KernelInfo, ...]:
         """Parse every entry that is defined here, in the order of the text."""
         toolkit = self.toolkit()
         seen: set[str] = set()
@@ -66,17 +66,17 @@ class Ptx:
         for tokens, name in self._entries():
             if name in seen:
                 raise tokens.error(f"is corrupt: kernel {name!r} is there twice")
-            found = self._kernel(tokens, name, session, toolkit)
+            found = self._kernel(tokens, name, budget, toolkit)
             if found is not None:
                 seen.add(name)
                 kernels.append(found)
         return tuple(kernels)
 
-    def params(self, kernel: str, session: Session) -> tuple[ParamInfo, ...] | None:
+    def params(self, kernel: str, budget: Budget) -> tuple[ParamInfo, ...] | None:
         """Return one kernel's parameters, or None if it is not here."""
         for tokens, name in self._entries():
             if name == kernel:
-                return parameter_block(tokens, session)
+                return parameter_block(tokens, budget)
         return None
 
     def _entries(self) -> Iterator[tuple[Tokens, str]]:
@@ -86,11 +86,11 @@ class Ptx:
             yield tokens, tokens.identifier("a kernel's name")
 
     def _kernel(
-        self, tokens: Tokens, name: str, session: Session, toolkit: str | None
+        self, tokens: Tokens, name: str, budget: Budget, toolkit: str | None
     ) -> KernelInfo | None:
-        session.add_kernel(name, self._reader)
-        demangled, types = session.spell(name)
-        params = parameter_block(tokens, session, types)
+        budget.add_kernel(name, self._reader)
+        demangled, types = budget.spell(name)
+        params = parameter_block(tokens, budget, types)
         dims: dict[str, tuple[int, int, int]] = {}
         rank: int | None = None
         while (word := tokens.next()) != "{":

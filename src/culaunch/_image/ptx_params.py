@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 from culaunch._image.kernel_params import agrees
 
 if TYPE_CHECKING:
+    from culaunch._image.budget import Budget
     from culaunch._image.info import ParamInfo
     from culaunch._image.ptx_tokens import Tokens
-    from culaunch._image.session import Session
 
 _SIZES = {
     ".f16": 2,
@@ -61,7 +61,7 @@ _MAX_SIZE = 1 << 16
 
 
 def parameter_block(
-    tokens: Tokens, session: Session, types: tuple[str | None, ...] | None = None
+    tokens: Tokens, budget: Budget, types: tuple[str | None, ...] | None = None
 ) -> tuple[ParamInfo, ...]:
     """Parse the parameters that follow an entry's name, if it has any.
 
@@ -69,7 +69,7 @@ def parameter_block(
     ----------
     tokens : Tokens
         Stands after the name; is left after the closing parenthesis.
-    session : Session
+    budget : Budget
         Makes and counts the parameters.
     types : tuple of (str or None), or None
         What the kernel's name says: more than PTX does, and preferred where it agrees.
@@ -92,7 +92,7 @@ def parameter_block(
     if types is None or len(types) != len(found):
         types = (None,) * len(found)
     return tuple(
-        session.param(offset, size, named if named and agrees(named, size) else own, tokens.reader)
+        budget.param(offset, size, named if named and agrees(named, size) else own, tokens.reader)
         for (offset, size, own), named in zip(found, types, strict=True)
     )
 

@@ -7,10 +7,10 @@ import struct
 from typing import TYPE_CHECKING
 
 from culaunch._image import fatbin
+from culaunch._image.budget import Budget
 from culaunch._image.elf import SHT_SYMTAB, Elf
 from culaunch._image.files import describe
 from culaunch._image.reader import Reader
-from culaunch._image.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -47,19 +47,19 @@ def image_variables(image: Image) -> tuple[str, ...]:
     elif image.format == "ptx":
         names = _of_ptx(image.data)
     else:
-        session = Session(len(image.data))
+        budget = Budget(len(image.data))
         names = (
             name
             for entry in fatbin.entries(reader)
             if entry.kind in (fatbin.CUBIN, fatbin.PTX)
-            for name in _of_entry(entry, session)
+            for name in _of_entry(entry, budget)
         )
     # A dollar is in the names of string literals.
     return tuple(dict.fromkeys(name for name in names if "$" not in name))
 
 
-def _of_entry(entry: fatbin.Entry, session: Session) -> Iterator[str]:
-    opened = entry.open(session)
+def _of_entry(entry: fatbin.Entry, budget: Budget) -> Iterator[str]:
+    opened = entry.open(budget)
     return _of_cubin(opened) if entry.kind == fatbin.CUBIN else _of_ptx(opened.data())
 
 

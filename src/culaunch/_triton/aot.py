@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from culaunch._base.values import spell
-from culaunch._errors import CompileError
-from culaunch._triton.checks import ARCH
-from culaunch._triton.constants import encode, normal_constant
+from culaunch._triton.compile_variant import backend_of, compile_variant
 from culaunch._triton.decorated import Decorated
 from culaunch._triton.kernel_set import KernelSet
-from culaunch._triton.launch_facts import LaunchFacts
-from culaunch._triton.make_variant import make_variant
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.settings import check_constants, check_options
 from culaunch._triton.signature import Argument, make_constant, parse_signature
-from culaunch._triton.target import StandIn, standing_in, triton_module
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from culaunch._triton.saved_variant import SavedVariant
 
 
 def compile(  # noqa: A001
@@ -100,7 +89,7 @@ def compile(  # noqa: A001
     for target, config in itertools.product(arches, configs or ({},)):
         given = {name: value for name, value in {**options, **config}.items() if name not in names}
         where = f"the configuration {dict(config)}" if config else "the call"
-        check_options(function, given, _backend(target), where)
+        check_options(function, given, backend_of(target), where)
     members: dict[str, bytes] = {}
     variants = []
     for text, config, target in itertools.product(signatures, configs or ({},), arches):
@@ -108,7 +97,7 @@ def compile(  # noqa: A001
         fixed = {name: value for name, value in settings.items() if name in names}
         extra = {name: value for name, value in settings.items() if name not in names}
         arguments = _arguments(function, text, fixed)
-        variants.append(_compile_one(function, arguments, target, extra, keep_ptx, members))
+        variants.append(compile_variant(function, arguments, target, extra, keep_ptx, members))
     parameters = [
         replace(one, is_heuristic=one.name in decorated.heuristics)
         for one in parameters_of(function, frozenset())
@@ -183,129 +172,3 @@ def _folded(name: str, argument: Argument) -> Argument:
         f"{name} is no constexpr: only 1 and None are folded (got {argument.value!r:.60}); give a "
         "type, with :16 if it is always divisible by 16"
     )
-
-
-def _target(arch: str) -> Any:
-    """Return what Triton calls an architecture."""
-    match = ARCH.fullmatch(arch) if isinstance(arch, str) else None
-    if match is None:
-        raise ValueError(
-            f'arch must be such as "sm_80", "sm_90a" or "compute_80" (got {spell(arch)})'
-        )
-    capability = 10 * int(match[2]) + int(match[3])
-    return triton_module("backends.compiler").GPUTarget("cuda", capability, 32)
-
-
-def _backend(arch: str) -> Any:
-    return triton_module("compiler.compiler").make_backend(_target(arch))
-
-
-def _compile_one(
-    function: Any,
-    arguments: Sequence[Argument],
-    arch: str,
-    options: dict[str, Any],
-    keep_ptx: bool,
-    members: dict[str, bytes],
-) -> SavedVariant:
-    parameters = list(zip(function.params, arguments, strict=True))
-    constants = {
-        # Before anything is compiled: a constant that no file can hold is refused.
-        one.name: normal_constant(argument.value)
-        for one, argument in parameters
-        if one.is_constexpr
-    }
-    source = make_source(function, arguments)
-    try:
-        with _target_of(function, arch):
-            compiled = triton_module().compile(source, target=_target(arch), options=dict(options))
-    except TypeError as error:
-        raise TypeError(f"{function.__name__}: {error}") from error
-    except Exception as error:
-        raise CompileError(
-            f"Triton cannot compile {function.__name__} for {arch}: {error}", log=_log_of(error)
-        ) from error
-    only_ptx = arch.startswith("compute")
-    made = make_variant(
-        compiled.asm["cubin"],
-        compiled.asm["ptx"] if keep_ptx or only_ptx else None,
-        LaunchFacts.from_metadata(compiled.metadata),
-        [argument for one, argument in parameters if not one.is_constexpr],
-        constants,
-        _shown_options(options),
-        members,
-        only_ptx=only_ptx,
-    )
-    if made.arch != arch:
-        raise ValueError(
-            f"arch {arch!r} is not what Triton compiles for: its code for that device is "
-            f'{made.arch}. Give arch="{made.arch}"'
-        )
-    return made
-
-
-def _target_of(function: Any, arch: str) -> AbstractContextManager[None]:
-    """Answer, where there is no device, what Gluon in Triton 3.4 asks the active driver."""
-    if not _is_gluon(function):
-        return contextlib.nullcontext()
-    capability: int = _target(arch).arch
-    return standing_in(StandIn(arch, divmod(capability, 10)))
-
-
-def _is_gluon(function: Any) -> bool:
-    return bool(getattr(function, "is_gluon", lambda: False)())
-
-
-def _log_of(error: BaseException) -> str:
-    """Return what an exception of Triton says, and those that it came from."""
-    texts: list[str] = []
-    found: BaseException | None = error
-    while found is not None and len(texts) < 10:
-        texts.append(str(found) or repr(found))
-        found = found.__cause__ or found.__context__
-    return "\n\n".join(dict.fromkeys(texts))
-
-
-def make_source(function: Any, arguments: Sequence[Argument]) -> Any:
-    """Make what Triton's compiler takes."""
-    names = [one.name for one in function.params]
-    constants: dict[tuple[int, ...], Any] = {}
-    attributes: dict[tuple[int, ...], list[list[Any]]] = {}
-    for i, argument in enumerate(arguments):
-        _collect((i,), argument.type, argument.key, argument.value, constants, attributes)
-    signature = {name: one.type for name, one in zip(names, arguments, strict=True)}
-    source_type = triton_module("compiler").ASTSource
-    if _is_gluon(function):
-        source_type = triton_module("experimental.gluon._runtime").GluonASTSource
-    return source_type(function, signature, constants, attributes)
-
-
-def _collect(
-    path: tuple[int, ...],
-    kind: Any,
-    key: Any,
-    value: Any,
-    constants: dict[tuple[int, ...], Any],
-    attributes: dict[tuple[int, ...], list[list[Any]]],
-) -> None:
-    if isinstance(kind, tuple):
-        values = value if isinstance(value, tuple) else (None,) * len(kind)
-        for i, item in enumerate(kind):
-            _collect((*path, i), item, key[i], values[i], constants, attributes)
-    elif kind == "constexpr":
-        constants[path] = value
-    elif key == "D":
-        attributes[path] = [["tt.divisibility", 16]]
-
-
-def _shown_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the options that can be written down."""
-    kept = {}
-    for name, value in options.items():
-        try:
-            encode(value)
-        except (TypeError, ValueError):
-            continue
-        if value is not None:
-            kept[name] = normal_constant(value)
-    return kept

@@ -1,4 +1,4 @@
-"""One inspection: what it may spend, and the names that it has already taken apart."""
+"""What one inspection may spend, and the names that it has already taken apart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PARAM_COST = 192
 _REFERENCE_COST = 8
 
 
-class Session:
+class Budget:
     """What the inspection of one file may spend.
 
     Parameters
