@@ -87,7 +87,7 @@ def _target(arch: str) -> Any:
 
 def backend_of(arch: str) -> Any:
     """Return Triton's compiler for an architecture."""
-    return triton_module("compiler.compiler").makebackend_of(_target(arch))
+    return triton_module("compiler.compiler").make_backend(_target(arch))
 
 
 def _target_of(function: Any, arch: str) -> AbstractContextManager[None]:
