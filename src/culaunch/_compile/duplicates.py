@@ -7,21 +7,25 @@ mixes both definitions, or crashes. So they are looked for before it is asked.
 from __future__ import annotations
 
 import re
-import struct
 from typing import TYPE_CHECKING
 
+from culaunch._base.elf import (
+    SHN_LORESERVE,
+    SHN_UNDEF,
+    SHT_SYMTAB,
+    STB_GLOBAL,
+    STT_FILE,
+    STT_NOTYPE,
+    STT_SECTION,
+    SYMBOL,
+)
 from culaunch._errors import CompileError
-from culaunch._image.elf import SHT_SYMTAB, Elf
+from culaunch._image.elf import Elf
 from culaunch._image.reader import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_SYMBOL = struct.Struct("<IBBHQQ")
-_STB_GLOBAL = 1
-_STT_NOTYPE, _STT_SECTION, _STT_FILE = 0, 3, 4  # CUDA has kinds of its own for variables
-# Undefined, and the reserved numbers (common, absolute): no section of this file defines it.
-_SHN_UNDEF, _SHN_LORESERVE = 0, 0xFF00
 _ENTRY = re.compile(rb"^[ \t]*\.visible[ \t]+\.entry[ \t]+([\w$]+)", re.MULTILINE)
 
 
@@ -64,11 +68,13 @@ def _strong_symbols(data: bytes) -> Iterator[str]:
             continue
         names = elf.contents(elf.section(section.link))
         view = elf.contents(section).view
-        whole = len(view) - len(view) % _SYMBOL.size
-        for offset, info, _, index, _, _ in _SYMBOL.iter_unpack(view[:whole]):
-            defined = _SHN_UNDEF < index < _SHN_LORESERVE
-            is_thing = info & 15 not in (_STT_NOTYPE, _STT_SECTION, _STT_FILE)
-            if info >> 4 == _STB_GLOBAL and is_thing and defined:
+        whole = len(view) - len(view) % SYMBOL.size
+        for offset, info, _, index, _, _ in SYMBOL.iter_unpack(view[:whole]):
+            # Not undefined, and no reserved number (common, absolute), which is no section's.
+            defined = SHN_UNDEF < index < SHN_LORESERVE
+            # CUDA has kinds of its own for variables.
+            is_thing = info & 15 not in (STT_NOTYPE, STT_SECTION, STT_FILE)
+            if info >> 4 == STB_GLOBAL and is_thing and defined:
                 yield names.name(offset, "the name of a symbol")
 
 

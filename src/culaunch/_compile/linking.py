@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
+from culaunch._base.elf import EM_CUDA, MAGIC
 from culaunch._base.values import spell
 from culaunch._cache.default import checked_cache
 from culaunch._compile.architectures import arch_number, resolve_arch, with_ptx
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     Input = str | os.PathLike[str] | bytes | Image
 
 _ARCHIVE = b"!<arch>\n"
-_ELF = b"\x7fELF"
-_EM_CUDA = 190
 
 
 def link(
@@ -198,7 +197,7 @@ def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Ima
                 if head.startswith(_ARCHIVE):
                     inputs.append(("LIBRARY", file.read(), False))
                     continue
-                if head.startswith(_ELF) and int.from_bytes(head[18:20], "little") != _EM_CUDA:
+                if head.startswith(MAGIC) and int.from_bytes(head[18:20], "little") != EM_CUDA:
                     inputs.append(("OBJECT", file.read(), False))
                     continue
         image = Image.open(item)

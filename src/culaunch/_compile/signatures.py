@@ -16,7 +16,6 @@ from culaunch._compile.declarations import declared_types
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_ENTRY = re.compile(rb"^[ \t]*(?:\.(?:visible|weak)[ \t]+)*\.entry[ \t]+([\w$]+)", re.MULTILINE)
 _PROBE = "culaunch_signature"
 # _Z18culaunch_signatureI F[Y] v <parameters> E E vv: a template of a function type.
 _LOWERED = re.compile(rf"_Z{len(_PROBE)}{_PROBE}IFY?v(?P<params>.*)EEvv")
@@ -36,11 +35,11 @@ def kernel_signatures(
     probe : callable or None
         Gives, for some kernels, the lowered names of :func:`probe_names`; None if it is too dear.
     """
-    plain = [name.decode() for name in _ENTRY.findall(ptx) if not name.startswith(b"_Z")]
+    from culaunch._image import ptx_kernel_names, ptx_param_types
+
+    plain = [name for name in ptx_kernel_names(ptx) if not name.startswith("_Z")]
     if not plain:
         return {}
-    from culaunch._image import ptx_param_types
-
     classes = {name: ptx_param_types(ptx, name) or () for name in plain}
     declared = {name: declared_types(source, name) for name in plain}
     probed = _probed([name for name in plain if declared[name] is None], probe)

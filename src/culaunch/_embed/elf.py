@@ -1,24 +1,20 @@
-"""The parts of ELF64 (little endian) that relocatable objects need. Names as in the gABI."""
+"""The parts of ELF64 (little endian) that relocatable objects need, read and written."""
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
-ET_REL = 1
-EHDR_SIZE, SHDR_SIZE, SYM_SIZE = 64, 64, 24
+from culaunch._base.elf import (
+    HEADER,
+    SECTION_HEADER,
+    SHN_UNDEF,
+    STB_LOCAL,
+    STT_NOTYPE,
+    STV_DEFAULT,
+    SYMBOL,
+)
 
-SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_REL = 1, 2, 3, 4, 7, 9
-SHT_GROUP, SHT_SYMTAB_SHNDX, SHT_LLVM_ADDRSIG = 17, 18, 0x6FFF4C03
-SHF_ALLOC = 2
-SHN_UNDEF = 0
-STB_LOCAL, STB_GLOBAL = 0, 1
-STT_NOTYPE, STT_OBJECT = 0, 1
-STV_DEFAULT, STV_HIDDEN = 0, 2
-
-_EHDR = struct.Struct("<16sHHIQQQIHHHHHH")
-_SHDR = struct.Struct("<IIQQQQIIQQ")
-_SYM = struct.Struct("<IBBHQQ")
+EHDR_SIZE, SHDR_SIZE, SYM_SIZE = HEADER.size, SECTION_HEADER.size, SYMBOL.size
 
 
 @dataclass(frozen=True)
@@ -36,14 +32,14 @@ class Header:
     @classmethod
     def unpack(cls, data: bytes) -> Header:
         """Read the first 64 bytes of a file."""
-        ident, kind, machine, _, _, _, shoff, flags, _, _, _, _, shnum, shstrndx = _EHDR.unpack(
+        ident, kind, machine, _, _, _, shoff, flags, _, _, _, _, shnum, shstrndx = HEADER.unpack(
             data[:EHDR_SIZE]
         )
         return cls(ident, kind, machine, flags, shoff, shnum, shstrndx)
 
     def pack(self) -> bytes:
         """Return the 64 bytes."""
-        return _EHDR.pack(
+        return HEADER.pack(
             self.ident,
             self.type,
             self.machine,
@@ -79,11 +75,11 @@ class Section:
     @classmethod
     def unpack(cls, data: bytes) -> Section:
         """Read one entry of the section table."""
-        return cls(*_SHDR.unpack(data))
+        return cls(*SECTION_HEADER.unpack(data))
 
     def pack(self) -> bytes:
         """Return the 64 bytes."""
-        return _SHDR.pack(
+        return SECTION_HEADER.pack(
             self.name,
             self.type,
             self.flags,
@@ -112,13 +108,13 @@ class Symbol:
     @classmethod
     def unpack(cls, data: bytes) -> Symbol:
         """Read one entry."""
-        name, info, other, section, value, size = _SYM.unpack(data)
+        name, info, other, section, value, size = SYMBOL.unpack(data)
         return cls(name, info >> 4, info & 15, other & 3, section, value, size)
 
     def pack(self) -> bytes:
         """Return the 24 bytes."""
         info = self.binding << 4 | self.type
-        return _SYM.pack(self.name, info, self.visibility, self.section, self.value, self.size)
+        return SYMBOL.pack(self.name, info, self.visibility, self.section, self.value, self.size)
 
 
 class Strings:

@@ -13,6 +13,15 @@ import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
+from culaunch._base.elf import (
+    SHN_UNDEF,
+    SHT_GROUP,
+    SHT_LLVM_ADDRSIG,
+    SHT_REL,
+    SHT_RELA,
+    STB_LOCAL,
+    STV_DEFAULT,
+)
 from culaunch._embed import elf
 from culaunch._embed.object_file import ObjectFile
 from culaunch._embed.object_writer import image_symbols, write_aligned, write_image
@@ -57,7 +66,7 @@ def merge_image(
         # them, are written over the old ones in place.
         _write_at(file, obj.sections[obj.symtab].offset, table)
         for section in obj.sections:
-            if section.type in (elf.SHT_RELA, elf.SHT_REL) and section.link == obj.symtab:
+            if section.type in (SHT_RELA, SHT_REL) and section.link == obj.symtab:
                 _write_at(file, section.offset, _renumbered(obj, section, order))
     # The header last: until now it led to the old table of sections.
     header = replace(obj.header, shoff=table_at, shnum=len(sections))
@@ -69,7 +78,7 @@ def asks_for(path: str, symbols: Symbols) -> bool:
     with open(path, "rb") as file:
         obj = ObjectFile.read(file, path, None)
         return any(
-            symbol.section == elf.SHN_UNDEF and obj.symbol_name(symbol) == symbols.data
+            symbol.section == SHN_UNDEF and obj.symbol_name(symbol) == symbols.data
             for symbol in obj.symbols
         )
 
@@ -82,7 +91,7 @@ def _wanted_symbols(obj: ObjectFile, symbols: Symbols) -> dict[int, str]:
     first_global = obj.sections[obj.symtab].info
     for number, symbol in enumerate(obj.symbols):
         name = obj.symbol_name(symbol)
-        if symbol.section == elf.SHN_UNDEF:
+        if symbol.section == SHN_UNDEF:
             if name in names and number >= first_global:
                 wanted[number] = name
             if name.startswith(symbols.prefix):
@@ -122,7 +131,7 @@ def _reordered(
     for number, name in wanted.items():
         value, size, kind = places[name]
         entries[number] = elf.Symbol(
-            obj.symbols[number].name, elf.STB_LOCAL, kind, elf.STV_DEFAULT, section, value, size
+            obj.symbols[number].name, STB_LOCAL, kind, STV_DEFAULT, section, value, size
         ).pack()
     return order, b"".join(entries[old] for old in old_numbers)
 
@@ -132,10 +141,10 @@ def _changed(obj: ObjectFile, section: elf.Section, order: list[int], added: int
     if section == obj.sections[obj.symtab]:
         # For a symbol table, info is the number of its first global symbol.
         return replace(section, info=section.info + added)
-    if section.type == elf.SHT_GROUP and section.link == obj.symtab:
+    if section.type == SHT_GROUP and section.link == obj.symtab:
         # For a group, which the linker keeps once, it is the number of the symbol that names it.
         return replace(section, info=order[section.info])
-    if section.type == elf.SHT_LLVM_ADDRSIG:
+    if section.type == SHT_LLVM_ADDRSIG:
         # Symbol numbers again, for lld's folding of identical code; it skips one with no link.
         return replace(section, link=0)
     return section
@@ -144,7 +153,7 @@ def _changed(obj: ObjectFile, section: elf.Section, order: list[int], added: int
 def _renumbered(obj: ObjectFile, section: elf.Section, order: list[int]) -> bytes:
     """Return a relocation section with the new symbol numbers (upper half of ``r_info``)."""
     data = bytearray(obj.bytes_of(section))
-    step = 24 if section.type == elf.SHT_RELA else 16
+    step = 24 if section.type == SHT_RELA else 16
     number = struct.Struct("<I")
     for at in range(12, len(data) - 3, step):
         (old,) = number.unpack_from(data, at)

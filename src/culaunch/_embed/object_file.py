@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
+from culaunch._base.elf import ET_REL, IDENT, MAGIC, SHT_GROUP, SHT_SYMTAB, SHT_SYMTAB_SHNDX
 from culaunch._embed import elf
 from culaunch._embed.machine import MACHINES
 from culaunch._errors import ImageError
@@ -42,13 +43,13 @@ class ObjectFile:
         for section in sections:
             if section.type not in (0, 8) and section.offset + section.size > size:
                 raise ImageError("is truncated: a section ends past the file", source=path)
-        symtabs = [i for i, section in enumerate(sections) if section.type == elf.SHT_SYMTAB]
+        symtabs = [i for i, section in enumerate(sections) if section.type == SHT_SYMTAB]
         if len(symtabs) != 1:
             raise ImageError("is an object without a symbol table: was it stripped?", source=path)
         symtab = sections[symtabs[0]]
         if symtab.link >= len(sections) or header.shstrndx >= len(sections):
             raise ImageError("has a section index past its section table", source=path)
-        if any(section.type == elf.SHT_SYMTAB_SHNDX for section in sections):
+        if any(section.type == SHT_SYMTAB_SHNDX for section in sections):
             raise ImageError(
                 "has more than 65,279 sections, which cannot be merged: write the image to an "
                 "object of its own (without merge_with) and link both",
@@ -90,7 +91,7 @@ class ObjectFile:
 
     def _check_numbers(self) -> None:
         for section in self.sections:
-            if section.type == elf.SHT_GROUP and section.info >= len(self.symbols):
+            if section.type == SHT_GROUP and section.info >= len(self.symbols):
                 raise ImageError("has a section group without its symbol", source=self.path)
 
 
@@ -102,12 +103,12 @@ def _read_header(file: BinaryIO, path: str, size: int, machine: Machine | None) 
             "is LLVM bitcode (clang -flto), which has no symbols yet; compile it with -fno-lto",
             source=path,
         )
-    if head[:4] != b"\x7fELF" or len(head) < elf.EHDR_SIZE:
+    if head[:4] != MAGIC or len(head) < elf.EHDR_SIZE:
         raise ImageError("is not an ELF object file", source=path, offset=0)
-    if head[4:6] != b"\x02\x01":
+    if head[4:6] != IDENT[4:6]:
         raise ImageError("is not a 64-bit little-endian object", source=path, offset=4)
     header = elf.Header.unpack(head)
-    if header.type != elf.ET_REL:
+    if header.type != ET_REL:
         raise ImageError(
             "is not a relocatable object (the output of `c++ -c`) but a program or a library",
             source=path,

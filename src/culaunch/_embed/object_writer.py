@@ -5,6 +5,19 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, BinaryIO
 
+from culaunch._base.elf import (
+    ET_REL,
+    IDENT,
+    SHF_ALLOC,
+    SHT_NOTE,
+    SHT_PROGBITS,
+    SHT_STRTAB,
+    SHT_SYMTAB,
+    STB_GLOBAL,
+    STT_NOTYPE,
+    STT_OBJECT,
+    STV_HIDDEN,
+)
 from culaunch._embed import elf
 from culaunch._embed.machine import ALL_PROTECTIONS
 from culaunch._image.embedded import ALIGN, SECTION, image_record, size_offset
@@ -14,7 +27,7 @@ if TYPE_CHECKING:
     from culaunch._embed.machine import Machine
     from culaunch._embed.symbols import Symbols
 
-_IDENT = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+_IDENT = IDENT.ljust(16, b"\0")
 _PROPERTY_HEADER = struct.Struct("<III4s")
 _PROPERTY = struct.Struct("<IIII")
 
@@ -28,20 +41,18 @@ def write_object(file: BinaryIO, stream: ImageStream, symbols: Symbols, machine:
         elf.Section(),
         image,
         # Without it the linker takes the whole library for one that needs an executable stack.
-        elf.Section(names.add(".note.GNU-stack"), elf.SHT_PROGBITS, offset=file.tell(), align=1),
+        elf.Section(names.add(".note.GNU-stack"), SHT_PROGBITS, offset=file.tell(), align=1),
         _write_property(file, names.add(".note.gnu.property"), machine),
     ]
     table = [elf.Symbol()]
     for name, (value, size, kind) in image_symbols(symbols, stream.size).items():
-        table.append(
-            elf.Symbol(strings.add(name), elf.STB_GLOBAL, kind, elf.STV_HIDDEN, 1, value, size)
-        )
+        table.append(elf.Symbol(strings.add(name), STB_GLOBAL, kind, STV_HIDDEN, 1, value, size))
     symtab_at = write_aligned(file, b"".join(symbol.pack() for symbol in table))
     strtab_at = write_aligned(file, bytes(strings.data))
     sections += [
         elf.Section(
             names.add(".symtab"),
-            elf.SHT_SYMTAB,
+            SHT_SYMTAB,
             offset=symtab_at,
             size=len(table) * elf.SYM_SIZE,
             link=len(sections) + 1,
@@ -51,7 +62,7 @@ def write_object(file: BinaryIO, stream: ImageStream, symbols: Symbols, machine:
         ),
         elf.Section(
             names.add(".strtab"),
-            elf.SHT_STRTAB,
+            SHT_STRTAB,
             offset=strtab_at,
             size=len(strings.data),
             align=1,
@@ -60,11 +71,11 @@ def write_object(file: BinaryIO, stream: ImageStream, symbols: Symbols, machine:
     own_name = names.add(".shstrtab")
     names_at = write_aligned(file, bytes(names.data))
     sections.append(
-        elf.Section(own_name, elf.SHT_STRTAB, offset=names_at, size=len(names.data), align=1)
+        elf.Section(own_name, SHT_STRTAB, offset=names_at, size=len(names.data), align=1)
     )
     table_at = write_aligned(file, b"".join(section.pack() for section in sections))
     count = len(sections)
-    header = elf.Header(_IDENT, elf.ET_REL, machine.e_machine, 0, table_at, count, count - 1)
+    header = elf.Header(_IDENT, ET_REL, machine.e_machine, 0, table_at, count, count - 1)
     file.seek(0)
     file.write(header.pack())
 
@@ -80,8 +91,8 @@ def write_image(file: BinaryIO, stream: ImageStream, symbols: Symbols, name: int
     file.write(bytes(size_at - stream.size) + stream.size.to_bytes(8, "little"))
     return elf.Section(
         name,
-        elf.SHT_PROGBITS,
-        elf.SHF_ALLOC,
+        SHT_PROGBITS,
+        SHF_ALLOC,
         offset=offset + gap,
         size=len(record) + size_at + 8,
         align=ALIGN,
@@ -91,11 +102,11 @@ def write_image(file: BinaryIO, stream: ImageStream, symbols: Symbols, name: int
 def image_symbols(symbols: Symbols, size: int) -> dict[str, tuple[int, int, int]]:
     """Return the value, size and type of every symbol over a section of `write_image`."""
     start = len(image_record(symbols.name, size))
-    result = {symbols.data: (start, size, elf.STT_OBJECT)}
+    result = {symbols.data: (start, size, STT_OBJECT)}
     if symbols.size is not None:
-        result[symbols.size] = (start + size_offset(size), 8, elf.STT_OBJECT)
+        result[symbols.size] = (start + size_offset(size), 8, STT_OBJECT)
     if symbols.end is not None:
-        result[symbols.end] = (start + size, 0, elf.STT_NOTYPE)
+        result[symbols.end] = (start + size, 0, STT_NOTYPE)
     return result
 
 
@@ -103,7 +114,7 @@ def _write_property(file: BinaryIO, name: int, machine: Machine) -> elf.Section:
     body = _PROPERTY.pack(machine.property_type, 4, ALL_PROTECTIONS, 0)
     note = _PROPERTY_HEADER.pack(4, len(body), 5, b"GNU\0") + body
     offset = write_aligned(file, note)
-    return elf.Section(name, elf.SHT_NOTE, elf.SHF_ALLOC, offset=offset, size=len(note), align=8)
+    return elf.Section(name, SHT_NOTE, SHF_ALLOC, offset=offset, size=len(note), align=8)
 
 
 def write_aligned(file: BinaryIO, data: bytes) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from culaunch._image.image import Image
     from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParamInfo
-    from culaunch._image.inspection import embedded_ptx, inspect, ptx_param_types
+    from culaunch._image.inspection import embedded_ptx, inspect, ptx_kernel_names, ptx_param_types
     from culaunch._image.names import demangle, mangled_param_types
     from culaunch._image.variables import image_variables
 
@@ -26,6 +26,7 @@ _HOME = {
     "image_variables": "variables",
     "inspect": "inspection",
     "mangled_param_types": "names",
+    "ptx_kernel_names": "inspection",
     "ptx_param_types": "inspection",
 }
 
@@ -40,6 +41,7 @@ __all__ = [
     "image_variables",
     "inspect",
     "mangled_param_types",
+    "ptx_kernel_names",
     "ptx_param_types",
 ]
 

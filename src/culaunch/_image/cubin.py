@@ -6,16 +6,17 @@ import re
 import struct
 from typing import TYPE_CHECKING
 
-from culaunch._image import attributes as attr
-from culaunch._image.elf import (
+from culaunch._base.elf import (
+    ET_REL,
     SHN_XINDEX,
     SHT_NOBITS,
     SHT_NOTE,
     SHT_SYMTAB,
     SHT_SYMTAB_SHNDX,
-    Elf,
-    Section,
+    SYMBOL,
 )
+from culaunch._image import attributes as attr
+from culaunch._image.elf import Elf, Section
 from culaunch._image.info import KernelInfo, ParamInfo
 from culaunch._image.kernel_params import ParamRecords
 
@@ -28,14 +29,12 @@ if TYPE_CHECKING:
 ABI_7, ABI_8 = 7, 8
 _CUDA_INFO = 0x70000000
 _CUDA_COMPAT = 0x70000086
-_RELOCATABLE = 1
 _FUNCTION, _ENTRY = 2, 0x10
 _ARCH_A_ABI_7, _ARCH_A_ABI_8 = 0x800, 0x8
 # From sm_90 an executable's shared memory starts with a part that the system keeps.
 _RESERVED_SHARED = 1024
 _UNKNOWN_STACK = 0xFFFFFFFF
 
-_SYMBOL = struct.Struct("<IBBHQQ")
 _INDEX = struct.Struct("<I")
 _NOTE = struct.Struct("<III")
 _TKINFO = 2000
@@ -60,7 +59,7 @@ class Cubin:
             raise reader.error(
                 f"is a cubin of unknown ABI {elf.abi_version} (7 and 8 are known)", 8
             )
-        self.relocatable = elf.type == _RELOCATABLE
+        self.relocatable = elf.type == ET_REL
         self.sm = elf.flags & 0xFF if elf.abi_version == ABI_7 else elf.flags >> 8 & 0xFF
         if not self.sm:
             raise reader.error("is corrupt: a cubin of no architecture", 48)
@@ -150,11 +149,11 @@ class Cubin:
             raise self.reader.error("is corrupt: two symbol tables", tables[1].offset)
         for table in tables:
             contents = self.elf.contents(table)
-            if len(contents) % _SYMBOL.size:
+            if len(contents) % SYMBOL.size:
                 raise contents.error(f"is corrupt: a symbol table of {len(contents)} bytes")
             names = self.elf.contents(self.elf.section(table.link))
             for index, (name, info, other, where, _, _) in enumerate(
-                _SYMBOL.iter_unpack(contents.view)
+                SYMBOL.iter_unpack(contents.view)
             ):
                 if info & 0xF != _FUNCTION or not other & _ENTRY or not where:
                     continue

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, NamedTuple
+
+from culaunch._base.elf import HEADER, SECTION_HEADER, SHN_XINDEX, SHT_NOBITS, SHT_NULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from culaunch._image.reader import Reader
-
-_SHT_NULL = 0
-SHT_SYMTAB = 2
-SHT_NOTE = 7
-SHT_NOBITS = 8
-SHT_SYMTAB_SHNDX = 18
-SHN_XINDEX = 0xFFFF
-
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
 class Elf:
@@ -34,7 +25,7 @@ class Elf:
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        header = reader.unpack(_HEADER, 0, "the ELF header")
+        header = reader.unpack(HEADER, 0, "the ELF header")
         self.abi_version: int = reader.view[8]
         self.type, self.machine, self.version = header[1:4]
         segments, offset, self.flags, _, segment, segment_count = header[5:11]
@@ -45,29 +36,29 @@ class Elf:
         self._names = self._headers
         if offset == 0:
             return
-        if entry != _SECTION.size:
+        if entry != SECTION_HEADER.size:
             raise reader.error(f"is corrupt: section headers of {entry} bytes, not 64", 58)
-        first = _SECTION.unpack_from(
-            reader.window(offset, _SECTION.size, "the section table").view, 0
+        first = SECTION_HEADER.unpack_from(
+            reader.window(offset, SECTION_HEADER.size, "the section table").view, 0
         )
         # More than 65279 sections: the numbers that do not fit are in the first header.
         count = count or first[5]
         names = first[6] if names == SHN_XINDEX else names
-        if count > (len(reader) - offset) // _SECTION.size:
+        if count > (len(reader) - offset) // SECTION_HEADER.size:
             raise reader.error(
                 f"is truncated or corrupt: {count} section headers at byte {offset:#x} "
                 f"do not fit in {len(reader):#x} bytes",
                 60,
             )
-        self._headers = reader.window(offset, count * _SECTION.size, "the section table")
+        self._headers = reader.window(offset, count * SECTION_HEADER.size, "the section table")
         self._names = self.contents(self.section(names))
 
     def sections(self) -> Iterator[Section]:
         """Yield the section headers; all of them lie in the file."""
         for index, (name, kind, flags, _, offset, size, link, info, _, _) in enumerate(
-            _SECTION.iter_unpack(self._headers.view)
+            SECTION_HEADER.iter_unpack(self._headers.view)
         ):
-            if kind not in (_SHT_NULL, SHT_NOBITS) and offset + size > len(self.reader.view):
+            if kind not in (SHT_NULL, SHT_NOBITS) and offset + size > len(self.reader.view):
                 raise self.reader.error(
                     f"is truncated or corrupt: section {index} ends at byte {offset + size:#x}, "
                     f"and there are {len(self.reader):#x}",
@@ -77,10 +68,10 @@ class Elf:
 
     def section(self, index: int) -> Section:
         """Return one section header."""
-        if not 0 <= index < len(self._headers) // _SECTION.size:
+        if not 0 <= index < len(self._headers) // SECTION_HEADER.size:
             raise self.reader.error(f"is corrupt: there is no section {index}", 0)
-        name, kind, flags, _, offset, size, link, info, _, _ = _SECTION.unpack_from(
-            self._headers.view, index * _SECTION.size
+        name, kind, flags, _, offset, size, link, info, _, _ = SECTION_HEADER.unpack_from(
+            self._headers.view, index * SECTION_HEADER.size
         )
         return Section(index, name, kind, flags, offset, size, link, info)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from culaunch._base.elf import SHT_NOBITS
 from culaunch._image import fatbin
 from culaunch._image.budget import Budget
 from culaunch._image.cubin import Cubin
-from culaunch._image.elf import SHT_NOBITS, Elf
+from culaunch._image.elf import Elf
 from culaunch._image.embedded import SECTION, embedded_images
 from culaunch._image.files import describe
 from culaunch._image.info import ImageInfo, Inspection, KernelInfo

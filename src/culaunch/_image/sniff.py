@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._base.elf import EM_CUDA, MAGIC
 from culaunch._errors import ImageError
 from culaunch._image.ptx_tokens import skip_blank
 
 if TYPE_CHECKING:
     import mmap
 
-ELF_MAGIC = b"\x7fELF"
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 _WRAPPER_MAGIC = b"\xb1\x43\x62\x46"
 _WRAPPER_SIZE = 24
-EM_CUDA = 190
 
 _OTHERS = (
     (b"!<arch>\n", "is an archive: extract its members first (`ar x`)"),
@@ -46,7 +45,7 @@ def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
     head = bytes(data[:64])
     if not head:
         raise ImageError("is empty", source=source)
-    if head[:4] == ELF_MAGIC:
+    if head[:4] == MAGIC:
         return _elf_format(head, source)
     if head[:4] == FATBIN_MAGIC or wrapper_size(head):
         return "fatbin"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import struct
 from typing import TYPE_CHECKING
 
+from culaunch._base.elf import SHT_SYMTAB, SYMBOL
 from culaunch._image import fatbin
 from culaunch._image.budget import Budget
-from culaunch._image.elf import SHT_SYMTAB, Elf
+from culaunch._image.elf import Elf
 from culaunch._image.files import describe
 from culaunch._image.reader import Reader
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from culaunch._image.image import Image
 
-_SYMBOL = struct.Struct("<IBBHQQ")
 _OBJECTS = (1, 13)  # STT_OBJECT in finished images, CUDA's own kind in relocatable ones
 # Where variables are; other banks of constants are the compiler's, and kernels' parameters.
 _PREFIXES = (b".nv.global", b".nv.constant3")
@@ -75,8 +74,8 @@ def _of_cubin(reader: Reader) -> Iterator[str]:
             continue
         names = elf.contents(elf.section(section.link))
         view = elf.contents(section).view
-        whole = len(view) - len(view) % _SYMBOL.size
-        for offset, info, _, index, _, _ in _SYMBOL.iter_unpack(view[:whole]):
+        whole = len(view) - len(view) % SYMBOL.size
+        for offset, info, _, index, _, _ in SYMBOL.iter_unpack(view[:whole]):
             if info & 15 in _OBJECTS and index in homes:
                 yield names.name(offset, "the name of a variable")
 

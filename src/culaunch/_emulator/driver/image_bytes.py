@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import re
 
 from culaunch._base.cuda import Result
+from culaunch._base.elf import MAGIC
 from culaunch._emulator.ops.builtins import BUILTINS
 from culaunch._emulator.ptx.syntax import Symbol
 from culaunch._emulator.ptx_image import PtxImage
 from culaunch._errors import DriverError, ImageError
 from culaunch._image import Image, embedded_ptx
+from culaunch._image.sniff import FATBIN_MAGIC
 
-_ELF = b"\x7fELF"
-_FATBIN = b"\x50\xed\x55\xba"
 # Functions of CUDA's device runtime, such as those that launch: the instruction says what it lacks.
 _RUNTIME = ("cuda", "__cuda", "cnp", "__cnp")
-_TARGET = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)", re.MULTILINE)
 
 
 def load_ptx(address: int, arch: str) -> PtxImage:
@@ -52,11 +50,11 @@ def load_ptx(address: int, arch: str) -> PtxImage:
 def _texts(address: int) -> tuple[str, ...]:
     # Byte by byte: the image may be as short as an empty text, at the end of a page.
     magic = b""
-    while len(magic) < len(_ELF) and not magic.endswith(b"\0"):
+    while len(magic) < len(MAGIC) and not magic.endswith(b"\0"):
         magic += ctypes.string_at(address + len(magic), 1)
-    if magic == _ELF:
+    if magic == MAGIC:
         return ()
-    if magic == _FATBIN:
+    if magic == FATBIN_MAGIC:
         header = ctypes.c_uint16.from_address(address + 6).value
         size = ctypes.c_uint64.from_address(address + 8).value
         return embedded_ptx(Image(ctypes.string_at(address, header + size)))
@@ -101,10 +99,8 @@ def _require_linked(image: PtxImage) -> None:
 
 
 def _target(text: str) -> str:
-    found = _TARGET.search(text)
-    if found is None:
-        raise ImageError("the PTX has no .target")
-    return found[1]
+    (arch,) = Image(text.encode()).arch
+    return arch.replace("compute_", "sm_")
 
 
 def _runs_on(target: str, arch: str) -> bool:
