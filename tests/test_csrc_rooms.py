@@ -18,13 +18,13 @@ FLOORS = (
     {"driver"},
     {"arguments"},
     {"launch"},
-    {"elementwise", "triton"},
+    {"elementwise", "triton", "function"},
     {"extension"},  # which sees them all
 )
 UPCALLS = CSRC / "python" / "upcalls.h"
 # The classes of _core.pyi with what each part gives, and with what a subclass must have.
-PARTS = {"launch": "LaunchUpcalls", "triton": "TritonUpcalls"}
-METHODS = ("DispatcherMethods", "ElementwiseMethods")
+PARTS = {"launch": "LaunchUpcalls", "triton": "TritonUpcalls", "function": "FunctionUpcalls"}
+METHODS = ("DispatcherMethods", "ElementwiseMethods", "FunctionMethods")
 
 
 def room_of(path):

@@ -302,8 +302,8 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
   }
   if (!done) return ReadResult::kFailed;
   operand->is_array = true;
-  if (operand->entry->is_torch && MayRequireGrad(operand->entry->api, object) &&
-      !CheckGradient(what, object)) {
+  if (operand->entry->is_torch && place->checks_gradient &&
+      MayRequireGrad(operand->entry->api, object) && !CheckGradient(what, object)) {
     return ReadResult::kFailed;
   }
   if (operand->number >= place->types) {

@@ -44,7 +44,8 @@ struct Place {
   DLDevice device = {0, 0};
   const Operand* first = nullptr;  // the first array
   CUstream stream = nullptr;
-  uint8_t types = kTypes;  // the element types below this number may come
+  uint8_t types = kTypes;       // the element types below this number may come
+  bool checks_gradient = true;  // no tensor of torch may require grad
 };
 
 enum class ReadResult { kDone, kFailed, kUnknownType };

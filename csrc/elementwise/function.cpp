@@ -7,6 +7,7 @@
 #include "driver/errors.h"
 #include "elementwise/call.h"
 #include "python/call_arguments.h"
+#include "python/recording.h"
 #include "python/type_builder.h"
 #include "python/upcalls.h"
 
@@ -30,6 +31,12 @@ PyObject* CallSlowly(PyObject* self, PyObject* const* args, size_t count, PyObje
 
 PyObject* CallElementwise(PyObject* callable, PyObject* const* args, size_t nargsf,
                           PyObject* names) {
+  if (CULAUNCH_UNLIKELY(IsRecording())) {
+    Ref recorded;
+    if (RecordCall(callable, "call", args, ArgumentCount(nargsf), names, &recorded)) {
+      return recorded.release();
+    }
+  }
   ElementwiseObject* self = Self(callable);
   const auto count = ArgumentCount(nargsf);
   const Py_ssize_t named = names != nullptr ? PyTuple_Size(names) : 0;

@@ -14,12 +14,15 @@
 #include "elementwise/function.h"
 #include "extension/exported_numbers.h"
 #include "formats/mangled_names.h"
+#include "function/function_type.h"
+#include "function/program_object.h"
 #include "launch/kernel_type.h"
 #include "launch/launcher.h"
 #include "launch/module_object.h"
 #include "python/dict_watch.h"
 #include "python/numbers.h"
 #include "python/python.h"
+#include "python/recording.h"
 #include "python/upcalls.h"
 #include "triton/dispatcher.h"
 #include "triton/form.h"
@@ -70,7 +73,8 @@ int Execute(PyObject* module) {
                  AddDeviceArrayType(module) == 0 && AddDeviceArrayExchange() == 0 &&
                  AddElementwiseType(module) == 0 && triton::AddVariantType(module) == 0 &&
                  triton::AddDispatcherType(module) == 0 && triton::AddLauncherType(module) == 0 &&
-                 triton::AddSubscriptType(module) == 0 && triton::AddTritonsWay(module) == 0
+                 triton::AddSubscriptType(module) == 0 && triton::AddTritonsWay(module) == 0 &&
+                 function::AddProgramType(module) == 0 && function::AddFunctionType(module) == 0
              ? 0
              : -1;
 }
@@ -97,6 +101,9 @@ PyMethodDef functions[] = {
     {"use_shortcut", UseShortcut, METH_VARARGS, nullptr},
     {"demangle", DemangleName, METH_O, kDemangleDoc},
     {"mangled_param_types", MangledParamTypes, METH_O, kMangledParamTypesDoc},
+    {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
+    {"begin_recording", BeginRecording, METH_NOARGS, nullptr},
+    {"end_recording", EndRecording, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -10,6 +10,7 @@
 #include "launch/module_object.h"
 #include "launch/occupancy.h"
 #include "python/free_threaded_lock.h"
+#include "python/recording.h"
 #include "python/type_builder.h"
 
 PyTypeObject* g_kernel_type = nullptr;
@@ -151,6 +152,10 @@ void KeepLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers, Py
 }
 
 PyObject* Subscript(PyObject* self, PyObject* key) {
+  if (CULAUNCH_UNLIKELY(IsRecording())) {
+    Ref recorded;
+    if (RecordCall(self, "subscript", &key, 1, nullptr, &recorded)) return recorded.release();
+  }
   PyObject* launcher = FindLauncher(Self(self), key, nullptr);
   if (launcher != nullptr) return launcher;
   uint32_t numbers[7];
@@ -163,6 +168,14 @@ PyObject* Subscript(PyObject* self, PyObject* key) {
 }
 
 PyObject* Configure(PyObject* self, PyObject* args, PyObject* keywords) {
+  if (CULAUNCH_UNLIKELY(IsRecording())) {
+    const Ref none(PyDict_New());
+    Ref recorded;
+    if (!none) return nullptr;
+    if (Record(self, "configure", args, keywords != nullptr ? keywords : none.get(), &recorded)) {
+      return recorded.release();
+    }
+  }
   return LauncherFromKeywords(Self(self), args, keywords);
 }
 

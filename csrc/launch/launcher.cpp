@@ -8,6 +8,7 @@
 #include "launch/configuration.h"
 #include "launch/launch_failure.h"
 #include "python/numbers.h"
+#include "python/recording.h"
 #include "python/small_buffer.h"
 #include "python/type_builder.h"
 #include "python/upcalls.h"
@@ -64,6 +65,12 @@ using ParameterPointers = SmallBuffer<void*, 64>;
 PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
   LauncherObject* self = Self(callable);
+  if (CULAUNCH_UNLIKELY(IsRecording())) {
+    Ref recorded;
+    if (RecordCall(callable, "call", args, ArgumentCount(nargsf), keyword_names, &recorded)) {
+      return recorded.release();
+    }
+  }
   KernelObject* kernel = self->kernel;
   culaunch::KernelState& state = *kernel->state;
   const auto count = ArgumentCount(nargsf);

@@ -30,7 +30,9 @@
   UPCALL(kTritonConstant, "triton", "constant")                  \
   UPCALL(kDescribeTritonConstant, "triton", "describe_constant") \
   UPCALL(kReadTritonTensor, "triton", "read_tensor")             \
-  UPCALL(kMemoryOfTritonTensor, "triton", "memory_of")
+  UPCALL(kViewOf, "launch", "view_of")                           \
+  UPCALL(kMemoryOfTritonTensor, "triton", "memory_of")           \
+  UPCALL(kRecord, "function", "record")
 
 enum class Upcall {
 #define CULAUNCH_UPCALL(upcall, part, name) upcall,
@@ -69,6 +71,8 @@ inline constexpr char kAllocate[] = "_allocate";
 inline constexpr char kSpecialize[] = "_specialize";
 inline constexpr char kMakeKernel[] = "_make_kernel";
 inline constexpr char kCallSlowly[] = "_call_slowly";
+// Of Function: the Protocol is _core.FunctionMethods.
+inline constexpr char kTrace[] = "_trace";
 }  // namespace methods
 
 // The modules that the extension imports, when it needs them: others' modules, and the only one of
@@ -77,6 +81,7 @@ namespace modules {
 inline constexpr char kErrors[] = "culaunch._errors";
 inline constexpr char kThreading[] = "threading";
 inline constexpr char kCtypes[] = "ctypes";
+inline constexpr char kMath[] = "math";
 inline constexpr char kNumpy[] = "numpy";
 inline constexpr char kCupyCuda[] = "cupy.cuda";
 }  // namespace modules

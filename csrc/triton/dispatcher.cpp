@@ -7,6 +7,7 @@
 #include "driver/errors.h"
 #include "launch/configuration.h"
 #include "python/free_threaded_lock.h"
+#include "python/recording.h"
 #include "triton/call.h"
 #include "triton/form.h"
 #include "triton/grid.h"
@@ -367,6 +368,12 @@ PyTypeObject* g_dispatcher_type = nullptr;
 
 // A grid that came lately is found by identity, or by its numbers.
 PyObject* LauncherFor(DispatcherObject* self, PyObject* grid) {
+  if (CULAUNCH_UNLIKELY(IsRecording())) {
+    Ref recorded;
+    if (RecordCall(reinterpret_cast<PyObject*>(self), "getitem", &grid, 1, nullptr, &recorded)) {
+      return recorded.release();
+    }
+  }
   const FreeThreadedLock lock(self->state->mutex);
   for (const GridLauncher& one : self->cached) {
     if (one.grid == grid) return Ref::Borrow(one.launcher).release();

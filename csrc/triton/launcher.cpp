@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "python/recording.h"
 #include "python/type_builder.h"
 #include "triton/call.h"
 #include "triton/grid.h"
@@ -25,6 +26,12 @@ LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(
 
 PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
+  if (CULAUNCH_UNLIKELY(IsRecording())) {
+    Ref recorded;
+    if (RecordCall(callable, "call", args, ArgumentCount(nargsf), keyword_names, &recorded)) {
+      return recorded.release();
+    }
+  }
   LauncherObject* self = Self(callable);
   return CallDispatcher(reinterpret_cast<DispatcherObject*>(self->dispatcher), self->grid,
                         self->is_fixed ? self->dims : nullptr, args, ArgumentCount(nargsf),

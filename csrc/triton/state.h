@@ -5,8 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "python/guards.h"
 #include "triton/grid_memo.h"
-#include "triton/guards.h"
 #include "triton/parameter.h"
 #include "triton/specialize.h"
 #include "triton/tuning.h"

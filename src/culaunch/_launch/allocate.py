@@ -60,6 +60,65 @@ def finish_allocation(like: Any, made: DeviceArray, stream: int) -> Any:
     return sys.modules["jax"].dlpack.from_dlpack(made)
 
 
+def view_of(
+    owner: Any, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: str
+) -> Any:
+    """Make an array of ``owner``'s framework over part of its memory, which stays alive with it.
+
+    Parameters
+    ----------
+    owner : array
+        Of a framework without the DLPack exchange API.
+    address : int
+        Of the first element, inside of its memory.
+    shape, strides : tuple[int, ...]
+        In elements.
+    dtype : str
+    """
+    item = _numpy_dtype(dtype).itemsize
+    steps = tuple(stride * item for stride in strides)
+    root = next((t.__module__.partition(".")[0] for t in type(owner).__mro__ if _is_known(t)), "")
+    if root == "cupy":
+        cuda = sys.modules["cupy"].cuda
+        memory = cuda.UnownedMemory(address, 0, owner, owner.device.id)
+        pointer = cuda.MemoryPointer(memory, 0)
+        return sys.modules["cupy"].ndarray(shape, _numpy_dtype(dtype), pointer, steps)
+    if root == "numpy":
+        held = _Memory(owner, "__array_interface__", address, shape, steps, item)
+        return sys.modules["numpy"].asarray(held).view(_numpy_dtype(dtype))
+    if root == "numba":
+        held = _Memory(owner, "__cuda_array_interface__", address, shape, steps, item)
+        held.__cuda_array_interface__["typestr"] = _numpy_dtype(dtype).str
+        return importlib.import_module("numba.cuda").as_cuda_array(held)
+    raise TypeError(
+        f"a function cannot give a view of a {type(owner).__name__} back: return an array that it "
+        "allocated, or the array itself"
+    )
+
+
+class _Memory:
+    """Part of an array's memory, as the array interfaces describe it."""
+
+    def __init__(
+        self,
+        owner: object,
+        protocol: str,
+        address: int,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        item: int,
+    ) -> None:
+        self.owner = owner
+        entry = {
+            "data": (address, False),
+            "shape": shape,
+            "strides": strides,
+            "typestr": f"|V{item}",
+            "version": 3,
+        }
+        setattr(self, protocol, entry)
+
+
 _ROOTS = ("torch", "numpy", "cupy", "numba")
 
 

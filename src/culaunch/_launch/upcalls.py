@@ -1,7 +1,7 @@
 """What the extension calls of this package: ``_core.LaunchUpcalls`` has the types."""
 
 from culaunch._base.values import spell
-from culaunch._launch.allocate import allocate_like, finish_allocation
+from culaunch._launch.allocate import allocate_like, finish_allocation, view_of
 from culaunch._launch.driver import current_driver
 from culaunch._launch.memory import adopt as adopt_array
 from culaunch._launch.memory import allocate as allocate_array
@@ -23,4 +23,5 @@ __all__ = [
     "refusal",
     "spell",
     "stream_handle",
+    "view_of",
 ]

@@ -1,5 +1,5 @@
-// What must be as it was for a call of a Triton kernel to need no look from Python: no launch hook
-// is installed, and nothing that the kernel, or what its decorators chose, depends on has changed.
+// What must be as it was for a call to need no look from Python: lists that are empty, such as those
+// of launch hooks, and entries of dicts, such as the globals that a function uses.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,6 @@
 
 #include "python/dict_watch.h"
 #include "python/python.h"
-
-namespace triton {
 
 class Guards {
  public:
@@ -94,5 +92,3 @@ class Guards {
   std::shared_ptr<const Entries> entries_ = std::make_shared<Entries>();
   std::vector<Item> items_;
 };
-
-}  // namespace triton

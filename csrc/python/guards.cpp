@@ -1,9 +1,7 @@
-#include "triton/guards.h"
+#include "python/guards.h"
 
 #include <algorithm>
 #include <utility>
-
-namespace triton {
 
 Guards::Guards() {
   for (List& one : lists_) one = {PyList_New(0), 0};
@@ -49,7 +47,7 @@ bool Guards::Look() {
     }
   }
   if (entries != entries_) return false;
-  held_at_ = changes;
+  if (is_watched_) held_at_ = changes;
 #if CULAUNCH_DICTS_HAVE_VERSIONS
   versions_ = std::move(versions);
 #endif
@@ -148,5 +146,3 @@ void Guards::Clear() {
   has_more_ = false;
   const auto before = std::exchange(entries_, std::make_shared<Entries>());
 }
-
-}  // namespace triton

@@ -1,0 +1,98 @@
+// One call of a function: its arguments are read, its program is found and run.
+#pragma once
+
+#include <culaunch/driver.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arguments/operands.h"
+#include "function/state.h"
+#include "python/small_buffer.h"
+
+namespace function {
+
+// An array while a program runs. Set before it is used: a call does not pay for more than it needs.
+struct ArrayValue {
+  char* data;
+  PyObject* object;                   // null: none has been made yet
+  bool is_owned;                      // the object is the call's
+  uint8_t number;                     // the element type, of arrays that the program makes
+  int32_t base;                       // the array whose memory it is in: itself, but for views
+  const Effect* effect;               // what made it; null: an argument
+  DLManagedTensorVersioned* managed;  // owned: allocated, and no object yet
+  const char* begin;                  // what its memory spans, where that is wanted
+  size_t bytes;
+};
+
+// Where a call runs: its first array says it.
+struct CallPlace {
+  culaunch::Driver* driver = nullptr;
+  DLDevice device = {0, 0};
+  PyObject* first = nullptr;  // the first array, borrowed; null: there is none
+  const TypeEntry* entry = nullptr;
+  CUstream stream = nullptr;
+};
+
+class FunctionCall {
+ public:
+  // args: one for each parameter, in their order.
+  FunctionCall(State& state, PyObject* const* args) : state_(state), args_(args) {}
+  FunctionCall(const FunctionCall&) = delete;
+  FunctionCall& operator=(const FunctionCall&) = delete;
+
+  // What the function gives; null with a Python error set.
+  PyObject* Run();
+
+  // The kind of the arguments. Null with a Python error set.
+  Ref DescribeKind();
+
+ private:
+  friend class Execution;
+
+  enum class Found : uint8_t { kFound, kUnknown, kFailed };
+  enum class Reading : uint8_t { kSame, kOther, kFailed };
+
+  // Find the kind and the program, and read what the program needs of the arguments.
+  Found Find();
+  // Read the arguments as those of a kind.
+  Reading ReadAs(Kind& kind);
+  bool Flatten(const Kind& kind);
+  bool FlattenStep(const Kind& kind, size_t* at, PyObject* object);
+  Reading ReadTensorAs(const Step& step, const Program& program, size_t array, PyObject* object);
+  // The same for whatever comes, with errors that name the argument.
+  bool ReadGenerally(Kind* kind);
+  bool ReadLeaf(PyObject* object, const std::string& what, int depth, Kind* kind);
+  bool ReadScalar(PyObject* object, const operands::Operand& operand, const std::string& what,
+                  Kind* kind);
+  bool GatherOperands(Kind& kind);
+  void GatherTensor(const Program& program, size_t array, const int64_t* shape,
+                    const int64_t* strides, int ndim);
+  bool FinishPlace();
+  bool CheckGradients() const;
+  bool Trace(const Kind* kind);
+  bool TakeProgram(Kind& kind);
+  bool IsWatched(const Program& program, size_t array) const {
+    return program.needs_extent[array] != 0 || place_.driver->note_array != nullptr;
+  }
+  std::string What(size_t parameter) const;
+
+  State& state_;
+  PyObject* const* args_;
+  PyObject* const* leaves_ = nullptr;
+  Ref held_;  // the program
+  const Program* program_ = nullptr;
+  CallPlace place_;
+  SmallBuffer<PyObject*, 24> flat_;
+  size_t flat_count_ = 0;
+  size_t flat_capacity_ = 24;
+  SmallBuffer<ArrayValue, 16> arrays_;
+  SmallBuffer<Word, 64> inputs_;
+  std::vector<Ref> owners_;
+  // Of the general way.
+  std::vector<std::unique_ptr<operands::Operand>> operands_;
+  operands::Place general_;
+};
+
+}  // namespace function

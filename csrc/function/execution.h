@@ -1,0 +1,74 @@
+// Running a program for one call: its plan, and then the effects of the leaf that it ends in.
+#pragma once
+
+#include "function/call.h"
+#include "function/plan.h"
+
+namespace function {
+
+class Execution {
+ public:
+  explicit Execution(FunctionCall& call);
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+  ~Execution();
+
+  // Fill in the registers: those of the last call where all is as before.
+  PlanEnd Plan();
+
+  // Do the effects: what the function gives, or null with a Python error set.
+  PyObject* Run();
+
+ private:
+  // Why effects stopped, where no Python error could be set yet.
+  struct Failure {
+    const Effect* effect = nullptr;
+    CUlaunchConfig config = {};
+    CUresult code = CUDA_SUCCESS;
+    const char* what = nullptr;
+  };
+
+  bool Recall();
+  void Remember();
+  // Whether the effects of the leaf can be done, as far as that can be known before.
+  bool CheckEffects();
+  bool CheckAllocation(const Effect& effect);
+  bool CheckLaunch(const Effect& effect);
+  bool IsSkipped(const Effect& effect) const {
+    return effect.predicate >= 0 && registers_[static_cast<size_t>(effect.predicate)] == 0;
+  }
+
+  bool ReadConstantArray(const Effect& effect);
+  bool Allocate(const Effect& effect);
+  bool AllocateAsFramework(const Effect& effect, const int64_t* shape);
+  void MakeView(const Effect& effect);
+  bool CheckFill(const Effect& effect);
+  bool Call(const Effect& effect);
+  // Launches and fills, as many as follow each other, without the GIL.
+  const Effect* Enqueue(const Effect* effect, const Effect* end, Failure* failure);
+  CUresult Launch(const Effect& effect, Failure* failure);
+  CUresult FillMemory(CUdeviceptr begin, Word value, size_t bytes);
+  bool Zero(const Effect& effect, char* begin, Word value, size_t bytes);
+  CUresult Fill(const Part& part, unsigned char* target);
+  CUresult EncodeMap(const Part& part, unsigned char* target);
+  culaunch::LaunchConfig ConfigOf(const Effect& effect) const;
+  void TellDriver() const;
+  bool RaiseFailure(const Failure& failure) const;
+
+  PyObject* ObjectOf(int32_t array);
+  PyObject* ObjectOfView(int32_t array);
+  bool IsInside(const ArrayValue& base, const DLTensor& view) const;
+  PyObject* Result(const Word** word);
+  Ref Finish(PyObject* object);
+
+  Word Int(int32_t index) const { return registers_[static_cast<size_t>(index)]; }
+  PyObject* Text(const Effect& effect) const { return program_.Text(effect.text); }
+
+  FunctionCall& call_;
+  const Program& program_;
+  SmallBuffer<Word, 96> registers_;
+  int32_t leaf_ = -1;
+  bool is_checked_ = false;
+};
+
+}  // namespace function

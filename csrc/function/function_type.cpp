@@ -1,0 +1,293 @@
+#include "function/function_type.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "driver/errors.h"
+#include "function/bind.h"
+#include "function/call.h"
+#include "function/state.h"
+#include "python/recording.h"
+#include "python/upcalls.h"
+
+namespace function {
+
+namespace {
+
+PyTypeObject* g_function_type = nullptr;
+
+struct FunctionObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  State* state;  // owned
+};
+
+FunctionObject* Self(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
+
+CULAUNCH_APART PyObject* CallBound(State& state, PyObject* const* args, size_t count,
+                                   PyObject* keyword_names) {
+  SmallBuffer<PyObject*, 24> bound(state.parameters.size());
+  if (!Bind(state, args, count, keyword_names, bound.data())) return nullptr;
+  FunctionCall call(state, bound.data());
+  return call.Run();
+}
+
+PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf,
+                       PyObject* keyword_names) {
+  State& state = *Self(callable)->state;
+  const size_t count = ArgumentCount(nargsf);
+  if (CULAUNCH_UNLIKELY(IsRecording())) {
+    Ref recorded;
+    if (RecordCall(callable, "call", args, count, keyword_names, &recorded)) {
+      return recorded.release();
+    }
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    const bool is_plain = count == state.parameters.size() && count == state.positional;
+    if (CULAUNCH_UNLIKELY(!is_plain || keyword_names != nullptr)) {
+      return CallBound(state, args, count, keyword_names);
+    }
+    FunctionCall call(state, args);
+    return call.Run();
+  });
+}
+
+bool ReadParameters(State* state, PyObject* parameters, PyObject* defaults) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(parameters); ++i) {
+    PyObject* name = nullptr;
+    int kind = 0;
+    PyObject* entry = PyTuple_GetItem(parameters, i);
+    if (!PyTuple_Check(entry) || PyArg_ParseTuple(entry, "Ui", &name, &kind) == 0) {
+      PyErr_Clear();
+      PyErr_SetString(PyExc_TypeError, "a parameter is (name, kind)");
+      return false;
+    }
+    if (kind != 0 && kind != 1 && kind != 3) {
+      PyErr_SetString(PyExc_ValueError, "a function takes neither *args nor **keywords");
+      return false;
+    }
+    PyObject* value = PyDict_GetItemWithError(defaults, name);
+    if (value == nullptr && PyErr_Occurred() != nullptr) return false;
+    Ref interned = Ref::Borrow(name);
+    PyObject* raw = interned.release();
+    PyUnicode_InternInPlace(&raw);
+    state->parameters.push_back({Ref(raw), kind, Ref::Borrow(value)});
+    if (kind != 3) ++state->positional;
+  }
+  return true;
+}
+
+// Function(name, parameters, defaults, /): what else there is is a subclass's.
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *name, *parameters, *defaults;
+  if (!PyArg_ParseTuple(args, "UO!O!:Function", &name, &PyTuple_Type, &parameters, &PyDict_Type,
+                        &defaults)) {
+    return nullptr;
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    auto state = std::make_unique<State>();
+    state->name = Ref::Borrow(name);
+    if (!ReadParameters(state.get(), parameters, defaults)) return nullptr;
+    PyObject* object = PyType_GenericAlloc(type, 0);
+    if (object == nullptr) return nullptr;
+    state->self = object;
+    Self(object)->vectorcall = CallFunction;
+    Self(object)->state = state.release();
+    return object;
+  });
+}
+
+int Traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  const State* state = Self(object)->state;
+  if (state == nullptr) return 0;
+  for (const Parameter& parameter : state->parameters) Py_VISIT(parameter.default_value.get());
+  for (const Kind* it = state->kinds.load(); it != nullptr; it = it->next) {
+    const int result = it->Traverse(visit, arg);
+    if (result != 0) return result;
+  }
+  for (const std::unique_ptr<Guards>& guards : state->all_guards) {
+    const int result = guards->Traverse(visit, arg);
+    if (result != 0) return result;
+  }
+  return 0;
+}
+
+// A call may come until the object goes: what it needs stays until then. What closes a cycle are
+// the programs' constants and what is watched.
+int Clear(PyObject* object) {
+  State* state = Self(object)->state;
+  if (state == nullptr) return 0;
+  state->Forget();
+  for (const std::unique_ptr<Guards>& guards : state->all_guards) guards->Clear();
+  return 0;
+}
+
+void Dealloc(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  delete Self(object)->state;
+  PyObject_GC_Del(object);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+// _add(kind, program): install or replace the program of a kind.
+PyObject* Add(PyObject* self, PyObject* args) {
+  PyObject *description, *program;
+  if (!PyArg_ParseTuple(args, "O!O!:_add", &PyTuple_Type, &description, g_program_type, &program)) {
+    return nullptr;
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    State& state = *Self(self)->state;
+    if (static_cast<size_t>(PyTuple_Size(description)) != state.parameters.size()) {
+      PyErr_Format(PyExc_ValueError, "%U has %zu parameters, and the kind %zd entries",
+                   state.name.get(), state.parameters.size(), PyTuple_Size(description));
+      return nullptr;
+    }
+    std::unique_ptr<Kind> kind = Kind::FromDescription(description);
+    if (kind == nullptr || !state.Add(std::move(kind), reinterpret_cast<ProgramObject*>(program))) {
+      return nullptr;
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+// _kind(arguments): the kind of a call with these arguments, one for each parameter.
+PyObject* KindOf(PyObject* self, PyObject* args) {
+  PyObject* arguments;
+  if (!PyArg_ParseTuple(args, "O!:_kind", &PyTuple_Type, &arguments)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    State& state = *Self(self)->state;
+    const auto count = static_cast<size_t>(PyTuple_Size(arguments));
+    if (count != state.parameters.size()) {
+      PyErr_Format(PyExc_ValueError, "%U has %zu parameters (got %zu arguments)", state.name.get(),
+                   state.parameters.size(), count);
+      return nullptr;
+    }
+    std::vector<PyObject*> items;
+    for (size_t i = 0; i < count; ++i) {
+      items.push_back(PyTuple_GetItem(arguments, static_cast<Py_ssize_t>(i)));
+    }
+    FunctionCall call(state, items.data());
+    return call.DescribeKind().release();
+  });
+}
+
+// _bind(args, keywords): the arguments, one for each parameter.
+PyObject* BindArguments(PyObject* self, PyObject* args) {
+  PyObject *positional, *keywords;
+  if (!PyArg_ParseTuple(args, "O!O!:_bind", &PyTuple_Type, &positional, &PyDict_Type, &keywords)) {
+    return nullptr;
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    State& state = *Self(self)->state;
+    std::vector<PyObject*> items;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(positional); ++i) {
+      items.push_back(PyTuple_GetItem(positional, i));
+    }
+    const size_t count = items.size();
+    const Ref names(PyList_New(0));
+    Py_ssize_t at = 0;
+    PyObject *name, *value;
+    while (names && PyDict_Next(keywords, &at, &name, &value) != 0) {
+      if (!PyUnicode_Check(name)) {
+        PyErr_SetString(PyExc_TypeError, "keywords must be strings");
+        return nullptr;
+      }
+      if (PyList_Append(names.get(), name) < 0) return nullptr;
+      items.push_back(value);
+    }
+    const Ref keyword_names(names ? PyList_AsTuple(names.get()) : nullptr);
+    if (!keyword_names) return nullptr;
+    std::vector<PyObject*> bound(state.parameters.size() + 1);
+    if (!Bind(state, items.data(), count, keyword_names.get(), bound.data())) return nullptr;
+    Ref result(PyTuple_New(static_cast<Py_ssize_t>(state.parameters.size())));
+    for (size_t i = 0; result && i < state.parameters.size(); ++i) {
+      PyTuple_SetItem(result.get(), static_cast<Py_ssize_t>(i), Ref::Borrow(bound[i]).release());
+    }
+    return result.release();
+  });
+}
+
+// _programs(): ((kind, program), ...), the kinds that came last first.
+PyObject* Programs(PyObject* self, PyObject*) {
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    State& state = *Self(self)->state;
+    const Ref list(PyList_New(0));
+    for (Kind* it = state.kinds.load(); list && it != nullptr; it = it->next) {
+      const Ref program = state.ProgramOf(*it);
+      if (!program) continue;
+      const Ref description = it->Describe();
+      const Ref pair(description ? PyTuple_New(2) : nullptr);
+      if (!pair) return nullptr;
+      PyTuple_SetItem(pair.get(), 0, Ref::Borrow(description.get()).release());
+      PyTuple_SetItem(pair.get(), 1, Ref::Borrow(program.get()).release());
+      if (PyList_Append(list.get(), pair.get()) < 0) return nullptr;
+    }
+    return list ? PyList_AsTuple(list.get()) : nullptr;
+  });
+}
+
+// _forget(): drop all programs, and what is watched.
+PyObject* Forget(PyObject* self, PyObject*) {
+  Self(self)->state->guards.store(nullptr, std::memory_order_release);
+  Self(self)->state->Forget();
+  Py_RETURN_NONE;
+}
+
+// _watch(guards): entries of dicts that must stay as they are, (dict, name, is_present, object).
+PyObject* Watch(PyObject* self, PyObject* args) {
+  PyObject* entries;
+  if (!PyArg_ParseTuple(args, "O!:_watch", &PyTuple_Type, &entries)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    State& state = *Self(self)->state;
+    auto guards = std::make_unique<Guards>();
+    const Ref lists(PyTuple_New(0));
+    if (!lists || !guards->Set(entries, lists.get())) return nullptr;
+    const FreeThreadedLock lock(state.mutex);
+    state.guards.store(guards.get(), std::memory_order_release);
+    state.all_guards.push_back(std::move(guards));
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef methods[] = {
+    {"_add", Add, METH_VARARGS, nullptr},
+    {"_kind", KindOf, METH_VARARGS, nullptr},
+    {"_bind", BindArguments, METH_VARARGS, nullptr},
+    {"_programs", Programs, METH_NOARGS, nullptr},
+    {"_forget", Forget, METH_NOARGS, nullptr},
+    {"_watch", Watch, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(New)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {
+    "culaunch._core.Function", sizeof(FunctionObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    slots};
+
+}  // namespace
+
+int AddFunctionType(PyObject* module) {
+  g_function_type = AddType(module, &spec);
+  return g_function_type != nullptr ? 0 : -1;
+}
+
+}  // namespace function

@@ -1,0 +1,74 @@
+// The kind of a call: what of its arguments chooses the program.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "arguments/type_table.h"
+#include "function/program_object.h"
+#include "python/python.h"
+
+namespace function {
+
+// What one argument is, or one item of a list or tuple. The items follow their sequence.
+struct Step {
+  enum Code : uint8_t { kArray, kInt, kFloat, kNone, kStatic, kTuple, kList };
+  Code code = kNone;
+  uint8_t number = 0;         // of the element type
+  bool is_read_only = false;  // an array
+  int32_t rank = 0;           // of an array
+  int32_t items = 0;          // of a sequence
+  uint32_t type = 0;          // an array's DLPack element type, packed
+  Ref value;                  // of kStatic
+  // The entry of the type of array that came last: most calls bring the same one again.
+  std::atomic<const TypeEntry*> entry{nullptr};
+
+  Step() = default;
+  Step(Step&& other) noexcept
+      : code(other.code),
+        number(other.number),
+        is_read_only(other.is_read_only),
+        rank(other.rank),
+        items(other.items),
+        type(other.type),
+        value(std::move(other.value)) {}
+};
+
+// An element type as one number, with one lane where DLPack says none.
+inline uint32_t PackType(DLDataType type) {
+  return type.code | static_cast<uint32_t>(type.bits) << 8 |
+         static_cast<uint32_t>(type.lanes > 1 ? type.lanes : 1) << 16;
+}
+
+// Whether a static value is equal to another: of the same type, and ==. -1 with a Python error set.
+int IsSameStatic(PyObject* known, PyObject* object);
+
+// A kind that came, and its program. Kinds are never removed before their function goes.
+struct Kind {
+  std::vector<Step> steps;
+  size_t leaves = 0;
+  size_t arrays = 0;
+  bool has_sequences = false;
+  ProgramObject* program = nullptr;  // owned, under the function's lock; null: not traced
+  Kind* next = nullptr;
+
+  // Append a step, and count it.
+  Step& Add(Step::Code code);
+
+  // Whether two kinds are the same; -1 with a Python error set.
+  int Equals(const Kind& other) const;
+
+  // As Python has it: a tuple with an entry for each parameter.
+  Ref Describe() const;
+
+  // From what Describe gives. Null with a Python error set.
+  static std::unique_ptr<Kind> FromDescription(PyObject* description);
+
+  // Whether a program is for calls of this kind; false with a ValueError set.
+  bool Takes(const Program& program) const;
+
+  int Traverse(visitproc visit, void* arg) const;
+};
+
+}  // namespace function

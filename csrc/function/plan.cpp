@@ -1,0 +1,576 @@
+#include "function/plan.h"
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "formats/half.h"
+#include "python/upcalls.h"
+
+namespace function {
+
+namespace {
+
+double AsFloat(Word word) {
+  double value;
+  std::memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+Word FromFloat(double value) {
+  Word word;
+  std::memcpy(&word, &value, sizeof word);
+  return word;
+}
+
+// What may be wrong with an instruction.
+enum class Problem : uint8_t { kNone, kOverflow, kZeroDivision, kNegativeShift, kPython };
+
+bool IsZero(Word divisor) { return divisor == 0; }
+
+Problem FloorDivide(Word x, Word y, Word* quotient) {
+  if (IsZero(y)) return Problem::kZeroDivision;
+  if (y == -1)
+    return __builtin_sub_overflow(Word{0}, x, quotient) ? Problem::kOverflow : Problem::kNone;
+  const Word towards_zero = x / y;
+  *quotient = towards_zero - ((x % y != 0 && (x < 0) != (y < 0)) ? 1 : 0);
+  return Problem::kNone;
+}
+
+Problem CeilDivide(Word x, Word y, Word* quotient) {
+  if (IsZero(y)) return Problem::kZeroDivision;
+  if (y == -1)
+    return __builtin_sub_overflow(Word{0}, x, quotient) ? Problem::kOverflow : Problem::kNone;
+  const Word towards_zero = x / y;
+  *quotient = towards_zero + ((x % y != 0 && (x < 0) == (y < 0)) ? 1 : 0);
+  return Problem::kNone;
+}
+
+Problem Modulo(Word x, Word y, Word* rest) {
+  if (IsZero(y)) return Problem::kZeroDivision;
+  if (y == -1) {
+    *rest = 0;
+    return Problem::kNone;
+  }
+  const Word remainder = x % y;
+  *rest = remainder != 0 && (remainder < 0) != (y < 0) ? remainder + y : remainder;
+  return Problem::kNone;
+}
+
+// A negative exponent would make a float.
+Problem Power(Word base, Word exponent, Word* result) {
+  if (exponent < 0) {
+    PyErr_SetString(PyExc_ValueError, "an int to a negative power is no int");
+    return Problem::kPython;
+  }
+  Word power = 1;
+  while (exponent != 0) {
+    if ((exponent & 1) != 0 && __builtin_mul_overflow(power, base, &power)) {
+      return Problem::kOverflow;
+    }
+    exponent >>= 1;
+    if (exponent != 0 && __builtin_mul_overflow(base, base, &base)) return Problem::kOverflow;
+  }
+  *result = power;
+  return Problem::kNone;
+}
+
+Problem ShiftLeft(Word x, Word count, Word* result) {
+  if (count < 0) return Problem::kNegativeShift;
+  *result = 0;
+  if (x == 0) return Problem::kNone;
+  if (count > 62) {
+    if (count != 63 || x != -1) return Problem::kOverflow;
+    *result = INT64_MIN;
+    return Problem::kNone;
+  }
+  return __builtin_mul_overflow(x, Word{1} << count, result) ? Problem::kOverflow : Problem::kNone;
+}
+
+Problem NextPowerOf2(Word x, Word* result) {
+  if (x > Word{1} << 62) return Problem::kOverflow;
+  Word power = 1;
+  while (power < x) power <<= 1;
+  *result = power;
+  return Problem::kNone;
+}
+
+Word BitLength(Word x) {
+  auto rest = x < 0 ? 0 - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
+  Word bits = 0;
+  for (; rest != 0; rest >>= 1) ++bits;
+  return bits;
+}
+
+// -1, 0, 1, or 2 for NaN: as Python compares an int with a float, exactly.
+int Compare(Word whole, double real) {
+  if (std::isnan(real)) return 2;
+  if (real >= 0x1p63) return -1;
+  if (real < -0x1p63) return 1;
+  const double floor = std::floor(real);
+  const auto bound = static_cast<Word>(floor);
+  if (whole != bound) return whole < bound ? -1 : 1;
+  return real > floor ? -1 : 0;
+}
+
+// float_divmod of CPython's floatobject.c: the quotient is a whole number, the rest has the
+// divisor's sign.
+Problem FloatDivMod(double x, double y, double* quotient, double* rest) {
+  if (y == 0) return Problem::kZeroDivision;
+  double mod = std::fmod(x, y);
+  double div = (x - mod) / y;
+  if (mod != 0) {
+    if ((y < 0) != (mod < 0)) {
+      mod += y;
+      div -= 1;
+    }
+  } else {
+    mod = std::copysign(0.0, y);
+  }
+  double floor;
+  if (div != 0) {
+    floor = std::floor(div);
+    if (div - floor > 0.5) floor += 1;
+  } else {
+    floor = std::copysign(0.0, x / y);
+  }
+  *quotient = floor;
+  *rest = mod;
+  return Problem::kNone;
+}
+
+Problem WholeOf(double rounded, Word* result) {
+  if (std::isnan(rounded)) {
+    PyErr_SetString(PyExc_ValueError, "cannot convert float NaN to integer");
+    return Problem::kPython;
+  }
+  if (std::isinf(rounded)) {
+    PyErr_SetString(PyExc_OverflowError, "cannot convert float infinity to integer");
+    return Problem::kPython;
+  }
+  if (rounded >= 0x1p63 || rounded < -0x1p63) return Problem::kOverflow;
+  *result = static_cast<Word>(rounded);
+  return Problem::kNone;
+}
+
+// What Python itself computes. The rules of its math are many, and a plan is run once for the
+// numbers that come again and again.
+Problem Ask(const Ref& result, Word* word) {
+  if (!result) return Problem::kPython;
+  if (!PyFloat_Check(result.get())) {
+    PyErr_SetString(PyExc_ValueError, "the result is no float");
+    return Problem::kPython;
+  }
+  *word = FromFloat(PyFloat_AsDouble(result.get()));
+  return Problem::kNone;
+}
+
+Problem FloatPower(double x, double y, Word* word) {
+  const Ref base(PyFloat_FromDouble(x));
+  const Ref exponent(PyFloat_FromDouble(y));
+  if (!base || !exponent) return Problem::kPython;
+  return Ask(Ref(PyNumber_Power(base.get(), exponent.get(), Py_None)), word);
+}
+
+Problem TrueDivide(Word x, Word y, Word* word) {
+  if (IsZero(y)) return Problem::kZeroDivision;
+  constexpr Word kExact = Word{1} << 53;
+  if (x >= -kExact && x <= kExact && y >= -kExact && y <= kExact) {
+    *word = FromFloat(static_cast<double>(x) / static_cast<double>(y));
+    return Problem::kNone;
+  }
+  const Ref dividend(PyLong_FromLongLong(x));
+  const Ref divisor(PyLong_FromLongLong(y));
+  if (!dividend || !divisor) return Problem::kPython;
+  return Ask(Ref(PyNumber_TrueDivide(dividend.get(), divisor.get())), word);
+}
+
+Problem CallMath(Word number, double x, const double* y, Word* word) {
+#define CULAUNCH_MATH_NAME(name) #name,
+  static constexpr const char* names[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_MATH_NAME)};
+#undef CULAUNCH_MATH_NAME
+  const char* name = names[number];
+  const Ref math = Import(modules::kMath);
+  if (!math) return Problem::kPython;
+  return Ask(Ref(y == nullptr ? PyObject_CallMethod(math.get(), name, "d", x)
+                              : PyObject_CallMethod(math.get(), name, "dd", x, *y)),
+             word);
+}
+
+bool Fits(Word value, int32_t size, bool is_signed) {
+  if (size == 8) return is_signed || value >= 0;
+  const int bits = size * 8;
+  if (is_signed) return value >= -(Word{1} << (bits - 1)) && value < Word{1} << (bits - 1);
+  return value >= 0 && value < Word{1} << bits;
+}
+
+bool FloatFits(double value, Source source) {
+  if (!std::isfinite(value)) return true;
+  if (source == Source::kFloat) return std::isfinite(static_cast<float>(value));
+  if (source == Source::kBfloat16) return (Bfloat16Bits(value) & 0x7f80) != 0x7f80;
+  return (Float16Bits(value) & 0x7c00) != 0x7c00;
+}
+
+PyObject* ObjectOf(Word word, RegisterType type) {
+  if (type == RegisterType::kFloat) return PyFloat_FromDouble(AsFloat(word));
+  if (type == RegisterType::kBool) return PyBool_FromLong(word != 0);
+  return PyLong_FromLongLong(word);
+}
+
+// Raise a check's exception; {0}, {1}, ... in its text are the registers.
+CULAUNCH_RARE void RaiseCheck(const Program& program, const Instruction& one,
+                              const Word* registers) {
+  const Check& check = program.checks[static_cast<size_t>(one.value)];
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(program.Text(one.text), &size);
+  if (text == nullptr) return;
+  std::string message(text, static_cast<size_t>(size));
+  std::string filled;
+  for (size_t at = 0; at < message.size();) {
+    size_t end = at + 1;
+    size_t number = 0;
+    while (message[at] == '{' && end < message.size() && message[end] >= '0' &&
+           message[end] <= '9' && end < at + 4) {
+      number = number * 10 + static_cast<size_t>(message[end++] - '0');
+    }
+    const bool is_field = end > at + 1 && end < message.size() && message[end] == '}' &&
+                          number < check.registers.size();
+    if (!is_field) {
+      filled += message[at++];
+      continue;
+    }
+    const Ref value(ObjectOf(registers[check.registers[number]], check.types[number]));
+    const Ref spelled(value ? PyObject_Repr(value.get()) : nullptr);
+    const char* shown = spelled ? PyUnicode_AsUTF8AndSize(spelled.get(), nullptr) : nullptr;
+    if (shown == nullptr) return;
+    filled += shown;
+    at = end + 1;
+  }
+#define CULAUNCH_EXCEPTION(name) PyExc_##name,
+  PyObject* const exceptions[] = {CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_EXCEPTION)};
+#undef CULAUNCH_EXCEPTION
+  PyErr_SetString(exceptions[check.exception], filled.c_str());
+}
+
+CULAUNCH_RARE void RaiseProblem(const Program& program, const Instruction& one, Problem problem) {
+  switch (problem) {
+    case Problem::kOverflow:
+      PyErr_SetString(PyExc_OverflowError, "the result does not fit 64 bits");
+      break;
+    case Problem::kZeroDivision:
+      PyErr_SetString(PyExc_ZeroDivisionError, "division by zero");
+      break;
+    case Problem::kNegativeShift:
+      PyErr_SetString(PyExc_ValueError, "negative shift count");
+      break;
+    default:
+      break;
+  }
+  PrefixError(program.Text(one.text));
+}
+
+CULAUNCH_RARE void RaiseRange(const Program& program, const Instruction& one, const Word* r) {
+  if (one.opcode == Opcode::kRANGE) {
+    PyErr_Format(PyExc_OverflowError, "%lld does not fit %s int of %d bytes",
+                 static_cast<long long>(r[one.x]), one.value != 0 ? "a signed" : "an unsigned",
+                 int{one.y});
+  } else {
+    const Ref value(PyFloat_FromDouble(AsFloat(r[one.x])));
+    const auto source = static_cast<Source>(one.value);
+    if (value) {
+      PyErr_Format(PyExc_OverflowError, "%R does not fit %s", value.get(),
+                   source == Source::kFloat     ? "a float of 4 bytes"
+                   : source == Source::kFloat16 ? "float16"
+                                                : "bfloat16");
+    }
+  }
+  PrefixError(program.Text(one.text));
+}
+
+// Compute one instruction. kNone where it is done.
+inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Driver* driver,
+                       int ordinal, Word* r) {
+  Word* const result = r + one.result;
+  switch (one.opcode) {
+    case Opcode::kCONST_I:
+    case Opcode::kCONST_F:
+    case Opcode::kCONST_B:
+      *result = one.value;
+      return Problem::kNone;
+    case Opcode::kARG_I:
+    case Opcode::kARG_F:
+    case Opcode::kDIM:
+    case Opcode::kSTRIDE:
+    case Opcode::kCONTIGUOUS:
+    case Opcode::kADDRESS:
+    case Opcode::kDEVICE:
+      *result = inputs[one.value];
+      return Problem::kNone;
+    case Opcode::kDEVICE_ATTRIBUTE:
+      *result = driver->Attribute(static_cast<CUdevice_attribute>(one.value), ordinal);
+      return Problem::kNone;
+    case Opcode::kADD:
+      return __builtin_add_overflow(r[one.x], r[one.y], result) ? Problem::kOverflow
+                                                                : Problem::kNone;
+    case Opcode::kSUB:
+      return __builtin_sub_overflow(r[one.x], r[one.y], result) ? Problem::kOverflow
+                                                                : Problem::kNone;
+    case Opcode::kMUL:
+      return __builtin_mul_overflow(r[one.x], r[one.y], result) ? Problem::kOverflow
+                                                                : Problem::kNone;
+    case Opcode::kFLOORDIV:
+      return FloorDivide(r[one.x], r[one.y], result);
+    case Opcode::kMOD:
+      return Modulo(r[one.x], r[one.y], result);
+    case Opcode::kPOW:
+      return Power(r[one.x], r[one.y], result);
+    case Opcode::kNEG:
+      return __builtin_sub_overflow(Word{0}, r[one.x], result) ? Problem::kOverflow
+                                                               : Problem::kNone;
+    case Opcode::kABS:
+      if (r[one.x] < 0) {
+        return __builtin_sub_overflow(Word{0}, r[one.x], result) ? Problem::kOverflow
+                                                                 : Problem::kNone;
+      }
+      *result = r[one.x];
+      return Problem::kNone;
+    case Opcode::kMIN:
+      *result = r[one.y] < r[one.x] ? r[one.y] : r[one.x];
+      return Problem::kNone;
+    case Opcode::kMAX:
+      *result = r[one.y] > r[one.x] ? r[one.y] : r[one.x];
+      return Problem::kNone;
+    case Opcode::kSHL:
+      return ShiftLeft(r[one.x], r[one.y], result);
+    case Opcode::kSHR:
+      if (r[one.y] < 0) return Problem::kNegativeShift;
+      *result = r[one.x] >> (r[one.y] > 63 ? 63 : r[one.y]);
+      return Problem::kNone;
+    case Opcode::kAND:
+      *result = r[one.x] & r[one.y];
+      return Problem::kNone;
+    case Opcode::kOR:
+      *result = r[one.x] | r[one.y];
+      return Problem::kNone;
+    case Opcode::kXOR:
+      *result = r[one.x] ^ r[one.y];
+      return Problem::kNone;
+    case Opcode::kINVERT:
+      *result = ~r[one.x];
+      return Problem::kNone;
+    case Opcode::kCEILDIV:
+      return CeilDivide(r[one.x], r[one.y], result);
+    case Opcode::kNEXT_POW2:
+      return NextPowerOf2(r[one.x], result);
+    case Opcode::kTRUEDIV:
+      return TrueDivide(r[one.x], r[one.y], result);
+    case Opcode::kBIT_LENGTH:
+      *result = BitLength(r[one.x]);
+      return Problem::kNone;
+    case Opcode::kEQ:
+      *result = r[one.x] == r[one.y];
+      return Problem::kNone;
+    case Opcode::kNE:
+      *result = r[one.x] != r[one.y];
+      return Problem::kNone;
+    case Opcode::kLT:
+      *result = r[one.x] < r[one.y];
+      return Problem::kNone;
+    case Opcode::kLE:
+      *result = r[one.x] <= r[one.y];
+      return Problem::kNone;
+    case Opcode::kGT:
+      *result = r[one.x] > r[one.y];
+      return Problem::kNone;
+    case Opcode::kGE:
+      *result = r[one.x] >= r[one.y];
+      return Problem::kNone;
+    case Opcode::kFEQ:
+      *result = AsFloat(r[one.x]) == AsFloat(r[one.y]);
+      return Problem::kNone;
+    case Opcode::kFNE:
+      *result = AsFloat(r[one.x]) != AsFloat(r[one.y]);
+      return Problem::kNone;
+    case Opcode::kFLT:
+      *result = AsFloat(r[one.x]) < AsFloat(r[one.y]);
+      return Problem::kNone;
+    case Opcode::kFLE:
+      *result = AsFloat(r[one.x]) <= AsFloat(r[one.y]);
+      return Problem::kNone;
+    case Opcode::kFGT:
+      *result = AsFloat(r[one.x]) > AsFloat(r[one.y]);
+      return Problem::kNone;
+    case Opcode::kFGE:
+      *result = AsFloat(r[one.x]) >= AsFloat(r[one.y]);
+      return Problem::kNone;
+    case Opcode::kIFEQ:
+      *result = Compare(r[one.x], AsFloat(r[one.y])) == 0;
+      return Problem::kNone;
+    case Opcode::kIFNE:
+      *result = Compare(r[one.x], AsFloat(r[one.y])) != 0;
+      return Problem::kNone;
+    case Opcode::kIFLT:
+      *result = Compare(r[one.x], AsFloat(r[one.y])) == -1;
+      return Problem::kNone;
+    case Opcode::kIFLE:
+      *result = Compare(r[one.x], AsFloat(r[one.y])) <= 0;
+      return Problem::kNone;
+    case Opcode::kIFGT:
+      *result = Compare(r[one.x], AsFloat(r[one.y])) == 1;
+      return Problem::kNone;
+    case Opcode::kIFGE: {
+      const int order = Compare(r[one.x], AsFloat(r[one.y]));
+      *result = order == 0 || order == 1;
+      return Problem::kNone;
+    }
+    case Opcode::kNOT:
+      *result = r[one.x] == 0;
+      return Problem::kNone;
+    case Opcode::kAND_B:
+      *result = r[one.x] & r[one.y];
+      return Problem::kNone;
+    case Opcode::kOR_B:
+      *result = r[one.x] | r[one.y];
+      return Problem::kNone;
+    case Opcode::kXOR_B:
+      *result = r[one.x] ^ r[one.y];
+      return Problem::kNone;
+    case Opcode::kSELECT_I:
+    case Opcode::kSELECT_F:
+    case Opcode::kSELECT_B:
+      *result = r[one.x] != 0 ? r[one.y] : r[one.z];
+      return Problem::kNone;
+    case Opcode::kFADD:
+      *result = FromFloat(AsFloat(r[one.x]) + AsFloat(r[one.y]));
+      return Problem::kNone;
+    case Opcode::kFSUB:
+      *result = FromFloat(AsFloat(r[one.x]) - AsFloat(r[one.y]));
+      return Problem::kNone;
+    case Opcode::kFMUL:
+      *result = FromFloat(AsFloat(r[one.x]) * AsFloat(r[one.y]));
+      return Problem::kNone;
+    case Opcode::kFDIV:
+      if (AsFloat(r[one.y]) == 0) return Problem::kZeroDivision;
+      *result = FromFloat(AsFloat(r[one.x]) / AsFloat(r[one.y]));
+      return Problem::kNone;
+    case Opcode::kFFLOORDIV:
+    case Opcode::kFMOD: {
+      double quotient = 0;
+      double rest = 0;
+      const Problem problem = FloatDivMod(AsFloat(r[one.x]), AsFloat(r[one.y]), &quotient, &rest);
+      *result = FromFloat(one.opcode == Opcode::kFMOD ? rest : quotient);
+      return problem;
+    }
+    case Opcode::kFPOW:
+      return FloatPower(AsFloat(r[one.x]), AsFloat(r[one.y]), result);
+    case Opcode::kFNEG:
+      *result = FromFloat(-AsFloat(r[one.x]));
+      return Problem::kNone;
+    case Opcode::kFABS:
+      *result = FromFloat(std::fabs(AsFloat(r[one.x])));
+      return Problem::kNone;
+    case Opcode::kFMIN:
+      *result = AsFloat(r[one.y]) < AsFloat(r[one.x]) ? r[one.y] : r[one.x];
+      return Problem::kNone;
+    case Opcode::kFMAX:
+      *result = AsFloat(r[one.y]) > AsFloat(r[one.x]) ? r[one.y] : r[one.x];
+      return Problem::kNone;
+    case Opcode::kMATH1:
+      return CallMath(one.value, AsFloat(r[one.x]), nullptr, result);
+    case Opcode::kMATH2: {
+      const double y = AsFloat(r[one.y]);
+      return CallMath(one.value, AsFloat(r[one.x]), &y, result);
+    }
+    case Opcode::kISNAN:
+      *result = std::isnan(AsFloat(r[one.x]));
+      return Problem::kNone;
+    case Opcode::kISINF:
+      *result = std::isinf(AsFloat(r[one.x]));
+      return Problem::kNone;
+    case Opcode::kISFINITE:
+      *result = std::isfinite(AsFloat(r[one.x]));
+      return Problem::kNone;
+    case Opcode::kI2F:
+      *result = FromFloat(static_cast<double>(r[one.x]));
+      return Problem::kNone;
+    case Opcode::kB2I:
+      *result = r[one.x];
+      return Problem::kNone;
+    case Opcode::kFLOOR:
+      return WholeOf(std::floor(AsFloat(r[one.x])), result);
+    case Opcode::kCEIL:
+      return WholeOf(std::ceil(AsFloat(r[one.x])), result);
+    case Opcode::kTRUNC:
+      return WholeOf(std::trunc(AsFloat(r[one.x])), result);
+    case Opcode::kROUND:
+      return WholeOf(std::nearbyint(AsFloat(r[one.x])), result);
+    default:
+      return Problem::kNone;
+  }
+}
+
+}  // namespace
+
+PlanEnd RunPlan(const Program& program, const Word* inputs, culaunch::Driver* driver, int ordinal,
+                Word* registers, int32_t* leaf) {
+  int32_t number = 0;
+  for (;;) {
+    const Block& block = program.blocks[static_cast<size_t>(number)];
+    for (uint32_t i = block.first; i < block.end; ++i) {
+      const Instruction& one = program.instructions[i];
+      if (one.opcode == Opcode::kCHECK) {
+        if (registers[one.x] != 0) continue;
+        RaiseCheck(program, one, registers);
+        return PlanEnd::kFailed;
+      }
+      if (one.opcode == Opcode::kRANGE || one.opcode == Opcode::kFRANGE) {
+        const bool fits =
+            one.opcode == Opcode::kRANGE
+                ? Fits(registers[one.x], one.y, one.value != 0)
+                : FloatFits(AsFloat(registers[one.x]), static_cast<Source>(one.value));
+        if (fits) continue;
+        RaiseRange(program, one, registers);
+        return PlanEnd::kFailed;
+      }
+      const Problem problem = Compute(one, inputs, driver, ordinal, registers);
+      if (CULAUNCH_UNLIKELY(problem != Problem::kNone)) {
+        RaiseProblem(program, one, problem);
+        return PlanEnd::kFailed;
+      }
+    }
+    if (block.condition < 0) {
+      *leaf = number;
+      return PlanEnd::kLeaf;
+    }
+    number = registers[block.condition] != 0 ? block.if_true : block.if_false;
+    if (number < 0) return PlanEnd::kUnknown;
+  }
+}
+
+CULAUNCH_RARE void PrefixError(PyObject* text) {
+  if (text == nullptr) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Ref held_type(type), held_trace(trace);
+  Ref held(value);
+  // The exception stays what it is, with its other attributes.
+  const Ref args(value != nullptr ? PyObject_GetAttrString(value, "args") : nullptr);
+  const Py_ssize_t count = args && PyTuple_Check(args.get()) ? PyTuple_Size(args.get()) : 0;
+  PyObject* first = count > 0 ? PyTuple_GetItem(args.get(), 0) : nullptr;
+  if (first != nullptr && PyUnicode_Check(first)) {
+    const Ref message(PyUnicode_FromFormat("%U: %U", text, first));
+    const Ref renewed(PyTuple_New(count));
+    for (Py_ssize_t i = 1; renewed && i < count; ++i) {
+      PyTuple_SetItem(renewed.get(), i, Ref::Borrow(PyTuple_GetItem(args.get(), i)).release());
+    }
+    if (message && renewed) {
+      PyTuple_SetItem(renewed.get(), 0, Ref::Borrow(message.get()).release());
+      PyObject_SetAttrString(value, "args", renewed.get());
+    }
+  }
+  PyErr_Clear();
+  if (held) PyErr_SetObject(held_type.get(), held.get());
+}
+
+}  // namespace function

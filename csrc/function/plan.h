@@ -1,0 +1,22 @@
+// Running the plan of a program: arithmetic by Python's rules, checks and guards.
+#pragma once
+
+#include "function/program.h"
+
+namespace function {
+
+enum class PlanEnd : uint8_t {
+  kLeaf,
+  kUnknown,  // a guard leads where the program does not go yet
+  kFailed,   // with a Python error set
+};
+
+// Run the plan on the inputs of a call, whose driver and device these are. `registers` has room for
+// the program's; *leaf is the block that it ends in.
+PlanEnd RunPlan(const Program& program, const Word* inputs, culaunch::Driver* driver, int ordinal,
+                Word* registers, int32_t* leaf);
+
+// Put a text, where there is one, before the message of the error that is set.
+void PrefixError(PyObject* text);
+
+}  // namespace function

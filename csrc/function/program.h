@@ -1,0 +1,143 @@
+// A program: the plan that a call runs first, which has no effects, and the effects of each of its
+// leaves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "function/opcodes.h"
+#include "launch/kernel_object.h"
+#include "python/python.h"
+
+namespace function {
+
+// A register: an int, the bits of a float, or a bool (0 or 1).
+using Word = int64_t;
+
+// One instruction of the plan. `value` is its immediate; of CHECK, the number of the check.
+struct Instruction {
+  Opcode opcode;
+  int32_t result;
+  int32_t x;
+  int32_t y;
+  int32_t z;
+  int32_t text;
+  int64_t value;
+};
+
+enum class RegisterType : uint8_t { kUndefined, kInt, kFloat, kBool };
+
+struct Check {
+  int exception;
+  std::vector<int32_t> registers;
+  std::vector<RegisterType> types;
+};
+
+// What a plan depends on, besides the program: the same inputs lead to the same registers.
+struct Input {
+  enum Kind : uint8_t { kInt, kFloat, kDim, kStride, kContiguous, kAddress, kDevice };
+  Kind kind;
+  int32_t index;  // of the leaf or the array
+  int32_t axis;
+};
+
+// Part of the bytes that a kernel gets: a parameter, or a field of a structure.
+struct Part {
+  Source source;
+  int32_t index = -1;  // of the array or the register
+  uint32_t offset = 0;
+  uint32_t size = 0;
+  std::string bytes;         // of kBytes
+  std::vector<Part> fields;  // of kBytes, offsets in the structure
+  // Of kTensorMap: element type, interleave, swizzle, promotion, fill.
+  int32_t map[5] = {};
+  int32_t rank = 0;
+  std::vector<int32_t> registers;  // sizes, strides (one fewer), box, steps; the fastest first
+};
+
+struct Launch {
+  KernelObject* kernel;  // borrowed from the constants
+  int64_t flags;
+  int32_t dims[12];  // registers: grid, block, cluster, preferred cluster
+  int32_t shared_memory;
+  int32_t priority;
+  std::vector<Part> parts;  // one for each parameter
+};
+
+struct CallRecord {
+  PyObject* callable;  // borrowed from the constants
+  std::vector<std::pair<Given, int32_t>> arguments;
+  std::vector<int32_t> outputs;
+};
+
+struct Effect {
+  Opcode opcode;
+  int32_t array = -1;
+  int32_t source = -1;  // of VIEW: the array; of CONSTANT_ARRAY: the constant
+  int32_t predicate = -1;
+  int32_t text = -1;
+  uint8_t number = 0;  // the element type
+  bool zeros = false;
+  int32_t value = -1;  // of VIEW: its offset in bytes; of MEMSET: the byte
+  int32_t bytes = -1;
+  std::vector<int32_t> shape;
+  std::vector<int32_t> strides;
+  std::unique_ptr<Launch> launch;
+  std::unique_ptr<CallRecord> call;
+  std::vector<Word> result;  // of RETURN, as it was encoded
+};
+
+struct Block {
+  uint32_t first = 0;
+  uint32_t end = 0;        // of its instructions
+  int32_t condition = -1;  // a guard's register; -1: a leaf
+  int32_t if_true = -1;
+  int32_t if_false = -1;
+  int32_t text = -1;
+  std::vector<Effect> effects;
+};
+
+// The registers that the last call led to, and what it began with.
+struct Memo {
+  std::vector<Word> inputs;
+  std::vector<Word> registers;
+  int32_t leaf = -1;
+};
+
+class Program {
+ public:
+  // Decode and check; false with a ValueError set. The objects are the caller's to keep.
+  static std::unique_ptr<Program> Decode(const char* words, size_t bytes, PyObject* constants,
+                                         PyObject* texts);
+
+  size_t registers = 0;
+  size_t leaves = 0;
+  size_t argument_arrays = 0;
+  size_t arrays = 0;
+  std::vector<Instruction> instructions;
+  std::vector<Check> checks;
+  std::vector<Block> blocks;
+  std::vector<Input> inputs;  // ordered by leaf, those of the device last
+  // For each argument array, where its inputs begin; one more at the end.
+  std::vector<uint32_t> array_inputs;
+  std::vector<int32_t> leaf_inputs;  // of each leaf that is a number: its input; -1: none
+  int32_t device_input = -1;
+  std::vector<uint8_t> needs_extent;   // of each argument array: its memory is written or shown
+  PyObject* constants = nullptr;       // borrowed
+  PyObject* texts = nullptr;           // borrowed
+  culaunch::Driver* driver = nullptr;  // of the kernels; null: there are none
+  bool returns_new_arrays = false;
+
+  // The texts, or null for -1.
+  PyObject* Text(int32_t index) const {
+    return index < 0 ? nullptr : PyTuple_GetItem(texts, index);
+  }
+
+  std::mutex mutex;  // of the memo, where there is no GIL
+  Memo memo;
+};
+
+}  // namespace function

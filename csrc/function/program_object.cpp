@@ -1,0 +1,131 @@
+#include "function/program_object.h"
+
+#include "arguments/element_types.h"
+#include "driver/errors.h"
+
+namespace function {
+
+PyTypeObject* g_program_type = nullptr;
+
+namespace {
+
+ProgramObject* Self(PyObject* self) { return reinterpret_cast<ProgramObject*>(self); }
+
+// Program(words, constants, texts)
+PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *words, *constants, *texts;
+  if (!PyArg_ParseTuple(args, "SO!O!:Program", &words, &PyTuple_Type, &constants, &PyTuple_Type,
+                        &texts)) {
+    return nullptr;
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    std::unique_ptr<Program> program = Program::Decode(
+        PyBytes_AsString(words), static_cast<size_t>(PyBytes_Size(words)), constants, texts);
+    if (program == nullptr) return nullptr;
+    PyObject* object = PyType_GenericAlloc(type, 0);
+    if (object == nullptr) return nullptr;
+    Self(object)->words = Ref::Borrow(words).release();
+    Self(object)->constants = Ref::Borrow(constants).release();
+    Self(object)->texts = Ref::Borrow(texts).release();
+    Self(object)->program = program.release();
+    return object;
+  });
+}
+
+int Traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(Self(object)->constants);
+  return 0;
+}
+
+// A call may run the program until it goes.
+int Clear(PyObject*) { return 0; }
+
+void Dealloc(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject_GC_UnTrack(object);
+  delete Self(object)->program;
+  Py_XDECREF(Self(object)->words);
+  Py_XDECREF(Self(object)->constants);
+  Py_XDECREF(Self(object)->texts);
+  PyObject_GC_Del(object);
+  Py_DECREF(reinterpret_cast<PyObject*>(type));
+}
+
+PyObject* GetWords(PyObject* self, void*) { return Ref::Borrow(Self(self)->words).release(); }
+PyObject* GetConstants(PyObject* self, void*) {
+  return Ref::Borrow(Self(self)->constants).release();
+}
+PyObject* GetTexts(PyObject* self, void*) { return Ref::Borrow(Self(self)->texts).release(); }
+
+PyGetSetDef properties[] = {
+    {"words", GetWords, nullptr, nullptr, nullptr},
+    {"constants", GetConstants, nullptr, nullptr, nullptr},
+    {"texts", GetTexts, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(New)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+    {Py_tp_getset, properties},
+    {0, nullptr},
+};
+
+PyType_Spec spec = {"culaunch._core.Program", sizeof(ProgramObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+
+bool SetNumbers(PyObject* format, const char* key, const char* const* names, int count) {
+  const Ref dict(PyDict_New());
+  for (int i = 0; dict && i < count; ++i) {
+    const Ref number(PyLong_FromLong(i));
+    if (!number || PyDict_SetItemString(dict.get(), names[i], number.get()) < 0) return false;
+  }
+  return dict && PyDict_SetItemString(format, key, dict.get()) == 0;
+}
+
+}  // namespace
+
+int AddProgramType(PyObject* module) {
+  g_program_type = AddType(module, &spec);
+  return g_program_type != nullptr ? 0 : -1;
+}
+
+PyObject* ProgramFormat(PyObject*, PyObject*) {
+  static constexpr const char* sources[] = {"array", "int",   "float", "float16",   "bfloat16",
+                                            "bool",  "bytes", "null",  "tensor_map"};
+  static constexpr const char* given[] = {"array", "int", "float", "bool", "constant"};
+  static constexpr const char* results[] = {"none",     "int",   "float", "bool",    "array",
+                                            "argument", "tuple", "list",  "constant"};
+#define CULAUNCH_TEXT_OF_NAME(name) #name,
+  static constexpr const char* math[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_TEXT_OF_NAME)};
+  static constexpr const char* exceptions[] = {CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_TEXT_OF_NAME)};
+#undef CULAUNCH_TEXT_OF_NAME
+  const char* types[operands::kAllTypes];
+  for (uint8_t i = 0; i < operands::kAllTypes; ++i) types[i] = operands::NameOf(i);
+  Ref format(PyDict_New());
+  const Ref opcodes(PyDict_New());
+  if (!format || !opcodes) return nullptr;
+#define CULAUNCH_OPCODE(name, number, operands)                                                \
+  {                                                                                            \
+    const Ref entry(Py_BuildValue("(is)", number, operands));                                  \
+    if (!entry || PyDict_SetItemString(opcodes.get(), #name, entry.get()) < 0) return nullptr; \
+  }
+  CULAUNCH_OPCODES(CULAUNCH_OPCODE)
+#undef CULAUNCH_OPCODE
+  const auto count = [](const auto& names) {
+    return static_cast<int>(sizeof names / sizeof *names);
+  };
+  const bool is_set = PyDict_SetItemString(format.get(), "opcodes", opcodes.get()) == 0 &&
+                      SetNumbers(format.get(), "sources", sources, count(sources)) &&
+                      SetNumbers(format.get(), "given", given, count(given)) &&
+                      SetNumbers(format.get(), "results", results, count(results)) &&
+                      SetNumbers(format.get(), "math", math, count(math)) &&
+                      SetNumbers(format.get(), "exceptions", exceptions, count(exceptions)) &&
+                      SetNumbers(format.get(), "dtypes", types, operands::kAllTypes);
+  return is_set ? format.release() : nullptr;
+}
+
+}  // namespace function

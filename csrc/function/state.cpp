@@ -1,0 +1,64 @@
+#include "function/state.h"
+
+#include <utility>
+
+namespace function {
+
+State::~State() {
+  for (Kind* kind = kinds.load(); kind != nullptr;) {
+    Kind* next = kind->next;
+    Py_XDECREF(reinterpret_cast<PyObject*>(kind->program));
+    delete kind;
+    kind = next;
+  }
+}
+
+Kind* State::Find(const Kind& kind) const {
+  for (Kind* it = kinds.load(std::memory_order_acquire); it != nullptr; it = it->next) {
+    const int is_same = it->Equals(kind);
+    if (is_same < 0) return nullptr;
+    if (is_same > 0) return it;
+  }
+  return nullptr;
+}
+
+bool State::Add(std::unique_ptr<Kind> kind, ProgramObject* program) {
+  if (!kind->Takes(*program->program)) return false;
+  Kind* known = Find(*kind);
+  if (known == nullptr && PyErr_Occurred() != nullptr) return false;
+  Py_INCREF(reinterpret_cast<PyObject*>(program));
+  if (known == nullptr) {
+    // Another thread may add the same kind meanwhile: then the newer one is found.
+    known = kind.release();
+    known->program = program;
+    known->next = kinds.load(std::memory_order_relaxed);
+    while (!kinds.compare_exchange_weak(known->next, known, std::memory_order_acq_rel)) {
+    }
+    return true;
+  }
+  ProgramObject* old;
+  {
+    const FreeThreadedLock lock(mutex);
+    old = std::exchange(known->program, program);
+  }
+  Py_XDECREF(reinterpret_cast<PyObject*>(old));
+  return true;
+}
+
+Ref State::ProgramOf(Kind& kind) {
+  const FreeThreadedLock lock(mutex);
+  return Ref::Borrow(reinterpret_cast<PyObject*>(kind.program));
+}
+
+void State::Forget() {
+  for (Kind* it = kinds.load(std::memory_order_acquire); it != nullptr; it = it->next) {
+    ProgramObject* old;
+    {
+      const FreeThreadedLock lock(mutex);
+      old = std::exchange(it->program, nullptr);
+    }
+    Py_XDECREF(reinterpret_cast<PyObject*>(old));
+  }
+}
+
+}  // namespace function

@@ -1,0 +1,22 @@
+// Recording what a body does: while a function is traced anywhere in the process, what launches
+// asks Python first whether this thread records it.
+#pragma once
+
+#include <atomic>
+
+#include "python/python.h"
+
+extern std::atomic<int> g_recordings;
+
+// One load on the paths that launch.
+inline bool IsRecording() { return g_recordings.load(std::memory_order_relaxed) != 0; }
+
+// Ask the recorder. False where this thread records nothing, and the call goes on; else `result` is
+// what the call gives, or null with a Python error set. `how`: "call", "subscript" or "configure".
+bool RecordCall(PyObject* object, const char* how, PyObject* const* args, size_t count,
+                PyObject* keyword_names, Ref* result);
+bool Record(PyObject* object, const char* how, PyObject* args, PyObject* keywords, Ref* result);
+
+// begin_recording(), end_recording(): between them what launches asks.
+PyObject* BeginRecording(PyObject* self, PyObject* args);
+PyObject* EndRecording(PyObject* self, PyObject* args);

@@ -1,0 +1,168 @@
+"""Programs by hand: an assembler of the encoding that docs/dev/functions.md describes."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+
+from culaunch import _core
+
+FORMAT = _core.program_format()
+OPCODES = FORMAT["opcodes"]
+
+
+def bits(value):
+    """Give the word of a float."""
+    return struct.unpack("<q", struct.pack("<d", value))[0]
+
+
+class Assembler:
+    """One program; registers and arrays are numbered as they are defined."""
+
+    def __init__(self, leaves=0, arrays=0):
+        self.leaves = leaves
+        self.argument_arrays = arrays
+        self.arrays = arrays
+        self.registers = 0
+        self.constants = []
+        self.texts = []
+        self.blocks = [[]]
+        self.effects = []
+
+    def text(self, text):
+        self.texts.append(text)
+        return len(self.texts) - 1
+
+    def constant(self, value):
+        self.constants.append(value)
+        return len(self.constants) - 1
+
+    def op(self, name, *operands, text=-1):
+        """Append an instruction; give the register of its result, if it has one."""
+        code, form = OPCODES[name]
+        words, given, result = [], iter(operands), None
+        for letter in form:
+            if letter in "IFB":
+                result = self.registers
+                self.registers += 1
+                words.append(result)
+            elif letter == "t":
+                words.append(self.text(text) if isinstance(text, str) else text)
+            elif letter == "m":
+                words.append(FORMAT["math"][next(given)])
+            elif letter == "*":
+                words += list(given)
+            else:
+                words.append(next(given))
+        self.blocks[-1] += [code | (len(words) + 1) << 32, *words]
+        return result
+
+    def i(self, value):
+        return self.op("CONST_I", value)
+
+    def f(self, value):
+        return self.op("CONST_F", bits(value))
+
+    def check(self, condition, text, *registers, exception="ValueError"):
+        number = FORMAT["exceptions"][exception]
+        self.op("CHECK", condition, number, len(registers), *registers, text=text)
+
+    def guard(self, condition, if_true, if_false, text=-1):
+        self.op("GUARD", condition, if_true, if_false, text=text)
+        self.blocks.append([])
+
+    # ---- effects
+
+    def effect(self, name, *words):
+        self.effects.append([OPCODES[name][0] | (len(words) + 1) << 32, *words])
+
+    def new_array(self):
+        self.arrays += 1
+        return self.arrays - 1
+
+    def allocate(self, dtype, shape, zeros=False, text=-1):
+        array = self.new_array()
+        text = self.text(text) if isinstance(text, str) else text
+        number = FORMAT["dtypes"][dtype]
+        self.effect("ALLOCATE", array, number, int(zeros), text, len(shape), *shape)
+        return array
+
+    def view(self, source, offset, dtype, shape, strides, text=-1):
+        array = self.new_array()
+        text = self.text(text) if isinstance(text, str) else text
+        number = FORMAT["dtypes"][dtype]
+        self.effect("VIEW", array, source, offset, number, text, len(shape), *shape, *strides)
+        return array
+
+    def constant_array(self, value, dtype, rank):
+        array = self.new_array()
+        self.effect("CONSTANT_ARRAY", array, self.constant(value), FORMAT["dtypes"][dtype], rank)
+        return array
+
+    def memset(self, array, value, size, predicate=-1, text=-1):
+        text = self.text(text) if isinstance(text, str) else text
+        self.effect("MEMSET", array, value, size, predicate, text)
+
+    def launch(self, kernel, grid, block, *parts, predicate=-1, text=-1, flags=0,
+               cluster=(-1, -1, -1), preferred=(-1, -1, -1), shared=None, priority=-1):  # fmt: skip
+        """Parts are (source, offset, size, *operands)."""
+        text = self.text(text) if isinstance(text, str) else text
+        shared = self.i(0) if shared is None else shared
+        words = [word for part in parts for word in self.part(*part)]
+        self.effect("LAUNCH", self.constant(kernel), flags, predicate, text, *grid, *block,
+                    *cluster, *preferred, shared, priority, len(parts), *words)  # fmt: skip
+
+    @staticmethod
+    def part(source, offset, size, *operands):
+        return [FORMAT["sources"][source], offset, size, *operands]
+
+    def call(self, callable_, arguments, outputs=(), predicate=-1, text=-1):
+        """Arguments are (kind, index)."""
+        text = self.text(text) if isinstance(text, str) else text
+        words = [word for kind, at in arguments for word in (FORMAT["given"][kind], at)]
+        self.effect("CALL", self.constant(callable_), predicate, text, len(arguments), *words,
+                    len(outputs), *outputs)  # fmt: skip
+
+    def give(self, *result):
+        """End the block: ``give("none")``, ``give("int", r)``, ``give("tuple", [...])``."""
+        self.effect("RETURN", *self.result(*result))
+        self.blocks[-1] += [OPCODES["EFFECTS"][0] | 2 << 32, len(self.effects)]
+        for effect in self.effects:
+            self.blocks[-1] += effect
+        self.effects = []
+        self.blocks.append([])
+
+    def result(self, kind, operand=None):
+        if kind in ("tuple", "list"):
+            inner = [word for item in operand for word in self.result(*item)]
+            return [FORMAT["results"][kind], len(operand), *inner]
+        return [FORMAT["results"][kind], *([] if kind == "none" else [operand])]
+
+    def words(self):
+        blocks = [block for block in self.blocks if block]
+        head = [1, self.registers, self.leaves, self.argument_arrays, self.arrays, len(blocks)]
+        words = [*head, *(len(block) for block in blocks), *(w for block in blocks for w in block)]
+        return [word - (1 << 64) if word >= 1 << 63 else word for word in words]
+
+    def bytes(self):
+        words = self.words()
+        return struct.pack(f"<{len(words)}q", *words)
+
+    def program(self):
+        return _core.Program(self.bytes(), tuple(self.constants), tuple(self.texts))
+
+
+class Traced(_core.Function):
+    """A function whose programs come from a list, one for each trace."""
+
+    def __new__(cls, names="", *programs, defaults=None, keyword_only=()):
+        parameters = [(name, 3 if name in keyword_only else 1) for name in names.split()]
+        self = super().__new__(cls, "f", tuple(parameters), defaults or {})
+        self.programs = list(programs)
+        self.traces = []
+        return self
+
+    def _trace(self, arguments, kind):
+        self.traces.append((arguments, kind))
+        with contextlib.suppress(IndexError):
+            self._add(kind, self.programs.pop(0))

@@ -1,0 +1,30 @@
+"""The recording driver in place of libcuda, and functions whose programs are put in by hand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "launch")]
+
+from recording import recorders
+
+
+@pytest.fixture
+def install(monkeypatch):
+    """Make recording drivers the driver in use, the last one made."""
+    yield from recorders(monkeypatch)
+
+
+@pytest.fixture
+def driver(install):
+    """A recording driver of CUDA memory, on two devices."""
+    return install()
+
+
+@pytest.fixture
+def host_driver(install):
+    """A recording driver whose device is the CPU, as the emulator's is: NumPy's arrays are its."""
+    return install(device_types=(1,), devices=1)

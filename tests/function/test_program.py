@@ -1,0 +1,366 @@
+"""Programs that are put together by hand, run on the recording driver."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from assembler import Assembler, Traced
+from fake_arrays import ExchangeArray, make_exchange_array
+
+import culaunch as cl
+from culaunch import _core
+
+
+def scale(kernel, text="body.py:3"):
+    """Assemble ``k[ceildiv(n, 256), 256](x, factor, n)`` for f(x, factor), x of one dimension."""
+    a = Assembler(leaves=2, arrays=1)
+    n, factor = a.op("DIM", 0, 0), a.op("ARG_F", 1)
+    block, one = a.i(256), a.i(1)
+    grid = a.op("CEILDIV", n, block, text=f"{text}: ceildiv(n, 256)")
+    parts = [("array", 0, 8, 0), ("float", 8, 4, factor), ("int", 12, 4, n)]
+    a.launch(kernel, (grid, one, one), (block, one, one), *parts, text=text)
+    a.give("none")
+    return a.program()
+
+
+def test_a_launch(driver):
+    kernel = driver.kernel(8, 4, 4)
+    f = Traced("x factor", scale(kernel))
+    assert f(ExchangeArray(0x7000), 2.0) is None
+    launch = driver.last
+    assert (launch.grid, launch.block) == ((1, 1, 1), (256, 1, 1))
+    assert launch.arguments == (struct.pack("<Q", 0x7000), struct.pack("<f", 2.0), b"\4\0\0\0")
+    assert f.traces[0][1] == (("array", "float32", 1, False), ("float",))
+    f(ExchangeArray(0x8000), 3.0)
+    assert len(f.traces) == 1
+    assert driver.last.arguments[:2] == (struct.pack("<Q", 0x8000), struct.pack("<f", 3.0))
+
+
+def test_the_stream_and_the_device_are_the_first_arrays(driver):
+    kind = make_exchange_array()
+    kind.current = driver.make_stream(1)
+    f = Traced("x factor", scale(driver.kernel(8, 4, 4)))
+    for _ in range(2):
+        f(kind(device=1), 2.0)
+        assert driver.last.stream == kind.current
+    assert driver.stack == []
+
+
+def test_another_kind_has_another_program(driver):
+    kernel = driver.kernel(8, 4, 4)
+    f = Traced("x factor", scale(kernel), scale(kernel))
+    f(ExchangeArray(), 2.0)
+    f(ExchangeArray(dtype=(2, 64)), 2.0)
+    f(ExchangeArray(), 2.0)
+    f(ExchangeArray(dtype=(2, 64)), 2.0)
+    assert [kind[0][1] for _, kind in f.traces] == ["float32", "float64"]
+    assert len(driver.launches) == 4
+    assert [kind[0][1] for kind, _ in f._programs()] == ["float64", "float32"]
+    f._forget()
+    assert f._programs() == ()
+
+
+def test_a_guard_that_leads_nowhere_is_traced(driver):
+    def program(*ends):
+        a = Assembler(leaves=1)
+        n = a.op("ARG_I", 0)
+        is_even = a.op("EQ", a.op("MOD", n, a.i(2), text="t"), a.i(0))
+        known = [end for end in ends if end is not None]
+        where = {end: i + 1 for i, end in enumerate(known)}
+        a.guard(is_even, where.get("even", -1), where.get("odd", -1))
+        for end in known:
+            a.give("int", a.i(len(end)))
+        return a.program()
+
+    f = Traced("n", program("even"), program("even", "odd"))
+    assert [f(2), f(4), f(3), f(2), f(5)] == [4, 4, 3, 4, 3]
+    assert [arguments for arguments, _ in f.traces] == [(2,), (3,)]
+
+
+def test_a_trace_that_gives_no_program_ends(driver):
+    f = Traced("n")
+    with pytest.raises(cl.InternalError, match="tracing it gives no program"):
+        f(1)
+    f = Traced("n")
+    a = Assembler(leaves=1)
+    a.guard(a.op("EQ", a.op("ARG_I", 0), a.i(0)), -1, -1)
+    f._add((("int",),), a.program())
+    with pytest.raises(cl.InternalError, match="tracing it gives no program"):
+        f(1)
+
+
+def test_a_check_shows_the_values(driver):
+    a = Assembler(leaves=2)
+    n, x = a.op("ARG_I", 0), a.op("ARG_F", 1)
+    a.check(a.op("IFLT", n, x), "f.py:3: n is {0}, x is {1}, {2} and {}", n, x)
+    a.check(a.op("IFLT", n, x), "never")
+    a.give("none")
+    f = Traced("n x", a.program())
+    assert f(1, 1.5) is None
+    with pytest.raises(ValueError, match=r"^f.py:3: n is 2, x is 1.5, \{2\} and \{\}$"):
+        f(2, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("grid", "error", "message"),
+    [
+        (0, ValueError, r"body.py:3: grid must be at least 1 in every dimension \(got \(0, 1, 1\)"),
+        (-1, OverflowError, r"body.py:3: grid must be from 1 to 2\^31 - 1 .*\(got -1\)"),
+        (1 << 40, OverflowError, "body.py:3: grid must be"),
+        (1 << 31, cl.LaunchError, "body.py:3: .*grid"),
+    ],
+)
+def test_nothing_is_launched_half(driver, grid, error, message):
+    """A configuration that cannot be is found before the launches that stand before it."""
+    a = Assembler(leaves=1)
+    n, one = a.op("ARG_I", 0), a.i(1)
+    a.launch(driver.kernel(), (one, one, one), (one, one, one))
+    a.launch(driver.kernel(), (n, one, one), (one, one, one), text="body.py:3")
+    a.give("none")
+    f = Traced("n", a.program())
+    with pytest.raises(error, match=message):
+        f(grid)
+    assert driver.launches == []
+    f(1)
+    assert len(driver.launches) == 2
+    with pytest.raises(error, match=message):
+        f(grid)
+    assert len(driver.launches) == 2
+
+
+def test_a_launch_that_the_driver_refuses_names_the_line(driver):
+    f = Traced("x factor", scale(driver.kernel(8, 4, 4)))
+    f(ExchangeArray(), 1.0)
+    driver.fail("cuLaunchKernelEx", 1)
+    with pytest.raises(cl.DriverError, match=r"^body.py:3: .*launch") as caught:
+        f(ExchangeArray(), 1.0)
+    assert caught.value.code == 1
+
+
+def test_a_predicate_skips(driver):
+    a = Assembler(leaves=1)
+    n, one = a.op("ARG_I", 0), a.i(1)
+    a.launch(driver.kernel(), (n, one, one), (one, one, one), predicate=a.op("GT", n, a.i(0)))
+    a.give("none")
+    f = Traced("n", a.program())
+    f(0)
+    f(2)
+    assert [launch.grid for launch in driver.launches] == [(2, 1, 1)]
+
+
+def test_every_source_of_a_parameter(driver):
+    sizes = (8, 1, 2, 4, 8, 4, 8, 2, 2, 1, 16, 24)
+    kernel = driver.kernel(*sizes)
+    a = Assembler(leaves=2, arrays=1)
+    i, x, yes, one = a.i(-2), a.f(1.5), a.op("CONST_B", 1), a.i(1)
+    offset = a.i(8)
+    view = a.view(0, offset, "float32", [one], [one])
+    inner = [*a.part("int", 0, 4, i), *a.part("array", 8, 8, 0)]
+    nested = [a.constant(bytes(range(24))), 2, *inner]
+    sources = [
+        ("array", view), ("int", i), ("int", i), ("int", i), ("int", i), ("float", x),
+        ("float", x), ("float16", x), ("bfloat16", x), ("bool", yes), ("null",),
+    ]  # fmt: skip
+    layout = [(p.offset, p.size) for p in kernel.signature.parameters]
+    parts = [(s[0], *where, *s[1:]) for s, where in zip(sources, layout, strict=False)]
+    a.launch(kernel, (one,) * 3, (one,) * 3, *parts, ("bytes", *layout[-1], *nested))
+    a.give("none")
+    f = Traced("x y", a.program())
+    f(ExchangeArray(0x7000), None)
+    minus = (-2).to_bytes(8, "little", signed=True)
+    address = (0x7000).to_bytes(8, "little")
+    assert driver.last.arguments == (
+        (0x7008).to_bytes(8, "little"), minus[:1], minus[:2], minus[:4], minus,
+        struct.pack("<f", 1.5), struct.pack("<d", 1.5), struct.pack("<e", 1.5), b"\xc0\x3f", b"\1",
+        bytes(16), minus[:4] + bytes(range(4, 8)) + address + bytes(range(16, 24)),
+    )  # fmt: skip
+
+
+def test_ranges(driver):
+    a = Assembler(leaves=2)
+    n, x = a.op("ARG_I", 0), a.op("ARG_F", 1)
+    a.op("RANGE", n, 4, 1, text="g.py:1: n")
+    a.op("FRANGE", x, 2, text="g.py:2: x")
+    a.give("int", n)
+    f = Traced("n x", a.program())
+    assert f(-(1 << 31), 1e30) == -(1 << 31)
+    with pytest.raises(OverflowError, match="g.py:1: n: 2147483648 does not fit a signed int of 4"):
+        f(1 << 31, 0.0)
+    with pytest.raises(OverflowError, match=r"g.py:2: x: 1e\+300 does not fit a float of 4 bytes"):
+        f(0, 1e300)
+    assert f(0, float("inf")) == 0
+
+
+# ---- arguments
+
+
+def nothing(leaves=1, arrays=0):
+    a = Assembler(leaves, arrays)
+    a.give("none")
+    return a.program()
+
+
+def identity(leaves=1, arrays=0, leaf=0):
+    a = Assembler(leaves, arrays)
+    a.give("argument", leaf)
+    return a.program()
+
+
+def outcome(function, args, keywords):
+    try:
+        return function(*args, **keywords)
+    except TypeError as error:
+        return str(error).partition("given")[0]
+
+
+def test_binding_is_pythons(driver):
+    a = Assembler(leaves=3)
+    a.give("tuple", [("argument", 0), ("argument", 1), ("argument", 2)])
+    f = Traced("x y z", a.program(), defaults={"y": None, "z": "no"}, keyword_only=("z",))
+
+    def twin(x, y=None, *, z="no"):
+        return (x, y, z)
+
+    twin.__qualname__ = "f"
+    calls = [
+        ((1,), {}), ((1, None), {}), ((), {"x": 1}), ((1,), {"z": "no"}), ((1, None), {"z": "no"}),
+        ((), {}), ((), {"y": None}), ((1, None, 3), {}), ((1,), {"x": 2}), ((1,), {"w": 2}),
+        ((1, 2, 3, 4), {}),
+    ]  # fmt: skip
+    for args, keywords in calls:
+        expected = outcome(twin, args, keywords)
+        assert outcome(f, args, keywords) == expected
+        if isinstance(expected, tuple):
+            assert f._bind(args, keywords) == expected
+
+
+@pytest.mark.parametrize("value", [True, False, "text", None, cl.LaunchError, (), ("a", None)])
+def test_static_values_choose_the_program(driver, value):
+    leaves = len(value) if isinstance(value, tuple) else 1
+    f = Traced("x", nothing(leaves), nothing(1))
+    f(value)
+    f(value)
+    f("another")
+    f(value)
+    assert len(f.traces) == 2
+
+
+def test_a_static_value_is_of_its_type():
+    f = Traced("x", nothing(), nothing(), nothing())
+    kinds = [f._kind((value,)) for value in (1, 1.0, True)]
+    assert kinds == [(("int",),), (("float",),), (("static", True),)]
+
+
+def test_lists_and_tuples_have_kinds_inside(driver):
+    a = Assembler(leaves=4, arrays=1)
+    n = a.op("ARG_I", 3)
+    a.give("list", [("argument", 0), ("argument", 2), ("int", n)])
+    f = Traced("xs", a.program())
+    x = ExchangeArray()
+    for _ in range(2):
+        assert f([x, ("s", None, 7)]) == [x, None, 7]
+    kind = (("array", "float32", 1, False),
+            ("tuple", (("static", "s"), ("none",), ("int",))))  # fmt: skip
+    assert f.traces[0][1] == (("list", kind),)
+    assert len(f.traces) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        ({}, TypeError, "f: argument n must be an array, a number, None, or a value that can be"),
+        (1j, TypeError, "f: argument n must be an array"),
+        ([1, {}], TypeError, r"f: argument n\[1\] must be"),
+        (1 << 63, OverflowError, r"f: argument n must fit 64 bits \(got 9223372036854775808\)"),
+        (-(1 << 63) - 1, OverflowError, "f: argument n must fit 64 bits"),
+    ],
+)
+def test_arguments_that_a_function_does_not_take(driver, value, error, message):
+    f = Traced("n", identity())
+    with pytest.raises(error, match=message):
+        f(value)
+    assert f(5) == 5
+    with pytest.raises(error, match=message):
+        f(value)
+
+
+def test_numpys_numbers_count_as_pythons(host_driver):
+    np = pytest.importorskip("numpy")
+    a = Assembler(leaves=2)
+    n, x = a.op("ARG_I", 0), a.op("ARG_F", 1)
+    a.give("tuple", [("int", n), ("float", x)])
+    f = Traced("n x", a.program())
+    assert f(np.int32(-3), np.float32(0.1)) == (-3, float(np.float32(0.1)))
+    assert f(np.uint8(3), np.float64(2)) == (3, 2.0)
+    assert len(f.traces) == 1
+    assert f._kind((np.bool_(True), 1)) == (("static", True), ("int",))
+
+
+def test_arrays_are_on_one_device(driver):
+    f = Traced("x y", nothing(2, 2))
+    f(ExchangeArray(), ExchangeArray())
+    with pytest.raises(ValueError, match="f: argument y is on device 1"):
+        f(ExchangeArray(), ExchangeArray(device=1))
+    other = make_exchange_array()
+    with pytest.raises(TypeError, match="f: argument y is a .* one call takes arrays of one"):
+        f(ExchangeArray(), other())
+    with pytest.raises(TypeError, match="f: argument x is in memory of DLPack type 1"):
+        f(ExchangeArray(kind=1), ExchangeArray(kind=1))
+
+
+def test_what_is_watched(driver):
+    names = {"kernels": 1}
+    f = Traced("n", identity(), identity(), identity())
+    f(1)
+    f._watch(((names, "kernels", True, names["kernels"]), (names, "absent", False, None)))
+    f(1)
+    names["other"] = 3
+    f(1)
+    assert len(f.traces) == 1
+    names["kernels"] = 2
+    f(1)
+    assert len(f.traces) == 2
+    f._watch(((names, "absent", False, None),))
+    names["absent"] = None
+    f(1)
+    assert len(f.traces) == 3
+
+
+# ---- recording
+
+
+def test_what_launches_asks_the_recorder(driver, monkeypatch):
+    kernel = driver.kernel(4)
+    launcher = kernel[1, 1]
+    f = Traced("n", identity())
+    asked = []
+
+    class Recorder:
+        @staticmethod
+        def record(target, how, args, keywords):
+            asked.append((target, how, args, keywords))
+            return NotImplemented if len(asked) > 4 else len(asked)
+
+    _core.set_upcalls(function=Recorder)
+    _core.begin_recording()
+    try:
+        assert kernel[2, 3] == 1
+        assert kernel.configure(grid=1, block=2) == 2
+        assert launcher(5) == 3
+        assert f(n=3) == 4
+        assert f(3) == 3
+    finally:
+        _core.end_recording()
+    assert asked == [
+        (kernel, "subscript", ((2, 3),), {}),
+        (kernel, "configure", (), {"grid": 1, "block": 2, "cluster": None,
+         "preferred_cluster": None, "shared_memory": 0, "stream": None, "cooperative": False,
+         "programmatic": False, "priority": None}),
+        (launcher, "call", (5,), {}),
+        (f, "call", (), {"n": 3}),
+        (f, "call", (3,), {}),
+    ]  # fmt: skip
+    launcher(5)
+    assert len(asked) == 5
+    assert len(driver.launches) == 1
