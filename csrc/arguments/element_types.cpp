@@ -27,9 +27,9 @@ constexpr TypeInfo kInfo[kAllTypes] = {
     {{kDLComplex, 128, 1}, "complex128"},
     {{kDLFloat8_e4m3fn, 8, 1}, "float8_e4m3fn"},
     {{kDLFloat8_e5m2, 8, 1}, "float8_e5m2"},
+    {{kDLFloat8_e8m0fnu, 8, 1}, "float8_e8m0fnu"},
     {{kDLFloat8_e4m3fnuz, 8, 1}, "float8_e4m3fnuz"},
     {{kDLFloat8_e5m2fnuz, 8, 1}, "float8_e5m2fnuz"},
-    {{kDLFloat8_e8m0fnu, 8, 1}, "float8_e8m0fnu"},
     {{kDLFloat4_e2m1fn, 4, 2}, "float4_e2m1fn_x2"},
 };
 

@@ -102,8 +102,7 @@ PyMethodDef functions[] = {
     {"demangle", DemangleName, METH_O, kDemangleDoc},
     {"mangled_param_types", MangledParamTypes, METH_O, kMangledParamTypesDoc},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
-    {"begin_recording", BeginRecording, METH_NOARGS, nullptr},
-    {"end_recording", EndRecording, METH_NOARGS, nullptr},
+    {"count_bodies", CountBodies, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

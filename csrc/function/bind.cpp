@@ -7,7 +7,7 @@ namespace function {
 namespace {
 
 constexpr int kPositionalOnly = 0;
-constexpr int kKeywordOnly = 3;
+constexpr int kKeywordOnly = 2;
 
 std::string TextOf(PyObject* text) {
   Py_ssize_t size = 0;

@@ -14,8 +14,6 @@ namespace function {
 
 namespace {
 
-constexpr int kMostNesting = 16;
-constexpr size_t kMostLeaves = 4096;
 constexpr Word kAddresses = 256;  // ADDRESS is modulo this: what an allocator promises at most
 
 Word IsContiguous(const int64_t* shape, const int64_t* strides, int ndim) {
@@ -75,43 +73,6 @@ std::string FunctionCall::What(size_t parameter) const {
 
 // ---- reading as the calls before
 
-bool FunctionCall::FlattenStep(const Kind& kind, size_t* at, PyObject* object) {
-  const Step& step = kind.steps[(*at)++];
-  if (step.code != Step::kTuple && step.code != Step::kList) {
-    flat_[flat_count_++] = object;
-    return true;
-  }
-  PyObject* items = object;
-  if (step.code == Step::kTuple) {
-    if (!PyTuple_Check(object)) return false;
-  } else {
-    if (!PyList_Check(object)) return false;
-    // Another thread may change the list: the items that are read are kept.
-    owners_.emplace_back(PyList_AsTuple(object));
-    items = owners_.back().get();
-    if (items == nullptr) return PyErr_Clear(), false;
-  }
-  if (PyTuple_Size(items) != step.items) return false;
-  for (int32_t i = 0; i < step.items; ++i) {
-    if (!FlattenStep(kind, at, PyTuple_GetItem(items, i))) return false;
-  }
-  return true;
-}
-
-bool FunctionCall::Flatten(const Kind& kind) {
-  flat_count_ = 0;
-  if (kind.leaves > flat_capacity_) {
-    flat_.Grow(kind.leaves, 0);
-    flat_capacity_ = kind.leaves;
-  }
-  size_t at = 0;
-  for (size_t i = 0; i < state_.parameters.size(); ++i) {
-    if (!FlattenStep(kind, &at, args_[i])) return false;
-  }
-  leaves_ = flat_.data();
-  return true;
-}
-
 inline void FunctionCall::GatherTensor(const Program& program, size_t array, const int64_t* shape,
                                        const int64_t* strides, int ndim) {
   const uint32_t end = program.array_inputs[array + 1];
@@ -169,42 +130,67 @@ inline FunctionCall::Reading FunctionCall::ReadTensorAs(const Step& step, const 
   return Reading::kSame;
 }
 
+CULAUNCH_APART FunctionCall::Reading FunctionCall::ReadItemsAs(const Step& sequence,
+                                                               const Program& program, size_t array,
+                                                               PyObject* object) {
+  PyObject* items = object;
+  if (sequence.code == Step::kTuple) {
+    if (!PyTuple_Check(object)) return Reading::kOther;
+  } else {
+    if (!PyList_Check(object)) return Reading::kOther;
+    // Another thread may change the list: the items that are read are kept.
+    owners_.emplace_back(PyList_AsTuple(object));
+    items = owners_.back().get();
+    if (items == nullptr) return Reading::kFailed;
+  }
+  if (PyTuple_Size(items) != sequence.items) return Reading::kOther;
+  for (int32_t i = 0; i < sequence.items; ++i) {
+    const Reading reading = ReadTensorAs((&sequence)[1 + i], program,
+                                         array + static_cast<size_t>(i), PyTuple_GetItem(items, i));
+    if (reading != Reading::kSame) return reading;
+  }
+  return Reading::kSame;
+}
+
 FunctionCall::Reading FunctionCall::ReadAs(Kind& kind) {
   if (!TakeProgram(kind)) return Reading::kOther;
   const Program& program = *program_;
   place_ = CallPlace();
   place_.driver = state_.driver.load(std::memory_order_acquire);
-  if (place_.driver == nullptr) return Reading::kOther;
-  leaves_ = args_;
-  if (CULAUNCH_UNLIKELY(kind.has_sequences) && !Flatten(kind)) return Reading::kOther;
-  size_t leaf = 0;
+  if (CULAUNCH_UNLIKELY(place_.driver == nullptr)) return Reading::kOther;
   size_t array = 0;
-  for (const Step& step : kind.steps) {
-    if (CULAUNCH_UNLIKELY(step.code >= Step::kTuple)) continue;
-    PyObject* object = leaves_[leaf];
+  const int32_t* input = program.number_inputs;
+  PyObject* const* argument = args_;
+  const Step* const end = kind.steps.data() + kind.steps.size();
+  for (const Step* step = kind.steps.data(); step != end; ++step, ++input) {
+    PyObject* object = *argument++;
     // No switch: its indirect jump is rarely predicted after a launch.
-    if (step.code == Step::kArray) {
-      const Reading reading = ReadTensorAs(step, program, array++, object);
+    if (step->code == Step::kArray) {
+      const Reading reading = ReadTensorAs(*step, program, array++, object);
       if (CULAUNCH_UNLIKELY(reading != Reading::kSame)) return reading;
-    } else if (step.code == Step::kInt) {
-      if (CULAUNCH_UNLIKELY(!PyLong_CheckExact(object))) return Reading::kOther;
+    } else if (step->code == Step::kInt) {
       int64_t value;
-      if (CULAUNCH_UNLIKELY(ReadInt(object, &value) != IntRange::kSigned)) return Reading::kOther;
-      const int32_t input = program.leaf_inputs[leaf];
-      if (input >= 0) inputs_[static_cast<size_t>(input)] = value;
-    } else if (step.code == Step::kFloat) {
+      if (CULAUNCH_UNLIKELY(!PyLong_CheckExact(object)) ||
+          CULAUNCH_UNLIKELY(ReadInt(object, &value) != IntRange::kSigned)) {
+        return Reading::kOther;
+      }
+      if (*input >= 0) inputs_[static_cast<size_t>(*input)] = value;
+    } else if (step->code == Step::kFloat) {
       if (CULAUNCH_UNLIKELY(!PyFloat_CheckExact(object))) return Reading::kOther;
-      const int32_t input = program.leaf_inputs[leaf];
-      if (input >= 0) inputs_[static_cast<size_t>(input)] = FloatWord(ReadFloat(object));
-    } else if (step.code == Step::kNone) {
+      if (*input >= 0) inputs_[static_cast<size_t>(*input)] = FloatWord(ReadFloat(object));
+    } else if (step->code == Step::kNone) {
       if (CULAUNCH_UNLIKELY(object != Py_None)) return Reading::kOther;
-    } else {
-      const int is_same = IsSameStatic(step.value.get(), object);
+    } else if (step->code == Step::kStatic) {
+      const int is_same = IsSameStatic(step->value.get(), object);
       if (CULAUNCH_UNLIKELY(is_same != 1)) {
         return is_same < 0 ? Reading::kFailed : Reading::kOther;
       }
+    } else {
+      const Reading reading = ReadItemsAs(*step, program, array, object);
+      if (reading != Reading::kSame) return reading;
+      array += static_cast<size_t>(step->items);
+      step += step->items;
     }
-    ++leaf;
   }
   if (place_.first == nullptr) return FinishPlace() ? Reading::kSame : Reading::kFailed;
   if (CULAUNCH_UNLIKELY(place_.device.device_type !=
@@ -255,132 +241,152 @@ bool FunctionCall::FinishPlace() {
 // ---- reading whatever comes
 
 // A NumPy scalar counts as the Python number that it is equal to.
-bool FunctionCall::ReadScalar(PyObject* object, const operands::Operand& operand,
-                              const std::string& what, Kind* kind) {
+bool FunctionCall::ReadScalar(size_t index, const operands::Operand& operand, Kind* kind) {
+  PyObject* object = args_[index];
   const TypeClass scalar = operand.entry->scalar_class;
-  const bool is_numpy = operands::ModuleRoot(Py_TYPE(object)) != "ctypes" &&
-                        operands::ModuleRoot(Py_TYPE(object)) != "_ctypes";
+  const std::string root = operands::ModuleRoot(Py_TYPE(object));
+  const bool is_numpy = root != "ctypes" && root != "_ctypes";
   if (is_numpy && (scalar == TypeClass::kSigned || scalar == TypeClass::kUnsigned)) {
     owners_.emplace_back(PyNumber_Index(object));
-    if (!owners_.back()) return false;
     kind->Add(Step::kInt);
   } else if (is_numpy && scalar == TypeClass::kFloat) {
     owners_.emplace_back(PyNumber_Float(object));
-    if (!owners_.back()) return false;
     kind->Add(Step::kFloat);
   } else if (is_numpy && scalar == TypeClass::kBool) {
     const int truth = PyObject_IsTrue(object);
+    owners_.push_back(Ref::Borrow(truth != 0 ? Py_True : Py_False));
     if (truth < 0) return false;
-    owners_.emplace_back(PyBool_FromLong(truth));
     kind->Add(Step::kStatic).value = Ref::Borrow(owners_.back().get());
   } else {
-    PyErr_Format(PyExc_TypeError, "%s is a %R: pass a Python number, or a number of NumPy",
-                 what.c_str(), reinterpret_cast<PyObject*>(Py_TYPE(object)));
+    PyErr_Format(PyExc_TypeError, "%s is a %R: pass a Python number, or one of NumPy",
+                 What(index).c_str(), reinterpret_cast<PyObject*>(Py_TYPE(object)));
     return false;
   }
-  flat_[flat_count_++] = owners_.back().get();
+  PyObject* number = owners_.back().get();
+  if (number == nullptr) return false;
+  int64_t value = 0;
+  if (PyLong_Check(number) && ReadInt(number, &value) != IntRange::kSigned) {
+    PyErr_Format(PyExc_OverflowError, "%s must fit 64 bits (got %S)", What(index).c_str(), number);
+    return false;
+  }
+  numbers_[index] = number;
   return true;
 }
 
-bool FunctionCall::ReadLeaf(PyObject* object, const std::string& what, int depth, Kind* kind) {
-  if (depth > kMostNesting || kind->leaves >= kMostLeaves) {
-    PyErr_Format(PyExc_ValueError, "%s is nested too deep, or has too many items", what.c_str());
-    return false;
-  }
-  if (PyTuple_Check(object) || PyList_Check(object)) {
-    const bool is_list = PyList_Check(object) != 0;
-    owners_.push_back(is_list ? Ref(PyList_AsTuple(object)) : Ref::Borrow(object));
-    PyObject* items = owners_.back().get();
-    if (items == nullptr) return false;
-    const Py_ssize_t size = PyTuple_Size(items);
-    kind->Add(is_list ? Step::kList : Step::kTuple).items = static_cast<int32_t>(size);
-    for (Py_ssize_t i = 0; i < size; ++i) {
-      if (!ReadLeaf(PyTuple_GetItem(items, i), what + "[" + std::to_string(i) + "]", depth + 1,
-                    kind)) {
-        return false;
-      }
+void FunctionCall::AddArray(std::unique_ptr<operands::Operand> operand, bool is_item, Kind* kind) {
+  Step& step = kind->Add(Step::kArray, is_item);
+  step.number = operand->number;
+  step.rank = operand->ndim;
+  step.is_read_only = operand->is_read_only;
+  step.type = PackType(operands::TypeOf(operand->number));
+  operands_.push_back(std::move(operand));
+}
+
+// A list or tuple of arrays. False where it is none, perhaps with a Python error set.
+bool FunctionCall::ReadSequence(size_t index, PyObject* object, Kind* kind) {
+  const bool is_list = PyList_Check(object) != 0;
+  owners_.push_back(is_list ? Ref(PyList_AsTuple(object)) : Ref::Borrow(object));
+  PyObject* items = owners_.back().get();
+  const Py_ssize_t size = items != nullptr ? PyTuple_Size(items) : 0;
+  static const std::string none;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    auto operand = std::make_unique<operands::Operand>();
+    PyObject* item = PyTuple_GetItem(items, i);
+    const bool is_number = PyLong_Check(item) || PyUnicode_Check(item) || item == Py_None ||
+                           PyTuple_Check(item) || PyFloat_Check(item) || PyComplex_Check(item);
+    const operands::ReadResult result =
+        is_number ? operands::ReadResult::kUnknownType
+                  : operands::ReadOperand(item, none, &general_, operand.get());
+    if (result == operands::ReadResult::kFailed) {
+      NameError(What(index) + "[" + std::to_string(i) + "]");
+      return false;
     }
-    return true;
+    const bool is_array = result == operands::ReadResult::kDone && operand->is_array;
+    if (i == 0 && !is_array) return false;
+    if (!is_array) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s[%zd] must be an array, as its first item is (got %S): a list or tuple is of "
+                   "arrays, or of none",
+                   What(index).c_str(), i, Spelled(item).get());
+      return false;
+    }
+    if (i == 0) kind->Add(is_list ? Step::kList : Step::kTuple).items = static_cast<int32_t>(size);
+    AddArray(std::move(operand), true, kind);
   }
-  if (flat_count_ + 1 > flat_capacity_) {
-    flat_.Grow(2 * flat_capacity_, flat_count_);
-    flat_capacity_ *= 2;
-  }
-  if (PyBool_Check(object) || PyUnicode_Check(object)) {
-    kind->Add(Step::kStatic).value = Ref::Borrow(object);
-    flat_[flat_count_++] = object;
-    return true;
-  }
+  return size > 0;
+}
+
+// Whether programs can be told apart by a value.
+bool FunctionCall::IsHashable(size_t index, PyObject* object) const {
+  if (!PyComplex_Check(object) && PyObject_Hash(object) != -1) return true;
+  PyErr_Clear();
+  PyErr_Format(PyExc_TypeError,
+               "%s must be an array, a number, None, a list or tuple of arrays, or a value that "
+               "can be hashed, such as a str (got %S, a %R)",
+               What(index).c_str(), Spelled(object).get(),
+               reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  return false;
+}
+
+bool FunctionCall::ReadArgument(size_t index, Kind* kind) {
+  PyObject* object = args_[index];
+  numbers_[index] = object;
   if (object == Py_None) {
     kind->Add(Step::kNone);
-    flat_[flat_count_++] = object;
+    return true;
+  }
+  if (PyTuple_Check(object) || PyList_Check(object)) {
+    if (ReadSequence(index, object, kind)) return true;
+    if (PyErr_Occurred() != nullptr || !IsHashable(index, object)) return false;
+    kind->Add(Step::kStatic).value = Ref::Borrow(object);
     return true;
   }
   auto operand = std::make_unique<operands::Operand>();
   // Names are spelled out only where something is wrong.
   static const std::string none;
+  const bool is_value = PyComplex_Check(object) || PyUnicode_Check(object) || PyBool_Check(object);
   const operands::ReadResult result =
-      PyComplex_CheckExact(object) ? operands::ReadResult::kUnknownType
-                                   : operands::ReadOperand(object, none, &general_, operand.get());
+      is_value ? operands::ReadResult::kUnknownType
+               : operands::ReadOperand(object, none, &general_, operand.get());
   if (result == operands::ReadResult::kFailed) {
-    NameError(what);
+    NameError(What(index));
     return false;
   }
-  const TypeEntry* entry = operand->entry;
   if (result == operands::ReadResult::kDone && operand->is_array) {
-    Step& step = kind->Add(Step::kArray);
-    step.number = operand->number;
-    step.rank = operand->ndim;
-    step.is_read_only = operand->is_read_only;
-    step.type = PackType(operands::TypeOf(operand->number));
-    operands_.push_back(std::move(operand));
-    flat_[flat_count_++] = object;
+    AddArray(std::move(operand), false, kind);
     return true;
   }
+  const TypeEntry* entry = operand->entry;
   if (entry != nullptr && entry->kind == ArgumentKind::kScalar) {
-    return ReadScalar(object, *operand, what, kind);
+    return ReadScalar(index, *operand, kind);
   }
   if (entry != nullptr && entry->kind == ArgumentKind::kInt && !entry->is_enum) {
     int64_t value = 0;
-    if (ReadInt(object, &value) != IntRange::kSigned) {
-      PyErr_Format(PyExc_OverflowError, "%s must fit 64 bits (got %S)", what.c_str(),
-                   Spelled(object).get());
-      return false;
-    }
     kind->Add(Step::kInt);
-    flat_[flat_count_++] = object;
-    return true;
+    if (ReadInt(object, &value) == IntRange::kSigned) return true;
+    PyErr_Format(PyExc_OverflowError, "%s must fit 64 bits (got %S)", What(index).c_str(),
+                 Spelled(object).get());
+    return false;
   }
   if (entry != nullptr && entry->kind == ArgumentKind::kFloat) {
     kind->Add(Step::kFloat);
-    flat_[flat_count_++] = object;
     return true;
   }
-  // Anything else is a value that programs are told apart by.
-  if (PyComplex_Check(object) || PyObject_Hash(object) == -1) {
-    PyErr_Clear();
-    PyErr_Format(PyExc_TypeError,
-                 "%s must be an array, a number, None, or a value that can be hashed, such as a "
-                 "str; or a list or tuple of these (got %S, a %R)",
-                 what.c_str(), Spelled(object).get(), reinterpret_cast<PyObject*>(Py_TYPE(object)));
-    return false;
-  }
+  if (!IsHashable(index, object)) return false;
   kind->Add(Step::kStatic).value = Ref::Borrow(object);
-  flat_[flat_count_++] = object;
   return true;
 }
 
 bool FunctionCall::ReadGenerally(Kind* kind) {
   operands_.clear();
-  flat_count_ = 0;
+  numbers_.assign(state_.parameters.size(), nullptr);
   general_ = operands::Place();
   general_.types = operands::kAllTypes;
   general_.checks_gradient = false;
   general_.driver = state_.driver.load(std::memory_order_acquire);
   for (size_t i = 0; i < state_.parameters.size(); ++i) {
-    if (!ReadLeaf(args_[i], What(i), 0, kind)) return false;
+    if (!ReadArgument(i, kind)) return false;
   }
-  leaves_ = flat_.data();
   return true;
 }
 
@@ -440,27 +446,39 @@ bool FunctionCall::GatherOperands(Kind& kind) {
     }
     GatherTensor(program, i, operand.shape, operand.strides, operand.ndim);
   }
-  size_t leaf = 0;
+  size_t parameter = 0;
   size_t array = 0;
-  for (Step& step : kind.steps) {
-    if (step.code >= Step::kTuple) continue;
-    PyObject* object = leaves_[leaf];
-    const int32_t input = program.leaf_inputs[leaf++];
+  int32_t items_left = 0;
+  for (size_t i = 0; i < kind.steps.size(); ++i) {
+    Step& step = kind.steps[i];
     if (step.code == Step::kArray) {
       const operands::Operand& operand = *operands_[array++];
       const bool is_kept = operand.entry != &operand.scratch;
       if (is_kept && operand.entry->kind == ArgumentKind::kExchange) {
         step.entry.store(operand.entry, std::memory_order_release);
       }
-    } else if (input >= 0 && step.code == Step::kInt) {
-      int64_t value = 0;
-      ReadInt(object, &value);
-      inputs_[static_cast<size_t>(input)] = value;
-    } else if (input >= 0) {
-      const double value = PyFloat_AsDouble(object);
-      if (value == -1 && PyErr_Occurred() != nullptr) return false;
-      inputs_[static_cast<size_t>(input)] = FloatWord(value);
+      // The items of a list or tuple are one parameter's.
+      if (items_left > 0) {
+        if (--items_left == 0) ++parameter;
+        continue;
+      }
+    } else if (step.code >= Step::kTuple) {
+      items_left = step.items;
+      continue;
+    } else {
+      const int32_t input = program.number_inputs[parameter];
+      PyObject* object = numbers_[parameter];
+      if (input >= 0 && step.code == Step::kInt) {
+        int64_t value = 0;
+        ReadInt(object, &value);
+        inputs_[static_cast<size_t>(input)] = value;
+      } else if (input >= 0) {
+        const double value = PyFloat_AsDouble(object);
+        if (value == -1 && PyErr_Occurred() != nullptr) return false;
+        inputs_[static_cast<size_t>(input)] = FloatWord(value);
+      }
     }
+    ++parameter;
   }
   return true;
 }
@@ -486,7 +504,7 @@ FunctionCall::Found FunctionCall::Find() {
   Kind* known = state_.Find(kind);
   if (known == nullptr && PyErr_Occurred() != nullptr) return Found::kFailed;
   if (known == nullptr || !TakeProgram(*known)) {
-    return Trace(&kind) ? Found::kUnknown : Found::kFailed;
+    return Trace() ? Found::kUnknown : Found::kFailed;
   }
   if (!GatherOperands(*known)) return Found::kFailed;
   state_.last.store(known, std::memory_order_release);
@@ -495,20 +513,18 @@ FunctionCall::Found FunctionCall::Find() {
 
 // ---- the call
 
-bool FunctionCall::Trace(const Kind* kind) {
-  Kind own;
-  if (kind == nullptr) {
-    if (!ReadGenerally(&own)) return false;
-    kind = &own;
-  }
-  const Ref description = kind->Describe();
-  const Ref arguments(PyTuple_New(static_cast<Py_ssize_t>(state_.parameters.size())));
-  if (!description || !arguments) return false;
-  for (size_t i = 0; i < state_.parameters.size(); ++i) {
+Ref FunctionCall::Arguments() const {
+  Ref arguments(PyTuple_New(static_cast<Py_ssize_t>(state_.parameters.size())));
+  for (size_t i = 0; arguments && i < state_.parameters.size(); ++i) {
     PyTuple_SetItem(arguments.get(), static_cast<Py_ssize_t>(i), Ref::Borrow(args_[i]).release());
   }
-  const Ref done(
-      PyObject_CallMethod(state_.self, methods::kTrace, "OO", arguments.get(), description.get()));
+  return arguments;
+}
+
+bool FunctionCall::Trace() {
+  const Ref arguments = Arguments();
+  if (!arguments) return false;
+  const Ref done(PyObject_CallMethod(state_.self, methods::kTrace, "(O)", arguments.get()));
   return static_cast<bool>(done);
 }
 
@@ -529,10 +545,9 @@ bool FunctionCall::CheckGradients() const {
 PyObject* FunctionCall::Run() {
   constexpr int kMostTraces = 8;
   for (int traces = 0; traces <= kMostTraces; ++traces) {
-    Guards* guards = state_.guards.load(std::memory_order_acquire);
-    if (guards != nullptr && !guards->Hold()) {
+    Watch* watch = state_.watch.load(std::memory_order_acquire);
+    if (CULAUNCH_UNLIKELY(watch != nullptr && !watch->Holds())) {
       if (PyErr_Occurred() != nullptr) return nullptr;
-      state_.guards.store(nullptr, std::memory_order_release);
       state_.Forget();
     }
     const Found found = Find();
@@ -548,7 +563,7 @@ PyObject* FunctionCall::Run() {
     const PlanEnd end = execution.Plan();
     if (CULAUNCH_UNLIKELY(end == PlanEnd::kFailed)) return nullptr;
     if (!CULAUNCH_UNLIKELY(end == PlanEnd::kUnknown)) return execution.Run();
-    if (!Trace(nullptr)) return nullptr;
+    if (!Trace()) return nullptr;
   }
   const Ref type = ErrorClass("InternalError");
   if (type) {

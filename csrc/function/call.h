@@ -58,20 +58,22 @@ class FunctionCall {
   Found Find();
   // Read the arguments as those of a kind.
   Reading ReadAs(Kind& kind);
-  bool Flatten(const Kind& kind);
-  bool FlattenStep(const Kind& kind, size_t* at, PyObject* object);
+  Reading ReadItemsAs(const Step& sequence, const Program& program, size_t array, PyObject* object);
   Reading ReadTensorAs(const Step& step, const Program& program, size_t array, PyObject* object);
   // The same for whatever comes, with errors that name the argument.
   bool ReadGenerally(Kind* kind);
-  bool ReadLeaf(PyObject* object, const std::string& what, int depth, Kind* kind);
-  bool ReadScalar(PyObject* object, const operands::Operand& operand, const std::string& what,
-                  Kind* kind);
+  bool ReadArgument(size_t index, Kind* kind);
+  bool ReadSequence(size_t index, PyObject* object, Kind* kind);
+  void AddArray(std::unique_ptr<operands::Operand> operand, bool is_item, Kind* kind);
+  bool ReadScalar(size_t index, const operands::Operand& operand, Kind* kind);
+  bool IsHashable(size_t index, PyObject* object) const;
   bool GatherOperands(Kind& kind);
   void GatherTensor(const Program& program, size_t array, const int64_t* shape,
                     const int64_t* strides, int ndim);
   bool FinishPlace();
   bool CheckGradients() const;
-  bool Trace(const Kind* kind);
+  bool Trace();
+  Ref Arguments() const;
   bool TakeProgram(Kind& kind);
   bool IsWatched(const Program& program, size_t array) const {
     return program.needs_extent[array] != 0 || place_.driver->note_array != nullptr;
@@ -80,17 +82,14 @@ class FunctionCall {
 
   State& state_;
   PyObject* const* args_;
-  PyObject* const* leaves_ = nullptr;
   Ref held_;  // the program
   const Program* program_ = nullptr;
   CallPlace place_;
-  SmallBuffer<PyObject*, 24> flat_;
-  size_t flat_count_ = 0;
-  size_t flat_capacity_ = 24;
   SmallBuffer<ArrayValue, 16> arrays_;
   SmallBuffer<Word, 64> inputs_;
   std::vector<Ref> owners_;
-  // Of the general way.
+  // Of the general way: the numbers that NumPy's are read as, and the arrays.
+  std::vector<PyObject*> numbers_;
   std::vector<std::unique_ptr<operands::Operand>> operands_;
   operands::Place general_;
 };

@@ -21,7 +21,6 @@ constexpr int64_t kVersion = 1;
 constexpr int64_t kMostRegisters = 1 << 16;
 constexpr int64_t kMostArrays = 1 << 12;
 constexpr int64_t kMostBlocks = 1 << 12;
-constexpr int64_t kMostLeaves = 1 << 12;
 constexpr int64_t kMostStates = 1 << 24;  // blocks times registers
 constexpr int64_t kMostParameterBytes = 1 << 16;
 constexpr int kMostNesting = 16;
@@ -30,15 +29,10 @@ struct Wrong : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-const char* OperandsOf(Opcode opcode) {
-  switch (opcode) {
-#define CULAUNCH_OPCODE(name, number, operands) \
-  case Opcode::k##name:                         \
-    return operands;
-    CULAUNCH_OPCODES(CULAUNCH_OPCODE)
-#undef CULAUNCH_OPCODE
-  }
-  return nullptr;
+const char* NameOfEffect(EffectCode code) {
+  static constexpr const char* names[] = {"",       "ALLOCATE", "VIEW",  "MEMSET",
+                                          "LAUNCH", "CALL",     "RETURN"};
+  return names[static_cast<int>(code)];
 }
 
 const char* NameOfOpcode(Opcode opcode) {
@@ -106,12 +100,10 @@ class Decoder {
   void Decode() {
     if (reader_.Next() != kVersion) throw Wrong("its version is not 1");
     program_.registers = static_cast<size_t>(reader_.NextBelow(kMostRegisters + 1, "registers"));
-    program_.leaves = static_cast<size_t>(reader_.NextBelow(kMostLeaves + 1, "leaves"));
     program_.argument_arrays =
         static_cast<size_t>(reader_.NextBelow(kMostArrays + 1, "argument arrays"));
     program_.arrays = static_cast<size_t>(reader_.NextBelow(kMostArrays + 1, "arrays"));
     if (program_.argument_arrays > program_.arrays) throw Wrong("it has more argument arrays");
-    if (program_.argument_arrays > program_.leaves) throw Wrong("it has more arrays than leaves");
     const int64_t blocks = reader_.NextBelow(kMostBlocks + 1, "blocks");
     if (blocks == 0) throw Wrong("it has no block");
     if (blocks * static_cast<int64_t>(program_.registers) > kMostStates) {
@@ -131,6 +123,7 @@ class Decoder {
       if (!part.is_done()) throw Wrong("a block has words after its end");
     }
     if (!reader_.is_done()) throw Wrong("words follow its last block");
+    program_.arrays += most_objects_;
     OrderInputs();
   }
 
@@ -203,8 +196,6 @@ class Decoder {
         const int64_t count = part.Next();
         if (!part.is_done()) throw Wrong("EFFECTS has another number of words");
         DecodeEffects(block, count, reader);
-      } else if (code >= 120) {
-        throw Wrong(std::string(NameOfOpcode(opcode)) + " stands in a plan");
       } else {
         DecodeInstruction(opcode, operands, part);
       }
@@ -233,7 +224,6 @@ class Decoder {
       states_[index] = states_[number];
       *next = static_cast<int32_t>(target);
     }
-    block.text = Text(reader);
     states_[number].clear();
   }
 
@@ -262,15 +252,25 @@ class Decoder {
         case 'b':
           *places[used++] = Register(reader, RegisterType::kBool);
           break;
+        case 'g': {
+          Reader copy = reader;
+          if (copy.Next() == -1) {
+            reader = copy;
+          } else {
+            *places[used++] = Register(reader, RegisterType::kFloat);
+          }
+          break;
+        }
         case 'n':
-          if (opcode == Opcode::kRANGE && used == 1) {
-            *places[used++] = static_cast<int32_t>(reader.NextBelow(9, "size"));
+          // Of two, the first one is small.
+          if ((opcode == Opcode::kRANGE || opcode == Opcode::kFLOAT_RANGE) && used == 1) {
+            *places[used++] = static_cast<int32_t>(reader.NextBelow(256, "operand"));
           } else {
             made.value = reader.Next();
           }
           break;
-        case 'l':
-          made.value = reader.NextBelow(static_cast<int64_t>(program_.leaves), "leaf");
+        case 'p':
+          made.value = NextParameter(reader);
           break;
         case 'a':
           made.value =
@@ -305,14 +305,25 @@ class Decoder {
     if (opcode == Opcode::kCONST_B) is_good = made.value == 0 || made.value == 1;
     if (opcode == Opcode::kDEVICE_ATTRIBUTE) is_good = made.value > 0 && made.value < 4096;
     if (opcode == Opcode::kRANGE) {
-      is_good = (made.y == 1 || made.y == 2 || made.y == 4 || made.y == 8) &&
-                (made.value == 0 || made.value == 1);
+      is_good = (made.y == 1 || made.y == 2 || made.y == 4 || made.y == 8) && made.value >= 0 &&
+                made.value <= 2;
     }
-    if (opcode == Opcode::kFRANGE) {
-      is_good = made.value >= static_cast<int64_t>(Source::kFloat) &&
-                made.value <= static_cast<int64_t>(Source::kBfloat16);
-    }
+    if (opcode == Opcode::kFLOAT_RANGE) is_good = IsFloatType(made.y, made.value);
     if (!is_good) throw Wrong(std::string(NameOfOpcode(opcode)) + " has an operand out of range");
+  }
+
+  static bool IsFloatType(int64_t code, int64_t bits) {
+    constexpr int64_t kFloat = 2;
+    constexpr int64_t kBfloat = 4;
+    return (code == kFloat && (bits == 16 || bits == 32 || bits == 64)) ||
+           (code == kBfloat && bits == 16);
+  }
+
+  int64_t NextParameter(Reader& reader) {
+    const int64_t parameter =
+        reader.NextBelow(static_cast<int64_t>(Program::kMostParameters), "parameter");
+    program_.parameters = std::max(program_.parameters, static_cast<int32_t>(parameter + 1));
+    return parameter;
   }
 
   void SetInput(Instruction* made) {
@@ -380,26 +391,36 @@ class Decoder {
       base_[i] = static_cast<int32_t>(i);
     }
     if (count < 1 || static_cast<uint64_t>(count) > reader.left()) throw Wrong("it has no RETURN");
+    objects_.clear();
     for (int64_t i = 0; i < count; ++i) {
       const auto head = static_cast<uint64_t>(reader.Next());
       Reader part = reader.Take(static_cast<int64_t>(head >> 32) - 1);
       const uint64_t code = head & 0xffffffff;
-      if (code < 120 || code > 126) throw Wrong("there is no effect " + std::to_string(code));
+      if (code < 1 || code > 6) throw Wrong("there is no effect " + std::to_string(code));
       Effect effect;
-      effect.opcode = static_cast<Opcode>(code);
-      if ((effect.opcode == Opcode::kRETURN) != (i == count - 1)) {
+      effect.code = static_cast<EffectCode>(code);
+      if ((effect.code == EffectCode::kReturn) != (i == count - 1)) {
         throw Wrong("RETURN is not the last effect");
       }
       DecodeEffect(&effect, part);
       if (!part.is_done()) {
-        throw Wrong(std::string(NameOfOpcode(effect.opcode)) + " has another number of words");
+        throw Wrong(std::string(NameOfEffect(effect.code)) + " has another number of words");
       }
       block.effects.push_back(std::move(effect));
     }
     // Arrays of the program's own are read before anything is done.
-    std::stable_partition(block.effects.begin(), block.effects.end(), [](const Effect& effect) {
-      return effect.opcode == Opcode::kCONSTANT_ARRAY;
-    });
+    std::vector<Effect> all;
+    for (const auto& [constant, array] : objects_) {
+      Effect effect;
+      effect.code = EffectCode::kConstantArray;
+      effect.source = static_cast<int32_t>(constant);
+      effect.array = array;
+      all.push_back(std::move(effect));
+    }
+    all.insert(all.end(), std::make_move_iterator(block.effects.begin()),
+               std::make_move_iterator(block.effects.end()));
+    block.effects = std::move(all);
+    most_objects_ = std::max(most_objects_, objects_.size());
   }
 
   int32_t Array(Reader& reader) {
@@ -433,15 +454,14 @@ class Decoder {
   }
 
   void DecodeEffect(Effect* effect, Reader& reader) {
-    switch (effect->opcode) {
-      case Opcode::kALLOCATE:
+    switch (effect->code) {
+      case EffectCode::kAllocate:
         effect->array = NewArray(reader, ArrayState::kAllocated);
         effect->number = static_cast<uint8_t>(reader.NextBelow(operands::kAllTypes, "dtype"));
         effect->zeros = reader.NextBelow(2, "fill") == 1;
-        effect->text = Text(reader);
         Registers(reader, reader.NextBelow(operands::kMaxDims + 1, "rank"), &effect->shape);
         return;
-      case Opcode::kVIEW: {
+      case EffectCode::kView: {
         Reader copy = reader;
         copy.Next();
         effect->source = Array(copy);
@@ -449,31 +469,23 @@ class Decoder {
         reader.Next();
         effect->value = Int(reader);
         effect->number = static_cast<uint8_t>(reader.NextBelow(operands::kAllTypes, "dtype"));
-        effect->text = Text(reader);
         const int64_t rank = reader.NextBelow(operands::kMaxDims + 1, "rank");
         Registers(reader, rank, &effect->shape);
         Registers(reader, rank, &effect->strides);
         return;
       }
-      case Opcode::kMEMSET:
+      case EffectCode::kMemset:
         effect->array = Array(reader);
         NeedExtent(effect->array);
         effect->value = Int(reader);
         effect->bytes = Int(reader);
         effect->predicate = Predicate(reader);
-        effect->text = Text(reader);
         return;
-      case Opcode::kLAUNCH:
+      case EffectCode::kLaunch:
         DecodeLaunch(effect, reader);
         return;
-      case Opcode::kCALL:
+      case EffectCode::kCall:
         DecodeCall(effect, reader);
-        return;
-      case Opcode::kCONSTANT_ARRAY:
-        effect->array = NewArray(reader, ArrayState::kGiven);
-        effect->source = static_cast<int32_t>(reader.NextBelow(constants_, "constant"));
-        effect->number = static_cast<uint8_t>(reader.NextBelow(operands::kAllTypes, "dtype"));
-        effect->value = static_cast<int32_t>(reader.NextBelow(operands::kMaxDims + 1, "rank"));
         return;
       default: {
         Reader copy = reader;
@@ -494,15 +506,15 @@ class Decoder {
     effect->launch = std::make_unique<Launch>();
     Launch& launch = *effect->launch;
     launch.kernel = reinterpret_cast<KernelObject*>(kernel);
-    launch.flags = reader.NextBelow(32, "flags");
+    launch.flags = reader.NextBelow(kAllFlags + 1, "flags");
     effect->predicate = Predicate(reader);
-    effect->text = Text(reader);
     for (int i = 0; i < 12; ++i) {
       const bool is_there = i < 6 || (launch.flags & (i < 9 ? kHasCluster : kHasPreferredCluster));
       launch.dims[i] = IntOrNone(reader, is_there);
     }
-    launch.shared_memory = Int(reader);
+    launch.shared_memory = IntOrNone(reader, (launch.flags & kHasSharedMemory) != 0);
     launch.priority = IntOrNone(reader, (launch.flags & kHasPriority) != 0);
+    effect->text = Text(reader);
     const int64_t count = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "parameters");
     if (static_cast<size_t>(count) != launch.kernel->count) {
       throw Wrong("a LAUNCH has " + std::to_string(count) + " parameters, and its kernel " +
@@ -527,8 +539,8 @@ class Decoder {
   Part DecodePart(Reader& reader, int64_t limit, int depth) {
     if (depth > kMostNesting) throw Wrong("structures are nested too deep");
     Part part;
-    part.source = static_cast<Source>(
-        reader.NextBelow(static_cast<int64_t>(Source::kTensorMap) + 1, "source"));
+    part.source =
+        static_cast<Source>(reader.NextBelow(static_cast<int64_t>(Source::kObject) + 1, "source"));
     part.offset = static_cast<uint32_t>(reader.NextBelow(limit + 1, "offset"));
     part.size = static_cast<uint32_t>(reader.NextBelow(limit + 1 - part.offset, "size"));
     const uint32_t size = part.size;
@@ -542,15 +554,14 @@ class Decoder {
         part.index = Int(reader);
         is_good = size == 1 || size == 2 || size == 4 || size == 8;
         break;
-      case Source::kFloat:
+      case Source::kFloat: {
         part.index = Register(reader, RegisterType::kFloat);
-        is_good = size == 4 || size == 8;
+        const int64_t code = reader.NextBelow(8, "code");
+        const int64_t bits = reader.NextBelow(65, "bits");
+        part.code = static_cast<uint8_t>(code);
+        is_good = IsFloatType(code, bits) && size * 8 == bits;
         break;
-      case Source::kFloat16:
-      case Source::kBfloat16:
-        part.index = Register(reader, RegisterType::kFloat);
-        is_good = size == 2;
-        break;
+      }
       case Source::kBool:
         part.index = Register(reader, RegisterType::kBool);
         is_good = size == 1;
@@ -562,18 +573,47 @@ class Decoder {
         break;
       case Source::kTensorMap:
         is_good = size == sizeof(CUtensorMap);
-        part.index = Array(reader);
-        for (int32_t& number : part.map) {
-          number = static_cast<int32_t>(reader.NextBelow(64, "number of a tensor map"));
-        }
-        part.rank = static_cast<int32_t>(reader.NextBelow(6, "rank of a tensor map"));
-        if (part.rank == 0) throw Wrong("a tensor map has no dimension");
-        Registers(reader, 4 * int64_t{part.rank} - 1, &part.registers);
+        DecodeMap(&part, reader);
+        break;
+      case Source::kObject:
+        part.index = ObjectArray(reader);
+        part.source = Source::kArray;
+        is_good = size == 8;
         break;
     }
     if (!is_good)
       throw Wrong("a parameter of " + std::to_string(size) + " bytes has no such value");
     return part;
+  }
+
+  void DecodeMap(Part* part, Reader& reader) {
+    PyObject* numbers = Constant(reader);
+    if (!PyTuple_Check(numbers) || PyTuple_Size(numbers) != 5) {
+      throw Wrong("a tensor map's constant is no tuple of five numbers");
+    }
+    for (Py_ssize_t i = 0; i < 5; ++i) {
+      const long number = PyLong_AsLong(PyTuple_GetItem(numbers, i));
+      if (number < 0 || number > 63) {
+        PyErr_Clear();
+        throw Wrong("a tensor map's constant is no tuple of five numbers");
+      }
+      part->map[i] = static_cast<int32_t>(number);
+    }
+    part->index = Array(reader);
+    part->rank = static_cast<int32_t>(reader.NextBelow(6, "rank of a tensor map"));
+    if (part->rank == 0) throw Wrong("a tensor map has no dimension");
+    Registers(reader, 4 * int64_t{part->rank} - 1, &part->registers);
+  }
+
+  // The number of an array that is a constant: behind those of the program.
+  int32_t ObjectArray(Reader& reader) {
+    const int64_t constant = reader.NextBelow(constants_, "constant");
+    for (const auto& [known, array] : objects_) {
+      if (known == constant) return array;
+    }
+    const auto array = static_cast<int32_t>(program_.arrays + objects_.size());
+    objects_.emplace_back(constant, array);
+    return array;
   }
 
   void DecodeBytes(Part* part, Reader& reader, int depth) {
@@ -593,31 +633,13 @@ class Decoder {
     CallRecord& call = *effect->call;
     call.callable = Constant(reader);
     effect->predicate = Predicate(reader);
-    effect->text = Text(reader);
     const int64_t count = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "arguments");
     for (int64_t i = 0; i < count; ++i) {
-      const auto given = static_cast<Given>(
-          reader.NextBelow(static_cast<int64_t>(Given::kConstant) + 1, "argument"));
-      int32_t index = -1;
-      switch (given) {
-        case Given::kArray:
-          index = Array(reader);
-          NeedExtent(index);
-          break;
-        case Given::kInt:
-          index = Int(reader);
-          break;
-        case Given::kFloat:
-          index = Register(reader, RegisterType::kFloat);
-          break;
-        case Given::kBool:
-          index = Register(reader, RegisterType::kBool);
-          break;
-        case Given::kConstant:
-          index = static_cast<int32_t>(reader.NextBelow(constants_, "constant"));
-          break;
-      }
-      call.arguments.emplace_back(given, index);
+      const auto kind = static_cast<Value>(
+          reader.NextBelow(static_cast<int64_t>(Value::kConstant) + 1, "argument"));
+      const bool is_none = kind == Value::kNone;
+      call.arguments.emplace_back(
+          kind, is_none ? static_cast<int32_t>(reader.Next()) : DecodeValue(kind, reader));
     }
     const int64_t outputs = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "outputs");
     for (int64_t i = 0; i < outputs; ++i) {
@@ -626,41 +648,50 @@ class Decoder {
     }
   }
 
-  void DecodeResult(Reader& reader, int depth) {
-    if (depth > kMostNesting) throw Wrong("its result is nested too deep");
-    const auto kind = static_cast<Result>(
-        reader.NextBelow(static_cast<int64_t>(Result::kConstant) + 1, "kind of result"));
+  // One of the kinds from kInt to kConstant.
+  int32_t DecodeValue(Value kind, Reader& reader) {
     switch (kind) {
-      case Result::kNone:
-        return;
-      case Result::kInt:
-        Int(reader);
-        return;
-      case Result::kFloat:
-        Register(reader, RegisterType::kFloat);
-        return;
-      case Result::kBool:
-        Register(reader, RegisterType::kBool);
-        return;
-      case Result::kArray: {
+      case Value::kInt:
+        return Int(reader);
+      case Value::kFloat:
+        return Register(reader, RegisterType::kFloat);
+      case Value::kBool:
+        return Register(reader, RegisterType::kBool);
+      case Value::kArray: {
         const int32_t array = Array(reader);
         NeedExtent(array);
-        const auto base = static_cast<size_t>(base_[static_cast<size_t>(array)]);
-        if (array_states_[base] == ArrayState::kAllocated) program_.returns_new_arrays = true;
-        return;
+        return array;
       }
-      case Result::kArgument:
-        reader.NextBelow(static_cast<int64_t>(program_.leaves), "leaf");
-        return;
-      case Result::kConstant:
-        reader.NextBelow(constants_, "constant");
-        return;
-      case Result::kTuple:
-      case Result::kList: {
-        const int64_t count = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "items");
-        for (int64_t i = 0; i < count; ++i) DecodeResult(reader, depth + 1);
-        return;
-      }
+      case Value::kArgument:
+        return static_cast<int32_t>(NextParameter(reader));
+      default:
+        return static_cast<int32_t>(reader.NextBelow(constants_, "constant"));
+    }
+  }
+
+  void DecodeResult(Reader& reader, int depth) {
+    if (depth > kMostNesting) throw Wrong("its result is nested too deep");
+    const auto kind = static_cast<Value>(
+        reader.NextBelow(static_cast<int64_t>(Value::kElement) + 1, "kind of result"));
+    if (kind == Value::kNone) return;
+    if (kind == Value::kElement) {
+      const auto parameter = static_cast<int32_t>(NextParameter(reader));
+      const auto element = static_cast<int32_t>(reader.NextBelow(kMostArrays, "element"));
+      program_.elements.emplace_back(parameter, element);
+      return;
+    }
+    if (kind < Value::kTuple) {
+      const int32_t index = DecodeValue(kind, reader);
+      if (kind != Value::kArray) return;
+      const auto base = static_cast<size_t>(base_[static_cast<size_t>(index)]);
+      if (array_states_[base] == ArrayState::kAllocated) program_.returns_new_arrays = true;
+      return;
+    }
+    if (kind == Value::kCalled) reader.NextBelow(constants_, "constant");
+    const int64_t count = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "items");
+    for (int64_t i = 0; i < count; ++i) {
+      if (kind == Value::kDict && Text(reader) < 0) throw Wrong("a key has no text");
+      DecodeResult(reader, depth + 1);
     }
   }
 
@@ -690,14 +721,14 @@ class Decoder {
         one.x = places[static_cast<size_t>(one.x)];
       }
     }
-    program_.leaf_inputs.assign(program_.leaves, -1);
+    std::fill(std::begin(program_.number_inputs), std::end(program_.number_inputs), -1);
     program_.array_inputs.assign(program_.argument_arrays + 1, 0);
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Input& input = inputs[i];
       const auto index = static_cast<size_t>(input.index);
       if (input.kind == Input::kInt || input.kind == Input::kFloat) {
-        if (program_.leaf_inputs[index] >= 0) throw Wrong("a leaf is an int and a float");
-        program_.leaf_inputs[index] = static_cast<int32_t>(i);
+        if (program_.number_inputs[index] >= 0) throw Wrong("a parameter is an int and a float");
+        program_.number_inputs[index] = static_cast<int32_t>(i);
       } else if (input.kind == Input::kDevice) {
         program_.device_input = static_cast<int32_t>(i);
       } else {
@@ -720,9 +751,23 @@ class Decoder {
   std::vector<ArrayState> array_states_;
   std::vector<int32_t> base_;  // of a view, the array whose memory it is in
   std::map<std::tuple<int, int64_t, int64_t>, int32_t> inputs_;
+  // The constants of a leaf that are arrays, and the numbers that those have.
+  std::vector<std::pair<int64_t, int32_t>> objects_;
+  size_t most_objects_ = 0;
 };
 
 }  // namespace
+
+const char* OperandsOf(Opcode opcode) {
+  switch (opcode) {
+#define CULAUNCH_OPCODE(name, number, operands) \
+  case Opcode::k##name:                         \
+    return operands;
+    CULAUNCH_OPCODES(CULAUNCH_OPCODE)
+#undef CULAUNCH_OPCODE
+  }
+  return nullptr;
+}
 
 std::unique_ptr<Program> Program::Decode(const char* words, size_t bytes, PyObject* constants,
                                          PyObject* texts) {

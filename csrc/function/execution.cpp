@@ -122,8 +122,8 @@ PlanEnd Execution::Plan() {
     return PlanEnd::kLeaf;
   }
   std::fill(registers_.data(), registers_.data() + program_.registers, 0);
-  return RunPlan(program_, call_.inputs_.data(), call_.place_.driver, call_.place_.device.device_id,
-                 registers_.data(), &leaf_);
+  return RunPlan(call_.state_.self, program_, call_.inputs_.data(), call_.place_.driver,
+                 call_.place_.device.device_id, registers_.data(), &leaf_);
 }
 
 // ---- what can be known before
@@ -133,7 +133,7 @@ bool Execution::CheckAllocation(const Effect& effect) {
   const Word* registers = registers_.data();
   const bool is_negative = std::any_of(effect.shape.begin(), effect.shape.end(),
                                        [&](int32_t index) { return registers[index] < 0; });
-  if (!is_negative && (effect.opcode == Opcode::kVIEW || BytesOf(effect, registers, &bytes))) {
+  if (!is_negative && (effect.code == EffectCode::kView || BytesOf(effect, registers, &bytes))) {
     return true;
   }
   std::vector<int64_t> shape;
@@ -156,7 +156,7 @@ culaunch::LaunchConfig Execution::ConfigOf(const Effect& effect) const {
                           static_cast<uint32_t>(Int(launch.dims[first + 1])),
                           static_cast<uint32_t>(Int(launch.dims[first + 2])));
   };
-  culaunch::LaunchConfig config(dims(0), dims(3), static_cast<uint32_t>(Int(launch.shared_memory)));
+  culaunch::LaunchConfig config(dims(0), dims(3), SharedMemoryOf(launch));
   if ((launch.flags & kHasCluster) != 0) config.cluster = dims(6);
   if ((launch.flags & kHasPreferredCluster) != 0) config.preferred_cluster = dims(9);
   config.cooperative = (launch.flags & kCooperative) != 0;
@@ -178,7 +178,7 @@ bool Execution::CheckLaunch(const Effect& effect) {
     PrefixError(Text(effect));
     return false;
   }
-  const Word shared = Int(launch.shared_memory);
+  const Word shared = launch.shared_memory >= 0 ? Int(launch.shared_memory) : 0;
   if (shared < 0 || shared > UINT32_MAX) {
     PyErr_Format(PyExc_OverflowError,
                  "shared_memory must be a number of bytes, an int from 0 to 2^32 - 1 (got %lld)",
@@ -214,9 +214,9 @@ bool Execution::CheckLaunch(const Effect& effect) {
 
 bool Execution::CheckEffects() {
   for (const Effect& effect : program_.blocks[static_cast<size_t>(leaf_)].effects) {
-    if (effect.opcode == Opcode::kALLOCATE || effect.opcode == Opcode::kVIEW) {
+    if (effect.code == EffectCode::kAllocate || effect.code == EffectCode::kView) {
       if (!CheckAllocation(effect)) return false;
-    } else if (effect.opcode == Opcode::kLAUNCH && !IsSkipped(effect)) {
+    } else if (effect.code == EffectCode::kLaunch && !IsSkipped(effect)) {
       if (!CheckLaunch(effect)) return false;
     }
   }
@@ -236,11 +236,8 @@ bool Execution::ReadConstantArray(const Effect& effect) {
   const operands::ReadResult result =
       operands::ReadOperand(object, "an array that the function closes over", &own, &operand);
   if (result == operands::ReadResult::kFailed) return false;
-  const bool is_same = result == operands::ReadResult::kDone && operand.is_array &&
-                       operand.number == effect.number && operand.ndim == effect.value;
-  if (!is_same) {
-    PyErr_SetString(PyExc_TypeError,
-                    "an array that the function closes over is not what it was when it was traced");
+  if (result != operands::ReadResult::kDone || !operand.is_array) {
+    PyErr_SetString(PyExc_TypeError, "what the function closes over as an array is none");
     return false;
   }
   if (place.first == nullptr) {
@@ -269,7 +266,7 @@ bool Execution::ReadConstantArray(const Effect& effect) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
   value.data = operand.data;
   value.object = object;
-  value.number = effect.number;
+  value.number = operand.number;
   value.base = effect.array;
   value.effect = nullptr;
   value.begin = static_cast<const char*>(extent.begin);
@@ -460,12 +457,15 @@ CUresult Execution::EncodeMap(const Part& part, unsigned char* target) {
   cuuint32_t steps[5] = {};
   const auto rank = static_cast<size_t>(part.rank);
   const int32_t* next = part.registers.data();
-  for (size_t i = 0; i < rank; ++i) sizes[i] = static_cast<cuuint64_t>(Int(*next++));
-  for (size_t i = 0; i + 1 < rank; ++i) strides[i] = static_cast<cuuint64_t>(Int(*next++));
-  for (size_t i = 0; i < 2 * rank; ++i) {
-    const Word value = Int(*next++);
-    if (value < 0 || value > UINT32_MAX) return CUDA_ERROR_INVALID_VALUE;
-    (i < rank ? box[i] : steps[i - rank]) = static_cast<cuuint32_t>(value);
+  // The driver has the fastest dimension first.
+  for (size_t i = rank; i-- > 0;) sizes[i] = static_cast<cuuint64_t>(Int(*next++));
+  for (size_t i = rank - 1; i-- > 0;) strides[i] = static_cast<cuuint64_t>(Int(*next++));
+  for (cuuint32_t* numbers : {box, steps}) {
+    for (size_t i = rank; i-- > 0;) {
+      const Word value = Int(*next++);
+      if (value < 0 || value > UINT32_MAX) return CUDA_ERROR_INVALID_VALUE;
+      numbers[i] = static_cast<cuuint32_t>(value);
+    }
   }
   CUtensorMap map;  // cuda.h says how it is aligned
   const CUresult code = driver.cuTensorMapEncodeTiled(
@@ -493,16 +493,15 @@ inline CUresult Execution::Fill(const Part& part, unsigned char* target) {
   } else if (part.source == Source::kFloat) {
     const double value = AsFloat(Int(part.index));
     const auto narrow = static_cast<float>(value);
+    constexpr uint8_t kBfloat = 4;
     if (part.size == sizeof narrow) {
       std::memcpy(target, &narrow, sizeof narrow);
-    } else {
+    } else if (part.size == sizeof value) {
       std::memcpy(target, &value, sizeof value);
+    } else {
+      const uint16_t bits = part.code == kBfloat ? Bfloat16Bits(value) : Float16Bits(value);
+      std::memcpy(target, &bits, sizeof bits);
     }
-  } else if (part.source == Source::kFloat16 || part.source == Source::kBfloat16) {
-    const double value = AsFloat(Int(part.index));
-    const uint16_t bits =
-        part.source == Source::kFloat16 ? Float16Bits(value) : Bfloat16Bits(value);
-    std::memcpy(target, &bits, sizeof bits);
   } else if (part.source == Source::kBool) {
     *target = Int(part.index) != 0 ? 1 : 0;
   } else if (part.source == Source::kNull) {
@@ -537,7 +536,7 @@ inline CUresult Execution::Launch(const Effect& effect, Failure* failure) {
   }
   const int ordinal = call_.place_.device.device_id;
   CUresult code;
-  if (CULAUNCH_UNLIKELY(launch.flags != 0)) {
+  if (CULAUNCH_UNLIKELY((launch.flags & ~kHasSharedMemory) != 0)) {
     const culaunch::DriverLaunchConfig config(ConfigOf(effect));
     CUlaunchConfig own = config.get();
     own.hStream = call_.place_.stream;
@@ -552,7 +551,7 @@ inline CUresult Execution::Launch(const Effect& effect, Failure* failure) {
   config.blockDimX = static_cast<unsigned>(Int(launch.dims[3]));
   config.blockDimY = static_cast<unsigned>(Int(launch.dims[4]));
   config.blockDimZ = static_cast<unsigned>(Int(launch.dims[5]));
-  config.sharedMemBytes = static_cast<unsigned>(Int(launch.shared_memory));
+  config.sharedMemBytes = SharedMemoryOf(launch);
   config.hStream = call_.place_.stream;
   config.attrs = nullptr;
   config.numAttrs = 0;
@@ -605,10 +604,10 @@ const Effect* Execution::Enqueue(const Effect* effect, const Effect* end, Failur
   const ReleaseGil released;
   for (; effect != end; ++effect) {
     CUresult code = CUDA_SUCCESS;
-    if (effect->opcode == Opcode::kLAUNCH) {
+    if (effect->code == EffectCode::kLaunch) {
       if (CULAUNCH_UNLIKELY(effect->predicate >= 0) && IsSkipped(*effect)) continue;
       code = Launch(*effect, failure);
-    } else if (effect->opcode == Opcode::kVIEW) {
+    } else if (effect->code == EffectCode::kView) {
       MakeView(*effect);
     } else {
       break;
@@ -629,7 +628,8 @@ bool Execution::RaiseFailure(const Failure& failure) const {
     RaiseLaunchFailure(state, failure.config, call_.place_.device.device_id, failure.code);
   } else {
     Guarded<bool>("LaunchError", false, [&] {
-      state.driver().Check(failure.code, std::string(failure.what) + " " + Demangled(state.name()));
+      state.driver().Check(failure.code,
+                           std::string(failure.what) + " " + culaunch::Demangle(state.name()));
       return true;
     });
   }
@@ -645,18 +645,11 @@ bool Execution::Call(const Effect& effect) {
   std::vector<Ref> held;
   std::vector<PyObject*> objects;
   objects.reserve(count + 1);
-  for (const auto& [given, index] : call.arguments) {
-    if (given == Given::kArray) {
-      objects.push_back(ObjectOf(index));
-    } else if (given == Given::kConstant) {
-      objects.push_back(PyTuple_GetItem(program_.constants, index));
-    } else {
-      held.emplace_back(given == Given::kInt     ? PyLong_FromLongLong(Int(index))
-                        : given == Given::kFloat ? PyFloat_FromDouble(AsFloat(Int(index)))
-                                                 : PyBool_FromLong(Int(index) != 0));
-      objects.push_back(held.back().get());
-    }
+  for (const auto& [kind, index] : call.arguments) {
+    Ref made;
+    objects.push_back(kind == Value::kArray ? ObjectOf(index) : Simple(kind, index, &made));
     if (objects.back() == nullptr) return false;
+    if (made) held.push_back(std::move(made));
   }
   Ref names;
   if (!call.outputs.empty()) {
@@ -694,43 +687,78 @@ Ref Execution::Finish(PyObject* object) {
                 reinterpret_cast<unsigned long long>(place.stream));
 }
 
-PyObject* Execution::Result(const Word** word) {
-  const auto kind = static_cast<function::Result>(*(*word)++);
+// A value that is no array, borrowed; `made` keeps it where it is new.
+PyObject* Execution::Simple(Value kind, int32_t index, Ref* made) const {
   switch (kind) {
-    case function::Result::kNone:
-      Py_RETURN_NONE;
-    case function::Result::kInt:
-      return PyLong_FromLongLong(registers_[static_cast<size_t>(*(*word)++)]);
-    case function::Result::kFloat:
-      return PyFloat_FromDouble(AsFloat(registers_[static_cast<size_t>(*(*word)++)]));
-    case function::Result::kBool:
-      return PyBool_FromLong(registers_[static_cast<size_t>(*(*word)++)] != 0);
-    case function::Result::kArray: {
-      PyObject* object = ObjectOf(static_cast<int32_t>(*(*word)++));
-      return object != nullptr ? Finish(object).release() : nullptr;
-    }
-    case function::Result::kArgument:
-      return Ref::Borrow(call_.leaves_[*(*word)++]).release();
-    case function::Result::kConstant:
-      return Ref::Borrow(PyTuple_GetItem(program_.constants, *(*word)++)).release();
-    case function::Result::kTuple:
-    case function::Result::kList: {
-      const auto count = static_cast<Py_ssize_t>(*(*word)++);
-      const bool is_tuple = kind == function::Result::kTuple;
-      Ref items(is_tuple ? PyTuple_New(count) : PyList_New(count));
-      for (Py_ssize_t i = 0; items && i < count; ++i) {
-        PyObject* item = Result(word);
-        if (item == nullptr) return nullptr;
-        if (is_tuple) {
-          PyTuple_SetItem(items.get(), i, item);
-        } else {
-          PyList_SetItem(items.get(), i, item);
-        }
-      }
-      return items.release();
+    case Value::kInt:
+      *made = Ref(PyLong_FromLongLong(Int(index)));
+      return made->get();
+    case Value::kFloat:
+      *made = Ref(PyFloat_FromDouble(AsFloat(Int(index))));
+      return made->get();
+    case Value::kBool:
+      return Int(index) != 0 ? Py_True : Py_False;
+    case Value::kArgument:
+      return call_.args_[index];
+    case Value::kConstant:
+      return PyTuple_GetItem(program_.constants, index);
+    default:
+      return Py_None;
+  }
+}
+
+Ref Execution::Items(const Word** word, bool is_list) {
+  const auto count = static_cast<Py_ssize_t>(*(*word)++);
+  Ref items(is_list ? PyList_New(count) : PyTuple_New(count));
+  for (Py_ssize_t i = 0; items && i < count; ++i) {
+    PyObject* item = Result(word).release();
+    if (item == nullptr) return Ref();
+    if (is_list) {
+      PyList_SetItem(items.get(), i, item);
+    } else {
+      PyTuple_SetItem(items.get(), i, item);
     }
   }
-  return nullptr;
+  return items;
+}
+
+Ref Execution::Result(const Word** word) {
+  const auto kind = static_cast<Value>(*(*word)++);
+  switch (kind) {
+    case Value::kNone:
+      return Ref::Borrow(Py_None);
+    case Value::kArray: {
+      PyObject* object = ObjectOf(static_cast<int32_t>(*(*word)++));
+      return object != nullptr ? Finish(object) : Ref();
+    }
+    case Value::kElement: {
+      PyObject* sequence = call_.args_[*(*word)++];
+      return Ref(PySequence_GetItem(sequence, static_cast<Py_ssize_t>(*(*word)++)));
+    }
+    case Value::kTuple:
+    case Value::kList:
+      return Items(word, kind == Value::kList);
+    case Value::kDict: {
+      const Word count = *(*word)++;
+      Ref dict(PyDict_New());
+      for (Word i = 0; dict && i < count; ++i) {
+        PyObject* key = program_.Text(static_cast<int32_t>(*(*word)++));
+        const Ref item = Result(word);
+        if (!item || PyDict_SetItem(dict.get(), key, item.get()) < 0) return Ref();
+      }
+      return dict;
+    }
+    case Value::kCalled: {
+      PyObject* callable = PyTuple_GetItem(program_.constants, *(*word)++);
+      const Ref items = Items(word, false);
+      return items ? Ref(PyObject_Call(callable, items.get(), nullptr)) : Ref();
+    }
+    default: {
+      Ref made;
+      PyObject* object = Simple(kind, static_cast<int32_t>(*(*word)++), &made);
+      return made ? std::move(made) : Ref::Borrow(object);
+    }
+  }
 }
 
 PyObject* Execution::Run() {
@@ -741,15 +769,15 @@ PyObject* Execution::Run() {
   const std::vector<Effect>& effects = program_.blocks[static_cast<size_t>(leaf_)].effects;
   const Effect* const end = effects.data() + effects.size();
   for (const Effect* effect = effects.data(); effect != end;) {
-    if (effect->opcode == Opcode::kLAUNCH) {
+    if (effect->code == EffectCode::kLaunch) {
       Failure failure;
       effect = Enqueue(effect, end, &failure);
       if (CULAUNCH_UNLIKELY(failure.effect != nullptr)) return RaiseFailure(failure), nullptr;
       continue;
     }
     bool is_done = true;
-    switch (effect->opcode) {
-      case Opcode::kALLOCATE:
+    switch (effect->code) {
+      case EffectCode::kAllocate:
         is_done = Allocate(*effect);
         if (!is_done) PrefixError(Text(*effect));
         if (is_done && effect->zeros) {
@@ -757,25 +785,25 @@ PyObject* Execution::Run() {
           is_done = Zero(*effect, value.data, 0, value.bytes);
         }
         break;
-      case Opcode::kVIEW:
+      case EffectCode::kView:
         MakeView(*effect);
         break;
-      case Opcode::kMEMSET:
+      case EffectCode::kMemset:
         if (!IsSkipped(*effect)) {
           const ArrayValue& value = call_.arrays_[static_cast<size_t>(effect->array)];
           is_done = CheckFill(*effect) && Zero(*effect, value.data, Int(effect->value),
                                                static_cast<size_t>(Int(effect->bytes)));
         }
         break;
-      case Opcode::kCONSTANT_ARRAY:
+      case EffectCode::kConstantArray:
         is_done = ReadConstantArray(*effect);
         break;
-      case Opcode::kCALL:
+      case EffectCode::kCall:
         is_done = IsSkipped(*effect) || Call(*effect);
         break;
       default: {
         const Word* word = effect->result.data();
-        return Result(&word);
+        return Result(&word).release();
       }
     }
     if (!is_done) return nullptr;

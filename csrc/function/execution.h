@@ -58,9 +58,14 @@ class Execution {
   PyObject* ObjectOf(int32_t array);
   PyObject* ObjectOfView(int32_t array);
   bool IsInside(const ArrayValue& base, const DLTensor& view) const;
-  PyObject* Result(const Word** word);
+  PyObject* Simple(Value kind, int32_t index, Ref* made) const;
+  Ref Items(const Word** word, bool is_list);
+  Ref Result(const Word** word);
   Ref Finish(PyObject* object);
 
+  uint32_t SharedMemoryOf(const function::Launch& launch) const {
+    return launch.shared_memory < 0 ? 0 : static_cast<uint32_t>(Int(launch.shared_memory));
+  }
   Word Int(int32_t index) const { return registers_[static_cast<size_t>(index)]; }
   PyObject* Text(const Effect& effect) const { return program_.Text(effect.text); }
 

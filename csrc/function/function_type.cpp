@@ -53,27 +53,37 @@ PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf,
   });
 }
 
+// Stands for a default that is not there.
+PyObject* g_missing = nullptr;
+
 bool ReadParameters(State* state, PyObject* parameters, PyObject* defaults) {
-  for (Py_ssize_t i = 0; i < PyTuple_Size(parameters); ++i) {
+  const Py_ssize_t count = PyTuple_Size(parameters);
+  if (count > static_cast<Py_ssize_t>(Program::kMostParameters) ||
+      PyTuple_Size(defaults) != count) {
+    PyErr_Format(PyExc_ValueError,
+                 "a function has at most %zu parameters, and as many defaults (got %zd and %zd)",
+                 Program::kMostParameters, count, PyTuple_Size(defaults));
+    return false;
+  }
+  constexpr int kKeywordOnly = 2;
+  for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* name = nullptr;
     int kind = 0;
     PyObject* entry = PyTuple_GetItem(parameters, i);
-    if (!PyTuple_Check(entry) || PyArg_ParseTuple(entry, "Ui", &name, &kind) == 0) {
+    if (!PyTuple_Check(entry) || PyArg_ParseTuple(entry, "Ui", &name, &kind) == 0 || kind < 0 ||
+        kind > kKeywordOnly ||
+        (kind != kKeywordOnly && static_cast<Py_ssize_t>(state->positional) != i)) {
       PyErr_Clear();
-      PyErr_SetString(PyExc_TypeError, "a parameter is (name, kind)");
+      PyErr_SetString(PyExc_ValueError,
+                      "a parameter is (name, kind), with the kinds 0 positional only, 1 either, 2 "
+                      "keyword only, in this order");
       return false;
     }
-    if (kind != 0 && kind != 1 && kind != 3) {
-      PyErr_SetString(PyExc_ValueError, "a function takes neither *args nor **keywords");
-      return false;
-    }
-    PyObject* value = PyDict_GetItemWithError(defaults, name);
-    if (value == nullptr && PyErr_Occurred() != nullptr) return false;
-    Ref interned = Ref::Borrow(name);
-    PyObject* raw = interned.release();
-    PyUnicode_InternInPlace(&raw);
-    state->parameters.push_back({Ref(raw), kind, Ref::Borrow(value)});
-    if (kind != 3) ++state->positional;
+    PyObject* value = PyTuple_GetItem(defaults, i);
+    Py_INCREF(name);
+    PyUnicode_InternInPlace(&name);
+    state->parameters.push_back({Ref(name), kind, value != g_missing ? Ref::Borrow(value) : Ref()});
+    if (kind != kKeywordOnly) ++state->positional;
   }
   return true;
 }
@@ -81,7 +91,7 @@ bool ReadParameters(State* state, PyObject* parameters, PyObject* defaults) {
 // Function(name, parameters, defaults, /): what else there is is a subclass's.
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *name, *parameters, *defaults;
-  if (!PyArg_ParseTuple(args, "UO!O!:Function", &name, &PyTuple_Type, &parameters, &PyDict_Type,
+  if (!PyArg_ParseTuple(args, "UO!O!:Function", &name, &PyTuple_Type, &parameters, &PyTuple_Type,
                         &defaults)) {
     return nullptr;
   }
@@ -107,8 +117,8 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
     const int result = it->Traverse(visit, arg);
     if (result != 0) return result;
   }
-  for (const std::unique_ptr<Guards>& guards : state->all_guards) {
-    const int result = guards->Traverse(visit, arg);
+  for (const std::unique_ptr<Watch>& watch : state->all_watches) {
+    const int result = watch->Traverse(visit, arg);
     if (result != 0) return result;
   }
   return 0;
@@ -120,7 +130,7 @@ int Clear(PyObject* object) {
   State* state = Self(object)->state;
   if (state == nullptr) return 0;
   state->Forget();
-  for (const std::unique_ptr<Guards>& guards : state->all_guards) guards->Clear();
+  for (const std::unique_ptr<Watch>& watch : state->all_watches) watch->Clear();
   return 0;
 }
 
@@ -132,10 +142,11 @@ void Dealloc(PyObject* object) {
   Py_DECREF(reinterpret_cast<PyObject*>(type));
 }
 
-// _add(kind, program): install or replace the program of a kind.
+// _add(kind, program, reads): install or replace the program of a kind.
 PyObject* Add(PyObject* self, PyObject* args) {
-  PyObject *description, *program;
-  if (!PyArg_ParseTuple(args, "O!O!:_add", &PyTuple_Type, &description, g_program_type, &program)) {
+  PyObject *description, *program, *reads;
+  if (!PyArg_ParseTuple(args, "O!O!O!:_add", &PyTuple_Type, &description, g_program_type, &program,
+                        &PyTuple_Type, &reads)) {
     return nullptr;
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
@@ -146,7 +157,8 @@ PyObject* Add(PyObject* self, PyObject* args) {
       return nullptr;
     }
     std::unique_ptr<Kind> kind = Kind::FromDescription(description);
-    if (kind == nullptr || !state.Add(std::move(kind), reinterpret_cast<ProgramObject*>(program))) {
+    if (kind == nullptr ||
+        !state.Add(std::move(kind), reinterpret_cast<ProgramObject*>(program), reads)) {
       return nullptr;
     }
     Py_RETURN_NONE;
@@ -229,27 +241,10 @@ PyObject* Programs(PyObject* self, PyObject*) {
   });
 }
 
-// _forget(): drop all programs, and what is watched.
-PyObject* Forget(PyObject* self, PyObject*) {
-  Self(self)->state->guards.store(nullptr, std::memory_order_release);
+// _clear(): drop all programs, and what is watched.
+PyObject* ClearPrograms(PyObject* self, PyObject*) {
   Self(self)->state->Forget();
   Py_RETURN_NONE;
-}
-
-// _watch(guards): entries of dicts that must stay as they are, (dict, name, is_present, object).
-PyObject* Watch(PyObject* self, PyObject* args) {
-  PyObject* entries;
-  if (!PyArg_ParseTuple(args, "O!:_watch", &PyTuple_Type, &entries)) return nullptr;
-  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    State& state = *Self(self)->state;
-    auto guards = std::make_unique<Guards>();
-    const Ref lists(PyTuple_New(0));
-    if (!lists || !guards->Set(entries, lists.get())) return nullptr;
-    const FreeThreadedLock lock(state.mutex);
-    state.guards.store(guards.get(), std::memory_order_release);
-    state.all_guards.push_back(std::move(guards));
-    Py_RETURN_NONE;
-  });
 }
 
 PyMethodDef methods[] = {
@@ -257,8 +252,7 @@ PyMethodDef methods[] = {
     {"_kind", KindOf, METH_VARARGS, nullptr},
     {"_bind", BindArguments, METH_VARARGS, nullptr},
     {"_programs", Programs, METH_NOARGS, nullptr},
-    {"_forget", Forget, METH_NOARGS, nullptr},
-    {"_watch", Watch, METH_VARARGS, nullptr},
+    {"_clear", ClearPrograms, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -287,7 +281,13 @@ PyType_Spec spec = {
 
 int AddFunctionType(PyObject* module) {
   g_function_type = AddType(module, &spec);
-  return g_function_type != nullptr ? 0 : -1;
+  if (g_function_type == nullptr) return -1;
+  g_missing = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  return g_missing != nullptr &&
+                 PyObject_SetAttrString(reinterpret_cast<PyObject*>(g_function_type), "missing",
+                                        g_missing) == 0
+             ? 0
+             : -1;
 }
 
 }  // namespace function

@@ -10,102 +10,104 @@ namespace function {
 
 namespace {
 
-constexpr const char* kNames[] = {"array", "int", "float", "none", "static", "tuple", "list"};
-constexpr int kMostNesting = 16;
 constexpr size_t kMostSteps = 4096;
+
+Ref DescribeArray(const Step& step) {
+  return Ref(Py_BuildValue("(siiO)", "array", int{step.number}, int{step.rank},
+                           step.is_read_only ? Py_True : Py_False));
+}
 
 Ref DescribeStep(const std::vector<Step>& steps, size_t* at) {
   const Step& step = steps[(*at)++];
-  const char* name = kNames[step.code];
   switch (step.code) {
     case Step::kArray:
-      return Ref(Py_BuildValue("(ssiO)", name, operands::NameOf(step.number), int{step.rank},
-                               step.is_read_only ? Py_True : Py_False));
+      return DescribeArray(step);
+    case Step::kInt:
+      return Ref::Borrow(reinterpret_cast<PyObject*>(&PyLong_Type));
+    case Step::kFloat:
+      return Ref::Borrow(reinterpret_cast<PyObject*>(&PyFloat_Type));
+    case Step::kNone:
+      return Ref::Borrow(Py_None);
     case Step::kStatic:
-      return Ref(Py_BuildValue("(sO)", name, step.value.get()));
-    case Step::kTuple:
-    case Step::kList: {
-      Ref items(PyTuple_New(step.items));
-      for (int32_t i = 0; items && i < step.items; ++i) {
-        Ref item = DescribeStep(steps, at);
-        if (!item) return item;
-        PyTuple_SetItem(items.get(), i, item.release());
-      }
-      return items ? Ref(Py_BuildValue("(sO)", name, items.get())) : Ref();
-    }
+      if (PyBool_Check(step.value.get())) return Ref::Borrow(step.value.get());
+      return Ref(Py_BuildValue("(sO)", "value", step.value.get()));
     default:
-      return Ref(Py_BuildValue("(s)", name));
+      break;
   }
+  Ref items(PyTuple_New(step.items));
+  for (int32_t i = 0; items && i < step.items; ++i) {
+    Ref item = DescribeArray(steps[(*at)++]);
+    if (!item) return item;
+    PyTuple_SetItem(items.get(), i, item.release());
+  }
+  return items
+             ? Ref(Py_BuildValue("(sO)", step.code == Step::kList ? "list" : "tuple", items.get()))
+             : Ref();
 }
 
 bool Refuse(PyObject* entry) {
-  if (PyErr_Occurred() == nullptr) {
-    PyErr_Format(PyExc_ValueError,
-                 "a kind has no entry %R: (\"array\", dtype, rank, read_only), (\"int\",), "
-                 "(\"float\",), (\"none\",), (\"static\", value), (\"tuple\", entries) and "
-                 "(\"list\", entries) are",
-                 entry);
-  }
+  PyErr_Clear();
+  PyErr_Format(PyExc_ValueError,
+               "a kind has no entry %R: None, int, float, True, False, (\"array\", dtype number, "
+               "rank, is read-only), (\"value\", object), (\"list\", arrays) and (\"tuple\", "
+               "arrays) are",
+               entry);
   return false;
 }
 
-bool ReadEntry(PyObject* entry, int depth, Kind* kind) {
-  const Py_ssize_t size = PyTuple_Check(entry) ? PyTuple_Size(entry) : 0;
-  PyObject* first = size > 0 ? PyTuple_GetItem(entry, 0) : nullptr;
-  if (first == nullptr || !PyUnicode_Check(first) || depth > kMostNesting ||
-      kind->steps.size() >= kMostSteps) {
+bool IsText(PyObject* object, const char* text) {
+  return PyUnicode_Check(object) && PyUnicode_CompareWithASCIIString(object, text) == 0;
+}
+
+bool ReadArrayEntry(PyObject* entry, bool is_item, Kind* kind) {
+  PyObject* word = nullptr;
+  int number = -1;
+  int rank = -1;
+  int is_read_only = 0;
+  if (!PyTuple_Check(entry) || kind->steps.size() >= kMostSteps ||
+      PyArg_ParseTuple(entry, "Oiip", &word, &number, &rank, &is_read_only) == 0 ||
+      !IsText(word, "array") || number < 0 || number >= operands::kAllTypes || rank < 0 ||
+      rank > operands::kMaxDims) {
     return Refuse(entry);
   }
-  int code = -1;
-  for (int i = 0; i < 7; ++i) {
-    if (PyUnicode_CompareWithASCIIString(first, kNames[i]) == 0) code = i;
+  Step& step = kind->Add(Step::kArray, is_item);
+  step.number = static_cast<uint8_t>(number);
+  step.rank = rank;
+  step.is_read_only = is_read_only != 0;
+  step.type = PackType(operands::TypeOf(step.number));
+  return true;
+}
+
+bool ReadEntry(PyObject* entry, Kind* kind) {
+  if (entry == Py_None || entry == reinterpret_cast<PyObject*>(&PyLong_Type) ||
+      entry == reinterpret_cast<PyObject*>(&PyFloat_Type)) {
+    kind->Add(entry == Py_None                                     ? Step::kNone
+              : entry == reinterpret_cast<PyObject*>(&PyLong_Type) ? Step::kInt
+                                                                   : Step::kFloat);
+    return true;
   }
-  switch (code) {
-    case Step::kArray: {
-      const char* name = nullptr;
-      int rank = 0;
-      int is_read_only = 0;
-      if (PyArg_ParseTuple(entry, "Osip", &first, &name, &rank, &is_read_only) == 0) {
-        PyErr_Clear();
-        return Refuse(entry);
-      }
-      uint8_t number = 0;
-      while (number < operands::kAllTypes && std::strcmp(operands::NameOf(number), name) != 0) {
-        ++number;
-      }
-      if (number == operands::kAllTypes || rank < 0 || rank > operands::kMaxDims) {
-        return Refuse(entry);
-      }
-      Step& step = kind->Add(Step::kArray);
-      step.number = number;
-      step.rank = rank;
-      step.is_read_only = is_read_only != 0;
-      step.type = PackType(operands::TypeOf(number));
-      return true;
-    }
-    case Step::kInt:
-    case Step::kFloat:
-    case Step::kNone:
-      if (size != 1) return Refuse(entry);
-      kind->Add(static_cast<Step::Code>(code));
-      return true;
-    case Step::kStatic:
-      if (size != 2) return Refuse(entry);
-      kind->Add(Step::kStatic).value = Ref::Borrow(PyTuple_GetItem(entry, 1));
-      return true;
-    case Step::kTuple:
-    case Step::kList: {
-      PyObject* items = size == 2 ? PyTuple_GetItem(entry, 1) : nullptr;
-      if (items == nullptr || !PyTuple_Check(items)) return Refuse(entry);
-      kind->Add(static_cast<Step::Code>(code)).items = static_cast<int32_t>(PyTuple_Size(items));
-      for (Py_ssize_t i = 0; i < PyTuple_Size(items); ++i) {
-        if (!ReadEntry(PyTuple_GetItem(items, i), depth + 1, kind)) return false;
-      }
-      return true;
-    }
-    default:
-      return Refuse(entry);
+  if (PyBool_Check(entry)) {
+    kind->Add(Step::kStatic).value = Ref::Borrow(entry);
+    return true;
   }
+  const Py_ssize_t size = PyTuple_Check(entry) ? PyTuple_Size(entry) : 0;
+  if (size == 4) return ReadArrayEntry(entry, false, kind);
+  if (size != 2) return Refuse(entry);
+  PyObject* word = PyTuple_GetItem(entry, 0);
+  PyObject* value = PyTuple_GetItem(entry, 1);
+  if (IsText(word, "value")) {
+    kind->Add(Step::kStatic).value = Ref::Borrow(value);
+    return true;
+  }
+  const bool is_list = IsText(word, "list");
+  if ((!is_list && !IsText(word, "tuple")) || !PyTuple_Check(value) || PyTuple_Size(value) == 0) {
+    return Refuse(entry);
+  }
+  kind->Add(is_list ? Step::kList : Step::kTuple).items = static_cast<int32_t>(PyTuple_Size(value));
+  for (Py_ssize_t i = 0; i < PyTuple_Size(value); ++i) {
+    if (!ReadArrayEntry(PyTuple_GetItem(value, i), true, kind)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -113,17 +115,24 @@ bool ReadEntry(PyObject* entry, int depth, Kind* kind) {
 int IsSameStatic(PyObject* known, PyObject* object) {
   if (known == object) return 1;
   if (Py_TYPE(known) != Py_TYPE(object)) return 0;
+  if (PyTuple_CheckExact(known)) {
+    const Py_ssize_t size = PyTuple_Size(known);
+    const Recursion recursion(" in comparing a function's argument");
+    if (recursion.is_too_deep()) return -1;
+    if (size != PyTuple_Size(object)) return 0;
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      const int is_same = IsSameStatic(PyTuple_GetItem(known, i), PyTuple_GetItem(object, i));
+      if (is_same != 1) return is_same;
+    }
+    return 1;
+  }
   return PyObject_RichCompareBool(known, object, Py_EQ);
 }
 
-Step& Kind::Add(Step::Code code) {
+Step& Kind::Add(Step::Code code, bool is_item) {
   steps.emplace_back();
   steps.back().code = code;
-  if (code == Step::kTuple || code == Step::kList) {
-    has_sequences = true;
-  } else {
-    ++leaves;
-  }
+  if (!is_item) ++parameters;
   if (code == Step::kArray) ++arrays;
   return steps.back();
 }
@@ -156,30 +165,38 @@ Ref Kind::Describe() const {
 std::unique_ptr<Kind> Kind::FromDescription(PyObject* description) {
   auto kind = std::make_unique<Kind>();
   for (Py_ssize_t i = 0; i < PyTuple_Size(description); ++i) {
-    if (!ReadEntry(PyTuple_GetItem(description, i), 0, kind.get())) return nullptr;
+    if (!ReadEntry(PyTuple_GetItem(description, i), kind.get())) return nullptr;
   }
   return kind;
 }
 
 bool Kind::Takes(const Program& program) const {
   std::string wrong;
-  if (program.leaves != leaves) wrong = "has other arguments";
+  if (static_cast<size_t>(program.parameters) > parameters) wrong = "has more parameters";
   if (program.argument_arrays != arrays) wrong = "has another number of arrays";
-  std::vector<const Step*> of_leaf;
+  std::vector<const Step*> of_parameter;
   std::vector<const Step*> of_array;
-  for (const Step& step : steps) {
-    if (step.code == Step::kArray) of_array.push_back(&step);
-    if (step.code != Step::kTuple && step.code != Step::kList) of_leaf.push_back(&step);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    of_parameter.push_back(&steps[i]);
+    if (steps[i].code == Step::kArray) of_array.push_back(&steps[i]);
+    if (steps[i].code < Step::kTuple) continue;
+    for (int32_t k = 0; k < steps[i].items; ++k) of_array.push_back(&steps[i + 1 + k]);
+    i += static_cast<size_t>(steps[i].items);
+  }
+  for (const auto& [parameter, element] : program.elements) {
+    if (!wrong.empty()) break;
+    const Step& step = *of_parameter[static_cast<size_t>(parameter)];
+    if (step.code < Step::kTuple || element >= step.items) wrong = "gives back more elements";
   }
   for (size_t i = 0; wrong.empty() && i < program.inputs.size(); ++i) {
     const Input& input = program.inputs[i];
     const auto index = static_cast<size_t>(input.index);
     switch (input.kind) {
       case Input::kInt:
-        if (of_leaf[index]->code != Step::kInt) wrong = "reads an int that is none";
+        if (of_parameter[index]->code != Step::kInt) wrong = "reads an int that is none";
         break;
       case Input::kFloat:
-        if (of_leaf[index]->code != Step::kFloat) wrong = "reads a float that is none";
+        if (of_parameter[index]->code != Step::kFloat) wrong = "reads a float that is none";
         break;
       case Input::kDim:
       case Input::kStride:

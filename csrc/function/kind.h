@@ -11,14 +11,14 @@
 
 namespace function {
 
-// What one argument is, or one item of a list or tuple. The items follow their sequence.
+// What one argument is, or one array of a list or tuple. Those follow their sequence.
 struct Step {
   enum Code : uint8_t { kArray, kInt, kFloat, kNone, kStatic, kTuple, kList };
   Code code = kNone;
   uint8_t number = 0;         // of the element type
   bool is_read_only = false;  // an array
   int32_t rank = 0;           // of an array
-  int32_t items = 0;          // of a sequence
+  int32_t items = 0;          // of a sequence: its arrays
   uint32_t type = 0;          // an array's DLPack element type, packed
   Ref value;                  // of kStatic
   // The entry of the type of array that came last: most calls bring the same one again.
@@ -41,20 +41,20 @@ inline uint32_t PackType(DLDataType type) {
          static_cast<uint32_t>(type.lanes > 1 ? type.lanes : 1) << 16;
 }
 
-// Whether a static value is equal to another: of the same type, and ==. -1 with a Python error set.
+// Whether a value is equal to another: of the same type, and ==; of tuples, so are their items. -1
+// with a Python error set.
 int IsSameStatic(PyObject* known, PyObject* object);
 
 // A kind that came, and its program. Kinds are never removed before their function goes.
 struct Kind {
   std::vector<Step> steps;
-  size_t leaves = 0;
+  size_t parameters = 0;
   size_t arrays = 0;
-  bool has_sequences = false;
   ProgramObject* program = nullptr;  // owned, under the function's lock; null: not traced
   Kind* next = nullptr;
 
-  // Append a step, and count it.
-  Step& Add(Step::Code code);
+  // Append a step, and count it. `is_item`: an array of a sequence.
+  Step& Add(Step::Code code, bool is_item = false);
 
   // Whether two kinds are the same; -1 with a Python error set.
   int Equals(const Kind& other) const;

@@ -9,41 +9,42 @@ namespace function {
 // What an operand is:
 //   I F B  the register that the result goes to: an int, a float, a bool
 //   i f b  a register that is read
-//   n      a number     l  a leaf of the arguments     a  an array argument     x  an axis of it
+//   g      a float register, or -1
+//   n      a number     p  a parameter     a  an array argument     x  an axis of it
 //   m      the number of a function of Python's math     t  a text (-1: none)
 //   *      more operands follow, as docs/dev/functions.md has them
 #define CULAUNCH_OPCODES(OPCODE)     \
   OPCODE(CONST_I, 1, "In")           \
   OPCODE(CONST_F, 2, "Fn")           \
   OPCODE(CONST_B, 3, "Bn")           \
-  OPCODE(ARG_I, 4, "Il")             \
-  OPCODE(ARG_F, 5, "Fl")             \
-  OPCODE(DIM, 6, "Iax")              \
-  OPCODE(STRIDE, 7, "Iax")           \
-  OPCODE(CONTIGUOUS, 8, "Ba")        \
-  OPCODE(ADDRESS, 9, "Ia")           \
-  OPCODE(DEVICE, 10, "I")            \
-  OPCODE(DEVICE_ATTRIBUTE, 11, "In") \
-  OPCODE(ADD, 20, "Iiit")            \
-  OPCODE(SUB, 21, "Iiit")            \
-  OPCODE(MUL, 22, "Iiit")            \
-  OPCODE(FLOORDIV, 23, "Iiit")       \
-  OPCODE(MOD, 24, "Iiit")            \
-  OPCODE(POW, 25, "Iiit")            \
-  OPCODE(NEG, 26, "Iit")             \
-  OPCODE(ABS, 27, "Iit")             \
-  OPCODE(MIN, 28, "Iii")             \
-  OPCODE(MAX, 29, "Iii")             \
-  OPCODE(SHL, 30, "Iiit")            \
-  OPCODE(SHR, 31, "Iiit")            \
-  OPCODE(AND, 32, "Iii")             \
-  OPCODE(OR, 33, "Iii")              \
-  OPCODE(XOR, 34, "Iii")             \
-  OPCODE(INVERT, 35, "Ii")           \
-  OPCODE(CEILDIV, 36, "Iiit")        \
-  OPCODE(NEXT_POW2, 37, "Iit")       \
-  OPCODE(TRUEDIV, 38, "Fiit")        \
-  OPCODE(BIT_LENGTH, 39, "Ii")       \
+  OPCODE(ARG_I, 4, "Ip")             \
+  OPCODE(ARG_F, 5, "Fp")             \
+  OPCODE(DIM, 7, "Iax")              \
+  OPCODE(STRIDE, 8, "Iax")           \
+  OPCODE(CONTIGUOUS, 9, "Ba")        \
+  OPCODE(ADDRESS, 10, "Ia")          \
+  OPCODE(DEVICE, 11, "I")            \
+  OPCODE(DEVICE_ATTRIBUTE, 12, "In") \
+  OPCODE(ADD, 16, "Iiit")            \
+  OPCODE(SUB, 17, "Iiit")            \
+  OPCODE(MUL, 18, "Iiit")            \
+  OPCODE(FLOORDIV, 19, "Iiit")       \
+  OPCODE(MOD, 20, "Iiit")            \
+  OPCODE(POW, 21, "Iiit")            \
+  OPCODE(NEG, 22, "Iit")             \
+  OPCODE(ABS, 23, "Iit")             \
+  OPCODE(MIN, 24, "Iiit")            \
+  OPCODE(MAX, 25, "Iiit")            \
+  OPCODE(SHL, 26, "Iiit")            \
+  OPCODE(SHR, 27, "Iiit")            \
+  OPCODE(AND, 28, "Iiit")            \
+  OPCODE(OR, 29, "Iiit")             \
+  OPCODE(XOR, 30, "Iiit")            \
+  OPCODE(INVERT, 31, "Iit")          \
+  OPCODE(CEILDIV, 32, "Iiit")        \
+  OPCODE(NEXT_POW2, 33, "Iit")       \
+  OPCODE(TRUEDIV, 34, "Fiit")        \
+  OPCODE(BIT_LENGTH, 35, "Iit")      \
   OPCODE(EQ, 40, "Bii")              \
   OPCODE(NE, 41, "Bii")              \
   OPCODE(LT, 42, "Bii")              \
@@ -56,55 +57,46 @@ namespace function {
   OPCODE(FLE, 49, "Bff")             \
   OPCODE(FGT, 50, "Bff")             \
   OPCODE(FGE, 51, "Bff")             \
-  OPCODE(IFEQ, 52, "Bif")            \
-  OPCODE(IFNE, 53, "Bif")            \
-  OPCODE(IFLT, 54, "Bif")            \
-  OPCODE(IFLE, 55, "Bif")            \
-  OPCODE(IFGT, 56, "Bif")            \
-  OPCODE(IFGE, 57, "Bif")            \
-  OPCODE(NOT, 60, "Bb")              \
-  OPCODE(AND_B, 61, "Bbb")           \
-  OPCODE(OR_B, 62, "Bbb")            \
-  OPCODE(XOR_B, 63, "Bbb")           \
-  OPCODE(SELECT_I, 64, "Ibii")       \
-  OPCODE(SELECT_F, 65, "Fbff")       \
-  OPCODE(SELECT_B, 66, "Bbbb")       \
-  OPCODE(FADD, 70, "Fff")            \
-  OPCODE(FSUB, 71, "Fff")            \
-  OPCODE(FMUL, 72, "Fff")            \
-  OPCODE(FDIV, 73, "Ffft")           \
-  OPCODE(FFLOORDIV, 74, "Ffft")      \
-  OPCODE(FMOD, 75, "Ffft")           \
-  OPCODE(FPOW, 76, "Ffft")           \
-  OPCODE(FNEG, 77, "Ff")             \
-  OPCODE(FABS, 78, "Ff")             \
-  OPCODE(FMIN, 79, "Fff")            \
-  OPCODE(FMAX, 80, "Fff")            \
-  OPCODE(MATH1, 81, "Fmft")          \
-  OPCODE(MATH2, 82, "Fmfft")         \
-  OPCODE(ISNAN, 83, "Bf")            \
-  OPCODE(ISINF, 84, "Bf")            \
-  OPCODE(ISFINITE, 85, "Bf")         \
-  OPCODE(I2F, 90, "Fi")              \
-  OPCODE(B2I, 91, "Ib")              \
-  OPCODE(FLOOR, 92, "Ift")           \
-  OPCODE(CEIL, 93, "Ift")            \
-  OPCODE(TRUNC, 94, "Ift")           \
-  OPCODE(ROUND, 95, "Ift")           \
-  OPCODE(CHECK, 100, "btn*")         \
-  OPCODE(RANGE, 101, "innt")         \
-  OPCODE(FRANGE, 102, "fnt")         \
-  /* the end of a block */           \
-  OPCODE(GUARD, 110, "bnnt")         \
-  OPCODE(EFFECTS, 111, "n")          \
-  /* effects */                      \
-  OPCODE(ALLOCATE, 120, "*")         \
-  OPCODE(VIEW, 121, "*")             \
-  OPCODE(MEMSET, 122, "*")           \
-  OPCODE(LAUNCH, 123, "*")           \
-  OPCODE(CALL, 124, "*")             \
-  OPCODE(RETURN, 125, "*")           \
-  OPCODE(CONSTANT_ARRAY, 126, "*")
+  OPCODE(NOT, 52, "Bb")              \
+  OPCODE(AND_B, 53, "Bbb")           \
+  OPCODE(OR_B, 54, "Bbb")            \
+  OPCODE(SELECT_I, 55, "Ibii")       \
+  OPCODE(SELECT_F, 56, "Fbff")       \
+  OPCODE(SELECT_B, 57, "Bbbb")       \
+  OPCODE(XOR_B, 58, "Bbb")           \
+  OPCODE(FADD, 64, "Ffft")           \
+  OPCODE(FSUB, 65, "Ffft")           \
+  OPCODE(FMUL, 66, "Ffft")           \
+  OPCODE(FDIV, 67, "Ffft")           \
+  OPCODE(FFLOORDIV, 68, "Ffft")      \
+  OPCODE(FMOD, 69, "Ffft")           \
+  OPCODE(FPOW, 70, "Ffft")           \
+  OPCODE(FNEG, 71, "Fft")            \
+  OPCODE(FABS, 72, "Fft")            \
+  OPCODE(FMIN, 73, "Ffft")           \
+  OPCODE(FMAX, 74, "Ffft")           \
+  OPCODE(MATH, 80, "Fmfgt")          \
+  OPCODE(ISNAN, 81, "Bf")            \
+  OPCODE(ISINF, 82, "Bf")            \
+  OPCODE(ISFINITE, 83, "Bf")         \
+  OPCODE(I2F, 88, "Fi")              \
+  OPCODE(FLOOR, 89, "Ift")           \
+  OPCODE(CEIL, 90, "Ift")            \
+  OPCODE(TRUNC, 91, "Ift")           \
+  OPCODE(ROUND, 92, "Ift")           \
+  OPCODE(B2I, 93, "Ib")              \
+  OPCODE(CHECK, 96, "btn*")          \
+  OPCODE(RANGE, 97, "innt")          \
+  OPCODE(FLOAT_RANGE, 98, "fnnt")    \
+  OPCODE(DIMENSION, 99, "int")       \
+  OPCODE(IFEQ, 104, "Bif")           \
+  OPCODE(IFNE, 105, "Bif")           \
+  OPCODE(IFLT, 106, "Bif")           \
+  OPCODE(IFLE, 107, "Bif")           \
+  OPCODE(IFGT, 108, "Bif")           \
+  OPCODE(IFGE, 109, "Bif")           \
+  OPCODE(GUARD, 112, "bnn")          \
+  OPCODE(EFFECTS, 113, "n")
 
 enum class Opcode : uint8_t {
 #define CULAUNCH_OPCODE(name, number, operands) k##name = number,
@@ -112,56 +104,67 @@ enum class Opcode : uint8_t {
 #undef CULAUNCH_OPCODE
 };
 
-// The functions of MATH1 and MATH2, by their number: Python's math has them.
-#define CULAUNCH_MATH_FUNCTIONS(X)                                                                 \
-  X(sqrt)                                                                                          \
-  X(exp)                                                                                           \
-  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan)   \
-      X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(gamma) X(lgamma) X(cbrt) \
-          X(fabs) X(degrees) X(radians) X(ulp) X(atan2) X(hypot) X(copysign) X(fmod) X(pow)        \
-              X(remainder) X(nextafter)
+// The functions of MATH, by their number: Python's math has them.
+#define CULAUNCH_MATH_FUNCTIONS(X)                                                                \
+  X(sqrt)                                                                                         \
+  X(exp)                                                                                          \
+  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan)  \
+      X(atan2) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(hypot) X(erf) X(erfc)         \
+          X(copysign) X(cbrt) X(fmod) X(lgamma) X(gamma) X(pow) X(remainder) X(nextafter) X(fabs) \
+              X(degrees) X(radians)
 
 // What CHECK raises, by its number.
 #define CULAUNCH_CHECK_EXCEPTIONS(X)                                                    \
   X(ValueError)                                                                         \
   X(TypeError)                                                                          \
-  X(AssertionError) X(OverflowError) X(ZeroDivisionError) X(IndexError) X(RuntimeError) \
+  X(AssertionError) X(IndexError) X(OverflowError) X(ZeroDivisionError) X(RuntimeError) \
       X(NotImplementedError)
 
-// What a kernel's parameter is made of.
+enum class EffectCode : uint8_t {
+  kAllocate = 1,
+  kView = 2,
+  kMemset = 3,
+  kLaunch = 4,
+  kCall = 5,
+  kReturn = 6,
+  kConstantArray = 7,  // not of the encoding: an array that a launch gets, read before all effects
+};
+
+// What a kernel's parameter, or a field of a structure, is made of.
 enum class Source : uint8_t {
-  kArray,      // an array: the address of its first element
-  kInt,        // an int register, its low bytes
-  kFloat,      // a float register, as float or double
-  kFloat16,    // likewise, as float16
-  kBfloat16,   // likewise, as bfloat16
-  kBool,       // a bool register, one byte
-  kBytes,      // a constant's bytes with parts that are filled in
-  kNull,       // zeros
-  kTensorMap,  // a tensor map over an array
+  kArray = 0,      // an array: the address of its first element
+  kInt = 1,        // an int register, its low bytes
+  kFloat = 2,      // a float register, as a type of DLPack
+  kBool = 3,       // a bool register, one byte
+  kBytes = 4,      // a constant's bytes, in which fields are filled in
+  kNull = 5,       // zeros
+  kTensorMap = 6,  // a tensor map over an array
+  kObject = 7,     // a constant, an array
 };
 
-// What an argument of CALL is.
-enum class Given : uint8_t { kArray, kInt, kFloat, kBool, kConstant };
-
-// What RETURN gives.
-enum class Result : uint8_t {
-  kNone,
-  kInt,
-  kFloat,
-  kBool,
-  kArray,
-  kArgument,  // a leaf as it came
-  kTuple,
-  kList,
-  kConstant,
+// What an argument of CALL is, and a value of RETURN; from kTuple on of RETURN alone.
+enum class Value : uint8_t {
+  kNone = 0,
+  kInt = 1,
+  kFloat = 2,
+  kBool = 3,
+  kArray = 4,
+  kArgument = 5,  // as it came
+  kConstant = 6,
+  kTuple = 7,
+  kList = 8,
+  kDict = 9,
+  kCalled = 10,   // what a constant gives for the values
+  kElement = 11,  // of a list or tuple that came
 };
 
-// The flags of LAUNCH.
+// The flags of a launch.
 constexpr int64_t kCooperative = 1;
 constexpr int64_t kProgrammatic = 2;
 constexpr int64_t kHasPriority = 4;
 constexpr int64_t kHasCluster = 8;
 constexpr int64_t kHasPreferredCluster = 16;
+constexpr int64_t kHasSharedMemory = 32;
+constexpr int64_t kAllFlags = 63;
 
 }  // namespace function

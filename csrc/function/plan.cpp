@@ -24,7 +24,7 @@ Word FromFloat(double value) {
 }
 
 // What may be wrong with an instruction.
-enum class Problem : uint8_t { kNone, kOverflow, kZeroDivision, kNegativeShift, kPython };
+enum class Problem : uint8_t { kNone, kOverflow, kZeroDivision, kNegativeShift, kCheck, kPython };
 
 bool IsZero(Word divisor) { return divisor == 0; }
 
@@ -204,11 +204,26 @@ bool Fits(Word value, int32_t size, bool is_signed) {
   return value >= 0 && value < Word{1} << bits;
 }
 
-bool FloatFits(double value, Source source) {
-  if (!std::isfinite(value)) return true;
-  if (source == Source::kFloat) return std::isfinite(static_cast<float>(value));
-  if (source == Source::kBfloat16) return (Bfloat16Bits(value) & 0x7f80) != 0x7f80;
+bool FloatFits(double value, int32_t code, int64_t bits) {
+  constexpr int32_t kBfloat = 4;
+  if (!std::isfinite(value) || bits == 64) return true;
+  if (bits == 32) return std::isfinite(static_cast<float>(value));
+  if (code == kBfloat) return (Bfloat16Bits(value) & 0x7f80) != 0x7f80;
   return (Float16Bits(value) & 0x7c00) != 0x7c00;
+}
+
+bool HasCheck(Opcode opcode) { return opcode >= Opcode::kCHECK && opcode <= Opcode::kDIMENSION; }
+
+// Whether what CHECK and its like ask for is so.
+bool Holds(const Instruction& one, const Word* r) {
+  if (one.opcode == Opcode::kCHECK) return r[one.x] != 0;
+  if (one.opcode == Opcode::kRANGE) {
+    constexpr Word kEither = 2;
+    return one.value == kEither ? Fits(r[one.x], one.y, true) || Fits(r[one.x], one.y, false)
+                                : Fits(r[one.x], one.y, one.value != 0);
+  }
+  if (one.opcode == Opcode::kFLOAT_RANGE) return FloatFits(AsFloat(r[one.x]), one.y, one.value);
+  return r[one.x] >= 1 && r[one.x] <= one.value;
 }
 
 PyObject* ObjectOf(Word word, RegisterType type) {
@@ -217,19 +232,19 @@ PyObject* ObjectOf(Word word, RegisterType type) {
   return PyLong_FromLongLong(word);
 }
 
-// Raise a check's exception; {0}, {1}, ... in its text are the registers.
-CULAUNCH_RARE void RaiseCheck(const Program& program, const Instruction& one,
-                              const Word* registers) {
+// Raise a check's exception; {0}, {1}, ... in its text are the registers, and {{ is a brace.
+void RaiseCheck(const Program& program, const Instruction& one, const Word* registers) {
   const Check& check = program.checks[static_cast<size_t>(one.value)];
   Py_ssize_t size = 0;
   const char* text = PyUnicode_AsUTF8AndSize(program.Text(one.text), &size);
   if (text == nullptr) return;
-  std::string message(text, static_cast<size_t>(size));
+  const std::string message(text, static_cast<size_t>(size));
   std::string filled;
   for (size_t at = 0; at < message.size();) {
     size_t end = at + 1;
     size_t number = 0;
-    while (message[at] == '{' && end < message.size() && message[end] >= '0' &&
+    if (message.compare(at, 2, "{{") == 0) ++at;
+    while (message[at] == '{' && end > at && end < message.size() && message[end] >= '0' &&
            message[end] <= '9' && end < at + 4) {
       number = number * 10 + static_cast<size_t>(message[end++] - '0');
     }
@@ -252,39 +267,92 @@ CULAUNCH_RARE void RaiseCheck(const Program& program, const Instruction& one,
   PyErr_SetString(exceptions[check.exception], filled.c_str());
 }
 
-CULAUNCH_RARE void RaiseProblem(const Program& program, const Instruction& one, Problem problem) {
-  switch (problem) {
-    case Problem::kOverflow:
-      PyErr_SetString(PyExc_OverflowError, "the result does not fit 64 bits");
-      break;
-    case Problem::kZeroDivision:
-      PyErr_SetString(PyExc_ZeroDivisionError, "division by zero");
-      break;
-    case Problem::kNegativeShift:
-      PyErr_SetString(PyExc_ValueError, "negative shift count");
-      break;
-    default:
-      break;
+// Set an exception of Python's own kind, in few words: the subclass has more.
+void RaisePlainly(const Program& program, const Instruction& one, Problem problem,
+                  const Word* registers) {
+  if (one.opcode == Opcode::kCHECK) return RaiseCheck(program, one, registers);
+  if (one.opcode == Opcode::kDIMENSION) {
+    PyErr_Format(PyExc_ValueError, "a dimension must be from 1 to %lld (got %lld)",
+                 static_cast<long long>(one.value), static_cast<long long>(registers[one.x]));
+  } else if (HasCheck(one.opcode)) {
+    const Ref value(one.opcode == Opcode::kRANGE ? PyLong_FromLongLong(registers[one.x])
+                                                 : PyFloat_FromDouble(AsFloat(registers[one.x])));
+    if (!value) return;
+    PyErr_Format(PyExc_OverflowError, "%R does not fit %d bits", value.get(),
+                 one.opcode == Opcode::kRANGE ? 8 * one.y : static_cast<int>(one.value));
+  } else if (problem == Problem::kOverflow) {
+    PyErr_SetString(PyExc_OverflowError, "the result does not fit 64 bits");
+  } else if (problem == Problem::kZeroDivision) {
+    PyErr_SetString(PyExc_ZeroDivisionError, "division by zero");
+  } else if (problem == Problem::kNegativeShift) {
+    PyErr_SetString(PyExc_ValueError, "negative shift count");
   }
   PrefixError(program.Text(one.text));
 }
 
-CULAUNCH_RARE void RaiseRange(const Program& program, const Instruction& one, const Word* r) {
-  if (one.opcode == Opcode::kRANGE) {
-    PyErr_Format(PyExc_OverflowError, "%lld does not fit %s int of %d bytes",
-                 static_cast<long long>(r[one.x]), one.value != 0 ? "a signed" : "an unsigned",
-                 int{one.y});
-  } else {
-    const Ref value(PyFloat_FromDouble(AsFloat(r[one.x])));
-    const auto source = static_cast<Source>(one.value);
-    if (value) {
-      PyErr_Format(PyExc_OverflowError, "%R does not fit %s", value.get(),
-                   source == Source::kFloat     ? "a float of 4 bytes"
-                   : source == Source::kFloat16 ? "float16"
-                                                : "bfloat16");
-    }
+long long DetailOf(const Program& program, const Instruction& one) {
+  switch (one.opcode) {
+    case Opcode::kCHECK:
+      return program.checks[static_cast<size_t>(one.value)].exception;
+    case Opcode::kMATH:
+    case Opcode::kDIMENSION:
+      return one.value;
+    case Opcode::kRANGE:
+    case Opcode::kFLOAT_RANGE:
+      return one.y | one.value << 8;
+    default:
+      return 0;
   }
-  PrefixError(program.Text(one.text));
+}
+
+// The values of an instruction's operands, as a tuple.
+Ref ValuesOf(const Program& program, const Instruction& one, const Word* registers) {
+  const Ref values(PyList_New(0));
+  const auto add = [&](int32_t index, RegisterType type) {
+    const Ref value(ObjectOf(registers[index], type));
+    return value && PyList_Append(values.get(), value.get()) == 0;
+  };
+  if (!values) return Ref();
+  if (one.opcode == Opcode::kCHECK) {
+    const Check& check = program.checks[static_cast<size_t>(one.value)];
+    for (size_t i = 0; i < check.registers.size(); ++i) {
+      if (!add(check.registers[i], check.types[i])) return Ref();
+    }
+    return Ref(PyList_AsTuple(values.get()));
+  }
+  const int32_t operands[] = {one.x, HasCheck(one.opcode) ? -1 : one.y, one.z};
+  size_t next = 0;
+  for (const char* form = OperandsOf(one.opcode); *form != 0; ++form) {
+    const RegisterType type = *form == 'i'                   ? RegisterType::kInt
+                              : *form == 'f' || *form == 'g' ? RegisterType::kFloat
+                              : *form == 'b'                 ? RegisterType::kBool
+                                                             : RegisterType::kUndefined;
+    if (type == RegisterType::kUndefined) continue;
+    const int32_t index = operands[next++];
+    if (index >= 0 && !add(index, type)) return Ref();
+  }
+  return Ref(PyList_AsTuple(values.get()));
+}
+
+// Raise what is wrong: the function's own Python has the words.
+CULAUNCH_RARE void RaiseProblem(PyObject* self, const Program& program, const Instruction& one,
+                                Problem problem, const Word* registers) {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  const Ref values = ValuesOf(program, one, registers);
+  PyObject* text = program.Text(one.text);
+  const Ref done(values ? PyObject_CallMethod(self, methods::kFail, "iLOO",
+                                              static_cast<int>(one.opcode), DetailOf(program, one),
+                                              text != nullptr ? text : Py_None, values.get())
+                        : nullptr);
+  if (PyErr_Occurred() != nullptr) {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return;
+  }
+  PyErr_Restore(type, value, trace);
+  RaisePlainly(program, one, problem, registers);
 }
 
 // Compute one instruction. kNone where it is done.
@@ -475,11 +543,9 @@ inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Dri
     case Opcode::kFMAX:
       *result = AsFloat(r[one.y]) > AsFloat(r[one.x]) ? r[one.y] : r[one.x];
       return Problem::kNone;
-    case Opcode::kMATH1:
-      return CallMath(one.value, AsFloat(r[one.x]), nullptr, result);
-    case Opcode::kMATH2: {
-      const double y = AsFloat(r[one.y]);
-      return CallMath(one.value, AsFloat(r[one.x]), &y, result);
+    case Opcode::kMATH: {
+      const double y = one.y >= 0 ? AsFloat(r[one.y]) : 0;
+      return CallMath(one.value, AsFloat(r[one.x]), one.y >= 0 ? &y : nullptr, result);
     }
     case Opcode::kISNAN:
       *result = std::isnan(AsFloat(r[one.x]));
@@ -511,30 +577,22 @@ inline Problem Compute(const Instruction& one, const Word* inputs, culaunch::Dri
 
 }  // namespace
 
-PlanEnd RunPlan(const Program& program, const Word* inputs, culaunch::Driver* driver, int ordinal,
-                Word* registers, int32_t* leaf) {
+PlanEnd RunPlan(PyObject* self, const Program& program, const Word* inputs,
+                culaunch::Driver* driver, int ordinal, Word* registers, int32_t* leaf) {
   int32_t number = 0;
   for (;;) {
     const Block& block = program.blocks[static_cast<size_t>(number)];
     for (uint32_t i = block.first; i < block.end; ++i) {
       const Instruction& one = program.instructions[i];
-      if (one.opcode == Opcode::kCHECK) {
-        if (registers[one.x] != 0) continue;
-        RaiseCheck(program, one, registers);
-        return PlanEnd::kFailed;
+      Problem problem = Problem::kNone;
+      if (HasCheck(one.opcode)) {
+        if (Holds(one, registers)) continue;
+        problem = Problem::kCheck;
+      } else {
+        problem = Compute(one, inputs, driver, ordinal, registers);
       }
-      if (one.opcode == Opcode::kRANGE || one.opcode == Opcode::kFRANGE) {
-        const bool fits =
-            one.opcode == Opcode::kRANGE
-                ? Fits(registers[one.x], one.y, one.value != 0)
-                : FloatFits(AsFloat(registers[one.x]), static_cast<Source>(one.value));
-        if (fits) continue;
-        RaiseRange(program, one, registers);
-        return PlanEnd::kFailed;
-      }
-      const Problem problem = Compute(one, inputs, driver, ordinal, registers);
       if (CULAUNCH_UNLIKELY(problem != Problem::kNone)) {
-        RaiseProblem(program, one, problem);
+        RaiseProblem(self, program, one, problem, registers);
         return PlanEnd::kFailed;
       }
     }

@@ -11,10 +11,10 @@ enum class PlanEnd : uint8_t {
   kFailed,   // with a Python error set
 };
 
-// Run the plan on the inputs of a call, whose driver and device these are. `registers` has room for
-// the program's; *leaf is the block that it ends in.
-PlanEnd RunPlan(const Program& program, const Word* inputs, culaunch::Driver* driver, int ordinal,
-                Word* registers, int32_t* leaf);
+// Run the plan of a function on the inputs of a call, whose driver and device these are.
+// `registers` has room for the program's; *leaf is the block that it ends in.
+PlanEnd RunPlan(PyObject* self, const Program& program, const Word* inputs,
+                culaunch::Driver* driver, int ordinal, Word* registers, int32_t* leaf);
 
 // Put a text, where there is one, before the message of the error that is set.
 void PrefixError(PyObject* text);

@@ -40,7 +40,7 @@ struct Check {
 struct Input {
   enum Kind : uint8_t { kInt, kFloat, kDim, kStride, kContiguous, kAddress, kDevice };
   Kind kind;
-  int32_t index;  // of the leaf or the array
+  int32_t index;  // of the parameter or the array
   int32_t axis;
 };
 
@@ -55,7 +55,8 @@ struct Part {
   // Of kTensorMap: element type, interleave, swizzle, promotion, fill.
   int32_t map[5] = {};
   int32_t rank = 0;
-  std::vector<int32_t> registers;  // sizes, strides (one fewer), box, steps; the fastest first
+  std::vector<int32_t> registers;  // sizes, strides in bytes (one fewer), box, steps
+  uint8_t code = 0;                // of kFloat: DLPack's
 };
 
 struct Launch {
@@ -69,25 +70,25 @@ struct Launch {
 
 struct CallRecord {
   PyObject* callable;  // borrowed from the constants
-  std::vector<std::pair<Given, int32_t>> arguments;
+  std::vector<std::pair<Value, int32_t>> arguments;
   std::vector<int32_t> outputs;
 };
 
 struct Effect {
-  Opcode opcode;
+  EffectCode code;
   int32_t array = -1;
-  int32_t source = -1;  // of VIEW: the array; of CONSTANT_ARRAY: the constant
+  int32_t source = -1;  // of a view: the array; of an array that is a constant: that
   int32_t predicate = -1;
   int32_t text = -1;
   uint8_t number = 0;  // the element type
   bool zeros = false;
-  int32_t value = -1;  // of VIEW: its offset in bytes; of MEMSET: the byte
+  int32_t value = -1;  // of a view: its offset in bytes; of a fill: the byte
   int32_t bytes = -1;
   std::vector<int32_t> shape;
   std::vector<int32_t> strides;
   std::unique_ptr<Launch> launch;
   std::unique_ptr<CallRecord> call;
-  std::vector<Word> result;  // of RETURN, as it was encoded
+  std::vector<Word> result;  // as it was encoded
 };
 
 struct Block {
@@ -96,7 +97,6 @@ struct Block {
   int32_t condition = -1;  // a guard's register; -1: a leaf
   int32_t if_true = -1;
   int32_t if_false = -1;
-  int32_t text = -1;
   std::vector<Effect> effects;
 };
 
@@ -114,16 +114,18 @@ class Program {
                                          PyObject* texts);
 
   size_t registers = 0;
-  size_t leaves = 0;
   size_t argument_arrays = 0;
   size_t arrays = 0;
   std::vector<Instruction> instructions;
   std::vector<Check> checks;
   std::vector<Block> blocks;
-  std::vector<Input> inputs;  // ordered by leaf, those of the device last
+  std::vector<Input> inputs;  // those of an array together, those of the device last
   // For each argument array, where its inputs begin; one more at the end.
   std::vector<uint32_t> array_inputs;
-  std::vector<int32_t> leaf_inputs;  // of each leaf that is a number: its input; -1: none
+  static constexpr size_t kMostParameters = 255;
+  int32_t number_inputs[kMostParameters] = {};        // of each parameter: its input; -1: none
+  std::vector<std::pair<int32_t, int32_t>> elements;  // (parameter, element) that come back
+  int32_t parameters = 0;                             // one more than the greatest that is named
   int32_t device_input = -1;
   std::vector<uint8_t> needs_extent;   // of each argument array: its memory is written or shown
   PyObject* constants = nullptr;       // borrowed
@@ -139,5 +141,8 @@ class Program {
   std::mutex mutex;  // of the memo, where there is no GIL
   Memo memo;
 };
+
+// The letters of an opcode's operands; null where there is no such opcode.
+const char* OperandsOf(Opcode opcode);
 
 }  // namespace function

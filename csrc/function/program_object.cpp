@@ -94,11 +94,13 @@ int AddProgramType(PyObject* module) {
 }
 
 PyObject* ProgramFormat(PyObject*, PyObject*) {
-  static constexpr const char* sources[] = {"array", "int",   "float", "float16",   "bfloat16",
-                                            "bool",  "bytes", "null",  "tensor_map"};
-  static constexpr const char* given[] = {"array", "int", "float", "bool", "constant"};
-  static constexpr const char* results[] = {"none",     "int",   "float", "bool",    "array",
-                                            "argument", "tuple", "list",  "constant"};
+  static constexpr const char* sources[] = {"array", "int",  "float",      "bool",
+                                            "bytes", "null", "tensor_map", "object"};
+  static constexpr const char* values[] = {"none",  "int",      "float",    "bool",
+                                           "array", "argument", "constant", "tuple",
+                                           "list",  "dict",     "called",   "element"};
+  static constexpr const char* effects[] = {"",       "allocate", "view",  "memset",
+                                            "launch", "call",     "return"};
 #define CULAUNCH_TEXT_OF_NAME(name) #name,
   static constexpr const char* math[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_TEXT_OF_NAME)};
   static constexpr const char* exceptions[] = {CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_TEXT_OF_NAME)};
@@ -120,8 +122,8 @@ PyObject* ProgramFormat(PyObject*, PyObject*) {
   };
   const bool is_set = PyDict_SetItemString(format.get(), "opcodes", opcodes.get()) == 0 &&
                       SetNumbers(format.get(), "sources", sources, count(sources)) &&
-                      SetNumbers(format.get(), "given", given, count(given)) &&
-                      SetNumbers(format.get(), "results", results, count(results)) &&
+                      SetNumbers(format.get(), "values", values, count(values)) &&
+                      SetNumbers(format.get(), "effects", effects, count(effects)) &&
                       SetNumbers(format.get(), "math", math, count(math)) &&
                       SetNumbers(format.get(), "exceptions", exceptions, count(exceptions)) &&
                       SetNumbers(format.get(), "dtypes", types, operands::kAllTypes);

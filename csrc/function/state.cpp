@@ -22,8 +22,29 @@ Kind* State::Find(const Kind& kind) const {
   return nullptr;
 }
 
-bool State::Add(std::unique_ptr<Kind> kind, ProgramObject* program) {
-  if (!kind->Takes(*program->program)) return false;
+bool State::AddWatch(PyObject* entries) {
+  if (PyTuple_Size(entries) == 0) return true;
+  std::unique_ptr<Watch> made;
+  std::vector<Read> all;
+  {
+    const FreeThreadedLock lock(mutex);
+    for (const Read& one : reads) {
+      all.push_back({Ref::Borrow(one.where.get()), Ref::Borrow(one.name.get()),
+                     Ref::Borrow(one.value.get())});
+    }
+  }
+  if (!AddReads(entries, &all)) return false;
+  made = Watch::Make(all);
+  if (made == nullptr) return false;
+  const FreeThreadedLock lock(mutex);
+  std::swap(reads, all);
+  watch.store(made.get(), std::memory_order_release);
+  all_watches.push_back(std::move(made));
+  return true;
+}
+
+bool State::Add(std::unique_ptr<Kind> kind, ProgramObject* program, PyObject* entries) {
+  if (!kind->Takes(*program->program) || !AddWatch(entries)) return false;
   Kind* known = Find(*kind);
   if (known == nullptr && PyErr_Occurred() != nullptr) return false;
   Py_INCREF(reinterpret_cast<PyObject*>(program));
@@ -51,6 +72,12 @@ Ref State::ProgramOf(Kind& kind) {
 }
 
 void State::Forget() {
+  std::vector<Read> old_reads;
+  {
+    const FreeThreadedLock lock(mutex);
+    watch.store(nullptr, std::memory_order_release);
+    std::swap(reads, old_reads);
+  }
   for (Kind* it = kinds.load(std::memory_order_acquire); it != nullptr; it = it->next) {
     ProgramObject* old;
     {

@@ -154,7 +154,7 @@ void KeepLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers, Py
 PyObject* Subscript(PyObject* self, PyObject* key) {
   if (CULAUNCH_UNLIKELY(IsRecording())) {
     Ref recorded;
-    if (RecordCall(self, "subscript", &key, 1, nullptr, &recorded)) return recorded.release();
+    if (RecordCall(self, "getitem", &key, 1, nullptr, &recorded)) return recorded.release();
   }
   PyObject* launcher = FindLauncher(Self(self), key, nullptr);
   if (launcher != nullptr) return launcher;

@@ -73,6 +73,7 @@ inline constexpr char kMakeKernel[] = "_make_kernel";
 inline constexpr char kCallSlowly[] = "_call_slowly";
 // Of Function: the Protocol is _core.FunctionMethods.
 inline constexpr char kTrace[] = "_trace";
+inline constexpr char kFail[] = "_fail";
 }  // namespace methods
 
 // The modules that the extension imports, when it needs them: others' modules, and the only one of

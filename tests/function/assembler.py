@@ -19,8 +19,7 @@ def bits(value):
 class Assembler:
     """One program; registers and arrays are numbered as they are defined."""
 
-    def __init__(self, leaves=0, arrays=0):
-        self.leaves = leaves
+    def __init__(self, arrays=0):
         self.argument_arrays = arrays
         self.arrays = arrays
         self.registers = 0
@@ -48,6 +47,8 @@ class Assembler:
                 words.append(result)
             elif letter == "t":
                 words.append(self.text(text) if isinstance(text, str) else text)
+            elif letter == "g":
+                words.append(next(given, -1))
             elif letter == "m":
                 words.append(FORMAT["math"][next(given)])
             elif letter == "*":
@@ -67,80 +68,76 @@ class Assembler:
         number = FORMAT["exceptions"][exception]
         self.op("CHECK", condition, number, len(registers), *registers, text=text)
 
-    def guard(self, condition, if_true, if_false, text=-1):
-        self.op("GUARD", condition, if_true, if_false, text=text)
+    def guard(self, condition, if_true, if_false):
+        self.op("GUARD", condition, if_true, if_false)
         self.blocks.append([])
 
     # ---- effects
 
     def effect(self, name, *words):
-        self.effects.append([OPCODES[name][0] | (len(words) + 1) << 32, *words])
+        self.effects.append([FORMAT["effects"][name] | (len(words) + 1) << 32, *words])
 
     def new_array(self):
         self.arrays += 1
         return self.arrays - 1
 
-    def allocate(self, dtype, shape, zeros=False, text=-1):
+    def allocate(self, dtype, shape, zeros=False):
         array = self.new_array()
-        text = self.text(text) if isinstance(text, str) else text
         number = FORMAT["dtypes"][dtype]
-        self.effect("ALLOCATE", array, number, int(zeros), text, len(shape), *shape)
+        self.effect("allocate", array, number, int(zeros), len(shape), *shape)
         return array
 
-    def view(self, source, offset, dtype, shape, strides, text=-1):
+    def view(self, source, offset, dtype, shape, strides):
         array = self.new_array()
-        text = self.text(text) if isinstance(text, str) else text
         number = FORMAT["dtypes"][dtype]
-        self.effect("VIEW", array, source, offset, number, text, len(shape), *shape, *strides)
+        self.effect("view", array, source, offset, number, len(shape), *shape, *strides)
         return array
 
-    def constant_array(self, value, dtype, rank):
-        array = self.new_array()
-        self.effect("CONSTANT_ARRAY", array, self.constant(value), FORMAT["dtypes"][dtype], rank)
-        return array
-
-    def memset(self, array, value, size, predicate=-1, text=-1):
-        text = self.text(text) if isinstance(text, str) else text
-        self.effect("MEMSET", array, value, size, predicate, text)
+    def memset(self, array, value, size, predicate=-1):
+        self.effect("memset", array, value, size, predicate)
 
     def launch(self, kernel, grid, block, *parts, predicate=-1, text=-1, flags=0,
-               cluster=(-1, -1, -1), preferred=(-1, -1, -1), shared=None, priority=-1):  # fmt: skip
+               cluster=(-1, -1, -1), preferred=(-1, -1, -1), shared=-1, priority=-1):  # fmt: skip
         """Parts are (source, offset, size, *operands)."""
         text = self.text(text) if isinstance(text, str) else text
-        shared = self.i(0) if shared is None else shared
         words = [word for part in parts for word in self.part(*part)]
-        self.effect("LAUNCH", self.constant(kernel), flags, predicate, text, *grid, *block,
-                    *cluster, *preferred, shared, priority, len(parts), *words)  # fmt: skip
+        self.effect("launch", self.constant(kernel), flags, predicate, *grid, *block, *cluster,
+                    *preferred, shared, priority, text, len(parts), *words)  # fmt: skip
 
     @staticmethod
     def part(source, offset, size, *operands):
         return [FORMAT["sources"][source], offset, size, *operands]
 
-    def call(self, callable_, arguments, outputs=(), predicate=-1, text=-1):
+    def call(self, callable_, arguments, outputs=(), predicate=-1):
         """Arguments are (kind, index)."""
-        text = self.text(text) if isinstance(text, str) else text
-        words = [word for kind, at in arguments for word in (FORMAT["given"][kind], at)]
-        self.effect("CALL", self.constant(callable_), predicate, text, len(arguments), *words,
+        words = [word for kind, at in arguments for word in (FORMAT["values"][kind], at)]
+        self.effect("call", self.constant(callable_), predicate, len(arguments), *words,
                     len(outputs), *outputs)  # fmt: skip
 
     def give(self, *result):
         """End the block: ``give("none")``, ``give("int", r)``, ``give("tuple", [...])``."""
-        self.effect("RETURN", *self.result(*result))
+        self.effect("return", *self.result(*result))
         self.blocks[-1] += [OPCODES["EFFECTS"][0] | 2 << 32, len(self.effects)]
         for effect in self.effects:
             self.blocks[-1] += effect
         self.effects = []
         self.blocks.append([])
 
-    def result(self, kind, operand=None):
-        if kind in ("tuple", "list"):
-            inner = [word for item in operand for word in self.result(*item)]
-            return [FORMAT["results"][kind], len(operand), *inner]
-        return [FORMAT["results"][kind], *([] if kind == "none" else [operand])]
+    def result(self, kind, *operands):
+        number = FORMAT["values"][kind]
+        if kind == "dict":
+            pairs = [(self.text(key), *self.result(*value)) for key, value in operands[0].items()]
+            return [number, len(pairs), *(word for pair in pairs for word in pair)]
+        if kind in ("tuple", "list", "called"):
+            items = operands[-1]
+            head = [self.constant(operands[0])] if kind == "called" else []
+            inner = [word for item in items for word in self.result(*item)]
+            return [number, *head, len(items), *inner]
+        return [number, *operands]
 
     def words(self):
         blocks = [block for block in self.blocks if block]
-        head = [1, self.registers, self.leaves, self.argument_arrays, self.arrays, len(blocks)]
+        head = [1, self.registers, self.argument_arrays, self.arrays, len(blocks)]
         words = [*head, *(len(block) for block in blocks), *(w for block in blocks for w in block)]
         return [word - (1 << 64) if word >= 1 << 63 else word for word in words]
 
@@ -155,14 +152,20 @@ class Assembler:
 class Traced(_core.Function):
     """A function whose programs come from a list, one for each trace."""
 
-    def __new__(cls, names="", *programs, defaults=None, keyword_only=()):
-        parameters = [(name, 3 if name in keyword_only else 1) for name in names.split()]
-        self = super().__new__(cls, "f", tuple(parameters), defaults or {})
+    def __new__(cls, names="", *programs, defaults=(), keyword_only=()):
+        parameters = [(name, 2 if name in keyword_only else 1) for name in names.split()]
+        values = (cls.missing,) * (len(parameters) - len(defaults)) + tuple(defaults)
+        self = super().__new__(cls, "f", tuple(parameters), values)
         self.programs = list(programs)
         self.traces = []
+        self.reads = ()
+        self.failures = []
         return self
 
-    def _trace(self, arguments, kind):
-        self.traces.append((arguments, kind))
+    def _trace(self, arguments):
+        self.traces.append(self._kind(arguments))
         with contextlib.suppress(IndexError):
-            self._add(kind, self.programs.pop(0))
+            self._add(self.traces[-1], self.programs.pop(0), self.reads)
+
+    def _fail(self, number, detail, text, values):
+        self.failures.append((number, detail, text, values))

@@ -14,11 +14,11 @@ from culaunch import _core
 
 def scale(kernel, text="body.py:3"):
     """Assemble ``k[ceildiv(n, 256), 256](x, factor, n)`` for f(x, factor), x of one dimension."""
-    a = Assembler(leaves=2, arrays=1)
+    a = Assembler(arrays=1)
     n, factor = a.op("DIM", 0, 0), a.op("ARG_F", 1)
     block, one = a.i(256), a.i(1)
     grid = a.op("CEILDIV", n, block, text=f"{text}: ceildiv(n, 256)")
-    parts = [("array", 0, 8, 0), ("float", 8, 4, factor), ("int", 12, 4, n)]
+    parts = [("array", 0, 8, 0), ("float", 8, 4, factor, 2, 32), ("int", 12, 4, n)]
     a.launch(kernel, (grid, one, one), (block, one, one), *parts, text=text)
     a.give("none")
     return a.program()
@@ -31,7 +31,7 @@ def test_a_launch(driver):
     launch = driver.last
     assert (launch.grid, launch.block) == ((1, 1, 1), (256, 1, 1))
     assert launch.arguments == (struct.pack("<Q", 0x7000), struct.pack("<f", 2.0), b"\4\0\0\0")
-    assert f.traces[0][1] == (("array", "float32", 1, False), ("float",))
+    assert f.traces == [(("array", 11, 1, False), float)]
     f(ExchangeArray(0x8000), 3.0)
     assert len(f.traces) == 1
     assert driver.last.arguments[:2] == (struct.pack("<Q", 0x8000), struct.pack("<f", 3.0))
@@ -54,16 +54,16 @@ def test_another_kind_has_another_program(driver):
     f(ExchangeArray(dtype=(2, 64)), 2.0)
     f(ExchangeArray(), 2.0)
     f(ExchangeArray(dtype=(2, 64)), 2.0)
-    assert [kind[0][1] for _, kind in f.traces] == ["float32", "float64"]
+    assert [kind[0][1] for kind in f.traces] == [11, 12]
     assert len(driver.launches) == 4
-    assert [kind[0][1] for kind, _ in f._programs()] == ["float64", "float32"]
-    f._forget()
+    assert [kind[0][1] for kind, _ in f._programs()] == [12, 11]
+    f._clear()
     assert f._programs() == ()
 
 
 def test_a_guard_that_leads_nowhere_is_traced(driver):
     def program(*ends):
-        a = Assembler(leaves=1)
+        a = Assembler()
         n = a.op("ARG_I", 0)
         is_even = a.op("EQ", a.op("MOD", n, a.i(2), text="t"), a.i(0))
         known = [end for end in ends if end is not None]
@@ -75,7 +75,7 @@ def test_a_guard_that_leads_nowhere_is_traced(driver):
 
     f = Traced("n", program("even"), program("even", "odd"))
     assert [f(2), f(4), f(3), f(2), f(5)] == [4, 4, 3, 4, 3]
-    assert [arguments for arguments, _ in f.traces] == [(2,), (3,)]
+    assert f.traces == [(int,), (int,)]
 
 
 def test_a_trace_that_gives_no_program_ends(driver):
@@ -83,15 +83,15 @@ def test_a_trace_that_gives_no_program_ends(driver):
     with pytest.raises(cl.InternalError, match="tracing it gives no program"):
         f(1)
     f = Traced("n")
-    a = Assembler(leaves=1)
+    a = Assembler()
     a.guard(a.op("EQ", a.op("ARG_I", 0), a.i(0)), -1, -1)
-    f._add((("int",),), a.program())
+    f._add((int,), a.program(), ())
     with pytest.raises(cl.InternalError, match="tracing it gives no program"):
         f(1)
 
 
 def test_a_check_shows_the_values(driver):
-    a = Assembler(leaves=2)
+    a = Assembler()
     n, x = a.op("ARG_I", 0), a.op("ARG_F", 1)
     a.check(a.op("IFLT", n, x), "f.py:3: n is {0}, x is {1}, {2} and {}", n, x)
     a.check(a.op("IFLT", n, x), "never")
@@ -113,7 +113,7 @@ def test_a_check_shows_the_values(driver):
 )
 def test_nothing_is_launched_half(driver, grid, error, message):
     """A configuration that cannot be is found before the launches that stand before it."""
-    a = Assembler(leaves=1)
+    a = Assembler()
     n, one = a.op("ARG_I", 0), a.i(1)
     a.launch(driver.kernel(), (one, one, one), (one, one, one))
     a.launch(driver.kernel(), (n, one, one), (one, one, one), text="body.py:3")
@@ -139,7 +139,7 @@ def test_a_launch_that_the_driver_refuses_names_the_line(driver):
 
 
 def test_a_predicate_skips(driver):
-    a = Assembler(leaves=1)
+    a = Assembler()
     n, one = a.op("ARG_I", 0), a.i(1)
     a.launch(driver.kernel(), (n, one, one), (one, one, one), predicate=a.op("GT", n, a.i(0)))
     a.give("none")
@@ -152,15 +152,15 @@ def test_a_predicate_skips(driver):
 def test_every_source_of_a_parameter(driver):
     sizes = (8, 1, 2, 4, 8, 4, 8, 2, 2, 1, 16, 24)
     kernel = driver.kernel(*sizes)
-    a = Assembler(leaves=2, arrays=1)
+    a = Assembler(arrays=1)
     i, x, yes, one = a.i(-2), a.f(1.5), a.op("CONST_B", 1), a.i(1)
     offset = a.i(8)
     view = a.view(0, offset, "float32", [one], [one])
     inner = [*a.part("int", 0, 4, i), *a.part("array", 8, 8, 0)]
     nested = [a.constant(bytes(range(24))), 2, *inner]
     sources = [
-        ("array", view), ("int", i), ("int", i), ("int", i), ("int", i), ("float", x),
-        ("float", x), ("float16", x), ("bfloat16", x), ("bool", yes), ("null",),
+        ("array", view), ("int", i), ("int", i), ("int", i), ("int", i), ("float", x, 2, 32),
+        ("float", x, 2, 64), ("float", x, 2, 16), ("float", x, 4, 16), ("bool", yes), ("null",),
     ]  # fmt: skip
     layout = [(p.offset, p.size) for p in kernel.signature.parameters]
     parts = [(s[0], *where, *s[1:]) for s, where in zip(sources, layout, strict=False)]
@@ -178,32 +178,41 @@ def test_every_source_of_a_parameter(driver):
 
 
 def test_ranges(driver):
-    a = Assembler(leaves=2)
+    a = Assembler()
     n, x = a.op("ARG_I", 0), a.op("ARG_F", 1)
     a.op("RANGE", n, 4, 1, text="g.py:1: n")
-    a.op("FRANGE", x, 2, text="g.py:2: x")
+    a.op("FLOAT_RANGE", x, 2, 32, text="g.py:2: x")
+    a.op("DIMENSION", n, 1 << 30, text="g.py:3: grid")
     a.give("int", n)
     f = Traced("n x", a.program())
-    assert f(-(1 << 31), 1e30) == -(1 << 31)
-    with pytest.raises(OverflowError, match="g.py:1: n: 2147483648 does not fit a signed int of 4"):
+    assert f(1 << 30, 1e30) == 1 << 30
+    with pytest.raises(OverflowError, match=r"g\.py:1: n: 2147483648 does not fit 32 bits"):
         f(1 << 31, 0.0)
-    with pytest.raises(OverflowError, match=r"g.py:2: x: 1e\+300 does not fit a float of 4 bytes"):
-        f(0, 1e300)
-    assert f(0, float("inf")) == 0
+    with pytest.raises(OverflowError, match=r"g\.py:2: x: 1e\+300 does not fit 32 bits"):
+        f(1, 1e300)
+    with pytest.raises(
+        ValueError, match=r"g\.py:3: grid: a dimension must be from 1 to 1073741824"
+    ):
+        f(0, float("inf"))
+    assert f.failures == [
+        (97, 4 | 1 << 8, "g.py:1: n", (1 << 31,)),
+        (98, 2 | 32 << 8, "g.py:2: x", (1e300,)),
+        (99, 1 << 30, "g.py:3: grid", (0,)),
+    ]
 
 
 # ---- arguments
 
 
-def nothing(leaves=1, arrays=0):
-    a = Assembler(leaves, arrays)
+def nothing(arrays=0):
+    a = Assembler(arrays)
     a.give("none")
     return a.program()
 
 
-def identity(leaves=1, arrays=0, leaf=0):
-    a = Assembler(leaves, arrays)
-    a.give("argument", leaf)
+def identity(arrays=0):
+    a = Assembler(arrays)
+    a.give("argument", 0)
     return a.program()
 
 
@@ -215,9 +224,9 @@ def outcome(function, args, keywords):
 
 
 def test_binding_is_pythons(driver):
-    a = Assembler(leaves=3)
+    a = Assembler()
     a.give("tuple", [("argument", 0), ("argument", 1), ("argument", 2)])
-    f = Traced("x y z", a.program(), defaults={"y": None, "z": "no"}, keyword_only=("z",))
+    f = Traced("x y z", a.program(), defaults=(None, "no"), keyword_only=("z",))
 
     def twin(x, y=None, *, z="no"):
         return (x, y, z)
@@ -235,10 +244,9 @@ def test_binding_is_pythons(driver):
             assert f._bind(args, keywords) == expected
 
 
-@pytest.mark.parametrize("value", [True, False, "text", None, cl.LaunchError, (), ("a", None)])
+@pytest.mark.parametrize("value", [True, False, "text", None, cl.LaunchError, (), ("a", None, 1)])
 def test_static_values_choose_the_program(driver, value):
-    leaves = len(value) if isinstance(value, tuple) else 1
-    f = Traced("x", nothing(leaves), nothing(1))
+    f = Traced("x", nothing(), nothing())
     f(value)
     f(value)
     f("another")
@@ -249,29 +257,47 @@ def test_static_values_choose_the_program(driver, value):
 def test_a_static_value_is_of_its_type():
     f = Traced("x", nothing(), nothing(), nothing())
     kinds = [f._kind((value,)) for value in (1, 1.0, True)]
-    assert kinds == [(("int",),), (("float",),), (("static", True),)]
+    assert kinds == [(int,), (float,), (True,)]
 
 
-def test_lists_and_tuples_have_kinds_inside(driver):
-    a = Assembler(leaves=4, arrays=1)
-    n = a.op("ARG_I", 3)
-    a.give("list", [("argument", 0), ("argument", 2), ("int", n)])
-    f = Traced("xs", a.program())
-    x = ExchangeArray()
+def test_values_in_tuples_are_of_their_types(driver):
+    f = Traced("x", *[nothing() for _ in range(3)])
+    for value in [(1,), (True,), (1.0,), (1,), (True,), (1.0,)]:
+        f(value)
+    assert [kind[0][1] for kind in f.traces] == [(1,), (True,), (1.0,)]
+
+
+@pytest.mark.parametrize("form", [list, tuple])
+def test_lists_and_tuples_of_arrays(driver, form):
+    a = Assembler(arrays=3)
+    a.give("dict", {"x": ("element", 0, 1), "y": ("argument", 1), "n": ("int", a.op("ARG_I", 2))})
+    f = Traced("xs y n", a.program(), nothing(2))
+    x, y = ExchangeArray(), ExchangeArray(dtype=(2, 64))
     for _ in range(2):
-        assert f([x, ("s", None, 7)]) == [x, None, 7]
-    kind = (("array", "float32", 1, False),
-            ("tuple", (("static", "s"), ("none",), ("int",))))  # fmt: skip
-    assert f.traces[0][1] == (("list", kind),)
-    assert len(f.traces) == 1
+        assert f(form([x, y]), x, 7) == {"x": y, "y": x, "n": 7}
+    items = (("array", 11, 1, False), ("array", 12, 1, False))
+    assert f.traces == [((form.__name__, items), items[0], int)]
+    f(form([x]), x, 7)
+    assert len(f.traces) == 2
+    with pytest.raises(TypeError, match=r"f: argument xs\[1\] must be an array, as its first item"):
+        f(form([x, None]), x, 7)
+
+
+def test_what_a_function_gives(driver):
+    a = Assembler()
+    n, x, yes = a.i(-1), a.f(0.5), a.op("CONST_B", 1)
+    pair = ("called", complex, [("float", x), ("float", x)])
+    a.give("tuple", [("int", n), ("list", [("float", x), ("bool", yes), ("none",)]), pair,
+                     ("constant", a.constant("c")), ("dict", {}), ("tuple", [])])  # fmt: skip
+    assert Traced("", a.program())() == (-1, [0.5, True, None], 0.5 + 0.5j, "c", {}, ())
 
 
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
-        ({}, TypeError, "f: argument n must be an array, a number, None, or a value that can be"),
+        ({}, TypeError, "f: argument n must be an array, a number, None, a list or tuple of"),
         (1j, TypeError, "f: argument n must be an array"),
-        ([1, {}], TypeError, r"f: argument n\[1\] must be"),
+        ([1, 2], TypeError, "f: argument n must be an array"),
         (1 << 63, OverflowError, r"f: argument n must fit 64 bits \(got 9223372036854775808\)"),
         (-(1 << 63) - 1, OverflowError, "f: argument n must fit 64 bits"),
     ],
@@ -287,18 +313,18 @@ def test_arguments_that_a_function_does_not_take(driver, value, error, message):
 
 def test_numpys_numbers_count_as_pythons(host_driver):
     np = pytest.importorskip("numpy")
-    a = Assembler(leaves=2)
+    a = Assembler()
     n, x = a.op("ARG_I", 0), a.op("ARG_F", 1)
     a.give("tuple", [("int", n), ("float", x)])
     f = Traced("n x", a.program())
     assert f(np.int32(-3), np.float32(0.1)) == (-3, float(np.float32(0.1)))
     assert f(np.uint8(3), np.float64(2)) == (3, 2.0)
     assert len(f.traces) == 1
-    assert f._kind((np.bool_(True), 1)) == (("static", True), ("int",))
+    assert f._kind((np.bool_(True), 1)) == (True, int)
 
 
 def test_arrays_are_on_one_device(driver):
-    f = Traced("x y", nothing(2, 2))
+    f = Traced("x y", nothing(2))
     f(ExchangeArray(), ExchangeArray())
     with pytest.raises(ValueError, match="f: argument y is on device 1"):
         f(ExchangeArray(), ExchangeArray(device=1))
@@ -311,20 +337,51 @@ def test_arrays_are_on_one_device(driver):
 
 def test_what_is_watched(driver):
     names = {"kernels": 1}
-    f = Traced("n", identity(), identity(), identity())
-    f(1)
-    f._watch(((names, "kernels", True, names["kernels"]), (names, "absent", False, None)))
+    f = Traced("n", *[identity() for _ in range(4)])
+    f.reads = ((names, "kernels", names["kernels"]),)
     f(1)
     names["other"] = 3
     f(1)
     assert len(f.traces) == 1
     names["kernels"] = 2
+    f.reads = ((names, "kernels", names["kernels"]),)
+    f(1)
     f(1)
     assert len(f.traces) == 2
-    f._watch(((names, "absent", False, None),))
-    names["absent"] = None
+    del names["kernels"]
+    f.reads = ()
+    f(1)
     f(1)
     assert len(f.traces) == 3
+
+
+def test_cells_are_watched(driver):
+    held = []
+
+    def closure():
+        return held
+
+    cell = closure.__closure__[0]
+    f = Traced("n", *[identity() for _ in range(4)])
+    f.reads = ((cell, None, held),)
+    f(1)
+    f("a")
+    f(1)
+    assert len(f.traces) == 2
+    held = [1]
+    f.reads = ((cell, None, held),)
+    f(1)
+    f("a")
+    assert len(f.traces) == 4
+    del held
+    with pytest.raises(cl.InternalError):
+        f(1)
+
+
+@pytest.mark.parametrize("read", [(1, None, 1), ({}, 1, 1), ({}, None, 1), ({}, "a"), 3])
+def test_reads_of_another_form(read):
+    with pytest.raises(TypeError, match="what was read is"):
+        Traced("n")._add((int,), identity(), (read,))
 
 
 # ---- recording
@@ -343,7 +400,7 @@ def test_what_launches_asks_the_recorder(driver, monkeypatch):
             return NotImplemented if len(asked) > 4 else len(asked)
 
     _core.set_upcalls(function=Recorder)
-    _core.begin_recording()
+    _core.count_bodies(1)
     try:
         assert kernel[2, 3] == 1
         assert kernel.configure(grid=1, block=2) == 2
@@ -351,9 +408,9 @@ def test_what_launches_asks_the_recorder(driver, monkeypatch):
         assert f(n=3) == 4
         assert f(3) == 3
     finally:
-        _core.end_recording()
+        _core.count_bodies(-1)
     assert asked == [
-        (kernel, "subscript", ((2, 3),), {}),
+        (kernel, "getitem", ((2, 3),), {}),
         (kernel, "configure", (), {"grid": 1, "block": 2, "cluster": None,
          "preferred_cluster": None, "shared_memory": 0, "stream": None, "cooperative": False,
          "programmatic": False, "priority": None}),

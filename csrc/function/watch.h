@@ -1,0 +1,63 @@
+// What a body read of the globals and closures around it: each call sees to it that they are the
+// same objects still.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "python/guards.h"
+#include "python/python.h"
+
+namespace function {
+
+// One name that was read: an entry of a dict, or what a cell holds.
+struct Read {
+  Ref where;
+  Ref name;  // None: of a cell
+  Ref value;
+};
+
+class Watch {
+ public:
+  // Null with a Python error set.
+  static std::unique_ptr<Watch> Make(const std::vector<Read>& reads);
+
+  // Whether all is as it was. A Python error may be set where it is not.
+  bool Holds() {
+    for (const Cell& cell : cells_) {
+      if (CULAUNCH_UNLIKELY(!IsSame(cell))) return false;
+    }
+    return guards_.Hold();
+  }
+
+  int Traverse(visitproc visit, void* arg) const;
+  void Clear() { guards_.Clear(); }
+
+ private:
+  struct Cell {
+    Ref cell;
+    Ref value;
+    bool is_read_in_place;
+  };
+
+  // A cell's object lies right behind its head. The structure is not part of the stable ABI: it is
+  // used where it gives what the attribute gives.
+  static PyObject* InPlace(PyObject* cell) {
+    return reinterpret_cast<std::atomic<PyObject*>*>(cell + 1)->load(std::memory_order_relaxed);
+  }
+  static bool IsSame(const Cell& cell) {
+    if (cell.is_read_in_place) return InPlace(cell.cell.get()) == cell.value.get();
+    const Ref held(PyObject_GetAttrString(cell.cell.get(), "cell_contents"));
+    PyErr_Clear();
+    return held.get() == cell.value.get();
+  }
+
+  Guards guards_;
+  std::vector<Cell> cells_;
+};
+
+// Take (dict or cell, name or None, value) into the list: a name that is there already gets the
+// newer value. False with a Python error set.
+bool AddReads(PyObject* entries, std::vector<Read>* reads);
+
+}  // namespace function
