@@ -5,8 +5,6 @@
 #include "arguments/torch_tensor.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"
-#include "function/execution.h"
-#include "function/plan.h"
 #include "python/numbers.h"
 #include "python/upcalls.h"
 
@@ -531,8 +529,12 @@ bool FunctionCall::Trace() {
 // What is computed of a tensor that requires grad has no derivative: where torch records, that is
 // an error and not a gradient that is missing without a word.
 bool FunctionCall::CheckGradients() const {
+  if (!program_->returns_new_arrays || place_.entry == nullptr || !place_.entry->is_torch) {
+    return true;
+  }
   static PyObject* const name = PyUnicode_InternFromString("requires_grad");
   for (size_t i = 0; i < program_->argument_arrays; ++i) {
+    if (!MayRequireGrad(place_.entry->api, arrays_[i].object)) continue;
     const Ref requires_grad(PyObject_GetAttr(arrays_[i].object, name));
     if (!requires_grad) return false;
     if (requires_grad.get() != Py_True) continue;
@@ -542,35 +544,13 @@ bool FunctionCall::CheckGradients() const {
   return true;
 }
 
-PyObject* FunctionCall::Run() {
-  constexpr int kMostTraces = 8;
-  for (int traces = 0; traces <= kMostTraces; ++traces) {
-    Watch* watch = state_.watch.load(std::memory_order_acquire);
-    if (CULAUNCH_UNLIKELY(watch != nullptr && !watch->Holds())) {
-      if (PyErr_Occurred() != nullptr) return nullptr;
-      state_.Forget();
-    }
-    const Found found = Find();
-    if (CULAUNCH_UNLIKELY(found != Found::kFound)) {
-      if (found == Found::kFailed) return nullptr;
-      continue;
-    }
-    if (program_->returns_new_arrays && place_.entry != nullptr && place_.entry->is_torch &&
-        !CheckGradients()) {
-      return nullptr;
-    }
-    Execution execution(*this);
-    const PlanEnd end = execution.Plan();
-    if (CULAUNCH_UNLIKELY(end == PlanEnd::kFailed)) return nullptr;
-    if (!CULAUNCH_UNLIKELY(end == PlanEnd::kUnknown)) return execution.Run();
-    if (!Trace()) return nullptr;
+bool FunctionCall::CheckWatch() {
+  Watch* watch = state_.watch.load(std::memory_order_acquire);
+  if (CULAUNCH_UNLIKELY(watch != nullptr && !watch->Holds())) {
+    if (PyErr_Occurred() != nullptr) return false;
+    state_.Forget();
   }
-  const Ref type = ErrorClass("InternalError");
-  if (type) {
-    PyErr_Format(type.get(), "%U: tracing it gives no program that serves this call",
-                 state_.name.get());
-  }
-  return nullptr;
+  return true;
 }
 
 Ref FunctionCall::DescribeKind() {

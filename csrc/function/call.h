@@ -42,8 +42,18 @@ class FunctionCall {
   FunctionCall(const FunctionCall&) = delete;
   FunctionCall& operator=(const FunctionCall&) = delete;
 
-  // What the function gives; null with a Python error set.
-  PyObject* Run();
+  enum class Found : uint8_t { kFound, kUnknown, kFailed };
+
+  // Find the kind and the program, and read what the program needs of the arguments. kUnknown: the
+  // kind was traced, and the call begins anew.
+  Found Find();
+
+  // Have Python trace the body for these arguments; false with a Python error set.
+  bool Trace();
+
+  // Drop all programs where what their bodies read has changed; false with a Python error set.
+  bool CheckWatch();
+  bool CheckGradients() const;
 
   // The kind of the arguments. Null with a Python error set.
   Ref DescribeKind();
@@ -51,11 +61,8 @@ class FunctionCall {
  private:
   friend class Execution;
 
-  enum class Found : uint8_t { kFound, kUnknown, kFailed };
   enum class Reading : uint8_t { kSame, kOther, kFailed };
 
-  // Find the kind and the program, and read what the program needs of the arguments.
-  Found Find();
   // Read the arguments as those of a kind.
   Reading ReadAs(Kind& kind);
   Reading ReadItemsAs(const Step& sequence, const Program& program, size_t array, PyObject* object);
@@ -71,8 +78,6 @@ class FunctionCall {
   void GatherTensor(const Program& program, size_t array, const int64_t* shape,
                     const int64_t* strides, int ndim);
   bool FinishPlace();
-  bool CheckGradients() const;
-  bool Trace();
   Ref Arguments() const;
   bool TakeProgram(Kind& kind);
   bool IsWatched(const Program& program, size_t array) const {

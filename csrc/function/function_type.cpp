@@ -1,15 +1,15 @@
 #include "function/function_type.h"
 
-#include <structmember.h>
-
 #include <cstddef>
 #include <utility>
 
 #include "driver/errors.h"
 #include "function/bind.h"
 #include "function/call.h"
+#include "function/run.h"
 #include "function/state.h"
 #include "python/recording.h"
+#include "python/type_builder.h"
 #include "python/upcalls.h"
 
 namespace function {
@@ -29,8 +29,7 @@ CULAUNCH_APART PyObject* CallBound(State& state, PyObject* const* args, size_t c
                                    PyObject* keyword_names) {
   SmallBuffer<PyObject*, 24> bound(state.parameters.size());
   if (!Bind(state, args, count, keyword_names, bound.data())) return nullptr;
-  FunctionCall call(state, bound.data());
-  return call.Run();
+  return RunFunction(state, bound.data());
 }
 
 PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf,
@@ -48,8 +47,7 @@ PyObject* CallFunction(PyObject* callable, PyObject* const* args, size_t nargsf,
     if (CULAUNCH_UNLIKELY(!is_plain || keyword_names != nullptr)) {
       return CallBound(state, args, count, keyword_names);
     }
-    FunctionCall call(state, args);
-    return call.Run();
+    return RunFunction(state, args);
   });
 }
 
@@ -135,11 +133,7 @@ int Clear(PyObject* object) {
 }
 
 void Dealloc(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  PyObject_GC_UnTrack(object);
-  delete Self(object)->state;
-  PyObject_GC_Del(object);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(object, [object] { delete Self(object)->state; });
 }
 
 // _add(kind, program, reads): install or replace the program of a kind.
@@ -247,40 +241,21 @@ PyObject* ClearPrograms(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef methods[] = {
-    {"_add", Add, METH_VARARGS, nullptr},
-    {"_kind", KindOf, METH_VARARGS, nullptr},
-    {"_bind", BindArguments, METH_VARARGS, nullptr},
-    {"_programs", Programs, METH_NOARGS, nullptr},
-    {"_clear", ClearPrograms, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {
-    "culaunch._core.Function", sizeof(FunctionObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    slots};
-
 }  // namespace
 
 int AddFunctionType(PyObject* module) {
-  g_function_type = AddType(module, &spec);
+  g_function_type =
+      TypeBuilder("culaunch._core.Function", sizeof(FunctionObject), Py_TPFLAGS_BASETYPE)
+          .Slot(Py_tp_new, New)
+          .Slot(Py_tp_dealloc, Dealloc)
+          .Collected(Traverse, Clear)
+          .Callable(offsetof(FunctionObject, vectorcall))
+          .Method("_add", Add)
+          .Method("_kind", KindOf)
+          .Method("_bind", BindArguments)
+          .Method("_programs", Programs, METH_NOARGS)
+          .Method("_clear", ClearPrograms, METH_NOARGS)
+          .AddTo(module);
   if (g_function_type == nullptr) return -1;
   g_missing = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
   return g_missing != nullptr &&

@@ -105,20 +105,22 @@ enum class Opcode : uint8_t {
 };
 
 // The functions of MATH, by their number: Python's math has them.
-#define CULAUNCH_MATH_FUNCTIONS(X)                                                                \
-  X(sqrt)                                                                                         \
-  X(exp)                                                                                          \
-  X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan)  \
-      X(atan2) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(hypot) X(erf) X(erfc)         \
-          X(copysign) X(cbrt) X(fmod) X(lgamma) X(gamma) X(pow) X(remainder) X(nextafter) X(fabs) \
-              X(degrees) X(radians)
+#define CULAUNCH_MATH_FUNCTIONS(X)                                                               \
+  X(sqrt)                                                                                        \
+  X(exp)                                                                                         \
+  X(exp2)                                                                                        \
+  X(expm1)                                                                                       \
+  X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(atan2) X(sinh) \
+      X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(hypot) X(erf) X(erfc) X(copysign) X(cbrt)     \
+          X(fmod) X(lgamma) X(gamma) X(pow) X(remainder) X(nextafter) X(fabs) X(degrees)         \
+              X(radians)
 
 // What CHECK raises, by its number.
-#define CULAUNCH_CHECK_EXCEPTIONS(X)                                                    \
-  X(ValueError)                                                                         \
-  X(TypeError)                                                                          \
-  X(AssertionError) X(IndexError) X(OverflowError) X(ZeroDivisionError) X(RuntimeError) \
-      X(NotImplementedError)
+#define CULAUNCH_CHECK_EXCEPTIONS(X) \
+  X(ValueError)                      \
+  X(TypeError)                       \
+  X(AssertionError)                  \
+  X(IndexError) X(OverflowError) X(ZeroDivisionError) X(RuntimeError) X(NotImplementedError)
 
 enum class EffectCode : uint8_t {
   kAllocate = 1,

@@ -2,6 +2,7 @@
 
 #include "arguments/element_types.h"
 #include "driver/errors.h"
+#include "python/type_builder.h"
 
 namespace function {
 
@@ -42,14 +43,12 @@ int Traverse(PyObject* object, visitproc visit, void* arg) {
 int Clear(PyObject*) { return 0; }
 
 void Dealloc(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  PyObject_GC_UnTrack(object);
-  delete Self(object)->program;
-  Py_XDECREF(Self(object)->words);
-  Py_XDECREF(Self(object)->constants);
-  Py_XDECREF(Self(object)->texts);
-  PyObject_GC_Del(object);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(object, [self = Self(object)] {
+    delete self->program;
+    Py_XDECREF(self->words);
+    Py_XDECREF(self->constants);
+    Py_XDECREF(self->texts);
+  });
 }
 
 PyObject* GetWords(PyObject* self, void*) { return Ref::Borrow(Self(self)->words).release(); }
@@ -57,25 +56,6 @@ PyObject* GetConstants(PyObject* self, void*) {
   return Ref::Borrow(Self(self)->constants).release();
 }
 PyObject* GetTexts(PyObject* self, void*) { return Ref::Borrow(Self(self)->texts).release(); }
-
-PyGetSetDef properties[] = {
-    {"words", GetWords, nullptr, nullptr, nullptr},
-    {"constants", GetConstants, nullptr, nullptr, nullptr},
-    {"texts", GetTexts, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_tp_getset, properties},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.Program", sizeof(ProgramObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
 bool SetNumbers(PyObject* format, const char* key, const char* const* names, int count) {
   const Ref dict(PyDict_New());
@@ -89,7 +69,14 @@ bool SetNumbers(PyObject* format, const char* key, const char* const* names, int
 }  // namespace
 
 int AddProgramType(PyObject* module) {
-  g_program_type = AddType(module, &spec);
+  g_program_type = TypeBuilder("culaunch._core.Program", sizeof(ProgramObject))
+                       .Slot(Py_tp_new, New)
+                       .Slot(Py_tp_dealloc, Dealloc)
+                       .Collected(Traverse, Clear)
+                       .Property("words", GetWords)
+                       .Property("constants", GetConstants)
+                       .Property("texts", GetTexts)
+                       .AddTo(module);
   return g_program_type != nullptr ? 0 : -1;
 }
 

@@ -1,0 +1,34 @@
+#include "function/run.h"
+
+#include "driver/errors.h"
+#include "function/call.h"
+#include "function/execution.h"
+
+namespace function {
+
+PyObject* RunFunction(State& state, PyObject* const* args) {
+  constexpr int kMostTraces = 8;
+  FunctionCall call(state, args);
+  for (int traces = 0; traces <= kMostTraces; ++traces) {
+    if (!call.CheckWatch()) return nullptr;
+    const FunctionCall::Found found = call.Find();
+    if (CULAUNCH_UNLIKELY(found != FunctionCall::Found::kFound)) {
+      if (found == FunctionCall::Found::kFailed) return nullptr;
+      continue;
+    }
+    if (!call.CheckGradients()) return nullptr;
+    Execution execution(call);
+    const PlanEnd end = execution.Plan();
+    if (CULAUNCH_UNLIKELY(end == PlanEnd::kFailed)) return nullptr;
+    if (!CULAUNCH_UNLIKELY(end == PlanEnd::kUnknown)) return execution.Run();
+    if (!call.Trace()) return nullptr;
+  }
+  const Ref type = ErrorClass("InternalError");
+  if (type) {
+    PyErr_Format(type.get(), "%U: tracing it gives no program that serves this call",
+                 state.name.get());
+  }
+  return nullptr;
+}
+
+}  // namespace function

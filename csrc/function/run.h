@@ -1,0 +1,11 @@
+// One call of a function, from its arguments to what it gives.
+#pragma once
+
+#include "function/state.h"
+
+namespace function {
+
+// args: one for each parameter, in their order. Null with a Python error set.
+PyObject* RunFunction(State& state, PyObject* const* args);
+
+}  // namespace function
