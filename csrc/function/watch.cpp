@@ -19,8 +19,8 @@ bool IsCell(PyObject* object) {
 std::unique_ptr<Watch> Watch::Make(const std::vector<Read>& reads) {
   auto watch = std::make_unique<Watch>();
   const Ref entries(PyList_New(0));
-  const Ref lists(PyTuple_New(0));
-  if (!entries || !lists) return nullptr;
+  const Ref none(PyTuple_New(0));
+  if (!entries || !none) return nullptr;
   for (const Read& read : reads) {
     if (read.name.get() == Py_None) {
       const Ref held(PyObject_GetAttrString(read.where.get(), "cell_contents"));
@@ -35,7 +35,7 @@ std::unique_ptr<Watch> Watch::Make(const std::vector<Read>& reads) {
     if (!entry || PyList_Append(entries.get(), entry.get()) < 0) return nullptr;
   }
   const Ref guards(PyList_AsTuple(entries.get()));
-  if (!guards || !watch->guards_.Set(guards.get(), lists.get())) return nullptr;
+  if (!guards || !watch->guards_.Set(guards.get(), none.get(), none.get())) return nullptr;
   return watch;
 }
 
