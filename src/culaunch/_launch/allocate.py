@@ -84,11 +84,11 @@ def view_of(
         pointer = cuda.MemoryPointer(memory, 0)
         return sys.modules["cupy"].ndarray(shape, _numpy_dtype(dtype), pointer, steps)
     if root == "numpy":
-        held = _Memory(owner, "__array_interface__", address, shape, steps, item)
+        held = _Memory(owner, "__array_interface__", address, shape, steps, f"|V{item}")
         return sys.modules["numpy"].asarray(held).view(_numpy_dtype(dtype))
     if root == "numba":
-        held = _Memory(owner, "__cuda_array_interface__", address, shape, steps, item)
-        held.__cuda_array_interface__["typestr"] = _numpy_dtype(dtype).str
+        text = _numpy_dtype(dtype).str
+        held = _Memory(owner, "__cuda_array_interface__", address, shape, steps, text)
         return importlib.import_module("numba.cuda").as_cuda_array(held)
     raise TypeError(
         f"a function cannot give a view of a {type(owner).__name__} back: return an array that it "
@@ -106,14 +106,14 @@ class _Memory:
         address: int,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
-        item: int,
+        typestr: str,
     ) -> None:
         self.owner = owner
         entry = {
             "data": (address, False),
             "shape": shape,
             "strides": strides,
-            "typestr": f"|V{item}",
+            "typestr": typestr,
             "version": 3,
         }
         setattr(self, protocol, entry)
