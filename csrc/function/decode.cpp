@@ -46,7 +46,7 @@ const char* NameOfOpcode(Opcode opcode) {
   return "?";
 }
 
-#define CULAUNCH_COUNT(name) +1
+#define CULAUNCH_COUNT(name, number) +1
 constexpr int64_t kMathFunctions = 0 CULAUNCH_MATH_FUNCTIONS(CULAUNCH_COUNT);
 constexpr int64_t kCheckExceptions = 0 CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_COUNT);
 #undef CULAUNCH_COUNT

@@ -105,22 +105,53 @@ enum class Opcode : uint8_t {
 };
 
 // The functions of MATH, by their number: Python's math has them.
-#define CULAUNCH_MATH_FUNCTIONS(X)                                                               \
-  X(sqrt)                                                                                        \
-  X(exp)                                                                                         \
-  X(exp2)                                                                                        \
-  X(expm1)                                                                                       \
-  X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(atan2) X(sinh) \
-      X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(hypot) X(erf) X(erfc) X(copysign) X(cbrt)     \
-          X(fmod) X(lgamma) X(gamma) X(pow) X(remainder) X(nextafter) X(fabs) X(degrees)         \
-              X(radians)
+#define CULAUNCH_MATH_FUNCTIONS(MATH) \
+  MATH(sqrt, 0)                       \
+  MATH(exp, 1)                        \
+  MATH(exp2, 2)                       \
+  MATH(expm1, 3)                      \
+  MATH(log, 4)                        \
+  MATH(log2, 5)                       \
+  MATH(log10, 6)                      \
+  MATH(log1p, 7)                      \
+  MATH(sin, 8)                        \
+  MATH(cos, 9)                        \
+  MATH(tan, 10)                       \
+  MATH(asin, 11)                      \
+  MATH(acos, 12)                      \
+  MATH(atan, 13)                      \
+  MATH(atan2, 14)                     \
+  MATH(sinh, 15)                      \
+  MATH(cosh, 16)                      \
+  MATH(tanh, 17)                      \
+  MATH(asinh, 18)                     \
+  MATH(acosh, 19)                     \
+  MATH(atanh, 20)                     \
+  MATH(hypot, 21)                     \
+  MATH(erf, 22)                       \
+  MATH(erfc, 23)                      \
+  MATH(copysign, 24)                  \
+  MATH(cbrt, 25)                      \
+  MATH(fmod, 26)                      \
+  MATH(lgamma, 27)                    \
+  MATH(gamma, 28)                     \
+  MATH(pow, 29)                       \
+  MATH(remainder, 30)                 \
+  MATH(nextafter, 31)                 \
+  MATH(fabs, 32)                      \
+  MATH(degrees, 33)                   \
+  MATH(radians, 34)
 
 // What CHECK raises, by its number.
-#define CULAUNCH_CHECK_EXCEPTIONS(X) \
-  X(ValueError)                      \
-  X(TypeError)                       \
-  X(AssertionError)                  \
-  X(IndexError) X(OverflowError) X(ZeroDivisionError) X(RuntimeError) X(NotImplementedError)
+#define CULAUNCH_CHECK_EXCEPTIONS(EXCEPTION) \
+  EXCEPTION(ValueError, 0)                   \
+  EXCEPTION(TypeError, 1)                    \
+  EXCEPTION(AssertionError, 2)               \
+  EXCEPTION(IndexError, 3)                   \
+  EXCEPTION(OverflowError, 4)                \
+  EXCEPTION(ZeroDivisionError, 5)            \
+  EXCEPTION(RuntimeError, 6)                 \
+  EXCEPTION(NotImplementedError, 7)
 
 enum class EffectCode : uint8_t {
   kAllocate = 1,

@@ -186,7 +186,7 @@ Problem TrueDivide(Word x, Word y, Word* word) {
 }
 
 Problem CallMath(Word number, double x, const double* y, Word* word) {
-#define CULAUNCH_MATH_NAME(name) #name,
+#define CULAUNCH_MATH_NAME(name, number) #name,
   static constexpr const char* names[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_MATH_NAME)};
 #undef CULAUNCH_MATH_NAME
   const char* name = names[number];
@@ -261,7 +261,7 @@ void RaiseCheck(const Program& program, const Instruction& one, const Word* regi
     filled += shown;
     at = end + 1;
   }
-#define CULAUNCH_EXCEPTION(name) PyExc_##name,
+#define CULAUNCH_EXCEPTION(name, number) PyExc_##name,
   PyObject* const exceptions[] = {CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_EXCEPTION)};
 #undef CULAUNCH_EXCEPTION
   PyErr_SetString(exceptions[check.exception], filled.c_str());

@@ -88,7 +88,7 @@ PyObject* ProgramFormat(PyObject*, PyObject*) {
                                            "list",  "dict",     "called",   "element"};
   static constexpr const char* effects[] = {"",       "allocate", "view",  "memset",
                                             "launch", "call",     "return"};
-#define CULAUNCH_TEXT_OF_NAME(name) #name,
+#define CULAUNCH_TEXT_OF_NAME(name, number) #name,
   static constexpr const char* math[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_TEXT_OF_NAME)};
   static constexpr const char* exceptions[] = {CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_TEXT_OF_NAME)};
 #undef CULAUNCH_TEXT_OF_NAME

@@ -1,5 +1,5 @@
-// What must be as it was for a call to need no look from Python: lists that are empty, such as those
-// of launch hooks, and entries of dicts, such as the globals that a function uses.
+// What must be as it was for a call to need no look from Python: lists that are empty, such as
+// those of launch hooks, and entries of dicts, such as the globals that a function uses.
 #pragma once
 
 #include <cstdint>
