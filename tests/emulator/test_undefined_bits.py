@@ -7,13 +7,14 @@ values for those bits: a bit of a result that changes must have been marked.
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from emulate import launch
 
-from culaunch._emulator import PtxImage, kernel_code  # noqa: F401  (the latter defines them)
+from culaunch._emulator import Fault, PtxImage, kernel_code  # noqa: F401  (the latter defines them)
 from culaunch._emulator.decode.instruction import INSTRUCTIONS, computes, decodes
 from culaunch._emulator.decode.undefined_bits import MOVES, Flow, Moves
 from culaunch._emulator.undefined import engine
@@ -268,3 +269,28 @@ def test_a_record_that_says_too_little_is_found(
     with pytest.raises(InternalError) as caught:
         launch(KERNEL.format(line=line), "k")
     assert "marks too little" in str(caught.value.__cause__)
+
+
+# What each instruction that ends a block depends on: `End.uses`, and its guard.
+ENDS = """
+    @%p bra OUT; OUT:
+    @%p exit;
+    @%p ret;
+    T: .branchtargets A, B; brx.idx %a, T; A: B:
+    P: .callprototype ()_ (); call %la, (), P;
+    bar.sync %a;
+    bar.sync 0, %a;
+    bar.red.popc.u32 %x, 0, %p;
+    barrier.sync %a;
+"""
+
+
+@pytest.mark.parametrize("line", [line.strip() for line in ENDS.strip().splitlines()])
+def test_what_decides_how_a_block_ends_must_be_defined(line: str) -> None:
+    with pytest.raises(Fault, match="undefined value"):
+        launch(KERNEL.format(line=line), "k")
+
+
+def test_every_instruction_that_ends_a_block_is_above() -> None:
+    ends = {name for name, known in INSTRUCTIONS.items() if known.end is not None}
+    assert {name for name in ends if not re.search(rf"\b{name}\b", ENDS)} == set()
