@@ -3,7 +3,7 @@
 import pytest
 
 import culaunch as cl
-from culaunch._base import nvcc as nvcc_finder
+from culaunch._base import cuda_places
 from culaunch._compile import nvcc as nvcc_backend
 from culaunch._inline import toolchain
 
@@ -141,7 +141,7 @@ def test_compile_and_load_inline_use_the_same_nvcc(programs, monkeypatch):
         return found.pop()
 
     pip = str(programs / "pip" / "nvcc")
-    monkeypatch.setattr(nvcc_finder, "_pip_nvcc", lambda: pip)
+    monkeypatch.setattr(cuda_places, "_pip_nvcc", lambda: pip)
     assert chosen() == pip
     monkeypatch.setenv("PATH", str(programs / "path" / "bin"))
     assert chosen() == str(programs / "path" / "bin" / "nvcc")

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import culaunch as cl
-from culaunch._base import nvcc
+from culaunch._base import cuda_places
 from culaunch._doctor import packages
 from culaunch._doctor.compilers import check_compilers
 from culaunch._doctor.drivers import check_drivers
@@ -64,7 +64,7 @@ def test_the_report_is_for_reading_and_for_programs(found):
 
 
 def test_a_machine_with_nothing(monkeypatch):
-    monkeypatch.setattr(nvcc, "find_nvcc", lambda: None)
+    monkeypatch.setattr(cuda_places, "find_nvcc", lambda: None)
     monkeypatch.setattr("culaunch._doctor.compilers.find_nvcc", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
     monkeypatch.delenv("CXX", raising=False)

@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from typing import TYPE_CHECKING
 
-from culaunch._base.nvcc import find_nvcc
+from culaunch._base.cuda_places import find_nvcc
 from culaunch._compile.architectures import arch_number, check_supported
 from culaunch._compile.backend import NOWHERE, Backend, Compiled, Job
 from culaunch._compile.diagnostics import compile_error

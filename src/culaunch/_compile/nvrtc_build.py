@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.metadata
-import importlib.util
 import os
 import re
 
+from culaunch._base.cuda_places import pip_folders
 from culaunch._errors import MissingDependencyError
 
 PIP = "python -m pip install 'culaunch[compile]'"
@@ -49,14 +49,7 @@ def expected_library() -> str | None:
 
     Whoever loads it later checks that it was this one.
     """
-    spec = importlib.util.find_spec("nvidia")
-    if spec is None or spec.submodule_search_locations is None:
-        return None
-    places = [
-        os.path.join(root, place)
-        for root in spec.submodule_search_locations
-        for place in _PIP_PLACES
-    ]
+    places = pip_folders(*_PIP_PLACES)
     found = {os.path.realpath(path) for path in places if os.path.isfile(path)}
     return found.pop() if len(found) == 1 else None
 

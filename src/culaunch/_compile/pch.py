@@ -17,6 +17,8 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any
 
+from culaunch._cache.lock import hold_directory
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -83,7 +85,7 @@ def _process_directory() -> str:
         base = _base()
         _remove_dead(base)
         _directory, _owner = tempfile.mkdtemp(prefix=_PREFIX, dir=base), os.getpid()
-        _lock_directory(_directory)  # for as long as the process lives
+        hold_directory(_directory)  # for as long as the process lives
         atexit.register(_remove, _directory, _owner)
     return _directory
 
@@ -104,26 +106,10 @@ def _remove_dead(base: str) -> None:
         for item in os.scandir(base):
             mine = item.name.startswith(_PREFIX) and item.is_dir(follow_symlinks=False)
             if mine and item.stat(follow_symlinks=False).st_uid == os.geteuid():
-                descriptor = _lock_directory(item.path)
+                descriptor = hold_directory(item.path)
                 if descriptor is not None:
                     shutil.rmtree(item.path, ignore_errors=True)
                     os.close(descriptor)
-
-
-def _lock_directory(path: str) -> int | None:
-    """Hold a directory's lock; give None when another process does, or there are no locks."""
-    try:
-        import fcntl
-
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except (ImportError, OSError):
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _remove(directory: str, owner: int) -> None:

@@ -7,6 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from culaunch._base.cuda_places import USUAL_HOME, chosen_homes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -122,9 +124,8 @@ def _candidates(library: str, version: str) -> Iterator[str]:
     located = _pathfinder("cudart")
     if located is not None:
         yield located
-    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
-    homes += [f"/usr/local/cuda-{version}", "/usr/local/cuda"]
-    yield from (os.path.join(home, "include") for home in homes if home)
+    homes = [*chosen_homes(), f"{USUAL_HOME}-{version}", USUAL_HOME]
+    yield from (os.path.join(home, "include") for home in homes)
 
 
 def _with_companions(directory: str) -> list[str]:

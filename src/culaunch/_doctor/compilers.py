@@ -7,7 +7,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.nvcc import find_nvcc
+from culaunch._base.cuda_places import find_nvcc
 from culaunch._doctor.diagnosis import Finding
 from culaunch._doctor.packages import distribution
 from culaunch._errors import CompileError, CulaunchError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import shutil
 
+from culaunch._base.cuda_places import USUAL_HOME, chosen_homes, pip_folders
 from culaunch._errors import MissingDependencyError
 
 
@@ -24,13 +24,7 @@ def cuda_include_dir() -> str:
 
 
 def _places() -> list[str]:
-    roots = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
-    places = [os.path.join(root, "include") for root in roots if root]
-    spec = importlib.util.find_spec("nvidia")
-    for package in (spec.submodule_search_locations or ()) if spec else ():
-        # CUDA 13 wheels share one directory; older ones have one for each package.
-        places += [os.path.join(package, part, "include") for part in ("cu13", "cuda_runtime")]
+    homes = [*chosen_homes(), *pip_folders("cu13", "cuda_runtime")]
     if nvcc := shutil.which("nvcc"):
-        root = os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
-        places.append(os.path.join(root, "include"))
-    return [*places, "/usr/local/cuda/include", "/usr/include"]
+        homes.append(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))))
+    return [os.path.join(home, "include") for home in (*homes, USUAL_HOME, "/usr")]

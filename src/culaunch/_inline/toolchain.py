@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_list, checked_path, is_text
-from culaunch._base.nvcc import find_nvcc
+from culaunch._base.cuda_places import find_nvcc
 from culaunch._base.values import spell
 from culaunch._embed.paths import include_dir
 from culaunch._errors import CompileError, MissingDependencyError

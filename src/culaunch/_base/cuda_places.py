@@ -1,0 +1,49 @@
+"""Where the pieces of CUDA are: a toolkit that was chosen, pip's packages, the usual place."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+
+USUAL_HOME = "/usr/local/cuda"
+
+
+def chosen_homes() -> list[str]:
+    """Return the toolkits that the environment names."""
+    return [home for name in ("CUDA_HOME", "CUDA_PATH") if (home := os.environ.get(name))]
+
+
+def pip_folders(*names: str) -> list[str]:
+    """Return the folders of pip's packages of NVIDIA, there or not.
+
+    Parameters
+    ----------
+    *names : str
+        CUDA 13 and later have one folder for all packages (``cu13``), CUDA 12 one for each.
+    """
+    spec = importlib.util.find_spec("nvidia")
+    roots = (spec.submodule_search_locations or ()) if spec else ()
+    return [os.path.join(root, name) for root in roots for name in names]
+
+
+def find_nvcc() -> str | None:
+    """Return the one nvcc that everything here uses.
+
+    That of ``CUDA_HOME`` or ``CUDA_PATH``, of PATH, of pip, of the usual place.
+    """
+    for place in (*(os.path.join(home, "bin") for home in chosen_homes()), None):
+        if program := shutil.which("nvcc", path=place):
+            return program
+    return _pip_nvcc() or shutil.which("nvcc", path=os.path.join(USUAL_HOME, "bin"))
+
+
+def _pip_nvcc() -> str | None:
+    try:
+        from cuda.pathfinder import (  # type: ignore[import-untyped]
+            find_nvidia_binary_utility,
+        )
+    except ImportError:
+        return None
+    path = find_nvidia_binary_utility("nvcc")
+    return None if path is None else str(path)
