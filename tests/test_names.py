@@ -11,13 +11,19 @@ import culaunch as cl
 
 TREE = ast.parse(Path(cl.__file__).read_text())
 # The commands whose word is not a function of the API, and why.
-CLI_ONLY = {"demo": "shows the API", "cache": "manages what compile keeps"}
+CLI_ONLY = {
+    "demo": "shows the API",
+    "cache": "manages what compile keeps",
+    "run": "launches, as kernel[grid, block] does",
+}
 # What only a command has: files, and how to print.
 CLI_OPTIONS = {
     "compile": {"output"},
     "doctor": {"as_json"},
     "embed": {"input_obj", "output", "output_obj", "verbose"},
+    "fatbin": {"output"},
     "inspect": {"as_json", "files", "no_kernels"},
+    "link": {"output"},
 }
 
 

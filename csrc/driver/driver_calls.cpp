@@ -100,9 +100,16 @@ PyObject* Returned(const std::tuple<Results...>& results) {
   }
 }
 
+enum class Kind {
+  kPlain,
+  kQuery,    // "not ready" is an answer: a bool is returned
+  kRelease,  // nobody waits for an answer, least of all when the process ends
+};
+
 // What the driver is asked, and what that is called in errors.
 struct Doing {
   const char* function;
+  Kind kind;
   const char* what;
 };
 
@@ -125,7 +132,7 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
   using All = std::tuple<Parameters...>;
 
   template <size_t... R, size_t... A>
-  static PyObject* Run(PyObject* self, PyObject* args, const Doing& doing, bool is_query,
+  static PyObject* Run(PyObject* self, PyObject* args, const Doing& doing,
                        std::index_sequence<R...>, std::index_sequence<A...>) {
     culaunch::Driver& driver = *reinterpret_cast<DriverObject*>(self)->driver;
     if (!IsThere(driver, driver.*member != nullptr, doing)) return nullptr;
@@ -145,61 +152,62 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
       const culaunch::RelaxedCaptureGuard relaxed(table);
       const CUresult code =
           (table.*member)(&std::get<R>(results)..., std::get<A>(arguments).value...);
-      is_ready = !is_query || code != CUDA_ERROR_NOT_READY;
-      return is_ready ? code : CUDA_SUCCESS;
+      is_ready = doing.kind != Kind::kQuery || code != CUDA_ERROR_NOT_READY;
+      return is_ready && doing.kind != Kind::kRelease ? code : CUDA_SUCCESS;
     }));
     if (!done) return nullptr;
-    return is_query ? PyBool_FromLong(is_ready) : Returned(results);
+    return doing.kind == Kind::kQuery ? PyBool_FromLong(is_ready) : Returned(results);
   }
 
-  static PyObject* Run(PyObject* self, PyObject* args, const Doing& doing, bool is_query) {
-    return Run(self, args, doing, is_query, std::make_index_sequence<kResults>(),
+  static PyObject* Run(PyObject* self, PyObject* args, const Doing& doing) {
+    return Run(self, args, doing, std::make_index_sequence<kResults>(),
                std::make_index_sequence<sizeof...(Parameters) - kResults>());
   }
 };
 
-// name, the driver's function, how many results it has, whether "not ready" is an answer, what it
-// does in words.
-#define CULAUNCH_CALLS(CALL)                                                                   \
-  CALL(memory_info, cuMemGetInfo, 2, false, "asking for the free memory")                      \
-  CALL(priority_range, cuCtxGetStreamPriorityRange, 2, false, "asking for the priorities")     \
-  CALL(stream_create, cuStreamCreateWithPriority, 1, false, "creating a stream")               \
-  CALL(stream_destroy, cuStreamDestroy, 0, false, "destroying the stream")                     \
-  CALL(stream_query, cuStreamQuery, 0, true, "asking whether the stream is done")              \
-  CALL(stream_wait_event, cuStreamWaitEvent, 0, false, "letting the stream wait for an event") \
-  CALL(event_create, cuEventCreate, 1, false, "creating an event")                             \
-  CALL(event_destroy, cuEventDestroy, 0, false, "destroying the event")                        \
-  CALL(event_record, cuEventRecord, 0, false, "recording the event")                           \
-  CALL(event_query, cuEventQuery, 0, true, "asking whether the event is done")                 \
-  CALL(event_synchronize, cuEventSynchronize, 0, false, "waiting for the event")               \
-  CALL(event_elapsed, cuEventElapsedTime, 1, false, "asking for the time between two events")  \
-  CALL(copy, cuMemcpyAsync, 0, false, "copying on the device")                                 \
-  CALL(set_8_bits, cuMemsetD8Async, 0, false, "filling memory")                                \
-  CALL(set_16_bits, cuMemsetD16Async, 0, false, "filling memory")                              \
-  CALL(set_32_bits, cuMemsetD32Async, 0, false, "filling memory")                              \
-  CALL(set_32_bits_apart, cuMemsetD2D32Async, 0, false, "filling memory")                      \
-  CALL(host_allocate, cuMemHostAlloc, 1, false, "allocating pinned memory")                    \
-  CALL(host_free, cuMemFreeHost, 0, false, "freeing pinned memory")                            \
-  CALL(managed_allocate, cuMemAllocManaged, 1, false, "allocating managed memory")             \
-  CALL(free, cuMemFree, 0, false, "freeing memory")                                            \
-  CALL(array_create, cuArray3DCreate, 1, false, "creating an array for textures")              \
-  CALL(array_destroy, cuArrayDestroy, 0, false, "destroying the array for textures")           \
-  CALL(copy_3d, cuMemcpy3DAsync, 0, false, "copying from or to an array for textures")         \
-  CALL(texture_create, cuTexObjectCreate, 1, false, "creating a texture")                      \
-  CALL(texture_destroy, cuTexObjectDestroy, 0, false, "destroying the texture")                \
-  CALL(surface_create, cuSurfObjectCreate, 1, false, "creating a surface")                     \
-  CALL(surface_destroy, cuSurfObjectDestroy, 0, false, "destroying the surface")
+// name, the driver's function, how many results it has, its kind, what it does in words.
+#define CULAUNCH_CALLS(CALL)                                                                      \
+  CALL(memory_info, cuMemGetInfo, 2, Kind::kPlain, "asking for the free memory")                  \
+  CALL(priority_range, cuCtxGetStreamPriorityRange, 2, Kind::kPlain, "asking for the priorities") \
+  CALL(stream_create, cuStreamCreateWithPriority, 1, Kind::kPlain, "creating a stream")           \
+  CALL(stream_destroy, cuStreamDestroy, 0, Kind::kRelease, "destroying the stream")               \
+  CALL(stream_query, cuStreamQuery, 0, Kind::kQuery, "asking whether the stream is done")         \
+  CALL(stream_wait_event, cuStreamWaitEvent, 0, Kind::kPlain,                                     \
+       "letting the stream wait for an event")                                                    \
+  CALL(event_create, cuEventCreate, 1, Kind::kPlain, "creating an event")                         \
+  CALL(event_destroy, cuEventDestroy, 0, Kind::kRelease, "destroying the event")                  \
+  CALL(event_record, cuEventRecord, 0, Kind::kPlain, "recording the event")                       \
+  CALL(event_query, cuEventQuery, 0, Kind::kQuery, "asking whether the event is done")            \
+  CALL(event_synchronize, cuEventSynchronize, 0, Kind::kPlain, "waiting for the event")           \
+  CALL(event_elapsed, cuEventElapsedTime, 1, Kind::kPlain,                                        \
+       "asking for the time between two events")                                                  \
+  CALL(copy, cuMemcpyAsync, 0, Kind::kPlain, "copying on the device")                             \
+  CALL(set_8_bits, cuMemsetD8Async, 0, Kind::kPlain, "filling memory")                            \
+  CALL(set_16_bits, cuMemsetD16Async, 0, Kind::kPlain, "filling memory")                          \
+  CALL(set_32_bits, cuMemsetD32Async, 0, Kind::kPlain, "filling memory")                          \
+  CALL(set_32_bits_apart, cuMemsetD2D32Async, 0, Kind::kPlain, "filling memory")                  \
+  CALL(host_allocate, cuMemHostAlloc, 1, Kind::kPlain, "allocating pinned memory")                \
+  CALL(host_free, cuMemFreeHost, 0, Kind::kRelease, "freeing pinned memory")                      \
+  CALL(managed_allocate, cuMemAllocManaged, 1, Kind::kPlain, "allocating managed memory")         \
+  CALL(free, cuMemFree, 0, Kind::kRelease, "freeing memory")                                      \
+  CALL(array_create, cuArray3DCreate, 1, Kind::kPlain, "creating an array for textures")          \
+  CALL(array_destroy, cuArrayDestroy, 0, Kind::kRelease, "destroying the array for textures")     \
+  CALL(copy_3d, cuMemcpy3DAsync, 0, Kind::kPlain, "copying from or to an array for textures")     \
+  CALL(texture_create, cuTexObjectCreate, 1, Kind::kPlain, "creating a texture")                  \
+  CALL(texture_destroy, cuTexObjectDestroy, 0, Kind::kRelease, "destroying the texture")          \
+  CALL(surface_create, cuSurfObjectCreate, 1, Kind::kPlain, "creating a surface")                 \
+  CALL(surface_destroy, cuSurfObjectDestroy, 0, Kind::kRelease, "destroying the surface")
 
-#define CULAUNCH_CALL(name, function, results, is_query, what)                           \
+#define CULAUNCH_CALL(name, function, results, kind, what)                               \
   PyObject* Call_##name(PyObject* self, PyObject* args) {                                \
     using Made = Call<&culaunch::DriverTable::function, results, decltype(&::function)>; \
-    return Made::Run(self, args, {#function, what}, is_query);                           \
+    return Made::Run(self, args, {#function, kind, what});                               \
   }
 CULAUNCH_CALLS(CULAUNCH_CALL)
 #undef CULAUNCH_CALL
 
 PyMethodDef methods[] = {
-#define CULAUNCH_CALL(name, function, results, is_query, what) \
+#define CULAUNCH_CALL(name, function, results, kind, what) \
   {#name, Call_##name, METH_VARARGS, nullptr},
     CULAUNCH_CALLS(CULAUNCH_CALL)
 #undef CULAUNCH_CALL

@@ -33,7 +33,15 @@ if TYPE_CHECKING:
         LaunchError,
         MissingDependencyError,
     )
-    from culaunch._image import Image, ImageInfo, Inspection, KernelInfo, ParamInfo, inspect
+    from culaunch._image import (
+        Image,
+        ImageInfo,
+        Inspection,
+        KernelInfo,
+        ParamInfo,
+        VariableInfo,
+        inspect,
+    )
     from culaunch._inline import load_inline
     from culaunch._launch import (
         Device,
@@ -102,6 +110,7 @@ _HOME = {
     "TensorMap": "_launch",
     "Texture": "_launch.texture",
     "Timing": "_launch.timing",
+    "VariableInfo": "_image",
     "benchmark": "_launch.benchmark",
     "cmake_dir": "_embed",
     "compile": "_compile",
@@ -168,6 +177,7 @@ __all__ = [
     "TensorMap",
     "Texture",
     "Timing",
+    "VariableInfo",
     "benchmark",
     "cmake_dir",
     "compile",

@@ -66,13 +66,32 @@ def test_table(ptx):
     ]
 
 
-def test_a_narrow_terminal_folds_only_the_names(ptx):
-    _, out, _ = run(ptx, width=60)
-    first, *rest = out.splitlines()
-    assert first == f"{ptx}: ptx, 1 image"
-    assert all(len(line) <= 60 for line in rest)
-    assert len(rest) == 7  # one line more than there is where it is wide
-    assert "<= 256" in out
+def test_a_table_survives_a_pipe(ptx):
+    """No row is folded, whatever the width, and none ends with blanks."""
+    _, out, _ = run(ptx, width=20)
+    assert out == run(ptx)[1] == f"{cl.inspect(ptx)}\n"
+    assert not any(line.endswith(" ") for line in out.splitlines())
+
+
+def test_standard_input(ptx):
+    result = CliRunner().invoke(command, ["-"], input=PTX, standalone_mode=False)
+    assert result.stdout == f"{cl.inspect(PTX)}\n"
+    assert result.stdout.startswith("ptx, 1 image\n")
+
+
+def test_variables(tmp_path):
+    path = tmp_path / "table.ptx"
+    path.write_bytes(
+        PTX + b".visible .const .align 4 .f32 _ZN2ns5tableE[4];\n.visible .global .u32 n;\n"
+        b".global .align 16 .v4 .f32 wide[2][3];\n"
+    )
+    lines = run(path)[1].splitlines()
+    assert lines[-4:] == ["  variable   bytes", "  ns::table     16", "  n              4",
+                          "  wide          96"]  # fmt: skip
+    found = json.loads(run("--json", path)[1])["images"][0]["variables"]
+    assert found[0] == {
+        "name": "_ZN2ns5tableE", "demangled": "ns::table", "size": 16, "constant": True,
+    }  # fmt: skip
 
 
 def test_without_kernels(ptx):

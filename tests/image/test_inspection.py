@@ -29,7 +29,7 @@ def test_json_layout(compiled):
     plain = json.loads(json.dumps(inspection.to_dict()))
     assert list(plain) == ["path", "format", "images"]
     (image,) = plain["images"]
-    assert list(image) == ["format", "arch", "size", "compressed", "kernels"]
+    assert list(image) == ["format", "arch", "size", "compressed", "kernels", "variables"]
     kernel = next(k for k in image["kernels"] if k["name"] == "_Z4tileIfLi32EEvPT_PKS0_S0_i")
     assert kernel == {
         "name": "_Z4tileIfLi32EEvPT_PKS0_S0_i",

@@ -19,7 +19,7 @@ NOT_CALLED = {
     "Headers.__getitem__", "Headers.get", "KernelSet",
     # On a GPU alone; matplotlib's own.
     "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot",
-    "Diagnosis", "Finding",
+    "Diagnosis", "Finding", "VariableInfo",
 }  # fmt: skip
 HERE = {
     **VERBS, **LAUNCHES, **ELEMENTWISE, **TRITON, **dict.fromkeys(OPERATIONS),

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import culaunch as cl
-from culaunch._image import image_variables
 
 SOURCE = """
 namespace n { __constant__ float c[4]; __device__ int v = 3; namespace m { __device__ int d; } }
@@ -34,8 +33,13 @@ EXPRESSIONS = ("&n::c", "&of_type<float>")
 def test_the_variables_of_an_image(arch, relocatable):
     image = cl.compile(SOURCE, arch=arch, names=EXPRESSIONS, relocatable=relocatable)
     # A static variable's name is made longer where another file could have the same.
-    own = {name for name in image_variables(image) if "own" in name or "inside" in name}
-    assert set(image_variables(image)) - own == NAMES
+    names = [variable.name for variable in image.variables]
+    own = {name for name in names if "own" in name or "inside" in name}
+    assert set(names) - own == NAMES
+    known = {one.demangled: (one.size, one.constant) for one in image.variables}
+    assert known["n::c"] == (16, True)
+    assert known["n::v"] == (4, False)
+    assert len(names) == len(set(names))
     assert len(own) == 2
 
 
@@ -45,7 +49,7 @@ def test_an_image_that_is_damaged_is_an_error_and_no_crash():
         damaged = bytearray(image.data)
         damaged[position] ^= 0x55
         with contextlib.suppress(cl.ImageError):
-            image_variables(cl.Image(bytes(damaged)))
+            assert cl.Image(bytes(damaged)).variables is not None
 
 
 def test_a_variable_has_the_names_that_a_kernel_has(culaunch_driver):

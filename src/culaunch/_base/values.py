@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from typing import Any
 
@@ -43,6 +44,20 @@ def type_name(value: object) -> str:
     if kind.__module__ == "builtins":
         return kind.__qualname__
     return f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"
+
+
+def field_lines(record: Any) -> str:
+    """Return the fields of a dataclass, one on each line, with their values in a column."""
+    fields = [(one.name, getattr(record, one.name)) for one in dataclasses.fields(record)]
+    width = max(len(name) for name, _ in fields)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in fields)
+
+
+def as_html(value: object) -> str:
+    """Return its text as a notebook shows it: with its columns."""
+    import html
+
+    return f"<pre>{html.escape(str(value))}</pre>"
 
 
 def fits(value: Any, name: str, bits: int) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from culaunch._base.values import as_html
 
 _MARKS = {"ok": "ok", "missing": "missing", "broken": "BROKEN"}
 
@@ -70,4 +71,4 @@ class Diagnosis:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return as_html(self)

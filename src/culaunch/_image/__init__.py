@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from culaunch._image.image import Image
-    from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParamInfo
+    from culaunch._image.info import ImageInfo, Inspection, KernelInfo, ParamInfo, VariableInfo
     from culaunch._image.inspection import embedded_ptx, inspect, ptx_kernel_names, ptx_param_types
     from culaunch._image.names import demangle, mangled_param_types
-    from culaunch._image.variables import image_variables
 
 _HOME = {
     "Image": "image",
@@ -21,9 +20,9 @@ _HOME = {
     "Inspection": "info",
     "KernelInfo": "info",
     "ParamInfo": "info",
+    "VariableInfo": "info",
     "demangle": "names",
     "embedded_ptx": "inspection",
-    "image_variables": "variables",
     "inspect": "inspection",
     "mangled_param_types": "names",
     "ptx_kernel_names": "inspection",
@@ -36,9 +35,9 @@ __all__ = [
     "Inspection",
     "KernelInfo",
     "ParamInfo",
+    "VariableInfo",
     "demangle",
     "embedded_ptx",
-    "image_variables",
     "inspect",
     "mangled_param_types",
     "ptx_kernel_names",

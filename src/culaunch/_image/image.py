@@ -17,7 +17,7 @@ from culaunch._image.sniff import image_format, wrapper_size
 if TYPE_CHECKING:
     import os
 
-    from culaunch._image.info import KernelInfo
+    from culaunch._image.info import KernelInfo, VariableInfo
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,6 +115,13 @@ class Image:
         from culaunch._image.parse import arch_of
 
         return arch_of(self.data, self.format, describe(self.data, self.path))
+
+    @functools.cached_property
+    def variables(self) -> tuple[VariableInfo, ...]:
+        """Its ``__device__`` and ``__constant__`` variables, without the compiler's own."""
+        from culaunch._image.parse import variables_of
+
+        return variables_of(self.data, self.path)
 
     @functools.cached_property
     def kernels(self) -> tuple[KernelInfo, ...]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from culaunch._base.values import as_html
+from culaunch._image.report import image_lines, inspection_lines, kernel_lines
+
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
@@ -32,6 +35,13 @@ class Inspection:
             "images": [image.to_dict() for image in self.images],
         }
 
+    def __str__(self) -> str:
+        """Return the tables that ``culaunch inspect`` prints."""
+        return "\n".join(inspection_lines(self))
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class ImageInfo:
@@ -53,6 +63,9 @@ class ImageInfo:
         The toolkit that made it, such as ``"13.0"``.
     kernels : tuple of KernelInfo
         In file order; always empty for LTO-IR.
+    variables : tuple of VariableInfo
+        The ``__device__`` and ``__constant__`` variables, without the compiler's own; always empty
+        for LTO-IR.
     """
 
     format: str
@@ -62,6 +75,7 @@ class ImageInfo:
     relocatable: bool | None
     toolkit: str | None
     kernels: tuple[KernelInfo, ...]
+    variables: tuple[VariableInfo, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain dictionaries and lists."""
@@ -71,7 +85,15 @@ class ImageInfo:
             "size": self.size,
             "compressed": self.compressed,
             "kernels": [kernel.to_dict() for kernel in self.kernels],
+            "variables": [variable.to_dict() for variable in self.variables],
         }
+
+    def __str__(self) -> str:
+        """Return the tables that ``culaunch inspect`` prints of it."""
+        return "\n".join(image_lines(self))
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +147,42 @@ class KernelInfo:
             "required_threads": _plain(self.required_threads),
             "cluster": _plain(self.cluster),
             "toolkit": self.toolkit,
+        }
+
+    def __str__(self) -> str:
+        """Return the row that ``culaunch inspect`` prints of it, with its titles."""
+        return "\n".join(kernel_lines((self,)))
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+@dataclass(frozen=True, slots=True)
+class VariableInfo:
+    """A ``__device__`` or ``__constant__`` variable.
+
+    Attributes
+    ----------
+    name, demangled : str
+        The name in the image, and its C++ spelling.
+    size : int or None
+        In bytes; None where the image does not say.
+    constant : bool
+        Whether it is in constant memory.
+    """
+
+    name: str
+    demangled: str
+    size: int | None
+    constant: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a plain dictionary."""
+        return {
+            "name": self.name,
+            "demangled": self.demangled,
+            "size": self.size,
+            "constant": self.constant,
         }
 
 

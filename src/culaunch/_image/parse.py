@@ -12,11 +12,12 @@ from culaunch._image.cubin import Cubin
 from culaunch._image.elf import Elf
 from culaunch._image.embedded import SECTION, embedded_images
 from culaunch._image.files import describe
-from culaunch._image.info import ImageInfo, Inspection, KernelInfo
+from culaunch._image.info import ImageInfo, Inspection, KernelInfo, VariableInfo
 from culaunch._image.metadata import split_metadata
 from culaunch._image.ptx import Ptx
 from culaunch._image.reader import Reader
 from culaunch._image.sniff import file_format, image_format, wrapper_size
+from culaunch._image.variables import cubin_variables, ptx_variables
 
 if TYPE_CHECKING:
     import mmap
@@ -56,6 +57,16 @@ def kernels_of(data: bytes, path: str | None, signatures: Signatures) -> tuple[K
     return tuple(found.values())
 
 
+def variables_of(data: bytes, path: str | None) -> tuple[VariableInfo, ...]:
+    """Return the variables of an image, each once, as the first part that has it tells."""
+    images = parse(data, path, {}, kernels=True).images
+    found: dict[str, VariableInfo] = {}
+    for part in images:
+        for variable in part.variables:
+            found.setdefault(variable.name, variable)
+    return tuple(found.values())
+
+
 def _images(
     data: bytes | mmap.mmap, form: str, source: str, signatures: Signatures, kernels: bool
 ) -> tuple[ImageInfo, ...]:
@@ -82,6 +93,7 @@ def _cubin(reader: Reader, budget: Budget) -> ImageInfo:
         relocatable=cubin.relocatable,
         toolkit=cubin.toolkit(),
         kernels=cubin.kernels(budget) if budget.kernels else (),
+        variables=cubin_variables(reader) if budget.kernels else (),
     )
 
 
@@ -95,6 +107,7 @@ def _ptx(text: bytes | mmap.mmap, reader: Reader, budget: Budget) -> ImageInfo:
         relocatable=False,
         toolkit=ptx.toolkit(),
         kernels=ptx.kernels(budget) if budget.kernels else (),
+        variables=ptx_variables(text) if budget.kernels else (),
     )
 
 

@@ -2,86 +2,79 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
 from culaunch._base.elf import SHT_SYMTAB, SYMBOL
-from culaunch._image import fatbin
-from culaunch._image.budget import Budget
 from culaunch._image.elf import Elf
-from culaunch._image.files import describe
-from culaunch._image.reader import Reader
+from culaunch._image.info import VariableInfo
+from culaunch._image.names import demangle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import mmap
+    from collections.abc import Iterable
 
-    from culaunch._image.image import Image
+    from culaunch._image.reader import Reader
+
 
 _OBJECTS = (1, 13)  # STT_OBJECT in finished images, CUDA's own kind in relocatable ones
 # Where variables are; other banks of constants are the compiler's, and kernels' parameters.
-_PREFIXES = (b".nv.global", b".nv.constant3")
+_CONSTANT = b".nv.constant3"
+_PREFIXES = (b".nv.global", _CONSTANT)
 _DECLARATION = re.compile(
-    rb"^[ \t]*(?:\.(?:visible|weak|common)[ \t]+)?\.(?:global|const)\b([^;={]*)", re.MULTILINE
+    rb"^[ \t]*(?:\.(?:visible|weak|common)[ \t]+)?\.(global|const)\b([^;={]*)", re.MULTILINE
 )
-_DECLARED = re.compile(rb"([\w$]+)[ \t]*(?:\[[^\]]*\][ \t]*)*\Z")
+_DECLARED = re.compile(rb"([\w$]+)[ \t]*((?:\[[^\]]*\][ \t]*)*)\Z")
+_ELEMENT = re.compile(rb"(?:\.v([248])[ \t]+)?\.[busf](8|16|32|64|128)\b")
 
 
-def image_variables(image: Image) -> tuple[str, ...]:
-    """Return the names that the driver finds variables by, without the compiler's own.
-
-    Parameters
-    ----------
-    image : Image
-        A fatbin holds the same variables for every architecture.
-
-    Raises
-    ------
-    ImageError
-        If the image cannot be read.
-    """
-    reader = Reader(memoryview(image.data), describe(image.data, image.path))
-    names: Iterable[str]
-    if image.format == "cubin":
-        names = _of_cubin(reader)
-    elif image.format == "ptx":
-        names = _of_ptx(image.data)
-    else:
-        budget = Budget(len(image.data))
-        names = (
-            name
-            for entry in fatbin.entries(reader)
-            if entry.kind in (fatbin.CUBIN, fatbin.PTX)
-            for name in _of_entry(entry, budget)
-        )
-    # A dollar is in the names of string literals.
-    return tuple(dict.fromkeys(name for name in names if "$" not in name))
-
-
-def _of_entry(entry: fatbin.Entry, budget: Budget) -> Iterator[str]:
-    opened = entry.open(budget)
-    return _of_cubin(opened) if entry.kind == fatbin.CUBIN else _of_ptx(opened.data())
-
-
-def _of_cubin(reader: Reader) -> Iterator[str]:
+def cubin_variables(reader: Reader) -> tuple[VariableInfo, ...]:
+    """Return the variables of a cubin, in the order of its symbols."""
     elf = Elf(reader)
     homes = {
-        section.number
+        section.number: elf.is_named(section, _CONSTANT)
         for section in elf.sections()
         if any(elf.is_named(section, prefix) for prefix in _PREFIXES)
     }
+    found = []
     for section in elf.sections():
         if section.type != SHT_SYMTAB:
             continue
         names = elf.contents(elf.section(section.link))
         view = elf.contents(section).view
         whole = len(view) - len(view) % SYMBOL.size
-        for offset, info, _, index, _, _ in SYMBOL.iter_unpack(view[:whole]):
+        for offset, info, _, index, _, size in SYMBOL.iter_unpack(view[:whole]):
             if info & 15 in _OBJECTS and index in homes:
-                yield names.name(offset, "the name of a variable")
+                name = names.name(offset, "the name of a variable")
+                found.append((name, size, homes[index]))
+    return _of_users(found)
 
 
-def _of_ptx(text: bytes) -> Iterator[str]:
+def ptx_variables(text: bytes | mmap.mmap) -> tuple[VariableInfo, ...]:
+    """Return the variables of PTX, in the order of their declarations."""
+    found = []
     for declaration in _DECLARATION.finditer(text):
-        found = _DECLARED.search(declaration[1].strip())
-        if found is not None:
-            yield found[1].decode()
+        match = _DECLARED.search(declaration[2].strip())
+        if match is not None:
+            size = _size(declaration[2], match[2])
+            found.append((match[1].decode(), size, declaration[1] == b"const"))
+    return _of_users(found)
+
+
+def _of_users(found: Iterable[tuple[str, int | None, bool]]) -> tuple[VariableInfo, ...]:
+    # A dollar is in the names of string literals.
+    return tuple(
+        VariableInfo(name, demangle(name), size, constant)
+        for name, size, constant in found
+        if "$" not in name
+    )
+
+
+def _size(declaration: bytes, dimensions: bytes) -> int | None:
+    """Return the bytes of ``.align 4 .b8 name[16]``; None where it does not say."""
+    element = _ELEMENT.search(declaration)
+    sizes = [int(one) if one else 0 for one in re.findall(rb"\[[ \t]*(\d*)[ \t]*\]", dimensions)]
+    if element is None or 0 in sizes:
+        return None
+    return int(element[2]) // 8 * int(element[1] or b"1") * math.prod(sizes)

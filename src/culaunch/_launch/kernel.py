@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.checks import checked_text
 from culaunch._base.cuda import FunctionAttribute
-from culaunch._base.values import spell
+from culaunch._base.values import as_html, field_lines, spell
 from culaunch._core import Kernel as CoreKernel
 from culaunch._core import Launcher
 from culaunch._core import Module as CoreModule
@@ -228,6 +228,19 @@ class Kernel(CoreKernel):
     def _ordinal(self, device: int | None) -> int:
         return device_ordinal(self.module._core.driver, device)  # noqa: SLF001
 
+    def _ipython_key_completions_(self) -> list[object]:
+        # Its keys are launch configurations: nothing of the image, nor of the session.
+        return []
+
+    def __str__(self) -> str:
+        """Return its parameters, and what it uses where the image says so."""
+        known = next((one for one in self.module.image.kernels if one.name == self.name), None)
+        row = "" if known is None else f"\n{known}"
+        return f"{self.demangled}\n{self.signature}{row}"
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
     def __repr__(self) -> str:
         return f"<culaunch.Kernel {self.demangled} {self.signature}>"
 
@@ -259,6 +272,12 @@ class KernelAttributes:
     ptx_version: int
     binary_version: int
 
+    def __str__(self) -> str:
+        return field_lines(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
 
 @dataclass(frozen=True)
 class Occupancy:
@@ -283,3 +302,9 @@ class Occupancy:
     suggested_grid: int
     max_cluster: int | None
     active_clusters: int | None
+
+    def __str__(self) -> str:
+        return field_lines(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)

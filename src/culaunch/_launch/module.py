@@ -6,10 +6,10 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_text, is_text
-from culaunch._base.values import spell
+from culaunch._base.values import as_html, spell
 from culaunch._core import Module as CoreModule
 from culaunch._errors import DriverError, ImageError, KernelNotFoundError
-from culaunch._image import Image, demangle, image_variables
+from culaunch._image import Image, demangle
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.kernel import Kernel
 from culaunch._launch.names import find_kernel, find_variable, without_parameters
@@ -118,9 +118,9 @@ class Module:
         """
         self._require_loaded()
         found = []
-        for name in image_variables(self.image):
+        for variable in self.image.variables:
             with contextlib.suppress(KernelNotFoundError):
-                found.append(self.get_global(name))
+                found.append(self.get_global(variable.name))
         return tuple(found)
 
     def __contains__(self, name: object) -> bool:
@@ -197,6 +197,15 @@ class Module:
     def __exit__(self, *exception: object) -> None:
         self.unload()
 
+    def __str__(self) -> str:
+        """Return the tables that ``culaunch inspect`` prints of its image."""
+        from culaunch._image import inspect
+
+        return str(inspect(self.image))
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
     def __repr__(self) -> str:
         state = "" if self._core.is_loaded else ", unloaded"
         return f"<culaunch.Module of {self.image!r}{state}>"
@@ -212,7 +221,12 @@ class Module:
         assert layout is not None
         if signature is not None:
             return Kernel(self, lowered, parse_signature(signature, layout, demangle(lowered)))
-        return Kernel(self, lowered, self._known_signature(lowered, layout))
+        # One kernel, whatever it is called.
+        kernel = self._kernels.get(lowered)
+        if kernel is None:
+            kernel = Kernel(self, lowered, self._known_signature(lowered, layout))
+            self._kernels[lowered] = kernel
+        return kernel
 
     def _require_loaded(self) -> None:
         if not self._core.is_loaded:

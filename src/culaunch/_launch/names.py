@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.similar import did_you_mean
 from culaunch._errors import KernelNotFoundError
-from culaunch._image import demangle, image_variables
+from culaunch._image import demangle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,7 +66,7 @@ def find_variable(image: Image, name: str) -> str:
     for expression, mapped in image.names.items():
         if _normal(expression.lstrip("& ")) == wanted:
             return mapped
-    demangled = {one: demangle(one) for one in image_variables(image)}
+    demangled = {one.name: one.demangled for one in image.variables}
     found = {
         one: text
         for one, text in demangled.items()

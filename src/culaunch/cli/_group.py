@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from typing import Any
 
@@ -11,7 +12,9 @@ import culaunch as cl
 from culaunch.cli._messages import print_error
 
 # In the order in which --help lists them.
-_COMMANDS = ("demo", "doctor", "inspect", "compile", "cache", "embed", "triton")
+_COMMANDS = (
+    "demo", "doctor", "inspect", "compile", "link", "fatbin", "run", "cache", "embed", "triton",
+)  # fmt: skip
 
 
 class _Commands(click.Group):
@@ -26,6 +29,18 @@ class _Commands(click.Group):
         command = importlib.import_module(f"{__package__}.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            if not near:
+                raise
+            text = f"No such command {args[0]!r}. Did you mean {near[0]!r}?"
+            raise click.UsageError(text, ctx) from None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

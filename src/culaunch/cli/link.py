@@ -1,0 +1,34 @@
+"""``culaunch link``: relocatable images and LTO-IR to one that can be loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import culaunch as cl
+from culaunch.cli._input import image_source
+from culaunch.cli._output import output_path
+
+
+@click.command("link")
+@click.argument("images", metavar="IMAGE...", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, help="The file to write; - for standard output.")
+@click.option("--arch", help="Architectures, separated by commas; the GPU's by default.")
+@click.option("--line-info", is_flag=True, help="Keep line numbers for profilers.")
+@click.option("--debug", is_flag=True, help="Link for debuggers.")
+@click.option("--maxrregcount", type=int, help="The most registers that a thread may use.")
+@click.option("--option", "extra_options", multiple=True, help="An option for nvJitLink.")
+@click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
+def command(images: tuple[str, ...], output: str, arch: str | None, **keywords: Any) -> None:
+    """Link images to one that can be loaded.
+
+    IMAGE is what `culaunch compile --relocatable` or `--lto` wrote, PTX, or an object or static
+    library with device code; - is standard input. The same as culaunch.link.
+    """
+    archs = None if arch is None else [name.strip() for name in arch.split(",") if name.strip()]
+    image = cl.link([image_source(name) for name in images], arch=archs, **keywords)
+    with output_path(output) as path:
+        image.save(path)
+    if image.log:
+        click.echo(image.log, err=True)

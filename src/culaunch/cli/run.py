@@ -1,0 +1,110 @@
+"""``culaunch run``: launch a kernel from the shell."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+import culaunch as cl
+from culaunch.cli._arguments import Argument, parse_argument
+from culaunch.cli._input import image_source
+
+
+@click.command("run")
+@click.argument("image")
+@click.argument("kernel", required=False)
+@click.option("--grid", required=True, help="Blocks: 4, or 4,2,1 for x, y and z.")
+@click.option("--block", required=True, help="Threads of a block: 256, or 16,16.")
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    help="An argument: 1000, 2.5, n:int32=7, in.npy, out:float32[1000]=zeros; in order.",
+)
+@click.option("--save", multiple=True, help="Write an array: out.npy, or out=path.npy.")
+@click.option("--expect", multiple=True, help="Compare an array with a file: out=path.npy.")
+@click.option("--signature", help="The parameters' C types, where the image has none.")
+@click.option("--shared-memory", type=int, default=0, help="Dynamic shared memory, in bytes.")
+@click.option("--cluster", help="Blocks of a cluster: 2, or 2,1,1.")
+@click.option("--cooperative", is_flag=True, help="All blocks at once, for grid-wide barriers.")
+@click.option("--device", type=int, help="The device's ordinal; 0 by default.")
+@click.option("--seed", type=int, default=0, help="For arrays of random numbers.")
+@click.option("--time", "is_timed", is_flag=True, help="Launch often, and print how long it takes.")
+def command(
+    image: str,
+    kernel: str | None,
+    arguments: tuple[str, ...],
+    save: tuple[str, ...],
+    expect: tuple[str, ...],
+    device: int | None,
+    seed: int,
+    is_timed: bool,
+    signature: str | None,
+    **options: Any,
+) -> None:
+    """Launch a kernel of an image, and show its arrays.
+
+    IMAGE is a cubin, a fatbin or PTX, - for standard input; KERNEL may be left out where there is
+    one. Each --arg is a number, a .npy file, NAME:DTYPE=NUMBER, or an array that is made:
+    NAME:DTYPE[SHAPE]=zeros, ones, arange, random or a number. What does not fit the kernel's
+    parameters is an error. CULAUNCH_DRIVER=emulator runs PTX without a GPU.
+    """
+    for name in ("grid", "block", "cluster"):
+        options[name] = _dims(name, options[name])
+    module = cl.load(image_source(image))
+    found = module.kernel(kernel or _only(module), signature=signature)
+    given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
+    arrays = {one.name: one for one in given if one.is_array}
+    written = [_target(text, arrays, "--save") for text in save]
+    compared = [_target(text, arrays, "--expect") for text in expect]
+    with cl.Device(device or 0) as where:
+        values = [one.value(where.ordinal) for one in given]
+        launcher = found.configure(**options)
+        try:
+            launcher(*values)
+        except TypeError as error:  # an --arg that the kernel does not take
+            raise click.ClickException(str(error)) from None
+        cl.synchronize()
+        for one in arrays.values():
+            one.result = values[given.index(one)].numpy()
+            click.echo(one.summary())
+        if is_timed:
+            click.echo(str(cl.benchmark(launcher, *values)))
+    for argument, path in written:
+        argument.save(path)
+    same = [argument.compare(path) for argument, path in compared]  # each says how it went
+    if not all(same):
+        raise click.exceptions.Exit(1)
+
+
+def _only(module: cl.Module) -> str:
+    if len(module) == 1:
+        return module.kernels[0].name
+    names = "\n  ".join(one.demangled for one in module.kernels)
+    raise click.UsageError(f"the image has {len(module)} kernels; name one of them:\n  {names}")
+
+
+def _dims(name: str, text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.replace("x", ",").split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"must be a number, or up to three, as in 16,16 (got {text!r})", param_hint=f"--{name}"
+        ) from None
+
+
+def _target(text: str, arrays: dict[str, Argument], option: str) -> tuple[Argument, str]:
+    """Return an array and a file of ``out=path.npy``, or of ``out.npy`` alone."""
+    name, equals, path = text.partition("=")
+    if not equals:
+        path, name = text, os.path.splitext(os.path.basename(text))[0]
+    if name not in arrays:
+        listed = ", ".join(arrays) or "none"
+        raise click.BadParameter(
+            f"no --arg is an array named {name!r}; there are {listed}", param_hint=option
+        )
+    return arrays[name], path

@@ -1,0 +1,122 @@
+"""``culaunch run``: a kernel launched from the shell, with the checks of a launch."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import culaunch as cl
+from culaunch.cli import main
+from culaunch.cli.run import command
+
+SOURCE = """
+extern "C" __global__ void axpy(float* y, const float* x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += a * x[i];
+}
+"""
+OTHER = 'extern "C" __global__ void flip(bool* b, double* d, bool on) { b[0] = on; d[0] = 1; }'
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images")
+    cl.compile(SOURCE, arch="compute_80").save(folder / "one.ptx")
+    cl.compile(SOURCE + OTHER, arch="compute_80").save(folder / "two.ptx")
+    return folder
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, images):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words, code=0, image="one.ptx", text=None):
+        path = "-" if text is not None else str(images / image)
+        result = CliRunner().invoke(command, [path, *words], input=text)
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return call
+
+
+GRID = ("--grid", "4", "--block", "256")
+
+
+def test_arrays_are_made_and_saved(run):
+    out = run("axpy", *GRID, "--arg", "out:float32[1000]=ones", "--arg", "x:float32[10,100]=arange",
+              "--arg", "2.0", "--arg", "n:int32=1000", "--save", "out.npy")  # fmt: skip
+    assert out.splitlines() == [
+        "out: float32[1000]  1.0 3.0 5.0 7.0 9.0 11.0 ...",
+        "x: float32[10,100]  0.0 1.0 2.0 3.0 4.0 5.0 ...",
+    ]
+    assert (np.load("out.npy") == 1 + 2 * np.arange(1000)).all()
+
+
+def test_arrays_come_from_files_and_are_compared(run):
+    x = np.random.default_rng(0).random(1000).astype("f4")
+    np.save("x.npy", x)
+    np.save("wanted.npy", 3 * x)
+    np.save("other.npy", 3 * x + 1)
+    words = (*GRID, "--arg", "y:float32[1000]=zeros", "--arg", "x.npy", "--arg", "3.", "--arg",
+             "1000", "--save", "y=result.npy")  # fmt: skip
+    assert run(*words, "--expect", "y=wanted.npy").endswith("y is what wanted.npy has\n")
+    assert (np.load("result.npy") == 3 * x).all()
+    assert "y is not what other.npy has" in run(*words, "--expect", "y=other.npy", code=1)
+
+
+def test_numbers_of_every_kind(run):
+    words = ("flip", "--grid", "1", "--block", "1")
+    flags = ("--arg", "b:bool[2]=zeros", "--arg", "d:float64[3]=random", "--arg", "true")
+    out = run(*words, *flags, image="two.ptx")
+    assert out.startswith("b: bool[2]  True False\nd: float64[3]  1.0 ")
+    assert out == run(*words, *flags, "--seed", "0", image="two.ptx")
+    assert out != run(*words, *flags, "--seed", "1", image="two.ptx")
+    null = run("axpy", *GRID, "--arg", "null", "--arg", "null", "--arg", "1e3", "--arg", "-0x0")
+    assert null == ""
+
+
+def test_an_image_comes_from_standard_input(run, images):
+    out = run(*GRID, "--arg", "y:float32[4]=0.5", "--arg", "x:float32[4]=ones", "--arg", "2.",
+              "--arg", "4", text=(images / "one.ptx").read_bytes())  # fmt: skip
+    assert out.startswith("y: float32[4]  2.5 2.5 2.5 2.5\n")
+
+
+def test_the_time_is_told(run):
+    out = run(*GRID, "--arg", "y:float32[4]=0.5", "--arg", "x:float32[4]=ones", "--arg", "2.",
+              "--arg", "4", "--time")  # fmt: skip
+    assert "axpy on culaunch emulator" in out
+    assert "wall clock of the emulation" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--arg", "y:float32[4]=zeros"), "axpy takes 4 arguments"),
+        (("--arg", "1", "--arg", "null", "--arg", "2", "--arg", "1"), "argument 2 of axpy, float"),
+        (("--arg", "y:flot32[4]=zeros"), "such as float32 or int64, not 'flot32'"),
+        (("--arg", "y:float32[4]=nothing"), "arange, random or a number after the ="),
+        (("--arg", "n:int8=128"), "a number that fits int8"),
+        (("--arg", "y:float32[4]"), "as in out:float32[1000]=zeros"),
+        (("--save", "out.npy"), "no --arg is an array named 'out'; there are none"),
+        (("--grid", "many"), "must be a number, or up to three, as in 16,16 (got 'many')"),
+    ],
+)
+def test_what_is_wrong_is_said(run, words, message):
+    code = 2 if message.startswith(("such", "arange", "a number", "as in", "no --", "must")) else 1
+    assert message in run("axpy", *GRID, *words, code=code)
+
+
+def test_the_kernel_may_be_left_out_where_there_is_one(run):
+    assert "the image has 2 kernels; name one of them" in run(*GRID, image="two.ptx", code=2)
+
+
+def test_a_name_that_was_nearly_right(monkeypatch, capsys, images):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    for words, message in (
+        (["run", str(images / "one.ptx"), "axpi", *GRID], "did you mean 'axpy'?"),
+        (["insect"], "No such command 'insect'. Did you mean 'inspect'?"),
+    ):
+        with pytest.raises(SystemExit) as leaving:
+            main(words)
+        assert leaving.value.code in (1, 2)
+        assert message in capsys.readouterr().err
