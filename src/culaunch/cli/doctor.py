@@ -12,7 +12,7 @@ import culaunch as cl
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> int:
-    """Say what of drivers, compilers and frameworks is here, and what is wrong.
+    """Say what drivers, compilers and frameworks are here.
 
     Each line is ok, missing (with the command that gets it; few need everything) or BROKEN (with
     the reason). The exit code is 1 if something is broken. Bug reports should have it.
