@@ -6,7 +6,7 @@ from typing import Any
 
 from culaunch._base.values import show, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
-from culaunch._core import array_info
+from culaunch._core import Driver, array_info
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.element_types import unpacked
 from culaunch._launch.host_memory import bytes_of, host_array
@@ -22,7 +22,7 @@ def copy_in(array: CoreDeviceArray, source: Any, stream: object) -> None:
         return
     import numpy as np
 
-    host = host_array(array._driver, source)  # noqa: SLF001
+    host = host_array(_driver(array), source)
     _check(array, host.shape, host.dtype, "source")
     host = np.ascontiguousarray(host)
     array._copy_from(bytes_of(host), handle, stream is None)  # noqa: SLF001
@@ -39,7 +39,7 @@ def copy_out(array: CoreDeviceArray, target: Any, stream: object) -> None:
 
     if not isinstance(target, np.ndarray) and not hasattr(type(target), "__dlpack_device__"):
         raise TypeError(f"target must be an array of NumPy or a framework (got {spell(target)})")
-    host = host_array(array._driver, target)  # noqa: SLF001
+    host = host_array(_driver(array), target)
     _check(array, host.shape, host.dtype, "target")
     if not host.flags.c_contiguous or not host.flags.writeable:
         raise ValueError("target must be an array in C order that may be written")
@@ -71,7 +71,7 @@ def fill_bytes(array: CoreDeviceArray, pattern: bytes, stream: int) -> None:
     """Repeat a pattern, of a power of two of bytes, over an array."""
     while len(pattern) > 1 and pattern[: len(pattern) // 2] == pattern[len(pattern) // 2 :]:
         pattern = pattern[: len(pattern) // 2]
-    driver, device, size = array._driver, array._dlpack_device[1], len(pattern)  # noqa: SLF001
+    driver, device, size = _driver(array), _device(array), len(pattern)
     count = array.nbytes // size
     if count == 0:
         return
@@ -95,7 +95,7 @@ def is_on_device(array: Any) -> bool:
 
 
 def _copy(array: CoreDeviceArray, target: int, source: int, handle: int, stream: object) -> None:
-    driver = array._driver  # noqa: SLF001
+    driver = _driver(array)
     if array.nbytes:
         driver.copy(_device(array), target, source, array.nbytes, handle)
     if stream is None:
@@ -104,7 +104,7 @@ def _copy(array: CoreDeviceArray, target: int, source: int, handle: int, stream:
 
 def _checked_address(array: CoreDeviceArray, other: Any, name: str) -> int:
     """Return the address of an array on a device that goes with this one."""
-    driver = array._driver  # noqa: SLF001
+    driver = _driver(array)
     address, shape, strides, code, bits, device = array_info(driver, other)
     if device[0] not in driver.device_types:
         raise ValueError(
@@ -126,6 +126,10 @@ def _check(array: CoreDeviceArray, shape: tuple[int, ...], dtype: Any, name: str
             f"{name} must have the array's shape {array.shape} and type {_dtype(array)} (got "
             f"{shape} {dtype})"
         )
+
+
+def _driver(array: CoreDeviceArray) -> Driver:
+    return array._driver  # noqa: SLF001 - of the extension's face, which users do not see
 
 
 def _device(array: CoreDeviceArray) -> int:

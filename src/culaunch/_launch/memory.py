@@ -189,9 +189,10 @@ def allocate(
 ) -> DeviceArray:
     """Allocate what a library asks for in DLPack's words. The extension calls it."""
     made = DeviceArray(shape, unpacked(code, bits, lanes), device)
-    if made._dlpack_device != (device_type, device):  # noqa: SLF001
+    own = made.__dlpack_device__()
+    if own != (device_type, device):
         raise ValueError(
-            f"culaunch allocates memory of DLPack's device type {made._dlpack_device[0]} "  # noqa: SLF001
+            f"culaunch allocates memory of DLPack's device type {own[0]} "
             f"with the driver in use (asked for {device_type})"
         )
     return made
