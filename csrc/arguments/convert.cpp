@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "arguments/cupy.h"
 #include "arguments/rules.h"
 #include "arguments/torch_tensor.h"
 #include "formats/half.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "arguments/cupy.h"
 #include "arguments/torch_tensor.h"
 #include "driver/driver_object.h"
 #include "driver/errors.h"

@@ -11,6 +11,7 @@
 #include "driver/prototypes.h"
 #include "driver/python_gate.h"
 #include "driver/shared_driver.h"
+#include "python/type_builder.h"
 
 PyTypeObject* g_driver_type = nullptr;
 
@@ -235,44 +236,29 @@ PyObject* GetDeviceTypes(PyObject* self, void*) {
   return tuple.release();
 }
 
-PyMethodDef methods[] = {
-    {"open", Open, METH_VARARGS | METH_STATIC, nullptr},
-    {"from_functions", FromFunctions, METH_VARARGS | METH_STATIC, nullptr},
-    {"prototypes", Prototypes, METH_NOARGS | METH_STATIC, nullptr},
-    {"publish", Publish, METH_NOARGS, nullptr},
-    {"attribute", Attribute, METH_VARARGS, nullptr},
-    {"device_name", DeviceName, METH_VARARGS, nullptr},
-    {"current_device", CurrentDevice, METH_NOARGS, nullptr},
-    {"stream_device", StreamDevice, METH_VARARGS, nullptr},
-    {"stream_synchronize", StreamSynchronize, METH_VARARGS, nullptr},
-    {"synchronize", Synchronize, METH_VARARGS, nullptr},
-    {"push_device", PushDevice, METH_VARARGS, nullptr},
-    {"pop_device", PopDevice, METH_NOARGS, nullptr},
-    {"encode_tiled", EncodeTiled, METH_VARARGS, nullptr},
-    {"describe", Describe, METH_VARARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyGetSetDef properties[] = {
-    {"name", GetName, nullptr, nullptr, nullptr},
-    {"version", GetVersion, nullptr, nullptr, nullptr},
-    {"device_count", GetDeviceCount, nullptr, nullptr, nullptr},
-    {"device_types", GetDeviceTypes, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.Driver", sizeof(DriverObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
-
 }  // namespace
 
 int AddDriverType(PyObject* module) {
-  g_driver_type = AddType(module, &spec);
+  g_driver_type =
+      TypeBuilder("culaunch._core.Driver", sizeof(DriverObject), Py_TPFLAGS_DISALLOW_INSTANTIATION)
+          .Method("open", Open, METH_VARARGS | METH_STATIC)
+          .Method("from_functions", FromFunctions, METH_VARARGS | METH_STATIC)
+          .Method("prototypes", Prototypes, METH_NOARGS | METH_STATIC)
+          .Method("publish", Publish, METH_NOARGS)
+          .Method("attribute", Attribute)
+          .Method("device_name", DeviceName)
+          .Method("current_device", CurrentDevice, METH_NOARGS)
+          .Method("stream_device", StreamDevice)
+          .Method("stream_synchronize", StreamSynchronize)
+          .Method("synchronize", Synchronize)
+          .Method("push_device", PushDevice)
+          .Method("pop_device", PopDevice, METH_NOARGS)
+          .Method("encode_tiled", EncodeTiled)
+          .Method("describe", Describe)
+          .Property("name", GetName)
+          .Property("version", GetVersion)
+          .Property("device_count", GetDeviceCount)
+          .Property("device_types", GetDeviceTypes)
+          .AddTo(module);
   return g_driver_type != nullptr ? 0 : -1;
 }

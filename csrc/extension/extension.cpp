@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "arguments/arrays.h"
+#include "arguments/array_info.h"
 #include "arguments/device_array.h"
 #include "arguments/device_array_exchange.h"
 #include "arguments/rules.h"

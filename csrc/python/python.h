@@ -99,14 +99,3 @@ auto WithoutGil(Call&& call) {
   const ReleaseGil released;
   return call();
 }
-
-// A type object made from a spec, registered in a module under the last part of its name.
-inline PyTypeObject* AddType(PyObject* module, PyType_Spec* spec) {
-  PyObject* type = PyType_FromModuleAndSpec(module, spec, nullptr);
-  if (type == nullptr) return nullptr;
-  if (PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type)) < 0) {
-    Py_DECREF(type);
-    return nullptr;
-  }
-  return reinterpret_cast<PyTypeObject*>(type);
-}

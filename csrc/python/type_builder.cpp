@@ -29,5 +29,9 @@ PyTypeObject* TypeBuilder::AddTo(PyObject* module) const {
   if (!members.empty()) slots.push_back(TableSlot(Py_tp_members, members));
   slots.push_back({0, nullptr});
   PyType_Spec spec = {name_, static_cast<int>(size_), 0, flags_, slots.data()};
-  return AddType(module, &spec);
+  Ref made(PyType_FromModuleAndSpec(module, &spec, nullptr));
+  auto* const type = reinterpret_cast<PyTypeObject*>(made.get());
+  if (type == nullptr || PyModule_AddType(module, type) < 0) return nullptr;
+  made.release();
+  return type;
 }

@@ -62,8 +62,8 @@ class TypeBuilder {
     return *this;
   }
 
-  // Make it, and register it in the module under the last part of its name. Borrowed; null with a
-  // Python error set.
+  // Make it, and register it in the module under the last part of its name. It lives as long as the
+  // process; null with a Python error set.
   PyTypeObject* AddTo(PyObject* module) const;
 
  private:

@@ -8,6 +8,7 @@
 #include "launch/configuration.h"
 #include "python/free_threaded_lock.h"
 #include "python/recording.h"
+#include "python/type_builder.h"
 #include "triton/call.h"
 #include "triton/form.h"
 #include "triton/grid.h"
@@ -128,16 +129,14 @@ int Clear(PyObject* self) {
 }
 
 void Dealloc(PyObject* self) {
-  PyTypeObject* type = Py_TYPE(self);
-  PyObject_GC_UnTrack(self);
-  if (Self(self)->state != nullptr) {
-    Clear(self);
-    for (Form* form : StateOf(self).retired) delete form;
-    delete Self(self)->state;
-  }
-  if (Self(self)->count.obj != nullptr) PyBuffer_Release(&Self(self)->count);
-  PyObject_GC_Del(self);
-  Py_DECREF(reinterpret_cast<PyObject*>(type));
+  DeallocCollected(self, [self] {
+    if (Self(self)->state != nullptr) {
+      Clear(self);
+      for (Form* form : StateOf(self).retired) delete form;
+      delete Self(self)->state;
+    }
+    if (Self(self)->count.obj != nullptr) PyBuffer_Release(&Self(self)->count);
+  });
 }
 
 PyObject* Subscript(PyObject* object, PyObject* grid) { return LauncherFor(Self(object), grid); }
@@ -324,44 +323,6 @@ PyObject* GetParameterNames(PyObject* self, void*) {
   return names;
 }
 
-PyMethodDef methods[] = {
-    {"_set_driver", SetDriver, METH_VARARGS, nullptr},
-    {"_set_guards", SetGuards, METH_VARARGS, nullptr},
-    {"_call", CallGuarded, METH_VARARGS, nullptr},
-    {"_call_plain", CallPlain, METH_VARARGS, nullptr},
-    {"_resolve", Resolve, METH_VARARGS, nullptr},
-    {"_specialize", Specialize, METH_VARARGS, nullptr},
-    {"_serve", Serve, METH_VARARGS, nullptr},
-    {"_tell_choices", TellChoices, METH_VARARGS, nullptr},
-    {"_guards_hold", GuardsHold, METH_NOARGS, nullptr},
-    {"_clear", ForgetAll, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyGetSetDef properties[] = {
-    {"_driver", GetDriver, nullptr, nullptr, nullptr},
-    {"_key_count", GetVariantCount, nullptr, nullptr, nullptr},
-    {"_last_config", GetLastConfig, nullptr, nullptr, nullptr},
-    {"_misses", GetMisses, nullptr, nullptr, nullptr},
-    {"_is_watched", GetWatched, nullptr, nullptr, nullptr},
-    {"_parameter_names", GetParameterNames, nullptr, nullptr, nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_mp_subscript, reinterpret_cast<void*>(Subscript)},
-    {Py_tp_methods, methods},
-    {Py_tp_getset, properties},
-    {0, nullptr},
-};
-
-PyType_Spec spec = {"culaunch._core.TritonDispatcher", sizeof(DispatcherObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
-
 }  // namespace
 
 PyTypeObject* g_dispatcher_type = nullptr;
@@ -402,7 +363,29 @@ PyObject* LauncherFor(DispatcherObject* self, PyObject* grid) {
 }
 
 int AddDispatcherType(PyObject* module) {
-  g_dispatcher_type = AddType(module, &spec);
+  g_dispatcher_type =
+      TypeBuilder("culaunch._core.TritonDispatcher", sizeof(DispatcherObject), Py_TPFLAGS_BASETYPE)
+          .Slot(Py_tp_new, New)
+          .Slot(Py_tp_dealloc, Dealloc)
+          .Slot(Py_mp_subscript, Subscript)
+          .Collected(Traverse, Clear)
+          .Method("_set_driver", SetDriver)
+          .Method("_set_guards", SetGuards)
+          .Method("_call", CallGuarded)
+          .Method("_call_plain", CallPlain)
+          .Method("_resolve", Resolve)
+          .Method("_specialize", Specialize)
+          .Method("_serve", Serve)
+          .Method("_tell_choices", TellChoices)
+          .Method("_guards_hold", GuardsHold, METH_NOARGS)
+          .Method("_clear", ForgetAll, METH_NOARGS)
+          .Property("_driver", GetDriver)
+          .Property("_key_count", GetVariantCount)
+          .Property("_last_config", GetLastConfig)
+          .Property("_misses", GetMisses)
+          .Property("_is_watched", GetWatched)
+          .Property("_parameter_names", GetParameterNames)
+          .AddTo(module);
   return g_dispatcher_type != nullptr ? 0 : -1;
 }
 

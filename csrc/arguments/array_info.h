@@ -1,0 +1,11 @@
+// What Python asks of arrays that it does not launch with.
+#pragma once
+
+#include "python/python.h"
+
+// array_info(driver, array): (address, shape, strides in elements, DLPack code, bits, device).
+PyObject* ArrayInfo(PyObject* self, PyObject* args);
+
+// array_stream(driver, array): (stream, device), where a launch goes with this array before others;
+// None for what is no array on a device.
+PyObject* ArrayStreamOf(PyObject* self, PyObject* args);

@@ -1,0 +1,13 @@
+// Arrays of CuPy.
+#pragma once
+
+#include <culaunch/driver.h>
+
+#include "arguments/array_view.h"
+#include "arguments/type_table.h"
+
+// Read a cupy.ndarray. False with a Python error set.
+bool ReadCupy(PyObject* array, ArrayView* view);
+
+// CuPy's current stream, of the type entry of its arrays. False with a Python error set.
+bool CurrentCupyStream(const TypeEntry& entry, CUstream* stream);
