@@ -31,6 +31,7 @@ SELECTION = (
     "tests/launch",
     "tests/image/test_names.py",
     "tests/elementwise/test_calls.py",
+    "tests/function",
     "tests/emulator/test_nested_calls.py",
     "tests/triton/test_reentrant.py",
     "tests/triton/test_quick.py",

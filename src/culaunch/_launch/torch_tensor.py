@@ -62,7 +62,7 @@ def check_gradient(what: str) -> None:
     """
     if sys.modules["torch"].is_grad_enabled():
         raise TypeError(
-            f"{what} requires grad, and a fused function has no derivative, so that its result "
+            f"{what} requires grad, and the function has no derivative, so that its result "
             "would be a constant to autograd: pass tensor.detach(), call it under "
             "torch.no_grad(), or in a torch.autograd.Function that has the derivative"
         )
