@@ -16,7 +16,9 @@ PACKAGE = Path(culaunch.__file__).parent
 # The scripts that the CMake functions run are no modules.
 MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cmake/*")))
 # The rooms that the extension is below of, and the modules that a room imports by name.
-USES_THE_EXTENSION = {"_doctor", "_elementwise", "_emulator", "_image", "_launch", "_triton"}
+USES_THE_EXTENSION = {
+    "_doctor", "_elementwise", "_emulator", "_function", "_image", "_launch", "_triton"
+}  # fmt: skip
 BY_NAME = {"_launch": {"culaunch._emulator"}}
 DOTTED = r"culaunch(\.\w+)+(?<!\.h)"  # a module, not the header
 # What a part may import at the top of a module, besides the standard library and culaunch.

@@ -11,6 +11,7 @@ from fake_arrays import ExchangeArray, make_exchange_array
 
 import culaunch as cl
 from culaunch import _core
+from culaunch._function import upcalls
 
 
 def scale(kernel, text="body.py:3"):
@@ -406,6 +407,7 @@ def test_what_launches_asks_the_recorder(driver, monkeypatch):
         assert f(3) == 3
     finally:
         _core.count_bodies(-1)
+        _core.set_upcalls(function=upcalls)
     assert asked == [
         (kernel, "getitem", ((2, 3),), {}),
         (kernel, "configure", (), {"grid": 1, "block": 2, "cluster": None,

@@ -6,11 +6,10 @@ A value is a node of the trace's graph with Python's operators. What they do wit
 
 from __future__ import annotations
 
-import linecache
-import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.apply import apply, choose, convert
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._elementwise.graph import Node, Number, Trace
-
-_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Value:
@@ -124,8 +121,8 @@ def _in_place(sign: str, name: str) -> Callable[[Value, object], Value]:
     def method(self: Value, other: object) -> Value:
         if self._node.op == "input":
             raise TypeError(
-                f"at {here()}: {sign}= would not change the caller's array: write x = x {sign} y, "
-                "return it, and give out= to write into an array"
+                f"at {here().text()}: {sign}= would not change the caller's array: write "
+                f"x = x {sign} y, return it, and give out= to write into an array"
             )
         return operate(name, self, other)
 
@@ -173,24 +170,14 @@ def cast(value: Value, dtype: dt.DType) -> Value:
     return Value(convert(node_of(value), dtype))
 
 
-def here() -> str:
-    """Return the place in the user's code that runs now: file:line and the line's text."""
-    frame = sys._getframe(1)  # noqa: SLF001
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE + os.sep):
-        frame = frame.f_back
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    text = linecache.getline(file, line).strip()
-    return f"{file}:{line}" + (f": `{text}`" if text else "")
-
-
 def _nodes(name: str, operands: tuple[object, ...], trace: Trace | None = None) -> tuple[Node, ...]:
     """Return the nodes of operands, which must all be of one trace; numbers join it."""
     for operand in operands:
         if isinstance(operand, Value):
             if trace is not None and node_of(operand).trace is not trace:
                 raise TypeError(
-                    f"{name}: a value of an earlier trace is used at {here()}: a fused function "
-                    "must not keep values outside of it"
+                    f"{name}: a value of an earlier trace is used at {here().text()}: a fused "
+                    "function must not keep values outside of it"
                 )
             trace = node_of(operand).trace
     if trace is None:
@@ -237,8 +224,8 @@ def _not_a_value(name: str, operand: object) -> TypeError:
     if hasattr(operand, "__dlpack__") or hasattr(operand, "__array_interface__"):
         return TypeError(
             f"ew.{name} works on the values of a function that is traced, not on arrays: at "
-            f"{here()} it got {type(operand).__name__}. Put it in a function under @ew.fuse, "
-            "and pass every array as an argument"
+            f"{here().text()} it got {type(operand).__name__}. Put it in a function under "
+            "@ew.fuse, and pass every array as an argument"
         )
     return TypeError(
         f"ew.{name} takes values of a traced function and Python numbers (got {spell(operand)})"
@@ -247,6 +234,6 @@ def _not_a_value(name: str, operand: object) -> TypeError:
 
 def _refuse_branch(value: Value, what: str, remedy: str) -> NoReturn:
     raise TypeError(
-        f"at {here()}: a value of {node_of(value).trace.name} {what}, but the numbers are not "
-        f"known while it is traced: {remedy}"
+        f"at {here().text()}: a value of {node_of(value).trace.name} {what}, but the numbers are "
+        f"not known while it is traced: {remedy}"
     )

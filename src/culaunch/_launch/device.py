@@ -56,11 +56,7 @@ class Device:
         ValueError, TypeError
             If culaunch does not know that name; the message lists those that it knows.
         """
-        number = _ATTRIBUTES.get(checked_text("name", name))
-        if number is None:
-            known = ", ".join(sorted(_ATTRIBUTES))
-            raise ValueError(f"there is no device attribute {spell(name)}; there are {known}")
-        return self._driver.attribute(number, self.ordinal)
+        return self._driver.attribute(attribute_number(name), self.ordinal)
 
     def synchronize(self) -> None:
         """Wait until everything on the device has run; a kernel's fault is raised here."""
@@ -96,3 +92,18 @@ def synchronize(device: int | None = None) -> None:
         If a kernel failed: its fault is reported by the first call that waits for it.
     """
     Device(device).synchronize()
+
+
+def attribute_number(name: str) -> DeviceAttribute:
+    """Return an attribute of a device by its name in the driver API, in lower case.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If culaunch does not know that name; the message lists those that it knows.
+    """
+    number = _ATTRIBUTES.get(checked_text("name", name))
+    if number is None:
+        known = ", ".join(sorted(_ATTRIBUTES))
+        raise ValueError(f"there is no device attribute {spell(name)}; there are {known}")
+    return number

@@ -89,6 +89,19 @@ class TensorMap(ctypes.Structure):
             If the driver refuses the combination (driver API, ``cuTensorMapEncodeTiled``, has
             the rules), or the device has no tensor maps.
         """
+        recorded = getattr(type(array), "_tensor_map", None)
+        if recorded is not None:  # a stand-in, in the body of a function
+            return recorded(  # type: ignore[no-any-return]
+                array,
+                box,
+                element_strides,
+                _numbers(array.dtype, interleave, swizzle, l2_promotion, fill),
+                element_strides=element_strides,
+                interleave=interleave,
+                swizzle=swizzle,
+                l2_promotion=l2_promotion,
+                fill=fill,
+            )
         info = array_info(array)
         rank = len(info.shape)
         box = _sizes("box", box)
@@ -128,6 +141,21 @@ class TensorMap(ctypes.Structure):
             )
         result.array = array
         return result
+
+
+def _numbers(
+    dtype: Any, interleave: str, swizzle: str, promotion: str, fill: str
+) -> tuple[int, ...]:
+    """Return the numbers in cuda.h of an element type and of what the driver shall do."""
+    if (dtype.code, dtype.bits) not in _TYPES:
+        raise ValueError(f"tensor maps have no elements of {dtype!r}")
+    return (
+        _TYPES[dtype.code, dtype.bits],
+        _choose("interleave", interleave, _INTERLEAVE),
+        _choose("swizzle", swizzle, _SWIZZLE),
+        _choose("l2_promotion", promotion, _PROMOTION),
+        _choose("fill", fill, _FILL),
+    )
 
 
 def _sizes(name: str, given: Any) -> tuple[int, ...]:

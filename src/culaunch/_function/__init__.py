@@ -1,0 +1,39 @@
+"""Functions: the host side of kernels, written once in Python, run natively."""
+
+from culaunch._core import set_upcalls
+from culaunch._function import upcalls
+from culaunch._function.abstract import AbstractArray
+from culaunch._function.annotations import Array, same
+from culaunch._function.debugging import function_debugging
+from culaunch._function.dtype import DType
+from culaunch._function.function import Function, function
+from culaunch._function.launches import launch_if
+from culaunch._function.verbs import (
+    ceildiv,
+    check,
+    empty,
+    empty_like,
+    next_power_of_2,
+    zeros,
+    zeros_like,
+)
+
+set_upcalls(function=upcalls)
+
+__all__ = [
+    "AbstractArray",
+    "Array",
+    "DType",
+    "Function",
+    "ceildiv",
+    "check",
+    "empty",
+    "empty_like",
+    "function",
+    "function_debugging",
+    "launch_if",
+    "next_power_of_2",
+    "same",
+    "zeros",
+    "zeros_like",
+]

@@ -1,0 +1,294 @@
+"""The arguments of a recorded launch: the rules of a launch, for what a body has."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from culaunch._core import argument_rules
+from culaunch._function import opcodes as oc
+from culaunch._function.array import StandIn
+from culaunch._function.effects import Constant, Parameter
+from culaunch._function.numbers import SymBool, SymFloat, SymInt, as_float, as_int, is_symbolic
+from culaunch._function.pointers import Pointer
+from culaunch._function.structures import patches_of
+from culaunch._function.tensor_maps import TensorMapStandIn
+from culaunch._launch import messages
+from culaunch._launch.array import array_info
+from culaunch._launch.parameter_type import ParameterType, TypeClass
+
+if TYPE_CHECKING:
+    from culaunch._base.places import Place
+    from culaunch._function.trace import TraceBody
+    from culaunch._launch import Kernel
+
+_RULES = tuple(argument_rules().values())
+_SIZES = {
+    "int": (1, 2, 4, 8), "IntEnum": (1, 2, 4, 8), "float": (2, 4, 8), "bool": (1,), "None": (8,),
+    "array": (8,),
+}  # fmt: skip
+_CTYPES = {
+    **dict.fromkeys("bBhHiIlLqQ", "integer"),
+    **dict.fromkeys("fd", "floating"),
+    **dict.fromkeys("PzZ", "address"),
+    "?": "bool_",
+}
+_NUMPY = {
+    "i": "integer", "u": "integer", "f": "floating", "b": "bool_", "c": "complex",
+    "V": "structure",
+}  # fmt: skip
+
+
+class Argument:
+    """One argument of a launch in a body: what it becomes in the program."""
+
+    def __init__(
+        self, body: TraceBody, kernel: Kernel, index: int, value: Any, predicate: Any, place: Place
+    ) -> None:
+        self.body = body
+        self.kernel = kernel
+        self.index = index
+        self.value = value
+        self.predicate = predicate
+        self.place = place
+        self.parameter = kernel.signature.parameters[index]
+        self.kind: ParameterType = self.parameter._kind
+
+    def recorded(self) -> Parameter:
+        """Return the parameter of the program; what may be wrong in other calls is in its plan."""
+        given = given_of(self.value)
+        size = self.parameter.size
+        if given is None:
+            self.refuse("unsupported")
+        sizes = _SIZES.get(given)
+        takes = _RULES[self.kind.type_class]
+        if given not in takes or (sizes is not None and size not in sizes):
+            self.refuse("mismatch")
+        if self.kind.type_class is TypeClass.POINTER and size != 8:
+            self.refuse("mismatch")
+        return self._place(*getattr(self, f"_{given}")())
+
+    def refuse(self, fault: str, detail: int = 0) -> NoReturn:
+        """Raise what a launch raises, with the line of the body."""
+        try:
+            messages.raise_argument(_Shim(self.kernel), self.index, self.value, fault, detail, -1)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise type(error)(f"at {self.place.text()}: {error}") from None
+
+    def _place(self, kind: int, operands: tuple[Any, ...]) -> Parameter:
+        return Parameter(kind, self.parameter.offset, self.parameter.size, operands)
+
+    # ---- one method for each kind of object
+
+    def _array(self) -> tuple[int, tuple[Any, ...]]:
+        value = self.value
+        if not isinstance(value, StandIn):  # a real one, which the body closes over
+            info = array_info(value)
+            if self.kind.bits and (self.kind.code, self.kind.bits) != (info.code, info.bits):
+                self.refuse("element", info.code | info.bits << 8 | 1 << 16)
+            return oc.P_OBJECT, (Constant(value),)
+        root, dtype = value._root, value.dtype
+        if self.kind.bits and (self.kind.code, self.kind.bits) != (dtype.code, dtype.bits):
+            self.refuse("element", dtype.code | dtype.bits << 8 | 1 << 16)
+        if root.is_read_only and self.kind.may_write:
+            self.refuse("read_only")
+        self.body.note_use(root, _access(self.kernel, self.index))
+        return oc.P_ARRAY, (self.body.pointed(value),)
+
+    def _address(self) -> tuple[int, tuple[Any, ...]]:
+        if isinstance(self.value, Pointer):
+            root = self.value.array._root
+            self.body.note_use(root, _access(self.kernel, self.index))
+            return oc.P_ARRAY, (self.body.pointed(self.value.array, self.value.offset),)
+        return self._scalar()
+
+    def _int(self) -> tuple[int, tuple[Any, ...]]:
+        return oc.P_INT, (
+            self._checked_int(self.value, self.parameter.size, _signedness(self.kind)),
+        )
+
+    _IntEnum = _int
+
+    def _checked_int(self, value: Any, size: int, is_signed: int) -> Any:
+        if not is_symbolic(value):
+            value = operator.index(value)
+            low = 0 if is_signed == 0 else -(1 << 8 * size - 1)
+            high = (1 << 8 * size - 1) if is_signed == 1 else 1 << 8 * size
+            if not low <= value < high:
+                self.refuse("overflow")
+            # The register has the bits.
+            return self.body.register(value - (1 << 64) if value >= 1 << 63 else value)
+        guarded = self.body.where(self.predicate, value, 0)
+        if not (size == 8 and is_signed != 0):
+            try:
+                self.body.bounded("RANGE", guarded, (size, is_signed), self.place)
+            except OverflowError:
+                self.refuse("overflow")
+        return self.body.register(value)
+
+    def _float(self) -> tuple[int, tuple[Any, ...]]:
+        size, kind = self.parameter.size, self.kind
+        if size == 2 and not (kind.type_class is TypeClass.FLOAT and kind.bits):
+            self.refuse("ambiguous")
+        code, bits = (kind.code, kind.bits) if kind.bits else (2, 8 * size)
+        return oc.P_FLOAT, (self._checked_float(self.value, code, bits), code, bits)
+
+    def _checked_float(self, value: Any, code: int, bits: int) -> Any:
+        if bits != 64:
+            if not is_symbolic(value):
+                if not oc.fits_float(float(value), code, bits):
+                    self.refuse("overflow")
+            else:
+                guarded = self.body.where(self.predicate, value, 0.0)
+                try:
+                    self.body.bounded("FLOAT_RANGE", guarded, (code, bits), self.place)
+                except OverflowError:
+                    self.refuse("overflow")
+        return self.body.register(value if is_symbolic(value) else float(value))
+
+    def _bool(self) -> tuple[int, tuple[Any, ...]]:
+        return oc.P_BOOL, (self.body.register(self.value),)
+
+    def _None(self) -> tuple[int, tuple[Any, ...]]:  # noqa: N802 - the rule's name
+        return oc.P_NULL, ()
+
+    def _scalar(self) -> tuple[int, tuple[Any, ...]]:
+        code = getattr(type(self.value), "_type_", None)
+        data = bytes(self.value) if isinstance(code, str) else self.value.tobytes()
+        self._require_size(len(data))
+        given = given_of(self.value)
+        if given == "floating" and self.kind.bits:
+            wanted = (self.kind.code, self.kind.bits)
+            if wanted != _float_type(self.value):
+                self.refuse("mismatch")
+        signedness, negative = _signedness(self.kind), data[-1] & 0x80
+        is_signed = _is_signed(self.value)
+        if given == "integer" and negative and signedness != 2 and is_signed != bool(signedness):
+            self.refuse("overflow")
+        return oc.P_BYTES, (Constant(data), ())
+
+    _integer = _floating = _bool_ = _complex = _scalar
+
+    def _structure(self) -> tuple[int, tuple[Any, ...]]:
+        value = self.value
+        if isinstance(value, TensorMapStandIn):
+            self._require_size(128)
+            return oc.P_TENSOR_MAP, self.body.tensor_map_operands(value)
+        data = bytes(value) if isinstance(value, _STRUCTURES) else value.tobytes()
+        self._require_size(len(data))
+        patches = []
+        for patch in patches_of(value):
+            kind, operands = self._patch(patch)
+            patches.append(Parameter(kind, patch.offset, patch.size, operands))
+        return oc.P_BYTES, (Constant(data), tuple(patches))
+
+    def _patch(self, patch: Any) -> tuple[int, tuple[Any, ...]]:
+        value = patch.value
+        if patch.kind == "p":
+            array, offset = (
+                (value.array, value.offset) if isinstance(value, Pointer) else (value, 0)
+            )
+            # A structure does not say what is const in it.
+            self.body.note_use(array._root, "unknown")
+            return oc.P_ARRAY, (self.body.pointed(array, offset),)
+        if patch.kind == "f":
+            if type(value) is not SymFloat:
+                value = as_float(value)
+            bits = 8 * patch.size
+            return oc.P_FLOAT, (self._checked_float(value, 2, bits), 2, bits)
+        if patch.kind == "b":
+            return oc.P_BOOL, (
+                self.body.register(value != 0 if type(value) is not SymBool else value),
+            )
+        if type(value) is SymFloat:
+            raise TypeError(
+                f"at {self.place.text()}: field {patch.name} holds an int (got a float): int(x) "
+                "makes one"
+            )
+        number = self._checked_int(as_int(value), patch.size, int(patch.kind == "i"))
+        return oc.P_INT, (number,)
+
+    def _require_size(self, size: int) -> None:
+        if size != self.parameter.size:
+            self.refuse("size", size)
+
+
+_STRUCTURES = (ctypes.Structure, ctypes.Union, ctypes.Array)
+
+
+def given_of(value: Any) -> str | None:
+    """Return which row of a launch's rules an object is of, as the extension has them."""
+    kind = type(value)
+    found = _PLAIN.get(kind)
+    if found is not None:
+        return found
+    if isinstance(value, (StandIn,)):
+        return "array"
+    if isinstance(value, Pointer):
+        return "address"
+    if isinstance(value, (TensorMapStandIn, *_STRUCTURES)):
+        return "structure"
+    code = getattr(kind, "_type_", None)
+    if isinstance(code, str):
+        return _CTYPES.get(code)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        if value.dtype.names or value.dtype.kind != "V":
+            return _NUMPY.get(value.dtype.kind)
+        return "floating"  # of ml_dtypes
+    if isinstance(value, int):
+        return "IntEnum"
+    if hasattr(kind, "__dlpack__") or hasattr(value, "__cuda_array_interface__"):
+        return "array"
+    return None
+
+
+_PLAIN = {
+    int: "int", SymInt: "int", float: "float", SymFloat: "float", bool: "bool", SymBool: "bool",
+    type(None): "None",
+}  # fmt: skip
+
+
+def _access(kernel: Kernel, index: int) -> str:
+    """Return what a kernel does to a pointer's array: ``read``, ``write`` or ``unknown``."""
+    signature = kernel.signature
+    parameter = signature.parameters[index]
+    kind = parameter._kind
+    if kind.type_class is not TypeClass.POINTER:
+        return "unknown"
+    if kind.may_write:
+        return "write"
+    is_told = signature.source in ("name", "user") or (
+        signature.source == "image" and parameter.type != "void*"
+    )
+    return "read" if is_told else "unknown"
+
+
+def _signedness(kind: ParameterType) -> int:
+    """Return 1 for signed, 0 for unsigned, 2 for either."""
+    if kind.type_class is TypeClass.SIGNED:
+        return 1
+    return 0 if kind.type_class in (TypeClass.UNSIGNED, TypeClass.POINTER) else 2
+
+
+def _float_type(value: Any) -> tuple[int, int]:
+    code = getattr(type(value), "_type_", None)
+    if isinstance(code, str):
+        return 2, 8 * ctypes.sizeof(value)
+    name = value.dtype.name
+    codes = {"bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12, "float8_e8m0fnu": 14}
+    return codes.get(name, 2), 8 * value.dtype.itemsize
+
+
+def _is_signed(value: Any) -> bool:
+    code = getattr(type(value), "_type_", None)
+    return code in "bhilq" if isinstance(code, str) else value.dtype.kind == "i"
+
+
+class _Shim:
+    """What a message needs of a launcher."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel

@@ -1,0 +1,395 @@
+"""Stand-ins of arrays: shape, type and place of an array, without its data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from culaunch._base.places import here
+from culaunch._base.values import spell
+from culaunch._function import views
+from culaunch._function.bodies import Body, reads_data
+from culaunch._function.dtype import DType, find_dtype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Root:
+    """The memory that a stand-in is of: an argument, an allocation, or a real array.
+
+    Attributes
+    ----------
+    kind : str
+        ``"argument"``, ``"allocated"`` or ``"constant"``.
+    name : str
+        What errors call it.
+    index : int
+        Its number among the arrays of the program; of a constant, -1.
+    parameter : int
+        Of an argument: which it is; -1 elsewhere.
+    element : int
+        Of an array in a list: its place there; -1 elsewhere.
+    real : object
+        The array, where there is one.
+    is_read_only : bool
+    """
+
+    __slots__ = ("address", "element", "index", "is_read_only", "kind", "name", "parameter", "real")
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        index: int = -1,
+        *,
+        parameter: int = -1,
+        element: int = -1,
+        real: Any = None,
+        is_read_only: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.index = index
+        self.parameter = parameter
+        self.element = element
+        self.real = real
+        self.is_read_only = is_read_only
+        self.address = 0
+
+
+class Layout:
+    """The numbers of an array: sizes, and steps in elements. They may be read when asked for."""
+
+    __slots__ = ("dense", "shape", "strides")
+
+    def __init__(
+        self,
+        shape: tuple[Any, ...],
+        strides: tuple[Any, ...],
+        dense: Callable[[], Any] | None = None,
+    ) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.dense = dense
+
+
+class StandIn:
+    """What a body sees of an array.
+
+    ``shape``, ``ndim``, ``size``, ``dtype`` and ``device`` are those of the array API standard;
+    ``strides`` counts elements. Views are made by indexing with ints, slices, None and ``...``, by
+    ``reshape``, ``permute``, ``transpose`` and ``T``.
+    """
+
+    __slots__ = ("_body", "_dtype", "_is_whole", "_layout", "_offset", "_root")
+
+    # NumPy's operators then leave it alone.
+    __array_ufunc__ = None
+
+    _body: Any
+    _root: Root
+    _dtype: DType
+    _layout: Any
+    _offset: Any
+    _is_whole: bool
+
+    def __init__(
+        self,
+        body: Body,
+        root: Root,
+        dtype: DType,
+        layout: Any,
+        offset: Any = 0,
+        *,
+        is_whole: bool = False,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "_is_whole", is_whole)
+        put(self, "_body", body)
+        put(self, "_root", root)
+        put(self, "_dtype", dtype)
+        put(self, "_layout", layout)
+        put(self, "_offset", offset)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The sizes of its dimensions."""
+        self._body.require_open()
+        shape: tuple[Any, ...] = self._layout.shape
+        return shape
+
+    @property
+    def strides(self) -> tuple[Any, ...]:
+        """The steps of its dimensions, in elements."""
+        self._body.require_open()
+        strides: tuple[Any, ...] = self._layout.strides
+        return strides
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        return views.product(self.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        self._body.require_open()
+        return self._dtype
+
+    @property
+    def device(self) -> Any:
+        """The device of the call, with ``ordinal`` and ``attribute(name)``."""
+        return self._body.device
+
+    @property
+    def itemsize(self) -> int:
+        """The size of an element in bytes."""
+        return self._dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        """The size of its elements in bytes."""
+        return self.size * self._dtype.itemsize
+
+    @property
+    def T(self) -> StandIn:  # noqa: N802 - the standard's name
+        """The view with the dimensions in the other order."""
+        return self.permute(*reversed(range(self.ndim)))
+
+    @property
+    def mT(self) -> StandIn:  # noqa: N802 - the standard's name
+        """The view with the last two dimensions swapped."""
+        return self.transpose(-2, -1)
+
+    def is_contiguous(self) -> Any:
+        """Tell whether its elements lie one after the other, in C order."""
+        self._body.require_open()
+        layout = self._layout
+        if layout.dense is not None:
+            return layout.dense()
+        return views.is_dense(layout.shape, layout.strides)
+
+    def is_aligned(self, bytes: int) -> Any:  # noqa: A002
+        """Tell whether its address is a multiple of so many bytes.
+
+        What a function allocates is known to be aligned to 16 bytes and its elements' size.
+        """
+        if type(bytes) is not int or bytes < 1:
+            raise TypeError(f"bytes must be an int from 1 on (got {spell(bytes)})")
+        address = self._body.address(self._root)
+        if address is None:
+            if max(16, self.itemsize) % bytes:
+                return False
+            address = 0
+        place = address + self._offset * self.itemsize
+        return (place % bytes) == 0
+
+    def data_ptr(self) -> Any:
+        """Return the address of its first element: for a kernel's parameter or a structure."""
+        return self._body.pointer(self)
+
+    # ---- views
+
+    def __getitem__(self, key: Any) -> StandIn:
+        if isinstance(key, StandIn):
+            raise reads_data(self._said(), "is indexed by an array", "launch a kernel that gathers")
+        shape, strides, offset = views.indexed(
+            self._root.name, key, self.shape, self.strides, self._body.check
+        )
+        return self._view(shape, strides, self._offset + offset)
+
+    def reshape(self, *shape: Any) -> StandIn:
+        """Return the same elements with another shape; the array must be contiguous."""
+        whole = views.reshaped(self._root.name, shape, self.shape, self._body.check)
+        self._require_contiguous("reshape()")
+        return self._dense(whole, self._dtype)
+
+    def view(self, *shape: Any) -> StandIn:
+        """Return the same elements with another shape, or with another type of the same size."""
+        if len(shape) == 1 and (dtype := find_dtype(shape[0])) is not None:
+            if dtype.itemsize != self.itemsize:
+                raise ValueError(
+                    f"at {here().text()}: view() takes a dtype of {self.itemsize} bytes "
+                    f"(got {dtype!r})"
+                )
+            return StandIn(self._body, self._root, dtype, self._layout, self._offset)
+        return self.reshape(*shape)
+
+    def flatten(self) -> StandIn:
+        """Return its elements as one dimension; the array must be contiguous."""
+        return self.reshape(-1) if self.ndim != 1 else self
+
+    def permute(self, *axes: Any) -> StandIn:
+        """Return the view with the dimensions in another order."""
+        order = views.permutation(self._root.name, axes, self.ndim)
+        shape, strides = self.shape, self.strides
+        return self._view(
+            tuple(shape[axis] for axis in order),
+            tuple(strides[axis] for axis in order),
+            self._offset,
+        )
+
+    def transpose(self, *axes: Any) -> StandIn:
+        """Swap two dimensions; without any, put all in the other order."""
+        rank = self.ndim
+        if not axes:
+            return self.T
+        if len(axes) == 2 and not isinstance(axes[0], (tuple, list)) and rank != 2:
+            order = list(range(rank))
+            first, second = (axis + rank if axis < 0 else axis for axis in axes)
+            if not (0 <= first < rank and 0 <= second < rank):
+                raise IndexError(f"at {here().text()}: {self._root.name} has {rank} dimensions")
+            order[first], order[second] = order[second], order[first]
+            return self.permute(*order)
+        return self.permute(*axes)
+
+    def _view(self, shape: tuple[Any, ...], strides: tuple[Any, ...], offset: Any) -> StandIn:
+        self._body.require_open()
+        return StandIn(self._body, self._root, self._dtype, Layout(shape, strides), offset)
+
+    def _dense(self, shape: tuple[Any, ...], dtype: DType) -> StandIn:
+        layout = Layout(shape, views.dense_strides(shape), lambda: True)
+        return StandIn(self._body, self._root, dtype, layout, self._offset)
+
+    def _require_contiguous(self, what: str) -> None:
+        name = self._root.name
+        self._body.check(
+            self.is_contiguous(), lambda: f"{name} must be contiguous for {what}", ValueError
+        )
+
+    # ---- what a body cannot do
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"{self._root.name} has no dimensions, and no length")
+        return int(self.shape[0])
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(
+            f"at {here().text()}: {self._said()} takes no attribute {name!r}: a body must not "
+            "change its arguments"
+        )
+
+    def __setitem__(self, key: object, value: object) -> NoReturn:
+        raise TypeError(
+            f"at {here().text()}: {self._said()} is written to: launch a kernel that does so"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _DATA:
+            raise reads_data(
+                self._said(), f"is asked for {name}()", "pass numbers as arguments of the function"
+            )
+        raise AttributeError(
+            f"at {here().text()}: an array in a function's body has no attribute {name!r}: "
+            f"{_INSTEAD.get(name, _HAS)}"
+        )
+
+    def __bool__(self) -> NoReturn:
+        raise reads_data(self._said(), "is used as a condition", "compare shapes, or `x is None`")
+
+    def __int__(self) -> NoReturn:
+        raise reads_data(self._said(), "is converted to an int", _AS_NUMBER)
+
+    def __float__(self) -> NoReturn:
+        raise reads_data(self._said(), "is converted to a float", _AS_NUMBER)
+
+    def __complex__(self) -> NoReturn:
+        raise reads_data(self._said(), "is converted to a complex", _AS_NUMBER)
+
+    def __index__(self) -> NoReturn:
+        raise reads_data(self._said(), "is used as an int", _AS_NUMBER)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            f"at {here().text()}: {self._said()} is iterated over: index it, as in "
+            "`for i in range(x.shape[0]): row = x[i]`"
+        )
+
+    def __contains__(self, _: object) -> NoReturn:
+        raise reads_data(self._said(), "is searched", "launch a kernel that does so")
+
+    def __eq__(self, other: object) -> bool:
+        if other is not None and self is not other:
+            _refuse_operator(self, "==")
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self._said()} stands for an array in a function's body: no pickling")
+
+    def __deepcopy__(self, _: object) -> StandIn:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{self._root.name}, an array of {self._dtype!r}>"
+
+    def _tensor_map(self, box: Any, steps: Any, numbers: tuple[int, ...], **keywords: Any) -> Any:
+        """Describe it for bulk copies: what ``TensorMap.tiled`` does of a stand-in."""
+        return self._body.tensor_map(self, box, steps, numbers, keywords)
+
+    def _said(self) -> str:
+        root = self._root
+        return f"argument {root.name}" if root.kind == "argument" else root.name
+
+    def _shown(self) -> str:
+        return f"{self._root.name}, an array"
+
+
+def _refuse_operator(array: StandIn, sign: str) -> NoReturn:
+    raise TypeError(
+        f"at {here().text()}: {sign} of {array._said()}: a body does not compute with arrays; "
+        "launch a kernel or call a fused elementwise function"
+    )
+
+
+def _operator(sign: str) -> Callable[[StandIn, object], NoReturn]:
+    def method(self: StandIn, _: object) -> NoReturn:
+        _refuse_operator(self, sign)
+
+    return method
+
+
+for _sign, _name in (
+    ("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "truediv"), ("//", "floordiv"), ("%", "mod"),
+    ("**", "pow"), ("@", "matmul"), ("&", "and"), ("|", "or"), ("^", "xor"), ("<<", "lshift"),
+    (">>", "rshift"),
+):  # fmt: skip
+    setattr(StandIn, f"__{_name}__", _operator(_sign))
+    setattr(StandIn, f"__r{_name}__", _operator(_sign))
+    setattr(StandIn, f"__i{_name}__", _operator(f"{_sign}="))
+for _sign, _name in (("<", "lt"), ("<=", "le"), (">", "gt"), (">=", "ge")):
+    setattr(StandIn, f"__{_name}__", _operator(_sign))
+
+
+_AS_NUMBER = "pass the number as an argument of the function, or let a kernel read it"
+_DATA = frozenset(("item", "tolist", "numpy", "cpu", "get", "any", "all", "max", "min", "sum"))
+_HAS = (
+    "it has shape, ndim, size, dtype, device, strides, itemsize, nbytes, is_contiguous(), "
+    "is_aligned(bytes), data_ptr(), indexing, reshape(), permute(), transpose(), T"
+)
+_INSTEAD = {
+    "numel": "use x.size",
+    "dim": "use x.ndim",
+    "stride": "use x.strides, in elements",
+    "element_size": "use x.itemsize",
+    "is_cuda": "use x.device",
+    "data": "use x.data_ptr()",
+    "contiguous": "check x.is_contiguous(), or launch a kernel that copies",
+    "to": "convert before the call, or launch a kernel that does so",
+    "astype": "convert before the call, or launch a kernel that does so",
+    "clone": "allocate with cl.empty_like(x) and launch a kernel that copies",
+    "copy": "allocate with cl.empty_like(x) and launch a kernel that copies",
+    "fill_": "allocate with cl.zeros_like(x), or launch a kernel that fills",
+    "zero_": "allocate with cl.zeros_like(x), or launch a kernel that fills",
+    "new_empty": "use cl.empty(shape, dtype)",
+    "new_zeros": "use cl.zeros(shape, dtype)",
+    "squeeze": "use x.reshape(...) or x[0]",
+    "unsqueeze": "use x[None]",
+}

@@ -1,0 +1,112 @@
+"""Bodies that run: the one of this thread, and what all three ways of running one have."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.places import here
+from culaunch._base.values import spell
+from culaunch._function.record import escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+
+    from culaunch._function.dtype import DType
+
+
+class Body:
+    """A run of a body: traced, live or abstract.
+
+    Attributes
+    ----------
+    mode : str
+        ``"trace"``, ``"live"`` or ``"abstract"``.
+    name : str
+        The function's.
+    """
+
+    mode = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_open = True
+
+    def require_open(self) -> None:
+        """Refuse a stand-in that is used after the body ran."""
+        if not self.is_open:
+            escaped()
+
+    def check(
+        self, condition: Any, message: str | Callable[[], str], exception: type[Exception]
+    ) -> None:
+        """Raise unless a condition holds."""
+        if not condition:
+            raise exception(message if isinstance(message, str) else f"{message()} (at {here()})")
+
+    def allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> Any:
+        """Allocate an array in the framework of the call's first array."""
+        raise NotImplementedError
+
+    def record(self, what: Any, how: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Take part in a launch, or say NotImplemented."""
+        raise NotImplementedError
+
+    def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the body of another function as a part of this one."""
+        raise NotImplementedError
+
+
+_local = threading.local()
+
+
+def current() -> Body | None:
+    """Return the body that runs in this thread, if one does."""
+    return getattr(_local, "body", None)
+
+
+@contextlib.contextmanager
+def running(body: Body | None) -> Generator[None, None, None]:
+    """Let a body be the one of this thread; None: leave it for a while."""
+    before = current()
+    _local.body = body
+    try:
+        yield
+    finally:
+        _local.body = before
+
+
+def required(what: str) -> Body:
+    """Return the body that runs, or raise."""
+    body = current()
+    if body is None:
+        raise TypeError(f"{what} belongs into the body of a function (cl.function)")
+    return body
+
+
+def reads_data(what: str, how: str, instead: str) -> TypeError:
+    """Make the error of a body that asks for what is in an array."""
+    return TypeError(
+        f"at {here().text()}: {what} {how}, which depends on its data: a body is recorded once for "
+        f"each kind of arguments and sees shapes and numbers alone; {instead}"
+    )
+
+
+def checked_message(message: object) -> str:
+    """Return a check's message."""
+    if not isinstance(message, str):
+        raise TypeError(f"message must be a str (got {spell(message)})")
+    return message
+
+
+def flatten(value: Any) -> Iterator[Any]:
+    """Yield what is in nested tuples, lists and dicts."""
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from flatten(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from flatten(item)
+    else:
+        yield value

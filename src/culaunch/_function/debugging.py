@@ -1,0 +1,41 @@
+"""Running bodies as plain Python for a while."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+from culaunch._core import count_bodies
+from culaunch._function.bodies import current
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+_local = threading.local()
+
+
+@contextlib.contextmanager
+def function_debugging() -> Generator[None, None, None]:
+    """Run the bodies of functions that this thread calls as plain Python.
+
+    A debugger steps through them, ``print`` shows numbers, and launches happen where they stand.
+    """
+    depth = getattr(_local, "depth", 0)
+    _local.depth = depth + 1
+    count_bodies(1)
+    try:
+        yield
+    finally:
+        count_bodies(-1)
+        _local.depth = depth
+
+
+def is_debugging() -> bool:
+    """Tell whether this thread runs bodies as plain Python."""
+    return getattr(_local, "depth", 0) > 0
+
+
+def is_in_body() -> bool:
+    """Tell whether a body runs in this thread."""
+    return current() is not None

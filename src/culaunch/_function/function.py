@@ -1,0 +1,343 @@
+"""Functions: a body that is traced once for each kind of arguments, and runs natively."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+
+from culaunch._base.checks import checked_flag, checked_list
+from culaunch._base.untraced import untraced
+from culaunch._base.values import spell
+from culaunch._core import Function as CoreFunction
+from culaunch._core import Program
+from culaunch._function import debugging
+from culaunch._function.abstract import run_abstract
+from culaunch._function.backward import Backward
+from culaunch._function.declaration import Declaration
+from culaunch._function.encode import encode
+from culaunch._function.explain import explained, signature_text
+from culaunch._function.failures import raise_failure
+from culaunch._function.kinds import Kind, arrays_of, key_of
+from culaunch._function.live import run_live
+from culaunch._function.program import Tree
+from culaunch._function.runs import Run, Sites, trace
+from culaunch._function.specialize import explore, kinds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from culaunch._core import FunctionMethods
+    from culaunch._function.scope import Read
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Function(CoreFunction, Generic[P, R]):
+    """The host side of one or more kernels: what :func:`function` makes of a Python function.
+
+    Attributes
+    ----------
+    declaration : Declaration
+        Its parameters.
+    """
+
+    __wrapped__: Callable[P, R]
+    __name__: str
+    declaration: Declaration
+    _declared: tuple[str, ...] | None
+    _trees: dict[Any, tuple[Kind, Tree]]
+    _reads: dict[tuple[int, str | None], Read]
+    _sites: Sites
+    _lock: threading.RLock
+    _gradient: Backward | None
+
+    def __new__(
+        cls, body: Callable[P, R], *, mutates: Sequence[str] | None = None
+    ) -> Function[P, R]:
+        """Make one; :func:`function` is the way to do so."""
+        if not isinstance(body, types.FunctionType):
+            raise TypeError(
+                f"a function's body must be a Python function (got {spell(body)}): decorate the "
+                "function itself"
+            )
+        declaration = Declaration(body)
+        defaults = tuple(
+            declaration.defaults.get(name, CoreFunction.missing) for name in declaration.names
+        )
+        self = super().__new__(cls, body.__name__, declaration.parameters, defaults)
+        self.declaration = declaration
+        self._declared = None if mutates is None else _checked_mutates(declaration, mutates)
+        self._trees = {}
+        self._reads = {}
+        self._sites = set()
+        self._lock = threading.RLock()
+        self._gradient = None
+        functools.update_wrapper(self, body)
+        return self
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **keywords: P.kwargs) -> R: ...
+
+    # ---- what it says of itself
+
+    @property
+    def mutates(self) -> tuple[str, ...]:
+        """The parameters whose arrays it writes: as declared, or as far as it was traced."""
+        if self._declared is not None:
+            return self._declared
+        return self._used("write")
+
+    @property
+    def may_mutate(self) -> tuple[str, ...]:
+        """The parameters of which the kernels' signatures do not say whether they are written."""
+        if self._declared is not None:
+            return ()
+        return tuple(name for name in self._used("unknown") if name not in self.mutates)
+
+    def explain(self, *args: Any, **keywords: Any) -> str:
+        """Return the recorded program for arguments like these, as text to read.
+
+        It is traced if need be; nothing is launched. Without arguments: every program there is.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As a call with these arguments, up to its launches.
+        """
+        if not args and not keywords and self.declaration.names:
+            return "\n\n".join(
+                explained(self.declaration, kind, tree) for kind, tree in self._trees.values()
+            )
+        values = self._bind(args, keywords)
+        kind = self._kind(values)
+        return explained(self.declaration, kind, self._learn(values, kind))
+
+    def specialize(self, *, both_sides: bool = True, **parameters: Any) -> tuple[Kind, ...]:
+        """Trace a kind of arguments without a call, as saving and exporting need it.
+
+        Parameters
+        ----------
+        both_sides : bool, optional
+            Whether every guard is followed to both sides; else to the side of large, contiguous and
+            aligned arrays.
+        **parameters
+            What each parameter is: ``cl.Array("float32 | float16", "b n")``, the types ``int`` and
+            ``float``, None, a list or tuple of these, or a value. What is left out is as its
+            annotation or its default says.
+
+        Returns
+        -------
+        tuple
+            The kinds that were traced, one for each element type.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is missing, or the body needs the value of a number.
+        """
+        checked_flag("both_sides", both_sides)
+        found = kinds_of(self.declaration, parameters)
+        for kind in found:
+            for run in explore(self.declaration, kind, self._sites, both_sides=both_sides):
+                with self._lock:
+                    self._keep(kind, self._tree(kind), run)
+        return found
+
+    def abstract(self, *args: Any, **keywords: Any) -> Any:
+        """Run the body on shapes: ``AbstractArray`` stands for arrays, nothing is launched."""
+        return run_abstract(self.declaration, self._bind(args, keywords))
+
+    def backward(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Say how gradients are computed: by another function.
+
+        Its parameters say by their names what it needs: ``grad`` (or ``grad_0``, ... for
+        several outputs), ``out`` (``out_0``, ...), and the names of this function's parameters. It
+        returns the gradients of the array parameters, in their order, with None for those that have
+        none.
+
+        Parameters
+        ----------
+        function : Function or callable
+
+        Returns
+        -------
+        callable
+            The same, so that it can be a decorator.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is no function, or has a parameter of another name.
+        """
+        self._gradient = Backward(self.declaration, function)
+        return function
+
+    # ---- what the extension calls
+
+    @untraced
+    def _trace(self, arguments: tuple[Any, ...]) -> None:
+        self._learn(arguments, self._kind(arguments))
+
+    def _fail(self, number: int, detail: int, text: str | None, values: tuple[Any, ...]) -> None:
+        raise_failure(self.__name__, number, detail, text, values)
+
+    @untraced
+    def _run_live(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        values = self._bind(args, keywords)
+        return run_live(self.declaration, self._kind(values), values)
+
+    def _learn(self, values: tuple[Any, ...], kind: Kind) -> Tree:
+        """Trace a call and add its path."""
+        while True:
+            self._require_same_reads()
+            tree = self._tree(kind)
+            version = tree.version
+            run = trace(self.declaration, kind, values, self._sites, tree=tree)
+            # Another thread may have added a path meanwhile, which this one would have followed.
+            with self._lock:
+                if tree.version == version and self._tree(kind) is tree:
+                    self._keep(kind, tree, run)
+                    return tree
+
+    def _tree(self, kind: Kind) -> Tree:
+        with self._lock:
+            return self._trees.setdefault(
+                key_of(kind), (kind, Tree(self.__name__, arrays_of(kind)))
+            )[1]
+
+    def _keep(self, kind: Kind, tree: Tree, run: Run) -> None:
+        tree.add(run.record)
+        tree.array_names = run.array_names
+        for parameter, accesses in run.uses.items():
+            tree.uses.setdefault(parameter, set()).update(accesses)
+        encoded = encode(tree)
+        self._reads |= {(id(one[0]), one[1]): one for one in run.reads}
+        program = Program(encoded.words, encoded.constants, encoded.texts)
+        self._add(kind, program, tuple(self._reads.values()))
+
+    def _require_same_reads(self) -> None:
+        """Drop what was traced with other globals."""
+        with self._lock:
+            for container, name, value in self._reads.values():
+                now = container.get(name, self) if name is not None else _contents(container)
+                if now is not value:
+                    self._trees.clear()
+                    self._reads.clear()
+                    self._clear()
+                    return
+
+    def _used(self, access: str) -> tuple[str, ...]:
+        found = {
+            parameter
+            for _, tree in self._trees.values()
+            for parameter, accesses in tree.uses.items()
+            if access in accesses
+        }
+        return tuple(name for i, name in enumerate(self.declaration.names) if i in found)
+
+    # ---- as Python's functions
+
+    def __reduce__(self) -> str:
+        # By its name, as functions are.
+        return self.__wrapped__.__qualname__
+
+    def __copy__(self) -> Function[P, R]:
+        return self
+
+    def __deepcopy__(self, _: object) -> Function[P, R]:
+        return self
+
+    def __str__(self) -> str:
+        return signature_text(self.declaration, self.mutates, self.may_mutate, self._declared)
+
+    def __repr__(self) -> str:
+        first = str(self).partition("\n")[0]
+        return f"<culaunch.Function {first}>"
+
+
+class DebugFunction(Function[P, R]):
+    """A function whose body always runs as plain Python."""
+
+    def __call__(self, *args: P.args, **keywords: P.kwargs) -> R:
+        """Run the body on the arrays themselves."""
+        if debugging.is_in_body():
+            return super().__call__(*args, **keywords)
+        result: R = self._run_live(args, keywords)
+        return result
+
+
+@overload
+def function(body: Callable[P, R], /) -> Function[P, R]: ...
+
+
+@overload
+def function(
+    *, debug: bool = False, mutates: Sequence[str] | None = None
+) -> Callable[[Callable[P, R]], Function[P, R]]: ...
+
+
+def function(
+    body: Callable[P, R] | None = None,
+    /,
+    *,
+    debug: bool = False,
+    mutates: Sequence[str] | None = None,
+) -> Any:
+    """Make the host side of kernels of a Python function: checks, allocations, launches.
+
+    The first call of a kind of arguments (which are arrays, their element types and ranks; which
+    are Python numbers; the values of everything else) runs the body on stand-ins and records what
+    it does. Later calls of that kind run the record natively. Branches on shapes and numbers just
+    work: a call that decides otherwise is recorded, too.
+
+    Parameters
+    ----------
+    body : function
+        It takes arrays, numbers, None, strings and other hashable values, and lists and tuples of
+        arrays; it returns arrays, numbers, None, or tuples, lists and dicts of these.
+    debug : bool, optional
+        Run the body as plain Python, always: a debugger steps through it.
+    mutates : sequence of str, optional
+        The parameters whose arrays are written. Without it that is known from the kernels'
+        signatures.
+
+    Returns
+    -------
+    Function
+
+    Raises
+    ------
+    TypeError
+        If the body has ``*args``, or is no Python function.
+    """
+    checked_flag("debug", debug)
+    kind = DebugFunction if debug else Function
+    if body is None:
+        return lambda given: kind(given, mutates=mutates)
+    return kind(body, mutates=mutates)
+
+
+def _checked_mutates(declaration: Declaration, mutates: Any) -> tuple[str, ...]:
+    names = tuple(checked_list("mutates", mutates, "names of parameters"))
+    for name in names:
+        if name not in declaration.names:
+            raise ValueError(
+                f"mutates has {spell(name)}, and {declaration.name} has the parameters "
+                f"{', '.join(declaration.names) or 'none'}"
+            )
+    return names
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _contents
+
+
+if TYPE_CHECKING:  # the extension calls methods of it
+    _methods: type[FunctionMethods] = Function

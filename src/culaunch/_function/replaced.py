@@ -1,0 +1,186 @@
+"""What a traced body finds under the names of Python's own functions of numbers."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import types
+from typing import TYPE_CHECKING, Any
+
+from culaunch._function import numbers as num
+from culaunch._function.array import StandIn
+from culaunch._function.numbers import is_symbolic
+from culaunch._function.opcodes import MATH_FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Number(type):
+    """The type of ``int``, ``float`` and ``bool`` in a body: isinstance and calls work on all."""
+
+    _plain: Any
+    _convert: Callable[[Any], Any]
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        if len(args) == 1 and not keywords and is_symbolic(args[0]):
+            return cls._convert(args[0])
+        return cls._plain(*args, **keywords)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, cls._plain)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return issubclass(kind, cls._plain)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls._plain, name)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is cls or other is cls._plain or other in _SYMBOLIC.get(cls._plain, ())
+
+    def __hash__(cls) -> int:
+        return hash(cls._plain)
+
+    def __or__(cls, other: Any) -> Any:
+        return cls._plain | other
+
+    def __ror__(cls, other: Any) -> Any:
+        return other | cls._plain
+
+    def __repr__(cls) -> str:
+        return repr(cls._plain)
+
+
+_SYMBOLIC = {int: (num.SymInt,), float: (num.SymFloat,), bool: (num.SymBool,)}
+
+
+def _to_int(value: Any) -> Any:
+    return num.to_int("TRUNC", value) if type(value) is num.SymFloat else num.as_int(value)
+
+
+class _Type(_Number):
+    """The type of ``type`` in a body: ``type(n) is int`` is true of a symbolic int, too."""
+
+    def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        if len(args) != 1 or keywords:
+            return type(*args, **keywords)
+        kind = type(args[0])
+        return _SEEN.get(kind, kind)
+
+
+Int = _Number("int", (), {"_plain": int, "_convert": staticmethod(_to_int)})
+Float = _Number("float", (), {"_plain": float, "_convert": staticmethod(num.as_float)})
+Type = _Type("type", (), {"_plain": type})
+_SEEN: dict[type, Any] = {
+    int: Int, float: Float, num.SymInt: Int, num.SymFloat: Float, num.SymBool: bool
+}  # fmt: skip
+
+
+def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def of(*args: Any, **keywords: Any) -> Any:
+        if keywords:
+            return function(*args, **keywords)
+        values = tuple(args[0]) if len(args) == 1 else args
+        if not values or not any(map(is_symbolic, values)):
+            return function(values)
+        return functools.reduce(lambda x, y: num.extreme(name, x, y), values)
+
+    return of
+
+
+def _len(value: Any) -> Any:
+    """Return the length; of an array, its first size."""
+    return value.shape[0] if isinstance(value, StandIn) and value.shape else len(value)
+
+
+def _rounding(name: str, function: Callable[[Any], int]) -> Callable[[Any], Any]:
+    @functools.wraps(function)
+    def of(value: Any) -> Any:
+        return num.to_int(name, value) if type(value) is num.SymFloat else function(value)
+
+    return of
+
+
+def _math(name: str) -> Callable[..., Any]:
+    function = getattr(math, name)
+
+    @functools.wraps(function)
+    def of(*args: Any, **keywords: Any) -> Any:
+        if keywords or not any(map(is_symbolic, args)):
+            return function(*args, **keywords)
+        if name == "log" and len(args) == 2:
+            return num.math_function("log", args[0]) / num.math_function("log", args[1])
+        if name == "hypot" and len(args) != 2:
+            return function(*map(num.plain, args))
+        return num.math_function(name, *args)
+
+    return of
+
+
+def _prod(values: Any, *, start: Any = 1) -> Any:
+    for value in values:
+        start = start * value
+    return start
+
+
+def _isclass(name: str) -> Callable[[Any], Any]:
+    function = getattr(math, name)
+
+    return functools.wraps(function)(lambda value: num.classify(name.upper(), value))
+
+
+def _of_math() -> dict[str, Any]:
+    """Return the functions of ``math`` that are instructions."""
+    table: dict[str, Any] = {name: _math(name) for name in MATH_FUNCTIONS if hasattr(math, name)}
+    for name in ("floor", "ceil", "trunc"):
+        table[name] = _rounding(name.upper(), getattr(math, name))
+    table["prod"] = _prod
+    for name in ("isnan", "isinf", "isfinite"):
+        table[name] = _isclass(name)
+    return table
+
+
+class _Math(types.ModuleType):
+    """``math``, whose functions take symbolic numbers."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(math, name)
+
+
+MATH = _Math("math", math.__doc__)
+vars(MATH).update(_of_math())
+
+_BUILTINS: dict[str, Any] = {
+    "int": Int,
+    "float": Float,
+    "min": _extreme("MIN", min),
+    "max": _extreme("MAX", max),
+    "len": _len,
+    "type": Type,
+}
+
+
+def _import(name: str, *args: Any, **keywords: Any) -> Any:
+    found = builtins.__import__(name, *args, **keywords)
+    return MATH if found is math else found
+
+
+BUILTINS = {**vars(builtins), **_BUILTINS, "__import__": _import}
+# What a global or a closure holds, and what a body sees in its place.
+_BY_IDENTITY: dict[int, Any] = {
+    id(math): MATH,
+    **{id(getattr(builtins, name)): value for name, value in _BUILTINS.items()},
+    **{
+        id(getattr(math, name)): value
+        for name, value in vars(MATH).items()
+        if not name.startswith("_") and hasattr(math, name)
+    },
+}
+
+
+def replacement(value: object) -> Any:
+    """Return what stands for one of Python's functions of numbers in a body, or None."""
+    return _BY_IDENTITY.get(id(value))

@@ -1,0 +1,55 @@
+"""What a body returns, as the end of a program."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._function import opcodes as oc
+from culaunch._function.array import StandIn
+from culaunch._function.dtype import DType
+from culaunch._function.effects import Constant
+from culaunch._function.numbers import SymBool, SymFloat, SymInt, is_symbolic
+
+if TYPE_CHECKING:
+    from culaunch._function.trace import TraceBody
+
+_KINDS = {SymInt: oc.V_INT, SymFloat: oc.V_FLOAT, SymBool: oc.V_BOOL}
+_CONSTANTS = (bool, int, float, complex, str, bytes, DType)
+
+
+def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
+    """Return a value as an effect has it: its kind, and what it consists of."""
+    if value is None:
+        return (oc.V_NONE,)
+    if is_symbolic(value):
+        return (_KINDS[type(value)], body.register(value))
+    if isinstance(value, StandIn):
+        root = value._root
+        if value._is_whole and root.kind == "argument":
+            where = (root.parameter,) if root.element < 0 else (root.parameter, root.element)
+            return (oc.V_ARGUMENT if root.element < 0 else oc.V_ELEMENT, *where)
+        return (oc.V_ARRAY, body.viewed(value))
+    if type(value) in (tuple, list):
+        items = tuple(returned(body, item) for item in value)
+        return (oc.V_TUPLE if type(value) is tuple else oc.V_LIST, items)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return (oc.V_MADE, Constant(type(value)), tuple(returned(body, item) for item in value))
+    if type(value) is dict:
+        keys = tuple(value)
+        if all(type(key) is str for key in keys):
+            pairs = tuple((key, returned(body, item)) for key, item in value.items())
+            return (oc.V_DICT, pairs)
+        make = Constant(functools.partial(_dict, keys))
+        return (oc.V_MADE, make, tuple(returned(body, item) for item in value.values()))
+    if isinstance(value, _CONSTANTS) or hasattr(type(value), "__dlpack__"):
+        return (oc.V_CONSTANT, Constant(value))
+    raise TypeError(
+        f"{body.name} returns {spell(value)}: a function returns arrays, numbers, None, and "
+        "tuples, lists and dicts of these"
+    )
+
+
+def _dict(keys: tuple[Any, ...], *values: Any) -> dict[Any, Any]:
+    return dict(zip(keys, values, strict=True))

@@ -1,0 +1,237 @@
+"""One run of a body that is traced: from the kind of a call to its path."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from culaunch._base.places import is_ours
+from culaunch._core import count_bodies
+from culaunch._function import opcodes as oc
+from culaunch._function.annotations import check
+from culaunch._function.bodies import Body, running
+from culaunch._function.effects import Return
+from culaunch._function.kinds import Arguments, Kind, arrays_of, first_array
+from culaunch._function.launches import trace_launch
+from culaunch._function.record import Record
+from culaunch._function.results import returned
+from culaunch._function.scope import Read, Scope
+from culaunch._function.trace import TraceBody
+from culaunch._launch.array import array_info
+from culaunch._launch.driver import current_driver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._function.declaration import Declaration
+    from culaunch._function.program import Tree
+    from culaunch._function.record import Register
+
+Sites = set[tuple[types.CodeType, int]]
+
+
+class Run(NamedTuple):
+    """What a run gave: its path, what is done to arguments, what the body read, how it ended."""
+
+    record: Record
+    uses: dict[int, set[str]]
+    reads: tuple[Read, ...]
+    array_names: dict[int, str]
+    is_error: bool
+
+
+def trace(
+    declaration: Declaration,
+    kind: Kind,
+    values: tuple[Any, ...] | None,
+    sites: Sites,
+    decide: Callable[[Register, bool], bool] | None = None,
+    tree: Tree | None = None,
+) -> Run:
+    """Run a body once on stand-ins.
+
+    Parameters
+    ----------
+    declaration : Declaration
+    kind : Kind
+    values : tuple or None
+        The arguments of the call; None where a kind is traced without one.
+    sites : set
+        Where the body makes text of numbers for a check's message.
+    decide : callable, optional
+        Which way a path goes, without a call.
+    tree : Tree, optional
+        The paths that are known: what they ask of a number is asked in the same order.
+
+    Raises
+    ------
+    TypeError, ValueError, and what the body raises
+        If the body does what no program can do, or the call fails a check of it.
+    """
+    while True:
+        run = _run(declaration, kind, values, sites, decide, tree)
+        if not run.record.must_repeat:
+            return run
+
+
+def _run(
+    declaration: Declaration,
+    kind: Kind,
+    values: tuple[Any, ...] | None,
+    sites: Sites,
+    decide: Callable[[Register, bool], bool] | None,
+    tree: Tree | None,
+) -> Run:
+    known = tree.root if tree is not None and tree.paths else None
+    scope = Scope(declaration.body)
+    record = Record(decide, sites, has_hints=values is not None, known=known)
+    body = FunctionBody(declaration.name, record, arrays_of(kind), _ordinal(kind, values))
+    try:
+        with recording(body):
+            arguments = Arguments(declaration.names, kind, values).stand_ins(body)
+            check(body, declaration.wanted, declaration.names, arguments)
+            value = _called(declaration, scope, arguments)
+            record.effects.append(Return(returned(body, value)))
+        _require_unchanged(declaration.name, scope)
+        is_error = False
+    except Exception as error:
+        if values is not None:
+            raise
+        if type(error) not in oc.EXCEPTIONS or not _is_of_body(error):
+            _require_no_tokens(declaration.name, record, error)
+            raise
+        _end_in(record, error)
+        is_error = True
+    finally:
+        body.close()
+    return Run(record, body.uses, (*scope.reads, *body.reads), body.array_names, is_error)
+
+
+class FunctionBody(TraceBody):
+    """The run of a function's body, with the functions that it calls.
+
+    Attributes
+    ----------
+    reads : list
+        What the bodies of those functions read.
+    """
+
+    def __init__(self, name: str, recorded: Record, array_arguments: int, ordinal: int) -> None:
+        super().__init__(name, recorded, array_arguments, ordinal)
+        self.reads: list[Read] = []
+
+    def launch(
+        self, kernel: Any, configuration: Any, predicate: Any, args: tuple[Any, ...]
+    ) -> None:
+        """Record a launch."""
+        trace_launch(self, kernel, configuration, predicate, args)
+
+    def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Run the body of another function as a part of this one."""
+        declaration = function.declaration
+        scope = Scope(declaration.body)
+        value = inlined(self, declaration, scope.body, args, keywords)
+        _require_unchanged(declaration.name, scope)
+        self.reads += scope.reads
+        return value
+
+    def close(self) -> None:
+        """End: its stand-ins are refused from now on."""
+        self.is_open = False
+        self.recorded.is_open = False
+
+
+def inlined(
+    body: Body, declaration: Declaration, function: Any, args: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Call a function's body with the arguments that another body gives it."""
+    values = _bound(declaration, args, keywords)
+    name = body.name
+    body.name = declaration.name
+    try:
+        check(body, declaration.wanted, declaration.names, values)
+        return call(declaration, function, values)
+    finally:
+        body.name = name
+
+
+def call(declaration: Declaration, function: Any, values: list[Any]) -> Any:
+    """Call with one value for each parameter."""
+    positional = sum(kind != 2 for _, kind in declaration.parameters)
+    named = dict(zip(declaration.names[positional:], values[positional:], strict=True))
+    return function(*values[:positional], **named)
+
+
+class recording:  # noqa: N801 - it is used as a statement
+    """Have launches of this thread go to a body: ``with recording(body):``."""
+
+    def __init__(self, body: Body) -> None:
+        self._running = running(body)
+
+    def __enter__(self) -> None:
+        count_bodies(1)
+        self._running.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        self._running.__exit__(*exception)
+        count_bodies(-1)
+
+
+def _called(declaration: Declaration, scope: Scope, arguments: list[Any]) -> Any:
+    return call(declaration, scope.body, arguments)
+
+
+def _bound(declaration: Declaration, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
+    import inspect
+
+    bound = inspect.signature(declaration.body).bind(*args, **keywords)
+    bound.apply_defaults()
+    return [bound.arguments[name] for name in declaration.names]
+
+
+def _require_unchanged(name: str, scope: Scope) -> None:
+    changed = scope.changed()
+    if changed is not None:
+        raise TypeError(
+            f"the body of {name} changes {changed}: it is run once for each kind of arguments, and "
+            "later calls would not do so; return the value instead"
+        )
+
+
+def _ordinal(kind: Kind, values: tuple[Any, ...] | None) -> int:
+    if values is None:
+        return 0
+    first = first_array(kind, values)
+    return current_driver().current_device() if first is None else array_info(first).device[1]
+
+
+# ---- without a call: what a path raises is its end
+
+
+def _is_of_body(error: BaseException) -> bool:
+    """Tell what the body raises of a call from what it does that no program can."""
+    if getattr(error, "is_of_check", False):
+        return True
+    trace_back = error.__traceback__
+    while trace_back is not None and trace_back.tb_next is not None:
+        trace_back = trace_back.tb_next
+    return trace_back is not None and not is_ours(trace_back.tb_frame)
+
+
+def _require_no_tokens(name: str, record: Record, error: Exception) -> None:
+    """Say what is wrong where a text of a number that has no value is looked up."""
+    if record.has_token(str(error)):
+        raise TypeError(
+            f"the body of {name} looks up a text that is made of a number, and no call is traced: "
+            "call the function"
+        ) from error
+
+
+def _end_in(record: Record, error: Exception) -> None:
+    """Let a path end in the error that the body raises there."""
+    record.is_open = True
+    text, registers = record.template(str(error))
+    condition = record.constant(value=False)
+    record.check("CHECK", (condition, oc.EXCEPTIONS.index(type(error)), *registers), text)
+    record.effects[:] = [Return((oc.V_NONE,))]

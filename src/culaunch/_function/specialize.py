@@ -1,0 +1,148 @@
+"""Tracing kinds of arguments without a call: the kinds, and every path of them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._function.annotations import Array
+from culaunch._function.dtype import BY_NAME
+from culaunch._function.program import MOST_PATHS
+from culaunch._function.runs import Run, Sites, trace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._function.declaration import Declaration
+    from culaunch._function.kinds import Kind
+    from culaunch._function.record import Register
+
+_MOST_DECISIONS = 256
+
+
+def explore(
+    declaration: Declaration, kind: Kind, sites: Sites, *, both_sides: bool
+) -> Iterator[Run]:
+    """Yield a run for each path of a kind.
+
+    Raises
+    ------
+    ValueError
+        If there are too many.
+    """
+    waiting: list[tuple[bool, ...]] = [()]
+    count = 0
+    while waiting:
+        start = waiting.pop()
+        decisions: list[bool] = []
+        others: list[tuple[bool, ...]] = []
+
+        def decide(
+            _: Register,
+            likely: bool,
+            start: tuple[bool, ...] = start,
+            decisions: list[bool] = decisions,
+            others: list[tuple[bool, ...]] = others,
+        ) -> bool:
+            at = len(decisions)
+            if at == _MOST_DECISIONS:
+                raise ValueError(
+                    f"{declaration.name} decides more than {_MOST_DECISIONS} times on one path: a "
+                    "loop whose end depends on a size cannot be followed without a call; trace "
+                    "with both_sides=False, or call the function"
+                )
+            answer = start[at] if at < len(start) else likely
+            if at >= len(start):
+                others.append((*decisions, not answer))
+            decisions.append(answer)
+            return answer
+
+        run = trace(declaration, kind, None, sites, decide)
+        if both_sides:
+            waiting.extend(reversed(others))
+        elif run.is_error and others:  # what is likely is not what the body wants
+            waiting.append(others[-1])
+        count += 1
+        if count > MOST_PATHS:
+            raise ValueError(
+                f"{declaration.name} has more than {MOST_PATHS} paths for one kind of arguments: "
+                "trace with both_sides=False, and call it with the arguments of the other paths"
+            )
+        yield run
+
+
+def kinds_of(declaration: Declaration, parameters: dict[str, Any]) -> tuple[Kind, ...]:
+    """Return the kinds that are asked for, one for each element type."""
+    for name in parameters:
+        if name not in declaration.names:
+            raise TypeError(
+                f"{declaration.name} has no parameter {spell(name)}: it has "
+                f"{', '.join(declaration.names) or 'none'}"
+            )
+    given = [
+        _given(declaration, index, name, parameters) for index, name in enumerate(declaration.names)
+    ]
+    choices = {name: _dtypes(what) for name, what in zip(declaration.names, given, strict=True)}
+    free = {
+        name: dtypes
+        for name, what, dtypes in zip(declaration.names, given, choices.values(), strict=True)
+        if isinstance(what, Array) and what.same is None
+    }
+    kinds = []
+    for combination in itertools.product(*free.values()):
+        chosen = dict(zip(free, combination, strict=True))
+        kinds.append(
+            tuple(
+                _entry(declaration, name, what, chosen)
+                for name, what in zip(declaration.names, given, strict=True)
+            )
+        )
+    return tuple(kinds)
+
+
+def _given(declaration: Declaration, index: int, name: str, parameters: dict[str, Any]) -> Any:
+    if name in parameters:
+        return parameters[name]
+    if name in declaration.defaults:
+        value = declaration.defaults[name]
+        return type(value) if type(value) in (int, float) else value
+    want = declaration.wanted.get(index)
+    if want is not None and want.array is not None:
+        return want.array
+    if want is not None and len(want.plain) == 1 and want.plain[0] in (int, float):
+        return want.plain[0]
+    raise TypeError(
+        f"specialize() of {declaration.name} needs to know what {name} is: "
+        f'{name}=cl.Array("float32", "n"), {name}=float, or a value'
+    )
+
+
+def _dtypes(what: Any) -> tuple[str, ...]:
+    if not isinstance(what, Array) or what.dtypes is None:
+        return ()
+    return tuple(dtype.name for dtype in what.dtypes)
+
+
+def _entry(declaration: Declaration, name: str, what: Any, chosen: dict[str, str]) -> Any:
+    if isinstance(what, Array):
+        dtype = chosen.get(what.same if what.same is not None else name)
+        if dtype is None and what.dtypes:
+            dtype = what.dtypes[0].name
+        rank = what.rank
+        if dtype is None or rank is None:
+            raise TypeError(
+                f"specialize() of {declaration.name} needs the element type and the dimensions of "
+                f'{name}, as cl.Array("float32", "b n") (got {what!r})'
+            )
+        return ("array", BY_NAME[dtype].number, rank, False)
+    if what is None or type(what) is bool:
+        return what
+    if what is int or type(what) is int:
+        return int
+    if what is float or type(what) is float:
+        return float
+    if isinstance(what, (list, tuple)) and any(isinstance(one, Array) for one in what):
+        entries = tuple(_entry(declaration, name, one, chosen) for one in what)
+        return ("list" if isinstance(what, list) else "tuple", entries)
+    return ("value", what)

@@ -1,0 +1,100 @@
+"""Structures passed by value whose fields are expressions."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, NamedTuple
+
+from culaunch._base.places import here
+from culaunch._base.values import spell
+from culaunch._function.array import StandIn
+from culaunch._function.numbers import is_symbolic
+from culaunch._function.pointers import Pointer
+
+# What stands at a ctypes type's ``_type_``: the kind of number that it holds.
+_INTEGERS = {
+    "b": True, "h": True, "i": True, "l": True, "q": True,
+    "B": False, "H": False, "I": False, "L": False, "Q": False,
+}  # fmt: skip
+_FLOATS = {"f": 32, "d": 64}
+
+
+class Patch(NamedTuple):
+    """A field that is written for each call.
+
+    ``kind`` is ``i``, ``u``, ``f``, ``b`` or ``p``: signed, unsigned, float, bool, pointer.
+    """
+
+    kind: str
+    offset: int
+    size: int
+    value: Any
+    name: str
+
+
+@functools.lru_cache(maxsize=256)
+def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
+    """Return a subclass of a structure that takes symbolic numbers and arrays in its fields."""
+    fields: dict[str, type] = {}
+    for kind in reversed(structure.__mro__):
+        for field in getattr(kind, "__dict__", {}).get("_fields_", ()):
+            if len(field) == 2:  # not a bit field
+                fields[field[0]] = field[1]
+
+    def put(self: Any, name: str, value: Any) -> None:
+        if name in fields and _is_open(value):
+            patch = _patch(structure, name, fields[name], getattr(structure, name), value)
+            self.__dict__.setdefault("_patches", {})[name] = patch
+            return
+        self.__dict__.get("_patches", {}).pop(name, None)
+        structure.__setattr__(self, name, value)
+
+    def make(self: Any, *args: Any, **keywords: Any) -> None:
+        structure.__init__(self)
+        for name, value in (*zip(fields, args, strict=False), *keywords.items()):
+            if name not in fields:
+                raise TypeError(f"{structure.__name__} has no field {name!r}")
+            setattr(self, name, value)
+        if len(args) > len(fields):
+            raise TypeError(f"{structure.__name__} has {len(fields)} fields (got {len(args)})")
+
+    own_init = structure.__init__ is not ctypes.Structure.__init__
+    namespace = {"__setattr__": put, "__module__": structure.__module__}
+    if not own_init:
+        namespace["__init__"] = make
+    made: type[ctypes.Structure] = type(structure.__name__, (structure,), namespace)
+    return made
+
+
+def patches_of(value: object) -> tuple[Patch, ...]:
+    """Return the fields of a structure that are expressions, those of inner structures too."""
+    found = list(getattr(value, "__dict__", {}).get("_patches", {}).values())
+    return tuple(found)
+
+
+def _is_open(value: object) -> bool:
+    return is_symbolic(value) or isinstance(value, (StandIn, Pointer))
+
+
+def _patch(structure: type, name: str, kind: Any, field: Any, value: Any) -> Patch:
+    code = getattr(kind, "_type_", None)
+    where = f"at {here().text()}: field {name} of {structure.__name__}"
+    is_address = isinstance(value, (StandIn, Pointer))
+    if isinstance(code, str) and code in ("P", "z", "Z"):
+        if is_address:
+            return Patch("p", field.offset, field.size, value, name)
+    elif is_address:
+        if code in ("Q", "L") and ctypes.sizeof(kind) == 8:
+            return Patch("p", field.offset, field.size, value, name)
+        raise TypeError(f"{where} is no pointer (got {spell(value)})")
+    if isinstance(code, str):
+        if code in _INTEGERS:
+            return Patch("i" if _INTEGERS[code] else "u", field.offset, field.size, value, name)
+        if code in _FLOATS:
+            return Patch("f", field.offset, field.size, value, name)
+        if code == "?":
+            return Patch("b", field.offset, field.size, value, name)
+        if code == "P":
+            return Patch("u", field.offset, field.size, value, name)
+    raise TypeError(f"{where} takes no number or array")

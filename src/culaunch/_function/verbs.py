@@ -1,0 +1,244 @@
+"""What a body calls: checks, allocations, arithmetic. They work outside of a body, too."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.places import here
+from culaunch._base.values import spell
+from culaunch._function import numbers as num
+from culaunch._function.array import StandIn
+from culaunch._function.bodies import checked_message, current
+from culaunch._function.dtype import BY_NAME, as_dtype, find_dtype, from_dlpack
+from culaunch._function.opcodes import EXCEPTIONS
+from culaunch._function.record import escaped
+from culaunch._launch import empty as device_empty
+from culaunch._launch import zeros as device_zeros
+from culaunch._launch.allocate import _numpy_dtype as numpy_dtype
+from culaunch._launch.allocate import allocate_like
+from culaunch._launch.array import array_info
+from culaunch._launch.copies import fill_bytes
+from culaunch._launch.stream_handle import stream_or_current
+
+if TYPE_CHECKING:
+    from culaunch._function.bodies import Body
+
+
+def check(condition: Any, message: str, exception: type[Exception] = ValueError) -> None:
+    """Raise unless a condition holds.
+
+    In the body of a function a call that fails it raises before anything was launched, and a
+    message that shows numbers, as ``f"n must be even (got {n})"``, shows those of that call.
+
+    Parameters
+    ----------
+    condition : bool
+        Conditions of a body are joined with ``&`` where both shall be checked on one path.
+    message : str
+        What is wrong.
+    exception : type, optional
+        ValueError, TypeError, AssertionError, OverflowError, ZeroDivisionError, IndexError,
+        RuntimeError or NotImplementedError.
+
+    Raises
+    ------
+    ValueError
+        Or the exception that was asked for.
+    """
+    checked_message(message)
+    if exception not in EXCEPTIONS:
+        known = ", ".join(kind.__name__ for kind in EXCEPTIONS)
+        raise TypeError(f"exception must be one of {known} (got {spell(exception)})")
+    body = current()
+    if body is None:
+        if not condition:
+            raise exception(message)
+        return
+    if isinstance(condition, StandIn):
+        bool(condition)
+    place = here()
+    body.check(condition, f"{message} ({body.name}, at {place})", exception)
+
+
+def empty(
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    device: int | None = None,
+    stream: object = None,
+    like: Any = None,
+) -> Any:
+    """Allocate an array, not initialised.
+
+    In the body of a function it comes from the framework of the call's arrays, on their device and
+    in stream order; what the body does not return is freed in stream order, too. Elsewhere it is a
+    :class:`DeviceArray`.
+
+    Parameters
+    ----------
+    shape : int or tuple[int, ...], optional
+        In elements. It may be left out where ``like`` has one.
+    dtype : dtype, optional
+        A name, a type of a framework, or ``x.dtype``; that of ``like``, or else float32.
+    device : int, optional
+        The device's ordinal; the current one by default. Not in a body.
+    stream : int or object, optional
+        A stream to allocate in, so that memory that was freed in it is used again without waiting;
+        kernels and copies in other streams must be ordered after it. Not in a body.
+    like : array, optional
+        Whose shape, element type and device it has where they are not given.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        If the shape, the dtype or the device is none. A dtype must have the machine's byte order.
+    DriverError
+        If there is not that much memory.
+    """
+    body = current()
+    if body is None:
+        return device_empty(shape, _of_numpy(dtype), device=device, stream=stream, like=like)
+    return _in_body(body, "empty", shape, dtype, like, 0, device=device, stream=stream)
+
+
+def zeros(
+    shape: Any = None,
+    dtype: Any = None,
+    *,
+    device: int | None = None,
+    stream: object = None,
+    like: Any = None,
+) -> Any:
+    """Allocate an array of zeros, set in the stream; :func:`empty` has the parameters."""
+    body = current()
+    if body is None:
+        return device_zeros(shape, _of_numpy(dtype), device=device, stream=stream, like=like)
+    return _in_body(body, "zeros", shape, dtype, like, 1, device=device, stream=stream)
+
+
+def empty_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
+    """Allocate an array as the framework of another does, not initialised.
+
+    Parameters
+    ----------
+    x : array
+        Of which it has the framework, the device, and where they are not given the shape and the
+        element type.
+    dtype : dtype, optional
+        Another element type.
+    shape : int or tuple[int, ...], optional
+        Another shape.
+    """
+    return _like("empty_like", x, dtype, shape, 0)
+
+
+def zeros_like(x: Any, dtype: Any = None, shape: Any = None) -> Any:
+    """Allocate an array of zeros like another; :func:`empty_like` has the parameters."""
+    return _like("zeros_like", x, dtype, shape, 1)
+
+
+def ceildiv(x: Any, y: Any) -> Any:
+    """Return ``x / y`` of ints, rounded up: the blocks that cover x elements, y in each.
+
+    Raises
+    ------
+    TypeError
+        If they are no ints.
+    ZeroDivisionError
+        If y is 0.
+    """
+    if isinstance(x, float) or isinstance(y, float):
+        raise TypeError(
+            f"ceildiv takes ints (got {spell(num.hint_of(x))}, {spell(num.hint_of(y))})"
+        )
+    return num.ceildiv(x, y)
+
+
+def next_power_of_2(x: Any) -> Any:
+    """Return the least power of 2 that is not less than an int; 1 for what is less than 1."""
+    return num.next_power_of_2(x)
+
+
+def _like(what: str, x: Any, dtype: Any, shape: Any, fill: int) -> Any:
+    body = current()
+    if body is not None and isinstance(x, StandIn):
+        return _in_body(body, what, shape, dtype, x, fill)
+    if isinstance(x, StandIn):
+        escaped()
+    info = array_info(x)
+    kind = from_dlpack(info.code, info.bits) if dtype is None else as_dtype(dtype)
+    if kind is None:
+        raise TypeError(f"x has elements of DLPack type {info.code}, {info.bits} bits")
+    sizes = info.shape if shape is None else tuple(map(operator.index, _sizes(shape)))
+    made = allocate_like(x, sizes, tuple(range(len(sizes))), kind.name, info.device[1])
+    if fill:
+        fill_zeros(made)
+    return made
+
+
+def _in_body(
+    body: Body, what: str, shape: Any, dtype: Any, like: Any, fill: int, **outside: Any
+) -> StandIn:
+    for name, value in outside.items():
+        if value is not None:
+            raise TypeError(
+                f"at {here().text()}: {what} takes no {name}= in the body of a function: it "
+                "allocates on the device of the call's arrays, in their stream"
+            )
+    if like is not None and not isinstance(like, StandIn):
+        raise TypeError(
+            f"at {here().text()}: like must be an array of the call (got {spell(like)})"
+        )
+    if shape is None:
+        if like is None:
+            raise TypeError(f"at {here().text()}: {what}: shape is missing")
+        shape = like.shape
+    sizes = _sizes(shape)
+    if dtype is None:
+        kind = BY_NAME["float32"] if like is None else like.dtype
+    else:
+        kind = as_dtype(dtype)
+    for size in sizes:
+        if num.is_symbolic(size) and isinstance(size, int) and not isinstance(size, bool):
+            is_bad = num.is_negative(size)
+        elif hasattr(size, "node"):  # a framework's
+            is_bad = False
+        elif isinstance(size, (bool, float)) or not hasattr(type(size), "__index__"):
+            raise TypeError(
+                f"at {here().text()}: {what}: shape must be an int or a tuple of ints "
+                f"(got {spell(size)} in it)"
+            )
+        else:
+            is_bad = size < 0
+        if is_bad:
+            raise ValueError(
+                f"at {here().text()}: {what}: a size is negative (got {num.hint_of(size)})"
+            )
+    return body.allocate(sizes, kind, fill)  # type: ignore[no-any-return]
+
+
+def _sizes(shape: Any) -> tuple[Any, ...]:
+    if isinstance(shape, (str, bytes, StandIn)):
+        raise TypeError(f"shape must be an int or a tuple of ints (got {spell(shape)})")
+    return tuple(shape) if isinstance(shape, Iterable) else (shape,)
+
+
+def _of_numpy(dtype: Any) -> Any:
+    """Return a dtype of a framework or of ours as NumPy's; anything else is NumPy's to judge."""
+    if isinstance(dtype, str) or type(dtype).__module__.partition(".")[0] in ("numpy", "builtins"):
+        return dtype
+    found = find_dtype(dtype)
+    return dtype if found is None else numpy_dtype(found.name)
+
+
+def fill_zeros(array: Any) -> None:
+    """Set every byte of an array that was just allocated to zero."""
+    root = type(array).__module__.partition(".")[0]
+    if root == "torch":
+        array.zero_()
+    elif root in ("numpy", "cupy"):
+        array[...] = 0
+    elif array.nbytes:
+        fill_bytes(array, b"\0", stream_or_current(None, array.device))

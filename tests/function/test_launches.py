@@ -1,0 +1,276 @@
+"""Launches in a body: the rules of a launch hold, and every option is recorded."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import culaunch as cl
+
+pytestmark = pytest.mark.usefixtures("emulated")
+
+
+class Params(ctypes.Structure):
+    _fields_ = (
+        ("n", ctypes.c_int),
+        ("scale", ctypes.c_float),
+        ("y", ctypes.c_void_p),
+        ("x", ctypes.c_void_p),
+        ("step", ctypes.c_longlong),
+        ("on", ctypes.c_bool),
+    )
+
+
+def both(function, *args):
+    """Call it natively, twice, and as plain Python; give the last result."""
+    results = [function(*args), function(*args)]
+    with cl.function_debugging():
+        results.append(function(*args))
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+    return results[-1]
+
+
+def test_numbers_reach_the_kernel_as_python_computes_them(kernels):
+    @cl.function
+    def note(x, a: int, d: float):
+        out = cl.empty(8, "float64", like=x)
+        n = x.shape[0]
+        kernels["note"][n // 2 + 1, 32](
+            out, a * n, -a // 3, a % 7, d / 3, abs(d) ** 0.5, min(n, a), a > n
+        )
+        return out
+
+    for a, d in ((5, 2.5), (-7, -0.25), (10**12, 1e300)):
+        if abs(a) > 2**31:
+            continue
+        for n in (1, 4):
+            x = np.zeros(n)
+            expected = [a * n, -a // 3, a % 7, d / 3, abs(d) ** 0.5, min(n, a), a > n, n // 2 + 1]
+            assert both(note, x, a, d).tolist() == expected
+
+
+def test_structures_by_value_with_expressions(kernels):
+    @cl.function
+    def structured(x, factor: float, step: int = 2):
+        y = cl.zeros(x.shape[0] // step, x.dtype)
+        p = Params(n=y.shape[0], scale=factor * 2, step=step, on=x.shape[0] > 2)
+        p.y, p.x = y.data_ptr(), x.data_ptr() + 4
+        kernels["structured"][1, 64](p)
+        return y
+
+    # An array's memory in a structure is known to the emulator where it is the driver's.
+    whole = np.arange(9, dtype=np.float32)
+    x, short = cl.to_device(whole), cl.to_device(whole[:2])
+    assert both(structured, x, 1.5).numpy().tolist() == (whole[1:9:2] * 3).tolist()
+    assert both(structured, x, 1.0, 3).numpy().tolist() == (whole[1:8:3] * 2).tolist()
+    assert both(structured, short, 1.0).numpy().tolist() == [0]
+    assert structured(whole, 1.5).tolist() == (whole[1:9:2] * 3).tolist()
+    assert "structured[1, 64](<40 bytes: x.shape[0] // step, " in structured.explain(x, 1.5)
+    with pytest.raises(OverflowError, match="float"):
+        structured(x, 1e39)
+
+
+def test_views_are_passed_as_pointers(kernels):
+    @cl.function
+    def column(x, i: int):
+        column = x[1:, i]
+        y = cl.empty(column.shape[0], x.dtype)
+        kernels["copy"][1, 64](y, column, column.strides[0], 1, column.shape[0])
+        return y
+
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    for i in (0, 3, -1):
+        assert both(column, x, i).tolist() == x[1:, i].tolist()
+    assert both(column, x.T, 2).tolist() == x.T[1:, 2].tolist()
+    with pytest.raises(IndexError, match="index 5 is out of range for axis 1 of x, of size 5"):
+        column(x, 5)
+    with pytest.raises(IndexError, match="index -6"):
+        column(x, -6)
+
+
+def test_shared_memory_is_an_expression(kernels):
+    @cl.function
+    def reverse(y):
+        n = y.shape[0]
+        kernels["shared"][1, n, 4 * n](y)
+
+    y = np.zeros(32, np.int32)
+    reverse(y)
+    assert y.tolist() == list(range(32))[::-1]
+    assert "shared[1, y.shape[0], y.shape[0] * 4](y)" in reverse.explain(y).replace(
+        "4 * y.shape[0]", "y.shape[0] * 4"
+    )
+    assert reverse.mutates == ("y",)
+
+
+def test_launch_if_needs_no_second_path(kernels):
+    @cl.function
+    def scale(x, factor: float):
+        y = cl.empty_like(x)
+        n = x.size
+        cl.launch_if(n > 0, kernels["scale<float>"][cl.ceildiv(n, 64), 64], y, x, factor, n)
+        return y
+
+    x = np.arange(100, dtype=np.float32)
+    assert both(scale, x, 2.0).tolist() == (2 * x).tolist()
+    assert both(scale, x[:0], 2.0).tolist() == []
+    assert ", 1 path" in scale.explain(x, 2.0)
+    cl.launch_if(False, kernels["shared"][1, 1])
+    with pytest.raises(TypeError, match="launcher must be a kernel"):
+        cl.launch_if(True, 3)
+
+
+def test_a_launcher_made_outside(kernels):
+    launcher = kernels["scale<float>"][1, 64]
+
+    @cl.function
+    def scale(x):
+        y = cl.empty_like(x)
+        launcher(y, x, 3.0, x.size)
+        kernels["scale<float>"].launch(y, y, 2.0, x.size, grid=(1, 1), block=64)
+        configured = kernels["scale<float>"].configure(grid=1, block=(64, 1, 1))
+        configured(y, y, 2.0, x.size)
+        return y
+
+    x = np.arange(10, dtype=np.float32)
+    assert both(scale, x).tolist() == (12 * x).tolist()
+
+
+def test_closed_over_arrays_and_scalars(kernels):
+    weights = np.arange(4, dtype=np.float32)
+    count = np.int32(4)
+
+    @cl.function
+    def weighted():
+        y = cl.zeros(4, "float32", like=None)
+        kernels["scale<float>"][1, 64](y, weights, np.float32(2), ctypes.c_int(int(count)))
+        return y
+
+    assert np.asarray(weighted()).tolist() == [0, 2, 4, 6]
+    weights[:] = 1
+    assert np.asarray(weighted()).tolist() == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (lambda y, x, n: (y, x, 2.0), TypeError, r"scale<float> takes 4 arguments .*\(got 3\)"),
+        (lambda y, x, n: (y, x, n, n), TypeError, "argument 2 .*float .4 bytes., takes a float"),
+        (lambda y, x, n: (y, x, 2.0, 2.0), TypeError, "argument 3 .*takes an int"),
+        (lambda y, x, n: (y, 2.0, 2.0, n), TypeError, "argument 1 .*takes an array"),
+        (lambda y, x, n: (y, x, 1e39, n), OverflowError, "argument 2 .*number that large"),
+        (lambda y, x, n: (y, x, 2.0, n + 2**31), OverflowError, "argument 3 .*numbers from -2.31"),
+        (lambda y, x, n: (y, x, 2.0, 2**31), OverflowError, "argument 3 .*numbers from -2.31"),
+        (lambda y, x, n: (y, x, 2.0, np.int64(1)), ValueError, "takes exactly 4 bytes"),
+        (lambda y, x, n: (y, x, 2.0, True), TypeError, "argument 3 .*takes an int"),
+        (lambda y, x, n: (y, x, 2.0, n > 1), TypeError, "argument 3 .*takes an int"),
+        (lambda y, x, n: (y, x, 2.0, object()), TypeError, "argument 3 .*got object"),
+        (lambda y, x, n: (y, np.zeros(1), 2.0, n), TypeError, "takes an array of float32"),
+    ],
+)
+def test_arguments_are_checked_as_in_a_launch(kernels, arguments, error, message):
+    @cl.function
+    def wrong(x):
+        y = cl.empty_like(x)
+        kernels["scale<float>"][1, 64](*arguments(y, x, x.size))
+        return y
+
+    with pytest.raises(error, match=rf"test_launches.py:\d+: `kernels.*{message}"):
+        wrong(np.zeros(4, np.float32))
+
+
+def test_element_types_and_read_only_arrays(kernels):
+    @cl.function
+    def wrong(y, x):
+        kernels["scale<float>"][1, 64](y, x, 2.0, 1)
+
+    x = np.zeros(4, np.float32)
+    with pytest.raises(TypeError, match=r"takes an array of float32 .got y, an array of float64"):
+        wrong(np.zeros(4), x)
+    frozen = np.zeros(4, np.float32)
+    frozen.flags.writeable = False
+    with pytest.raises(TypeError, match=r"the array is read-only .got y, an array"):
+        wrong(frozen, x)
+    wrong(x, frozen)
+
+
+def test_what_a_later_call_gets_wrong_is_refused_before_anything_is_launched(kernels):
+    @cl.function
+    def twice(y, x, n: int, factor: float):
+        kernels["scale<float>"][1, 64](y, x, 2.0, x.size)
+        kernels["scale<float>"][n, 64](y, x, factor, n)
+
+    x, y = np.ones(4, np.float32), np.zeros(4, np.float32)
+    twice(y, x, 2, 1.0)
+    y[:] = 0
+    with pytest.raises(OverflowError, match=r"test_launches.py:\d+: .*4 bytes .*got 4294967296"):
+        twice(y, x, 2**32, 1.0)
+    with pytest.raises(OverflowError, match=r"number that large .got 1e.39"):
+        twice(y, x, 1, 1e39)
+    for n in (0, -1):
+        with pytest.raises(ValueError, match=rf"from 1 to 2147483647 .*got {n}.*launch_if"):
+            twice(y, x, n, 1.0)
+    assert y.tolist() == [0] * 4
+
+
+def test_small_parameters(kernels):
+    @cl.function
+    def small(a: int, b: int, c: int):
+        y = cl.zeros(3, "int32")
+        kernels["small"][1, 1](y, a, b, c)
+        return y
+
+    assert small(-128, 255, 65535).numpy().tolist() == [-128, 255, 65535]
+    for bad in ((128, 0, 0), (-129, 0, 0), (0, 256, 0), (0, -1, 0), (0, 0, 65536)):
+        with pytest.raises(OverflowError):
+            small(*bad)
+
+
+@pytest.mark.parametrize(
+    ("launch", "error", "message"),
+    [
+        (lambda k: k[0, 64], ValueError, "grid must be from 1 to"),
+        (lambda k: k[1, 1025], ValueError, "block must be from 1 to 1024"),
+        (lambda k: k[1, (1, 1, 65)], ValueError, "block must be from 1 to 64"),
+        (lambda k: k[1], TypeError, "is launched with"),
+        (lambda k: k[1.5, 1], TypeError, "grid must be an int"),
+        (lambda k: k[(1, 2, 3, 4), 1], TypeError, "grid must be an int, or a tuple"),
+        (lambda k: k[1, 1, -1], OverflowError, "shared_memory must be a number of bytes"),
+        (lambda k: k[1, 1, 0, 5], TypeError, "stream= in the body"),
+        (lambda k: k.configure(grid=1, block=1, cooperative=1), TypeError, "cooperative must be"),
+    ],
+)
+def test_configurations_are_checked(kernels, launch, error, message):
+    @cl.function
+    def wrong(y):
+        launch(kernels["fill<float>"])(y, 1.0, 1)
+
+    with pytest.raises(error, match=message):
+        wrong(np.zeros(4, np.float32))
+
+
+def test_a_kernel_that_is_not_there_lists_those_that_are(kernels):
+    @cl.function
+    def missing(x):
+        kernels[f"nothing<{x.dtype}>"][1, 1](x)
+
+    with pytest.raises(cl.KernelNotFoundError, match=r"no kernel 'nothing<float>'; it has"):
+        missing(np.zeros(1, np.float32))
+
+
+def test_tensor_maps_are_described(kernels):
+    seen = []
+
+    @cl.function
+    def mapped(x, rows: int):
+        tensor_map = cl.TensorMap.tiled(x[1:], (rows, 64), swizzle="128B")
+        seen.append(tensor_map)
+        return x
+
+    with pytest.raises(ValueError, match="one entry for each of the array's 2 dimensions"):
+        cl.function(lambda x: cl.TensorMap.tiled(x, (1,)))(np.zeros((2, 2), np.float16))
+    with pytest.raises(ValueError, match="swizzle must be one of"):
+        cl.function(lambda x: cl.TensorMap.tiled(x, (1, 1), swizzle="7B"))(np.zeros((2, 2)))
+    mapped(np.zeros((4, 64), np.float16), 2)
+    assert seen[0].numbers == (6, 0, 3, 0, 0)
