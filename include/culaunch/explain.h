@@ -70,6 +70,13 @@ class LaunchExplainer {
                    advice);
     const uint64_t threads = Threads();
     const int limit = Kernel(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    const uint64_t blocks = uint64_t{config_.gridDimX} * config_.gridDimY * config_.gridDimZ;
+    if (limit > 0 && threads > static_cast<uint64_t>(limit) && blocks > 1 &&
+        blocks <= static_cast<uint64_t>(limit) && blocks % 32 == 0) {
+      findings_.push_back("a grid of " + std::to_string(blocks) + " and a block of " +
+                          std::to_string(threads) +
+                          " look like each other's: the grid comes first, then the block");
+    }
     if (limit > 0 && threads > static_cast<uint64_t>(limit)) {
       findings_.push_back(
           "the block has " + std::to_string(threads) + " threads; this kernel, with " +

@@ -97,7 +97,9 @@ def check_supported(archs: Iterable[str], supported: Iterable[int], compiler: st
 
 def _meant(arch: object) -> str:
     """Say what 90, "90", "sm90", "9.0" or "SM_90a" stands for."""
-    match = _LOOSELY.fullmatch(str(arch) if isinstance(arch, (str, int, float)) else "")
+    if isinstance(arch, int):  # a very large one cannot be written
+        arch = f"{arch}" if 0 < arch < 1000 else ""
+    match = _LOOSELY.fullmatch(str(arch) if isinstance(arch, (str, float)) else "")
     return f": did you mean 'sm_{match[1]}{match[2]}{match[3].lower()}'?" if match else ""
 
 

@@ -7,6 +7,8 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from culaunch._base.checks import checked_flag, checked_list, checked_path, is_text
+from culaunch._base.keywords import refuse_keywords
+from culaunch._base.similar import did_you_mean
 from culaunch._base.values import spell
 from culaunch._cache.default import checked_cache
 from culaunch._compile.architectures import resolve_arch, with_ptx
@@ -20,6 +22,8 @@ from culaunch._image import Image
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from typing_extensions import Never
 
     from culaunch._cache.cache import Cache
     from culaunch._compile.backend import Backend, Job
@@ -48,6 +52,7 @@ def compile(  # noqa: A001
     backend: Literal["nvrtc", "nvcc"] = "nvrtc",
     cache: bool | Cache = True,
     name: str | None = None,
+    **unknown: Never,
 ) -> Image:
     """Compile CUDA source to an image.
 
@@ -109,6 +114,8 @@ def compile(  # noqa: A001
     MissingDependencyError
         If the compiler or the headers are not installed; the message has the pip command.
     """
+    if unknown:
+        refuse_keywords("compile", unknown, _KEYWORDS, _OTHER_WORDS)
     unit = read_source(source, name)
     options = make_options(
         std=std,
@@ -228,6 +235,17 @@ def _checked_dirs(dirs: Iterable[str | os.PathLike[str]]) -> tuple[str, ...]:
     return checked
 
 
+# What other libraries and compilers call what compile takes.
+_OTHER_WORDS = {
+    "architecture": "arch", "code": "source", "define_macro": "defines", "fastmath": "fast_math",
+    "gpu_arch": "arch", "include_path": "include_dirs", "include_paths": "include_dirs",
+    "includes": "include_dirs", "lineinfo": "line_info", "name_expressions": "names",
+    "nvcc_options": "extra_options", "options": "extra_options", "rdc": "relocatable",
+    "use_fast_math": "fast_math",
+}  # fmt: skip
+_KEYWORDS = tuple(compile.__kwdefaults__ or ())
+
+
 @functools.cache
 def _backend(name: str) -> Backend:
     if name == "nvrtc":
@@ -238,7 +256,8 @@ def _backend(name: str) -> Backend:
         from culaunch._compile.nvcc import Nvcc
 
         return Nvcc()
-    raise ValueError(f"backend must be 'nvrtc' or 'nvcc' (got {name!r})")
+    meant = did_you_mean(name, ("nvrtc", "nvcc")) if isinstance(name, str) else ""
+    raise ValueError(f"backend must be 'nvrtc' or 'nvcc' (got {name!r}){meant}")
 
 
 class _OtherCompilerError(Exception):

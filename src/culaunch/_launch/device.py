@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from culaunch._base.checks import checked_text
 from culaunch._base.cuda import DeviceAttribute
+from culaunch._base.similar import did_you_mean
 from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver, device_ordinal
 
@@ -104,6 +105,7 @@ def attribute_number(name: str) -> DeviceAttribute:
     """
     number = _ATTRIBUTES.get(checked_text("name", name))
     if number is None:
-        known = ", ".join(sorted(_ATTRIBUTES))
-        raise ValueError(f"there is no device attribute {spell(name)}; there are {known}")
+        known = f"there are {', '.join(sorted(_ATTRIBUTES))}"
+        meant = did_you_mean(name, _ATTRIBUTES)
+        raise ValueError(f"there is no device attribute {spell(name)}{meant or ';'} {known}")
     return number

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.checks import checked_text
 from culaunch._base.cuda import FunctionAttribute
+from culaunch._base.keywords import refuse_keywords
 from culaunch._base.values import as_html, field_lines, spell
 from culaunch._core import Kernel as CoreKernel
 from culaunch._core import Launcher
@@ -15,6 +16,8 @@ from culaunch._launch.driver import device_ordinal
 from culaunch._launch.signature import Signature, kind_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Never
+
     from culaunch._launch.module import Module
 
     # A size in threads or blocks: x, or up to (x, y, z).
@@ -54,7 +57,7 @@ class Kernel(CoreKernel):
         self.signature = signature
         return self
 
-    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+    def __call__(self, *args: Any, **_: Any) -> NoReturn:
         """Refuse: a launch needs its grid and its block.
 
         Raises
@@ -62,8 +65,13 @@ class Kernel(CoreKernel):
         TypeError
             Always.
         """
+        name = self.name if self.name.isidentifier() else "kernel"
+        spelling = f"{name}[grid, block](...)"
+        if len(args) >= 2 and all(_is_dims(one) for one in args[:2]):  # as CuPy's kernels are
+            grid, block = (one if len(one) > 1 else one[0] for one in args[:2])
+            spelling = f"{name}[{grid}, {block}](...), with the arguments one by one"
         raise TypeError(
-            f"{self.name} is not called by itself: launch it with kernel[grid, block](...), or "
+            f"{self.name} is not called by itself: launch it with {spelling}, or with "
             "kernel.launch(..., grid=, block=)"
         )
 
@@ -86,6 +94,7 @@ class Kernel(CoreKernel):
         cooperative: bool = False,
         programmatic: bool = False,
         priority: int | None = None,
+        **unknown: Never,
     ) -> None:
         """Launch once; :meth:`configure` has the keywords, and makes the launcher to call often.
 
@@ -98,6 +107,8 @@ class Kernel(CoreKernel):
         DriverError
             If the driver fails, as after a fault of an earlier kernel.
         """
+        if unknown:
+            refuse_keywords("launch", unknown, _KEYWORDS, _OTHER_WORDS)
         self.configure(
             grid=grid,
             block=block,
@@ -122,6 +133,7 @@ class Kernel(CoreKernel):
         cooperative: bool = False,
         programmatic: bool = False,
         priority: int | None = None,
+        **unknown: Never,
     ) -> Launcher:
         """Fix the launch configuration.
 
@@ -161,6 +173,8 @@ class Kernel(CoreKernel):
             If a value is of the wrong kind, a dimension is 0, or the grid is no multiple of the
             cluster.
         """
+        if unknown:
+            refuse_keywords("configure", unknown, _KEYWORDS, _OTHER_WORDS)
         return super().configure(
             grid=grid,
             block=block,
@@ -243,6 +257,22 @@ class Kernel(CoreKernel):
 
     def __repr__(self) -> str:
         return f"<culaunch.Kernel {self.demangled} {self.signature}>"
+
+
+# What other libraries call what a launch takes.
+_OTHER_WORDS = {
+    "args": "the arguments themselves, by position", "block_dim": "block", "block_size": "block",
+    "blockdim": "block", "blockDim": "block", "blocks": "grid", "grid_dim": "grid",
+    "grid_size": "grid", "griddim": "grid", "gridDim": "grid", "shared": "shared_memory",
+    "shared_mem": "shared_memory", "shared_mem_bytes": "shared_memory",
+    "sharedmem": "shared_memory", "shmem": "shared_memory", "smem": "shared_memory",
+    "threads": "block",
+}  # fmt: skip
+_KEYWORDS = ("grid", "block", *(Kernel.configure.__kwdefaults__ or ()))
+
+
+def _is_dims(value: object) -> bool:
+    return isinstance(value, tuple) and 0 < len(value) <= 3 and all(type(n) is int for n in value)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from culaunch._base.values import show
+from culaunch._base.values import show, type_name
 from culaunch._launch.dlpack import TypeCode, memory_name
 from culaunch._launch.parameter_type import TypeClass
 from culaunch._launch.signature import kind_of
@@ -80,10 +80,10 @@ def raise_argument(
             "one that may be written, or declare the parameter a pointer to const (in the kernel, "
             'or with module.kernel(name, signature="const float*, ..."))'
         )
-    raise TypeError(f"{start}, takes {_accepted(parameter)} {got}{_remedy(value)}")
+    raise TypeError(f"{start}, takes {_accepted(parameter)} {got}{_remedy(value, parameter.size)}")
 
 
-def _remedy(value: object) -> str:
+def _remedy(value: object, size: int) -> str:
     """Say how to get what is taken out of what came, where that is known."""
     kind = type(value)
     if kind.__module__.startswith("cuda.bindings") and hasattr(kind, "__int__"):
@@ -92,6 +92,11 @@ def _remedy(value: object) -> str:
         return ": pass array[()], the scalar in it, instead of a 0-dimensional array"
     if getattr(getattr(value, "dtype", None), "names", None) and hasattr(value, "shape"):
         return ": pass array[i], one structure of it"
+    if type_name(value) == "numpy.ndarray" and getattr(value, "nbytes", None) == size:
+        return (
+            f": for an array by value pass its {size} bytes as one structure, "
+            f'array.reshape(-1).view("V{size}")[0]'
+        )
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_text, is_text
@@ -19,7 +20,6 @@ from culaunch._launch.type_sources import is_template, recorded_types
 from culaunch._launch.variable import GlobalVariable
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
 
@@ -261,4 +261,27 @@ def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
     OSError
         If the file is not there or cannot be read.
     """
-    return Module(Image.open(source))
+    try:
+        image = Image.open(source)
+    except (ImageError, OSError) as error:
+        if not _is_source(source, is_there=isinstance(error, ImageError)):
+            raise
+        shown = spell(source) if len(str(source)) < _LONGEST else "source"
+        raise ImageError(
+            f"load takes an image, and this is CUDA source: compile it first, as in "
+            f"culaunch.load(culaunch.compile({shown}))"
+        ) from error
+    return Module(image)
+
+
+_LONGEST = 80
+
+
+def _is_source(given: object, *, is_there: bool) -> bool:
+    """Tell whether it is the name of a file of source, which is there, or its text."""
+    if isinstance(given, os.PathLike):
+        given = os.fspath(given)
+    if not isinstance(given, str):
+        return False
+    is_file = is_there and given.endswith((".cu", ".cuh", ".cpp", ".cc", ".c", ".h", ".hpp"))
+    return is_file or "__global__" in given
