@@ -22,6 +22,8 @@ _PACKAGES = (
     "cuda-bindings",
     "apache-tvm-ffi",
     "numpy",
+    "liger-kernel",
+    "flash-linear-attention",
 )
 
 
@@ -29,13 +31,20 @@ def describe(bench: Bench) -> dict[str, Any]:
     """Return the processor, the device, the driver and the versions; nothing that names a host."""
     driver = f"{bench.driver_version // 1000}.{bench.driver_version % 1000 // 10}"
     return {
+        **versions(),
+        "device": bench.device,
+        "capability": f"{bench.capability // 10}.{bench.capability % 10}",
+        "driver_api": f"{driver} (null driver)" if bench.host_only else driver,
+    }
+
+
+def versions() -> dict[str, Any]:
+    """Return the processor, the system and the versions alone."""
+    return {
         "cpu": _cpu(),
         "cpus": len(os.sched_getaffinity(0)),
         "system": f"{platform.system()} {platform.machine()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "device": bench.device,
-        "capability": f"{bench.capability // 10}.{bench.capability % 10}",
-        "driver_api": f"{driver} (null driver)" if bench.host_only else driver,
         "kernel_driver": _kernel_driver(),
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
     }

@@ -1,0 +1,112 @@
+"""The launches that operators make: recorded, and made again in either way."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from overhead.timing import python_burst
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from overhead.timing import Burst
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: ``kernel[grid](*args, **kwargs)``."""
+
+    operator: str
+    kernel: Any
+    grid: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    @property
+    def function(self) -> Any:
+        """The JIT function below the decorators."""
+        kernel = self.kernel
+        while type(kernel).__name__ in ("Autotuner", "CachedAutotuner", "Heuristics"):
+            kernel = kernel.fn
+        return kernel
+
+    @property
+    def decorators(self) -> tuple[str, ...]:
+        """The names of the decorators' classes, outermost first."""
+        names = []
+        kernel = self.kernel
+        while kernel is not self.function:
+            names.append(type(kernel).__name__)
+            kernel = kernel.fn
+        return tuple(names)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes two launches the same one for measuring."""
+        return (id(self.kernel), len(self.args), tuple(sorted(self.kwargs)), callable(self.grid))
+
+    def burst(self) -> Burst:
+        """Make a burst of it, spelt as in a program."""
+        names = {f"a{i}": value for i, value in enumerate(self.args)}
+        keywords = {f"k_{name}": value for name, value in self.kwargs.items()}
+        call = ", ".join([*names, *(f"{name}=k_{name}" for name in self.kwargs)])
+        return python_burst(
+            f"kernel[grid]({call})", kernel=self.kernel, grid=self.grid, **names, **keywords
+        )
+
+
+@contextlib.contextmanager
+def recorded(into: list[Launch], operator: str) -> Iterator[None]:
+    """Note every launch that a program makes in the block."""
+    from triton.runtime.jit import KernelInterface
+
+    before = KernelInterface.__getitem__
+
+    def subscript(kernel: Any, grid: Any) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            into.append(Launch(operator, kernel, grid, args, kwargs))
+            return before(kernel, grid)(*args, **kwargs)
+
+        return call
+
+    KernelInterface.__getitem__ = subscript
+    try:
+        yield
+    finally:
+        KernelInterface.__getitem__ = before
+
+
+class Ways:
+    """Triton's classes as they are, and as ``install`` makes them; either at a time."""
+
+    def __init__(self) -> None:
+        from triton.runtime import autotuner, jit
+
+        self._methods = [(jit.KernelInterface, "__getitem__")]
+        self._methods += [
+            (kind, "run") for kind in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
+        ]
+        self._of = {"Triton": self._now()}
+        from culaunch.triton import install
+
+        install()
+        self._of["native"] = self._now()
+
+    def use(self, way: str) -> None:
+        """Go one way from now on."""
+        for (kind, name), method in zip(self._methods, self._of[way], strict=True):
+            setattr(kind, name, method)
+
+    def burst(self, way: str, burst: Burst) -> Burst:
+        """Make a burst that goes one way; the change is not timed."""
+
+        def timed(count: int) -> int:
+            self.use(way)
+            return burst(count)
+
+        return timed
+
+    def _now(self) -> list[Any]:
+        return [vars(kind)[name] for kind, name in self._methods]
