@@ -67,8 +67,7 @@ def record(operators: Sequence[Operator], ways: Ways, device: str) -> list[Launc
     """Give the launches of every operator that ran, each kind of call of a kernel once."""
     found: list[Launch] = []
     for operator in operators:
-        ways.use("native")
-        operator.run(device)
+        ways.use("Triton")
         with recorded(found, operator.name):
             operator.run(device)
     return list({launch.key: launch for launch in reversed(found)}.values())[::-1]
@@ -87,7 +86,9 @@ def replay(launches: Sequence[Launch], ways: Ways, plan: Plan, wait: Callable[[]
                 missing.append(f"{launch.function.__name__} ({way}): {error}"[:200])
                 continue
             trials.append(Trial(way, str(i), timed))
-    missing += [f"{trial.case} ({trial.contender}): {why}" for trial, why in run(trials, plan, wait)]
+    missing += [
+        f"{trial.case} ({trial.contender}): {why}" for trial, why in run(trials, plan, wait)
+    ]
     return {(int(one.case), one.contender): one.median for one in trials if one.samples}, missing
 
 
@@ -229,7 +230,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.output.mkdir(parents=True, exist_ok=True)
         path = options.output / "triton_libraries.json"
         path.write_text(
-            json.dumps(_report(said, launches, found, loops, whole, first, promises, missing), indent=1)
+            json.dumps(
+                _report(said, launches, found, loops, whole, first, promises, missing), indent=1
+            )
             + "\n"
         )
     return 0

@@ -59,7 +59,7 @@ class Launch:
 
 @contextlib.contextmanager
 def recorded(into: list[Launch], operator: str) -> Iterator[None]:
-    """Note every launch that a program makes in the block."""
+    """Note every launch that a program makes in the block, in Triton's way."""
     from triton.runtime.jit import KernelInterface
 
     before = KernelInterface.__getitem__
@@ -84,20 +84,26 @@ class Ways:
     def __init__(self) -> None:
         from triton.runtime import autotuner, jit
 
-        self._methods = [(jit.KernelInterface, "__getitem__")]
-        self._methods += [
-            (kind, "run") for kind in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
-        ]
-        self._of = {"Triton": self._now()}
         from culaunch.triton import install
 
+        kinds = (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
+        before = [(kind, dict(vars(kind))) for kind in kinds]
         install()
-        self._of["native"] = self._now()
+        self._changed = [
+            (kind, name, was.get(name), method)
+            for kind, was in before
+            for name, method in vars(kind).items()
+            if was.get(name) is not method
+        ]
 
     def use(self, way: str) -> None:
         """Go one way from now on."""
-        for (kind, name), method in zip(self._methods, self._of[way], strict=True):
-            setattr(kind, name, method)
+        for kind, name, was, native in self._changed:
+            method = native if way == "native" else was
+            if method is not None:
+                setattr(kind, name, method)
+            elif name in vars(kind):
+                delattr(kind, name)
 
     def burst(self, way: str, burst: Burst) -> Burst:
         """Make a burst that goes one way; the change is not timed."""
@@ -107,6 +113,3 @@ class Ways:
             return burst(count)
 
         return timed
-
-    def _now(self) -> list[Any]:
-        return [vars(kind)[name] for kind, name in self._methods]

@@ -11,14 +11,19 @@ SCRIPT = """
     import sys
     sys.path.insert(0, {folder!r})
     {imports}
-    import culaunch as cl
+    import culaunch.triton
     from culaunch.triton import native
+    import torch
     import torch._dynamo
     from torch._dynamo.testing import CompileCounter
     import extra_kernels
 
     count = CompileCounter()
     kernel = native(extra_kernels.clustered)
+    saved = culaunch.triton.compile(
+        extra_kernels.clustered, "*fp32:16, *fp32:16, i32", constants={{"BLOCK": 64}},
+        arch="sm_80", keep_ptx=True,
+    )
 
     def region(x):
         y = x * 2
@@ -35,6 +40,7 @@ SCRIPT = """
 """
 CALLS = {
     "a native kernel": "kernel[(4,)](y, out, x.numel(), BLOCK=64)",
+    "a saved set": "saved[(4,)](y, out, x.numel())",
     "a grid function": "kernel[lambda meta: (256 // meta['BLOCK'],)](y, out, 256, BLOCK=64)",
 }
 
@@ -42,7 +48,7 @@ CALLS = {
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "imports"),
-    list(zip(CALLS.values(), ["import torch", "import culaunch.triton, torch"], strict=True)),
+    list(zip(CALLS.values(), ["import torch", "", "import culaunch.triton, torch"], strict=True)),
     ids=CALLS,
 )
 def test_a_compiled_region_calls_a_native_kernel(run_python, call, imports):
@@ -50,6 +56,63 @@ def test_a_compiled_region_calls_a_native_kernel(run_python, call, imports):
 
     folder = str(Path(__file__).parent)
     done = run_python(textwrap.dedent(SCRIPT.format(folder=folder, call=call, imports=imports)))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("done\n")
+
+
+INSTALLED = """
+    import sys
+    sys.path.insert(0, {folder!r})
+    import torch, triton
+    import torch.utils._triton
+    torch.utils._triton.has_triton = lambda: True  # without a GPU it says no
+    import culaunch.triton
+    from torch._dynamo.testing import CompileCounter
+    from torch.library import triton_op, wrap_triton
+    from installed_kernels import add
+
+    culaunch.triton.install()
+    configs = [triton.Config({{"BLOCK": 64}}), triton.Config({{"BLOCK": 128}})]
+    tuned = triton.autotune(configs, key=["n"])(add)
+    chosen = triton.heuristics({{"BLOCK": lambda args: 64}})(add)
+
+    @triton_op("culaunch_tests::add", mutates_args={{}})
+    def operator(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        out = torch.empty_like(x)
+        wrap_triton(add)[(2,)](x, y, out, x.numel(), BLOCK=64)
+        return out
+
+    def calls(kernel, grid, **more):
+        def region(x, y):
+            out = torch.zeros_like(x)
+            kernel[grid](x * 1, y, out, x.numel(), **more)
+            return out + 1
+        return region
+
+    lazily = lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)
+    regions = [
+        calls(add, (2,), BLOCK=64), calls(tuned, lazily), calls(chosen, (2,)),
+        lambda x, y: operator(x, y) + 1,
+    ]
+    x, y = torch.arange(100.0), torch.ones(100)
+    for region in regions:
+        for backend in (CompileCounter(), "aot_eager"):
+            compiled = torch.compile(region, backend=backend, fullgraph=True)
+            for _ in range(3):
+                assert torch.equal(compiled(x, y), x + 2), region
+            torch._dynamo.reset()
+    found = culaunch.triton.report()
+    assert found.triton == 0 and found.native >= 24, str(found)
+    print("done")
+"""
+
+
+@pytest.mark.slow
+def test_a_compiled_region_is_as_it_was_where_every_kernel_is_native(run_python):
+    """One graph, though every launch in it is native."""
+    from pathlib import Path
+
+    done = run_python(textwrap.dedent(INSTALLED.format(folder=str(Path(__file__).parent))))
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("done\n")
 

@@ -1,7 +1,8 @@
 """What Triton's classes do while kernels are launched natively.
 
 A class keeps all of its attributes but two, which are put back: what ``kernel[grid]`` does, and
-what ``run`` does.
+what ``run`` does. ``run`` of heuristics stays Triton's: Dynamo traces it, and what it calls in the
+end goes natively.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+_ABSENT = object()
+
+
 class Classes:
     """Triton's classes, changed so that a call goes to the kernel's native half.
 
@@ -35,25 +39,34 @@ class Classes:
     def __init__(self, launcher: Callable[[Any, Any], Any], went: Callable[[Any], None]) -> None:
         self._launcher = launcher
         self._went = went
-        # Class, name, Triton's own method, and the one that stands in its place.
+        # Class, name, what the class itself has there (or _ABSENT), and what stands in its place.
         self._patches: list[tuple[type, str, Any, Any]] = []
+        self._runs: dict[type, Any] = {}
         self._threads = _Threads()
 
     def patch(self) -> None:
         """Change them."""
         jit, autotuner = triton_module("runtime.jit"), triton_module("runtime.autotuner")
-        for kind in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
-            self._patch(kind, "run", self._running(vars(kind)["run"], kind is jit.JITFunction))
-        interface = jit.KernelInterface
-        self._patch(interface, "__getitem__", self._subscripting(vars(interface)["__getitem__"]))
+        for kind in (jit.JITFunction, autotuner.Autotuner):
+            self._runs[kind] = self._running(kind.run, kind is jit.JITFunction)
+            self._patch(kind, "run", self._runs[kind])
+            self._patch(kind, "__getitem__", self._subscripting(kind.__getitem__))
+        heuristics = autotuner.Heuristics
+        self._runs[heuristics] = heuristics.run
+        self._patch(heuristics, "__getitem__", self._traceable(heuristics.__getitem__))
 
     def restore(self) -> None:
         """Make them as they were."""
         for kind, name, original, made in self._patches:
             # What somebody else has put there meanwhile calls ours, which then calls Triton's.
-            if vars(kind)[name] is made:
+            if vars(kind).get(name) is not made:
+                continue
+            if original is _ABSENT:
+                delattr(kind, name)
+            else:
                 setattr(kind, name, original)
         self._patches.clear()
+        self._runs.clear()
 
     # ---- what native halves ask
 
@@ -86,11 +99,10 @@ class Classes:
     def guards(self, kernel: Any) -> Iterator[tuple[dict[str, Any], str, bool, object]]:
         """Yield the entries of dicts that say so."""
         yield vars(kernel), "run", False, None
-        ours = {kind: made for kind, name, _, made in self._patches if name == "run"}
         for kind in type(kernel).__mro__:
             namespace = _namespace(kind)
-            if kind in ours:
-                yield namespace, "run", True, ours[kind]
+            if kind in self._runs:
+                yield namespace, "run", True, self._runs[kind]
                 return
             # Of a subclass of Triton's autotuner: it was looked at.
             yield namespace, "run", "run" in namespace, namespace.get("run")
@@ -98,7 +110,7 @@ class Classes:
     # ---- what stands in Triton's place
 
     def _patch(self, kind: Any, name: str, made: Any) -> None:
-        self._patches.append((kind, name, vars(kind)[name], made))
+        self._patches.append((kind, name, vars(kind).get(name, _ABSENT), made))
         setattr(kind, name, made)
 
     def _subscripting(self, original: Callable[[Any, Any], Any]) -> TritonSubscript:
@@ -108,6 +120,17 @@ class Classes:
             return original(kernel, grid) if launcher is None else launcher
 
         return TritonSubscript(ATTRIBUTE, original, find, types.MethodType)
+
+    def _traceable(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Make one that Dynamo traces as it traces Triton's own."""
+        subscript = self._subscripting(original)
+
+        @functools.wraps(original)
+        def launcher(kernel: Any, grid: Any) -> Any:
+            return subscript(kernel, grid)
+
+        launcher._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001
+        return launcher
 
     def _running(self, original: Callable[..., Any], is_function: bool) -> Callable[..., Any]:
         @functools.wraps(original)
