@@ -39,6 +39,8 @@ FRAMEWORKS = {
     "triton": "triton==3.6.0",
     "jax": "jax[cpu]",
     "warp": "warp-lang==1.19.0",
+    "liger_kernel": "liger-kernel==0.8.5",
+    "fla": "fla-core==0.6.0",
 }
 
 
@@ -55,7 +57,8 @@ def main() -> None:
     install(stamp, wheel, set(arguments.extras))
     if arguments.for_tests:
         required = set(os.environ.get("CULAUNCH_REQUIRE", "").split(",")) & set(FRAMEWORKS)
-        for name in sorted({"torch"} | required):
+        # torch first: others would bring the one for CUDA with them.
+        for name in sorted({"torch"} | required, key=list(FRAMEWORKS).index):
             install_framework(stamp, name, required=name in required)
 
 

@@ -25,7 +25,7 @@ def prepare() -> None:
             return 1, 2, 32, 0, 1024
 
         def get_benchmarker(self) -> Any:
-            return lambda call, quantiles: [call() and 0 or 1.0] * len(quantiles)
+            return lambda call, quantiles: [(call() and 0) or 1.0] * len(quantiles)
 
     torch.cuda.get_device_name = lambda *_: "NVIDIA A100"
     torch.cuda.get_device_capability = lambda *_: (8, 0)

@@ -1,0 +1,33 @@
+"""Libraries that are written in Triton run natively by ``install``, and are right."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.needs("triton", "torch"), pytest.mark.slow]
+
+PROGRAM = Path(__file__).parent / "libraries_program.py"
+
+
+@pytest.mark.parametrize(
+    "library",
+    [
+        pytest.param("liger", marks=pytest.mark.needs("liger_kernel")),
+        pytest.param("fla", marks=pytest.mark.needs("fla")),
+    ],
+)
+def test_operators_forward_and_backward(library):
+    """Every launch is native, and about half of the choices are compared with what Python says."""
+    environment = {**os.environ, "CULAUNCH_DRIVER": "emulator", "CULAUNCH_TRITON_CHECK": "1"}
+    done = subprocess.run(
+        [sys.executable, PROGRAM, library],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "kernels, " in done.stdout
