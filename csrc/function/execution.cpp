@@ -565,7 +565,7 @@ CUresult Execution::FillMemory(CUdeviceptr begin, Word value, size_t bytes) {
   if (bytes == 0) return CUDA_SUCCESS;
   const culaunch::DeviceGuard guard(driver, call_.place_.device.device_id);
   if (guard.code() != CUDA_SUCCESS) return guard.code();
-  if (call_.place_.device.device_type == culaunch::kDLCPU) {
+  if (driver.note_array != nullptr && call_.place_.device.device_type == culaunch::kDLCPU) {
     // An emulated device's memory is the host's: a framework's array is none of its allocations.
     const CUresult code = driver.cuStreamSynchronize(call_.place_.stream);
     if (code == CUDA_SUCCESS)

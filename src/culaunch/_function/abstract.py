@@ -8,6 +8,7 @@ from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function import views
 from culaunch._function.annotations import check
+from culaunch._function.arguments import Argument
 from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body
 from culaunch._function.device import BodyDevice
@@ -80,8 +81,15 @@ class AbstractBody(Body):
         """Return what stands for an address."""
         return Pointer(array)
 
-    def launch(self, *_: Any) -> None:
-        """Leave a launch out."""
+    def enqueue(self, kernel: Any, _: object, __: object, args: tuple[Any, ...]) -> None:
+        """Check what is known of a launch, and leave it out."""
+        place = here()
+        for index, value in enumerate(args):
+            if not hasattr(value, "node"):
+                Argument(kernel, index, value, place).given()
+
+    def call(self, *_: Any) -> None:
+        """Leave a call out."""
 
     def tensor_map(
         self, array: StandIn, box: Any, steps: Any, numbers: tuple[int, ...], _: object

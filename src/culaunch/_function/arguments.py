@@ -42,22 +42,18 @@ _NUMPY = {
 
 
 class Argument:
-    """One argument of a launch in a body: what it becomes in the program."""
+    """One argument of a launch in a body, and what is wrong with it."""
 
-    def __init__(
-        self, body: TraceBody, kernel: Kernel, index: int, value: Any, predicate: Any, place: Place
-    ) -> None:
-        self.body = body
+    def __init__(self, kernel: Kernel, index: int, value: Any, place: Place) -> None:
         self.kernel = kernel
         self.index = index
         self.value = value
-        self.predicate = predicate
         self.place = place
         self.parameter = kernel.signature.parameters[index]
         self.kind: ParameterType = self.parameter._kind
 
-    def recorded(self) -> Parameter:
-        """Return the parameter of the program; what may be wrong in other calls is in its plan."""
+    def given(self) -> str:
+        """Return which row of a launch's rules it is of, where its parameter takes that."""
         given = given_of(self.value)
         size = self.parameter.size
         if given is None:
@@ -68,7 +64,21 @@ class Argument:
             self.refuse("mismatch")
         if self.kind.type_class is TypeClass.POINTER and size != 8:
             self.refuse("mismatch")
-        return self._place(*getattr(self, f"_{given}")())
+        if given == "array":
+            self._check_array()
+        return given
+
+    def _check_array(self) -> None:
+        value = self.value
+        if isinstance(value, StandIn):
+            code, bits = value.dtype.code, value.dtype.bits
+        else:
+            info = array_info(value)
+            code, bits = info.code, info.bits
+        if self.kind.bits and (self.kind.code, self.kind.bits) != (code, bits):
+            self.refuse("element", code | bits << 8 | 1 << 16)
+        if isinstance(value, StandIn) and value._root.is_read_only and self.kind.may_write:
+            self.refuse("read_only")
 
     def refuse(self, fault: str, detail: int = 0) -> NoReturn:
         """Raise what a launch raises, with the line of the body."""
@@ -76,6 +86,21 @@ class Argument:
             messages.raise_argument(_Shim(self.kernel), self.index, self.value, fault, detail, -1)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError) as error:
             raise type(error)(f"at {self.place.text()}: {error}") from None
+
+
+class RecordedArgument(Argument):
+    """One argument of a launch in a body that is traced: what it becomes in the program."""
+
+    def __init__(
+        self, body: TraceBody, kernel: Kernel, index: int, value: Any, predicate: Any, place: Place
+    ) -> None:
+        super().__init__(kernel, index, value, place)
+        self.body = body
+        self.predicate = predicate
+
+    def recorded(self) -> Parameter:
+        """Return the parameter of the program; what may be wrong in other calls is in its plan."""
+        return self._place(*getattr(self, f"_{self.given()}")())
 
     def _place(self, kind: int, operands: tuple[Any, ...]) -> Parameter:
         return Parameter(kind, self.parameter.offset, self.parameter.size, operands)
@@ -85,15 +110,8 @@ class Argument:
     def _array(self) -> tuple[int, tuple[Any, ...]]:
         value = self.value
         if not isinstance(value, StandIn):  # a real one, which the body closes over
-            info = array_info(value)
-            if self.kind.bits and (self.kind.code, self.kind.bits) != (info.code, info.bits):
-                self.refuse("element", info.code | info.bits << 8 | 1 << 16)
             return oc.P_OBJECT, (Constant(value),)
-        root, dtype = value._root, value.dtype
-        if self.kind.bits and (self.kind.code, self.kind.bits) != (dtype.code, dtype.bits):
-            self.refuse("element", dtype.code | dtype.bits << 8 | 1 << 16)
-        if root.is_read_only and self.kind.may_write:
-            self.refuse("read_only")
+        root = value._root
         self.body.note_use(root, _access(self.kernel, self.index))
         return oc.P_ARRAY, (self.body.pointed(value),)
 

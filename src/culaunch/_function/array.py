@@ -81,6 +81,7 @@ class StandIn:
     ``reshape``, ``permute``, ``transpose`` and ``T``.
     """
 
+    _is_stand_in = True  # by which bodies know it
     __slots__ = ("_body", "_dtype", "_is_whole", "_layout", "_offset", "_root")
 
     # NumPy's operators then leave it alone.

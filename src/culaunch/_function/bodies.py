@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.places import here
 from culaunch._base.values import spell
+from culaunch._function.configuration import Configuration, from_keywords
+from culaunch._function.dtype import BY_NAME
 from culaunch._function.record import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Sequence
 
     from culaunch._function.dtype import DType
 
@@ -49,8 +51,39 @@ class Body:
         """Allocate an array in the framework of the call's first array."""
         raise NotImplementedError
 
-    def record(self, what: Any, how: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Take part in a launch, or say NotImplemented."""
+    def what(self, value: object) -> str | None:
+        """Say what a value is: ``"array"``, ``"int"``, ``"float"``, ``"bool"``, or None."""
+        if hasattr(type(value), "_is_stand_in"):
+            return "array"
+        for kind in (bool, int, float):
+            if isinstance(value, kind):
+                return kind.__name__
+        return None
+
+    def real(self, value: Any) -> Any:
+        """Return the array that a value stands for, where there is one, else the value."""
+        return value
+
+    def empty(self, shape: Sequence[Any], dtype: str, *, zeros: bool = False) -> Any:
+        """Allocate an array, of an element type by its name."""
+        return self.allocate(tuple(shape), BY_NAME[dtype], int(zeros))
+
+    def launch(
+        self, kernel: Any, args: Sequence[Any], *, predicate: Any = None, **options: Any
+    ) -> None:
+        """Launch a kernel; `options` are the keywords of ``kernel.configure``."""
+        self.enqueue(kernel, from_keywords(**options), predicate, tuple(args))
+
+    def enqueue(
+        self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
+    ) -> None:
+        """Launch a kernel where a condition holds, or None."""
+        raise NotImplementedError
+
+    def call(
+        self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        """Call something native with arrays and numbers, and ``out=``."""
         raise NotImplementedError
 
     def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -77,14 +110,6 @@ def running(body: Body | None) -> Generator[None, None, None]:
         _local.body = before
 
 
-def required(what: str) -> Body:
-    """Return the body that runs, or raise."""
-    body = current()
-    if body is None:
-        raise TypeError(f"{what} belongs into the body of a function (cl.function)")
-    return body
-
-
 def reads_data(what: str, how: str, instead: str) -> TypeError:
     """Make the error of a body that asks for what is in an array."""
     return TypeError(
@@ -98,15 +123,3 @@ def checked_message(message: object) -> str:
     if not isinstance(message, str):
         raise TypeError(f"message must be a str (got {spell(message)})")
     return message
-
-
-def flatten(value: Any) -> Iterator[Any]:
-    """Yield what is in nested tuples, lists and dicts."""
-    if isinstance(value, (tuple, list)):
-        for item in value:
-            yield from flatten(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from flatten(item)
-    else:
-        yield value

@@ -183,7 +183,7 @@ class _Writer:
         elif isinstance(effect, Call):
             arguments = ", ".join(self.given(*one, arrays) for one in effect.arguments)
             outputs = ", ".join(self.array(one, arrays) for one in effect.outputs)
-            name = getattr(effect.callable, "__name__", "a function")
+            name = getattr(effect.callable, "__name__", type(effect.callable).__name__)
             self.put(depth, f"{name}({arguments}, out=({outputs}))  # {_short(effect.place)}")
         else:
             assert isinstance(effect, Return)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function import opcodes as oc
-from culaunch._function.arguments import Argument
+from culaunch._function.arguments import RecordedArgument
 from culaunch._function.configuration import Configuration, from_key, from_keywords, of_launcher
 from culaunch._function.effects import Launch
 from culaunch._function.numbers import is_symbolic
@@ -51,7 +51,7 @@ class BodyLauncher:
         self._body.require_open()
         if keywords or len(args) != len(self.kernel.signature):
             _raise_count(self.kernel, len(args), tuple(keywords))
-        self._body.launch(self.kernel, self._configuration, predicate, args)  # type: ignore[attr-defined]
+        self._body.enqueue(self.kernel, self._configuration, predicate, args)
 
 
 def record_kernel(
@@ -122,7 +122,7 @@ def trace_launch(
         | oc.SHARED_MEMORY * has_shared
     )
     parameters = tuple(
-        Argument(body, kernel, index, value, predicate, place).recorded()
+        RecordedArgument(body, kernel, index, value, predicate, place).recorded()
         for index, value in enumerate(args)
     )
     body.recorded.effects.append(

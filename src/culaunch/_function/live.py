@@ -22,6 +22,9 @@ from culaunch._launch.array import array_info
 from culaunch._launch.driver import current_driver
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from culaunch._function.configuration import Configuration
     from culaunch._function.declaration import Declaration
 
 
@@ -69,8 +72,8 @@ class LiveBody(Body):
         """Return the address of an array's first element."""
         return int(array._root.address + array._offset * array.itemsize)
 
-    def launch(
-        self, kernel: Any, configuration: Any, predicate: Any, args: tuple[Any, ...]
+    def enqueue(
+        self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
     ) -> None:
         """Launch now."""
         if predicate is not None and not predicate:
@@ -78,6 +81,15 @@ class LiveBody(Body):
         real = tuple(map(self.real, args))
         with running(None):
             kernel.configure(**configuration.keywords())(*real)
+
+    def call(
+        self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        """Call now."""
+        real = tuple(map(self.real, args))
+        out = tuple(map(self.real, outputs))
+        with running(None):
+            function(*real, **({} if not out else {"out": out[0] if len(out) == 1 else out}))
 
     def tensor_map(
         self, array: StandIn, box: Any, _: object, __: object, keywords: dict[str, Any]

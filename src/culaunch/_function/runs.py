@@ -23,6 +23,7 @@ from culaunch._launch.driver import current_driver
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from culaunch._function.configuration import Configuration
     from culaunch._function.declaration import Declaration
     from culaunch._function.program import Tree
     from culaunch._function.record import Register
@@ -120,8 +121,8 @@ class FunctionBody(TraceBody):
         super().__init__(name, recorded, array_arguments, ordinal)
         self.reads: list[Read] = []
 
-    def launch(
-        self, kernel: Any, configuration: Any, predicate: Any, args: tuple[Any, ...]
+    def enqueue(
+        self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
     ) -> None:
         """Record a launch."""
         trace_launch(self, kernel, configuration, predicate, args)

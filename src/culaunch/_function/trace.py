@@ -12,13 +12,13 @@ from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body
 from culaunch._function.device import BodyDevice
 from culaunch._function.dtype import DTYPES, DType
-from culaunch._function.effects import Allocate, Constant, View
+from culaunch._function.effects import Allocate, Call, Constant, View
 from culaunch._function.pointers import Pointer
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
 from culaunch._launch.driver import current_driver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from culaunch._function.record import Record, Register
     from culaunch._launch.array import ArrayInfo
@@ -157,6 +157,27 @@ class TraceBody(Body):
         root = Root("allocated", f"the array of line {here().line}", index)
         layout = Layout(shape, views.dense_strides(shape), lambda: True)
         return StandIn(self, root, dtype, layout, is_whole=True)
+
+    def call(
+        self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any]
+    ) -> None:
+        """Record a call of something native."""
+        given = tuple(map(self._given, args))
+        numbers = []
+        for output in outputs:
+            self.note_use(output._root, "write")
+            numbers.append(self.viewed(output))
+        effects = self.recorded.effects
+        effects.append(Call(function, None, here(), given, tuple(numbers)))
+
+    def _given(self, value: Any) -> tuple[int, Any]:
+        if isinstance(value, StandIn):
+            self.note_use(value._root, "read")
+            return oc.V_ARRAY, self.viewed(value)
+        if num.is_symbolic(value):
+            kinds = {num.SymInt: oc.V_INT, num.SymFloat: oc.V_FLOAT, num.SymBool: oc.V_BOOL}
+            return kinds[type(value)], self.register(value)
+        return oc.V_CONSTANT, Constant(value)
 
     def new_array(self) -> int:
         """Return the number of an array that an effect defines."""

@@ -1,12 +1,14 @@
-"""What may stand in the body of a function: who records it.
+"""What may stand in the body of a function, and who records it.
 
 A package that launches in a way of its own (Triton kernels, fused functions) registers here how a
-body takes part in that; ``culaunch._function`` asks.
+body takes part in that; ``culaunch._function`` asks. A body is a :class:`RecordingBody`: its arrays
+(``shape``, ``strides``, ``dtype.name``, ``is_aligned(16)``) and numbers may be symbolic, and a
+recorder treats them as Python's: ``n % 16 == 0`` in an ``if`` is a guard.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 
@@ -17,7 +19,7 @@ class RecordingBody(Protocol):
     ----------
     mode : str
         ``"trace"``: record; ``"live"``: do it now, on ``real(value)``; ``"abstract"``: check, and
-        leave it out.
+        leave it out. The methods here do what the mode asks for.
     name : str
         The function's.
     """
@@ -25,18 +27,32 @@ class RecordingBody(Protocol):
     mode: str
     name: str
 
+    def what(self, value: object, /) -> str | None:
+        """Say what a value is: ``"array"``, ``"int"``, ``"float"``, ``"bool"``, or None."""
+
+    def real(self, value: Any, /) -> Any:
+        """Return the array that a value stands for, where there is one (live), else the value."""
+
     def check(
         self, condition: Any, message: str | Callable[[], str], exception: type[Exception], /
     ) -> None:
         """Raise unless a condition holds, in this call and in later ones."""
 
+    def empty(self, shape: Sequence[Any], dtype: str, /, *, zeros: bool = False) -> Any:
+        """Allocate an array as the framework of the call's arrays does."""
+
     def launch(
-        self, kernel: Any, configuration: Any, predicate: Any, args: tuple[Any, ...], /
+        self, kernel: Any, args: Sequence[Any], /, *, predicate: Any = None, **options: Any
     ) -> None:
-        """Launch a kernel with the arguments of the body."""
+        """Launch a kernel: ``options`` are the keywords of ``kernel.configure``."""
+
+    def call(
+        self, function: Callable[..., Any], args: Sequence[Any], outputs: Sequence[Any], /
+    ) -> None:
+        """Call something native with arrays and numbers, and ``out=`` (a tuple of several)."""
 
 
-# A type of object -> recorder(body, object, how, args, keywords). `how` is "call", "subscript" or
-# "configure". It returns what the body gets, or NotImplemented to go on as without a body.
+# A type of object -> recorder(body, object, how, args, keywords). `how` is "call", "getitem" (args:
+# the key) or "configure". It returns what the body gets, or NotImplemented to go on as without one.
 Recorder = Callable[[Any, Any, str, tuple[Any, ...], dict[str, Any]], Any]
 RECORDERS: dict[type, Recorder] = {}
