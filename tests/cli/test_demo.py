@@ -58,11 +58,13 @@ def test_without_a_gpu(has):
 
 @pytest.mark.slow
 def test_without_any_driver(has, tmp_path):
-    """A driver that cannot be opened is no reason not to show the rest."""
+    """A driver that cannot be opened is no reason not to show the rest, and no success."""
     result = run("--size", "5000", driver=str(tmp_path / "libcuda.so"))
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 1, result.stderr
     lines = result.stdout.splitlines()
     check_steps(lines)
+    assert sum(line.startswith("driver") for line in lines) == 1
+    assert "cannot be loaded" in result.stdout
     assert lines[-1] == "No GPU on this machine: everything worked but the launch."
 
 

@@ -212,6 +212,12 @@ def test_a_cooperative_grid_that_is_too_large(module):
         module["grid_sum"].launch(zeros(9, "i4"), grid=1 << 20, block=1024, cooperative=True)
 
 
+@pytest.mark.culaunch_drivers("emulator")
+def test_a_grid_barrier_without_a_cooperative_launch_says_what_it_takes(module):
+    with pytest.raises(cl.DriverError, match=r"executed trap, as a barrier .* cooperative=True"):
+        module["grid_sum"][8, 64](zeros(9, "i4"))
+
+
 def test_shuffles(module):
     out = zeros(64, "i4")
     module["warp_sum"][1, 64](out, testing.to_driver(np.arange(64, dtype="i4")))

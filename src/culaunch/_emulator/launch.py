@@ -58,6 +58,7 @@ class Launch:
         self.read_only: ReadOnlyMemory | None = None
         # Null unless the launch is cooperative: what a grid barrier counts in.
         self.grid_workspace = 0
+        self.lacks_workspace = False
         self.params = Scratch("param", 1, max(len(params), 1))
         self.params.array[: len(params)] = np.frombuffer(params, np.uint8)
         self.code = kernel.code(kernel.entry.name)

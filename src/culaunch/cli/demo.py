@@ -55,8 +55,9 @@ class Demo:
         self.console = Console(highlight=False)
         self.np = _import_numpy()
         self._say("culaunch", cl.__version__)
+        self.refusal = ""  # why the driver that was chosen does not work
         self.driver = self._choose_driver()
-        self._say("driver", self.driver or "none")
+        self._say("driver", self.driver or self.refusal or "none")
 
     def run(self) -> None:
         """Do every step that this machine allows, and say in the last line how it went."""
@@ -64,6 +65,8 @@ class Demo:
         self._inspect(image)
         if self.driver is None:
             self.console.print("No GPU on this machine: everything worked but the launch.")
+            if self.refusal:  # a launch was asked for
+                raise click.exceptions.Exit(1)
             return
         self._launch(cl.load(image))
         if self.driver == "emulator":
@@ -78,8 +81,7 @@ class Demo:
             if cl.device_count() > 0:
                 return cl.driver_name()
         except cl.DriverNotFoundError as error:
-            if chosen:
-                self._say("driver", f"{error}")
+            self.refusal = str(error) if chosen else ""
         if chosen:
             return None
         try:

@@ -97,6 +97,8 @@ class LaunchView(Protocol):
         The shared memory of a block, and the local memory of a thread.
     grid_workspace : int
         The address of what a grid barrier counts in, null unless the launch is cooperative.
+    lacks_workspace : bool
+        Whether the kernel asked for it where it is null.
     """
 
     options: Options
@@ -111,6 +113,7 @@ class LaunchView(Protocol):
     memory: GlobalMemory
     read_only: ReadOnlyMemory | None
     grid_workspace: int
+    lacks_workspace: bool
 
     def position(self, instruction: Instruction) -> Position:
         """Describe where an instruction is, in the PTX and in the source."""

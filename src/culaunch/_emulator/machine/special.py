@@ -29,9 +29,13 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
     if name in ("envreg1", "envreg2"):
         # Where cooperative groups finds the workspace of a grid barrier, high word first.
         shift = 32 if name == "envreg1" else 0
-        return "u32", lambda group: np.array(
-            [group.chunk.launch.grid_workspace >> shift & 0xFFFFFFFF], np.uint32
-        )
+
+        def workspace(group: Group) -> Lanes:
+            launch = group.chunk.launch
+            launch.lacks_workspace |= not launch.grid_workspace
+            return np.array([launch.grid_workspace >> shift & 0xFFFFFFFF], np.uint32)
+
+        return "u32", workspace
     if name.startswith(("envreg", "pm")):
         return "u32", lambda _: np.zeros(1, np.uint32)
     compute = _PER_LANE.get(name)

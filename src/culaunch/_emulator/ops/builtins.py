@@ -125,6 +125,9 @@ def _trap(decoder: Decoder, instruction: Instruction) -> Op:
         return lambda _: None
 
     def run(group: Group) -> None:
-        raise Fault(LAUNCH_FAILED, "the kernel executed trap", lane=group.lane_at(0))
+        why = ""
+        if group.chunk.launch.lacks_workspace:
+            why = ", as a barrier of the whole grid does without cooperative=True in the launch"
+        raise Fault(LAUNCH_FAILED, f"the kernel executed trap{why}", lane=group.lane_at(0))
 
     return run
