@@ -4,12 +4,13 @@ set -uo pipefail
 
 usage() {
     cat <<'USAGE'
-usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--select EXPRESSION] [PATH...]
+usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--select EXPRESSION] [--marker EXPRESSION] [PATH...]
 
   --tests         the tests, those that need a GPU too (the default, with no other part named)
   --sanitize      the tests of the launch path under compute-sanitizer's memcheck
   --bench NAME    benchmarks/NAME.py; may be repeated; 'NAME --option' gives it an option
   --select EXPR   only the tests that match pytest's -k EXPR
+  --marker EXPR   only the tests that match pytest's -m EXPR: gpu, for what needs one
   PATH...         only these tests (default: tests; tests/launch/test_gpu_launch.py
                   for --sanitize)
 
@@ -27,12 +28,13 @@ site=$scratch/site
 seconds=${PART_SECONDS:-420}
 python=${PYTHON:-python3}
 
-parts=() benches=() paths=() select=()
+parts=() benches=() paths=() select=() marker=()
 while (($#)); do
     case $1 in
         --tests) parts+=(tests) ;;
         --sanitize) parts+=(sanitize) ;;
         --bench) benches+=("${2:?--bench needs a name}") && shift ;;
+        --marker) marker=(-m "${2:?--marker needs an expression}") && shift ;;
         --select) select=(-k "${2:?--select needs an expression}") && shift ;;
         -h | --help) usage && exit 0 ;;
         -*) usage >&2 && exit 2 ;;
@@ -44,12 +46,13 @@ done
 mkdir -p "$out" "$scratch"
 log=$out/gpu_check.log
 table=() failed=0
-# part NAME COMMAND...: run it in a folder without the sources, log it, note how it went.
+# part NAME COMMAND...: run it in a folder without the sources, log it, note how it went. What takes
+# too long is interrupted, not ended: pytest then says what has failed so far.
 part() {
     local name=$1 start=$SECONDS code
     shift
     echo "==> $name: $*" | tee -a "$log"
-    (cd "$scratch" && timeout --kill-after=10 "$seconds" "$@") 2>&1 |
+    (cd "$scratch" && timeout --signal=INT --kill-after=20 "$seconds" "$@") 2>&1 |
         tee "$scratch/$name.log" | tee -a "$log"
     code=${PIPESTATUS[0]}
     local said
@@ -90,7 +93,7 @@ if part build bash -c build; then
         if [[ $name == tests ]]; then
             # CULAUNCH_TEST_INSTALLED: fail if the sources, not the wheel, would be tested.
             CULAUNCH_TEST_INSTALLED=1 part tests "${pytest[@]}" -n "${JOBS:-8}" \
-                "${select[@]}" "${paths[@]:-$root/tests}"
+                "${select[@]}" "${marker[@]}" "${paths[@]:-$root/tests}"
         else
             # --target-processes: the examples and some tests start processes of their own.
             CULAUNCH_SANITIZER=1 part sanitize compute-sanitizer --tool memcheck --target-processes all \
