@@ -67,24 +67,29 @@ Fault FaultOf(TensorRead read) {
   return read == TensorRead::kFailed ? Fault::kPython : Fault::kTensor;
 }
 
-Fault ReadExchange(Conversion& conversion, const TypeEntry& entry, PyObject* object,
-                   ArrayData* array) {
-  DLTensor tensor;
-  const TensorRead read = ReadTensor(entry.api, object, &tensor);
-  if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return FaultOf(read);
-  const Fault fault = SeeDevice(conversion, tensor.device, [&] {
+// Note where a tensor is; at the first one, its framework's stream.
+CULAUNCH_APART Fault SeeTensor(Conversion& conversion, const TypeEntry& entry, DLDevice device) {
+  return SeeDevice(conversion, device, [&] {
     void* stream = nullptr;
-    if (tensor.device.device_type == culaunch::kDLCPU) return true;  // an emulator's memory
-    if (entry.api->current_work_stream(tensor.device.device_type, tensor.device.device_id,
-                                       &stream) != 0) {
+    if (device.device_type == culaunch::kDLCPU) return true;  // an emulator's memory
+    if (entry.api->current_work_stream(device.device_type, device.device_id, &stream) != 0) {
       return false;
     }
     conversion.stream = static_cast<CUstream>(stream);
     return true;
   });
+}
+
+Fault ReadExchange(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                   ArrayData* array) {
+  DLTensor tensor;
+  const TensorRead read = ReadTensor(entry.api, object, &tensor);
+  if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return FaultOf(read);
+  const Fault fault = SeeTensor(conversion, entry, tensor.device);
   if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
-  if (CULAUNCH_UNLIKELY(conversion.driver.note_array != nullptr))
+  if (CULAUNCH_UNLIKELY(conversion.driver.note_array != nullptr)) {
     conversion.NoteArray(ExtentOf(tensor));
+  }
   *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
   return Fault::kNone;
 }
@@ -302,8 +307,11 @@ Fault ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject
   return ReadOtherArray(conversion, entry, object, array);
 }
 
-Fault Convert(Conversion& conversion, ParameterSlot& slot, PyObject* object,
-              unsigned char* target) {
+namespace {
+
+// One that is not what most calls bring.
+CULAUNCH_APART Fault ConvertOne(Conversion& conversion, ParameterSlot& slot, PyObject* object,
+                                unsigned char* target) {
   const TypeEntry* entry = slot.last.load(std::memory_order_acquire);
   if (entry != nullptr && entry->type == Py_TYPE(object)) {
     // The commonest kinds first: a switch's indirect jump is rarely predicted after a launch.
@@ -314,4 +322,51 @@ Fault Convert(Conversion& conversion, ParameterSlot& slot, PyObject* object,
     return Dispatch(conversion, slot, *entry, object, target);
   }
   return ConvertNewType(conversion, slot, object, target);
+}
+
+}  // namespace
+
+// The usual call, whose arguments are of the types of the last one: tensors of one device, ints and
+// floats. A launch leaves the processor's caches and branch predictor to the driver, so that the
+// way is short and straight, and what is unusual goes another.
+Fault ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* args, size_t count,
+                 unsigned char* block, void** pointers, size_t* index) {
+  const bool is_noted = conversion.driver.note_array != nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    ParameterSlot& slot = slots[i];
+    PyObject* object = args[i];
+    unsigned char* target = block + slot.offset;
+    pointers[i] = target;
+    const TypeEntry* entry = slot.last.load(std::memory_order_acquire);
+    if (!CULAUNCH_UNLIKELY(entry == nullptr || entry->type != Py_TYPE(object))) {
+      if (entry->kind == ArgumentKind::kExchange) {
+        DLTensor tensor;
+        const TensorRead read = ReadTensor(entry->api, object, &tensor);
+        if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return *index = i, FaultOf(read);
+        const int differs = (tensor.device.device_type ^ conversion.first.device_type) |
+                            (tensor.device.device_id ^ conversion.first.device_id) |
+                            static_cast<int>(!conversion.has_array);
+        if (CULAUNCH_UNLIKELY(differs != 0)) {
+          const Fault fault = SeeTensor(conversion, *entry, tensor.device);
+          if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return *index = i, fault;
+        }
+        if (CULAUNCH_UNLIKELY(is_noted)) conversion.NoteArray(ExtentOf(tensor));
+        const Fault fault =
+            StorePointer(conversion, slot, static_cast<char*>(tensor.data) + tensor.byte_offset,
+                         tensor.dtype, target);
+        if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return *index = i, fault;
+        continue;
+      }
+      int64_t value;
+      if (entry->kind == ArgumentKind::kInt && slot.size == 4 &&
+          slot.type_class == TypeClass::kSigned && ReadSmallInt(object, &value)) {
+        const auto narrow = static_cast<int32_t>(value);  // 30 bits are read
+        std::memcpy(target, &narrow, sizeof narrow);
+        continue;
+      }
+    }
+    const Fault fault = ConvertOne(conversion, slot, object, target);
+    if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return *index = i, fault;
+  }
+  return Fault::kNone;
 }

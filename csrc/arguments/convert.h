@@ -91,5 +91,7 @@ struct ArrayData {
 Fault ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
                         ArrayData* array);
 
-// Convert an object into the bytes at `target`, which has room for the parameter.
-Fault Convert(Conversion& conversion, ParameterSlot& slot, PyObject* object, unsigned char* target);
+// Convert the arguments of a call, one for each slot, into the bytes at `block`; pointers[i] is
+// where the i-th one is. Where one cannot be converted, *index is its number.
+Fault ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* args, size_t count,
+                 unsigned char* block, void** pointers, size_t* index);

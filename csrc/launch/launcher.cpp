@@ -87,13 +87,10 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
     conversion.stream = self->config.stream.handle;
     conversion.ordinal = self->stream_ordinal;
   }
-  for (size_t i = 0; i < count; ++i) {
-    ParameterSlot& slot = kernel->slots[i];
-    unsigned char* target = block + slot.offset;
-    pointers[i] = target;
-    const Fault fault = Convert(conversion, slot, args[i], target);
-    if (CULAUNCH_UNLIKELY(fault != Fault::kNone))
-      return RaiseFault(self, fault, args, i, conversion);
+  size_t index = 0;
+  const Fault fault = ConvertAll(conversion, kernel->slots, args, count, block, pointers, &index);
+  if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) {
+    return RaiseFault(self, fault, args, index, conversion);
   }
   CUlaunchConfig config = self->driver_config.get();
   config.hStream = conversion.stream;
