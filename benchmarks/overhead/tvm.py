@@ -79,12 +79,12 @@ def _libraries(bench: Bench) -> dict[str, Future[Path]]:
     def build(kind: str) -> Path:
         if kind == "empty":
             return build_library(
-                "tvm_empty.so", {"functions.cc": _empty_source(bench)}, flags, linked
+                "tvm_empty.so", {"functions.cpp": _empty_source(bench)}, flags, linked
             )
         # cuda_runtime.h is in one package of pip's, and what it includes in another.
         cuda = f"-I{cuda_include('crt/host_config.h')}"
         api = f"-DTVM_FFI_CUBIN_LAUNCHER_USE_DRIVER_API={int(kind == 'driver')}"
-        sources = {"functions.cc": _launcher_source(bench)}
+        sources = {"functions.cpp": _launcher_source(bench)}
         return build_library(f"tvm_{kind}.so", sources, [*flags, cuda, api], linked)
 
     kinds = ("driver", "empty") if bench.host_only else ("driver", "runtime", "empty")
