@@ -36,10 +36,14 @@ bool State::AddWatch(PyObject* entries) {
   if (!AddReads(entries, &all)) return false;
   made = Watch::Make(all);
   if (made == nullptr) return false;
-  const FreeThreadedLock lock(mutex);
-  std::swap(reads, all);
-  watch.store(made.get(), std::memory_order_release);
-  all_watches.push_back(std::move(made));
+  Watch* old;
+  {
+    const FreeThreadedLock lock(mutex);
+    std::swap(reads, all);
+    old = watch.exchange(made.get(), std::memory_order_acq_rel);
+    all_watches.push_back(std::move(made));
+  }
+  if (old != nullptr) old->Retire();
   return true;
 }
 
@@ -73,11 +77,13 @@ Ref State::ProgramOf(Kind& kind) {
 
 void State::Forget() {
   std::vector<Read> old_reads;
+  Watch* old_watch;
   {
     const FreeThreadedLock lock(mutex);
-    watch.store(nullptr, std::memory_order_release);
+    old_watch = watch.exchange(nullptr, std::memory_order_acq_rel);
     std::swap(reads, old_reads);
   }
+  if (old_watch != nullptr) old_watch->Retire();
   for (Kind* it = kinds.load(std::memory_order_acquire); it != nullptr; it = it->next) {
     ProgramObject* old;
     {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "python/guards.h"
@@ -31,7 +33,18 @@ class Watch {
   }
 
   int Traverse(visitproc visit, void* arg) const;
-  void Clear() { guards_.Clear(); }
+  // Let go of what is watched: it is watched no more. A call without the GIL may be in it still,
+  // and then it stays until the function goes.
+  void Retire() {
+#ifndef Py_GIL_DISABLED
+    Clear();
+#endif
+  }
+  void Clear() {
+    guards_.Clear();
+    std::vector<Cell> old;
+    std::swap(cells_, old);
+  }
 
  private:
   struct Cell {

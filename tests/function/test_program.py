@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
+import threading
 import types
+import weakref
 
 import pytest
 from assembler import Assembler, Traced
-from fake_arrays import ExchangeArray, make_exchange_array
+from fake_arrays import DlpackArray, ExchangeArray, make_exchange_array
 
 import culaunch as cl
 from culaunch import _core
@@ -380,6 +382,72 @@ def test_cells_are_watched(driver):
 def test_reads_of_another_form(read):
     with pytest.raises(TypeError, match="what was read is"):
         Traced("n")._add((int,), identity(), (read,))
+
+
+def test_what_was_watched_goes(driver):
+    class Value:
+        pass
+
+    names = {"value": Value()}
+    alive = weakref.ref(names["value"])
+    f = Traced("n", identity(), identity())
+    f.reads = ((names, "value", names["value"]),)
+    f(1)
+    names["value"] = 2
+    f.reads = ()
+    f(1)
+    assert alive() is None
+
+
+# ---- many calls at once
+
+
+def test_a_call_within_the_reading_of_another(driver):
+    """An argument whose reading runs Python, which calls the same function."""
+    f = Traced("x n", *[identity(1) for _ in range(3)])
+
+    class Nested(DlpackArray):
+        depth = 3
+
+        def __dlpack__(self, **keywords):
+            if self.depth > 0:
+                self.depth -= 1
+                f.programs += [identity(1)] * 2
+                f._clear() if self.depth == 1 else f(ExchangeArray(), self.depth)
+            return super().__dlpack__(**keywords)
+
+    x = Nested()
+    for _ in range(4):
+        assert f(x, 1) is x
+    assert x.depth == 0
+
+
+def test_from_many_threads(driver):
+    """Each call gets what is its own, whatever the others have traced or dropped meanwhile."""
+    kernel = driver.kernel(8, 4, 4)
+    f = Traced("x factor")
+    f._trace = lambda arguments: f._add(f._kind(arguments), scale(kernel), ())
+    errors = []
+
+    def calls(thread):
+        try:
+            for i in range(200):
+                f(ExchangeArray(0x1000 * thread, dtype=(2, 32 if i % 3 else 64)), float(i))
+                if i % 50 == 0:
+                    f._clear()
+        except BaseException as error:  # noqa: BLE001
+            errors.append(error)
+
+    threads = [threading.Thread(target=calls, args=(n,)) for n in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    seen = [launch.arguments[:2] for launch in driver.launches]
+    wanted = [(struct.pack("<Q", 0x1000 * n), struct.pack("<f", float(i)))
+              for n in range(1, 5) for i in range(200)]  # fmt: skip
+    assert sorted(seen) == sorted(wanted)
 
 
 # ---- recording
