@@ -93,7 +93,8 @@ class Array:
         if self.dims is not None:
             text = repr(" ".join(map(str, self.dims)))
             parts.append(text if parts else f"dims={text}")
-        return f"Array({', '.join(parts)})" + (" | None" if self.is_optional else "")
+        text = f"Array({', '.join(parts)})" if parts else "Array"
+        return text + (" | None" if self.is_optional else "")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Array) and repr(self) == repr(other)

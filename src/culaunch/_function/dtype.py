@@ -37,8 +37,8 @@ class DType:
 
     @property
     def itemsize(self) -> int:
-        """The size of an element in bytes."""
-        return self.bits // 8
+        """The size of an element in bytes; of numbers of 4 bits, of two of them."""
+        return max(self.bits // 8, 1)
 
     def __repr__(self) -> str:
         return self.name
@@ -77,6 +77,9 @@ _ROWS = (
     ("float8_e4m3fn", 10, 8, "f", "__nv_fp8_e4m3"),
     ("float8_e5m2", 12, 8, "f", "__nv_fp8_e5m2"),
     ("float8_e8m0fnu", 14, 8, "f", "__nv_fp8_e8m0"),
+    ("float8_e4m3fnuz", 11, 8, "f", "unsigned char"),  # CUDA has no type of its own
+    ("float8_e5m2fnuz", 13, 8, "f", "unsigned char"),
+    ("float4_e2m1fn_x2", 17, 4, "f", "__nv_fp4x2_e2m1"),  # two in a byte
 )
 DTYPES = tuple(
     DType(name, number, code, bits, kind, spelling)
