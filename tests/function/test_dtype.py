@@ -8,6 +8,8 @@ from culaunch import _core
 from culaunch._function import opcodes
 from culaunch._function.dtype import BY_NAME, DTYPES
 
+pytestmark = pytest.mark.usefixtures("emulated")
+
 
 def test_the_numbers_are_the_extensions():
     known = _core.program_format()

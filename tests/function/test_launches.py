@@ -255,7 +255,10 @@ def test_a_kernel_that_is_not_there_lists_those_that_are(kernels):
     def missing(x):
         kernels[f"nothing<{x.dtype}>"][1, 1](x)
 
-    with pytest.raises(cl.KernelNotFoundError, match=r"no kernel 'nothing<float>'; it has"):
+    message = r"test_launches.py:\d+: `kernels.*no kernel 'nothing<float>'; it has"
+    with pytest.raises(cl.KernelNotFoundError, match=message):
+        missing(np.zeros(1, np.float32))
+    with cl.function_debugging(), pytest.raises(cl.KernelNotFoundError, match=message):
         missing(np.zeros(1, np.float32))
 
 

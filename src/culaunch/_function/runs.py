@@ -5,8 +5,9 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culaunch._base.places import is_ours
+from culaunch._base.places import Place, is_ours
 from culaunch._core import count_bodies
+from culaunch._errors import KernelNotFoundError
 from culaunch._function import opcodes as oc
 from culaunch._function.annotations import check
 from culaunch._function.bodies import Body, running
@@ -161,7 +162,22 @@ def call(declaration: Declaration, function: Any, values: list[Any]) -> Any:
     """Call with one value for each parameter."""
     positional = sum(kind != 2 for _, kind in declaration.parameters)
     named = dict(zip(declaration.names[positional:], values[positional:], strict=True))
-    return function(*values[:positional], **named)
+    try:
+        return function(*values[:positional], **named)
+    except KernelNotFoundError as error:
+        raise _with_line(error) from None
+
+
+def _with_line(error: KernelNotFoundError) -> KernelNotFoundError:
+    """Say where the body asks for a kernel that is not there."""
+    place, trace_back = None, error.__traceback__
+    while trace_back is not None:
+        if not is_ours(trace_back.tb_frame):
+            place = Place(trace_back.tb_frame.f_code.co_filename, trace_back.tb_lineno)
+        trace_back = trace_back.tb_next
+    if place is None or str(error).startswith("at "):
+        return error
+    return KernelNotFoundError(f"at {place.text()}: {error}", log=error.log)
 
 
 class recording:  # noqa: N801 - it is used as a statement
