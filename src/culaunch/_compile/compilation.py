@@ -63,7 +63,8 @@ def compile(  # noqa: A001
         is then searched for headers first.
     arch : str or iterable of str, optional
         ``"sm_90"``, ``"sm_90a"`` (a cubin), ``"compute_80"`` (PTX), ``"native"``, or several of
-        them, which give a fatbin that the driver picks from. By default the current GPU's.
+        them, which give a fatbin that the driver picks from. By default the current GPU's; where
+        there is none, PTX (``"compute_80"``) that the emulator and newer GPUs take.
     names : iterable of str, optional
         Name expressions such as ``"scale<float>"`` or ``"ns::k<4, half>"``: each is instantiated,
         and ``Image.names`` maps it to its lowered name.
