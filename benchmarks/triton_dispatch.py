@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from libraries.launches import Ways
 from overhead import parts, shortcuts
 from overhead.bars import Bar
 from overhead.bench import Bench
@@ -38,12 +39,17 @@ FIVE, NINETEEN = SHAPES[1], SHAPES[2]
 TENSORS = tuple(Case(f"tensors{n}", n) for n in COUNTS)
 INTS = tuple(Case(f"ints{n}", 1, n) for n in COUNTS)
 CASES = SHAPES + TENSORS + INTS
+# What heuristics set.
+STACK = ("IS0", "IS1", "IS2", "SIZE")
 
 C_LOOP, LEAST = "C loop", "C loop with torch's calls and the GIL"
 NATIVE, NATIVE_CALLABLE = "native[grid]", "native[callable grid]"
 NATIVE_TUNED, SAVED = "native, autotuned", "KernelSet[grid]"
 TRITON, TRITON_CALLABLE = "Triton jit[grid]", "Triton jit[callable grid]"
 TRITON_TUNED, TRITON_RUN = "Triton, autotuned", "Triton compiled[grid]"
+INSTALLED, INSTALLED_CALLABLE = "install(), jit[grid]", "install(), jit[callable grid]"
+INSTALLED_STACK = "install(), heuristics over autotune[callable grid]"
+TRITON_STACK = "Triton, heuristics over autotune[callable grid]"
 
 
 class Kernels:
@@ -60,9 +66,11 @@ class Kernels:
         tuned = FIVE.triton.replace(f"{FIVE.name}(", "tuned(").replace(
             "):", ", UNUSED: tl.constexpr):"
         )
+        constants = ", ".join(f"{name}: tl.constexpr" for name in STACK)
+        stacked = tuned.replace("tuned(", "stacked(").replace("):", f", {constants}):")
         path.write_text(
             "import triton\nimport triton.language as tl\n\n\n"
-            + "\n\n".join([*(case.triton for case in CASES), tuned])
+            + "\n\n".join([*(case.triton for case in CASES), tuned, stacked])
         )
         spec = importlib.util.spec_from_file_location("triton_dispatch_kernels", path)
         assert spec is not None
@@ -77,9 +85,8 @@ class Kernels:
                 shape = case or FIVE
                 sizes = [*shape.sizes, *[8] * hidden]
                 array = (ctypes.c_size_t * len(sizes))(*sizes)
-                bench.null.fake_driver_declare(
-                    case.name.encode() if case else b"tuned", len(sizes), array
-                )
+                for name in (case.name,) if case else ("tuned", "stacked"):
+                    bench.null.fake_driver_declare(name.encode(), len(sizes), array)
             install_idle_driver(bench.capability)
 
     def jit(self, case: Case) -> Any:
@@ -94,6 +101,20 @@ class Kernels:
         return triton.autotune(
             configs, key=["i3"], do_bench=lambda call, quantiles: [call() and 0] * len(quantiles)
         )(self.module.tuned)
+
+    def stack(self) -> Any:
+        """Put heuristics above one: three that ask for None, and one that calculates."""
+        import triton
+
+        heuristics = {f"IS{i}": _is_given(f"p{i}") for i in range(3)}
+        heuristics["SIZE"] = lambda args: triton.next_power_of_2(args["i3"])
+        return triton.heuristics(heuristics)(
+            triton.autotune(
+                [triton.Config({"UNUSED": i}) for i in range(2)],
+                key=["i3", "IS0"],
+                do_bench=lambda call, quantiles: [call() and 0] * len(quantiles),
+            )(self.module.stacked)
+        )
 
     def arguments(self, case: Case) -> dict[str, Any]:
         """Return the arguments by name."""
@@ -161,6 +182,14 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
     from culaunch.triton import native
 
     slopes = TENSORS + INTS
+    ways = Ways()
+
+    def by_triton(burst: Burst) -> Burst:
+        return ways.burst("Triton", burst)
+
+    def installed(burst: Burst) -> Burst:
+        return ways.burst("native", burst)
+
     lazy = lambda meta: (GRID,)  # noqa: E731, ARG005 - as people write it
     table: dict[str, tuple[Sequence[Case], Callable[[Case], Burst]]] = {
         C_LOOP: (SHAPES + slopes, kernels.c_loop),
@@ -169,9 +198,22 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
         NATIVE_CALLABLE: (SHAPES, lambda case: kernels.call(case, native(kernels.jit(case)), lazy)),
         NATIVE_TUNED: ((FIVE,), lambda case: kernels.call(case, native(kernels.tuner()))),
         SAVED: (SHAPES, lambda case: kernels.call(case, kernels.saved(case))),
-        TRITON: (SHAPES, lambda case: kernels.call(case, kernels.jit(case))),
-        TRITON_CALLABLE: (SHAPES, lambda case: kernels.call(case, kernels.jit(case), lazy)),
-        TRITON_TUNED: ((FIVE,), lambda case: kernels.call(case, kernels.tuner())),
+        INSTALLED: (SHAPES, lambda case: installed(kernels.call(case, kernels.jit(case)))),
+        INSTALLED_CALLABLE: (
+            SHAPES,
+            lambda case: installed(kernels.call(case, kernels.jit(case), lazy)),
+        ),
+        INSTALLED_STACK: (
+            (FIVE,),
+            lambda case: installed(kernels.call(case, kernels.stack(), lazy)),
+        ),
+        TRITON: (SHAPES, lambda case: by_triton(kernels.call(case, kernels.jit(case)))),
+        TRITON_CALLABLE: (
+            SHAPES,
+            lambda case: by_triton(kernels.call(case, kernels.jit(case), lazy)),
+        ),
+        TRITON_TUNED: ((FIVE,), lambda case: by_triton(kernels.call(case, kernels.tuner()))),
+        TRITON_STACK: ((FIVE,), lambda case: by_triton(kernels.call(case, kernels.stack(), lazy))),
     }
     for shortcut in shortcuts.NAMES:
 
@@ -182,6 +224,7 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
     if not kernels.bench.host_only:
 
         def compiled(case: Case) -> Burst:
+            ways.use("Triton")
             made = kernels.jit(case)[(GRID,)](*kernels.arguments(case).values())
             return kernels.call(case, made, (GRID, 1, 1))
 
@@ -202,6 +245,11 @@ def check(kernels: Kernels, case: Case, burst: Burst) -> None:
     found = float(tensors[0][0])
     if found != case.expected:
         raise RuntimeError(f"the kernel wrote {found}, expected {case.expected}")
+
+
+def _is_given(name: str) -> Callable[[dict[str, Any]], bool]:
+    # As people write it: the name is in the code, and not closed over.
+    return eval(f"lambda args: args[{name!r}] is not None")  # type: ignore[no-any-return]
 
 
 def install_idle_driver(capability: int) -> None:

@@ -39,6 +39,12 @@ def over(cell):
     return lambda args: args["n"] % cell
 
 
+def importing():
+    import triton as closed_over
+
+    return lambda args: closed_over.cdiv(args["n"], 2)
+
+
 def assigned(args):
     n = args["n"]
     if n > 4 and args["x"] is None:
@@ -66,6 +72,7 @@ def assigned(args):
         (lambda args: half(args["n"]) > 0.0, "n", "", ""),
         (lambda args: True, "", "", ""),
         (over(5), "n", "", ""),
+        (importing(), "n", "", ""),
         (assigned, "n", "x", ""),
     ],
 )  # fmt: skip

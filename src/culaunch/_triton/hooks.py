@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _NAMES = ("launch_enter_hook", "launch_exit_hook")
+# What Triton reads at every call, and works into what it compiles: the groups of its knobs, names.
+_READ = (
+    ("runtime", "debug"),
+    ("compilation", "instrumentation_mode"),
+    ("compilation", "fpsan_homomorphic_casts"),
+)
 
 
 def hooks_installed() -> tuple[Any, Any]:
@@ -34,7 +40,13 @@ def load_hooks() -> tuple[Any, Any]:
 
 
 def quiet_guards() -> tuple[list[tuple[dict[str, Any], str, bool, object]], list[list[Any]]]:
-    """Return what holds while no hook is installed: entries of dicts, and lists that are empty."""
+    """Return what holds while no hook is installed and no knob is turned.
+
+    Returns
+    -------
+    (list, list)
+        Entries of dicts, and lists that are empty.
+    """
     knobs = triton_module("knobs")
 
     namespace = vars(knobs.runtime)
@@ -48,6 +60,13 @@ def quiet_guards() -> tuple[list[tuple[dict[str, Any], str, bool, object]], list
         # A function that is installed never passes: each call asks hooks_installed().
         is_present = name in namespace and (is_chain or hook is None)
         guards.append((namespace, name, is_present, hook if is_present else None))
+    for group, name in _READ:
+        knob = vars(getattr(knobs, group, None) or knobs.runtime)
+        guards.append((knob, name, name in knob, knob.get(name)))
+    # Likewise: what it says may change from call to call.
+    is_idle = namespace.get("add_stages_inspection_hook") is None
+    is_present = "add_stages_inspection_hook" in namespace and is_idle
+    guards.append((namespace, "add_stages_inspection_hook", is_present, None))
     return guards, lists
 
 

@@ -240,6 +240,10 @@ class _Code:
         else:
             self._reads.guards.append((namespace, name, False, None))
             found = self._entry(vars(builtins), name)
+        return self._of_module(found, name)
+
+    def _of_module(self, found: Any, name: str) -> Any:
+        """Follow attributes of modules, which are loaded next."""
         while isinstance(found, types.ModuleType):
             following = self._ahead(0)
             if following.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
@@ -265,7 +269,7 @@ class _Code:
         except ValueError:
             raise Unknown(f"it uses {name}, which is not set") from None
         self._reads.cells.append((cells[name], found))
-        self._check(found, name)
+        self._check(self._of_module(found, name), name)
 
     def _check(self, found: Any, name: str) -> None:
         """Refuse what may say something else the next time."""
