@@ -123,16 +123,8 @@ bool IsThere(culaunch::Driver& driver, bool is_there, const Doing& doing) {
   });
 }
 
-// The type of a member, without naming the function itself: a build with sanitizers would link it.
-template <class Member>
-struct TypeOf;
-template <class T, class Class>
-struct TypeOf<T Class::*> {
-  using Type = T;
-};
-
 // The first `kResults` parameters point to results; the others are arguments.
-template <auto member, size_t kResults, class Function = typename TypeOf<decltype(member)>::Type>
+template <auto member, size_t kResults, class Function>
 struct Call;
 
 template <auto member, size_t kResults, class... Parameters>
@@ -206,10 +198,10 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
   CALL(surface_create, cuSurfObjectCreate, 1, Kind::kPlain, "creating a surface")                 \
   CALL(surface_destroy, cuSurfObjectDestroy, 0, Kind::kRelease, "destroying the surface")
 
-#define CULAUNCH_CALL(name, function, results, kind, what)        \
-  PyObject* Call_##name(PyObject* self, PyObject* args) {         \
-    using Made = Call<&culaunch::DriverTable::function, results>; \
-    return Made::Run(self, args, {#function, kind, what});        \
+#define CULAUNCH_CALL(name, function, results, kind, what)                               \
+  PyObject* Call_##name(PyObject* self, PyObject* args) {                                \
+    using Made = Call<&culaunch::DriverTable::function, results, decltype(&::function)>; \
+    return Made::Run(self, args, {#function, kind, what});                               \
   }
 CULAUNCH_CALLS(CULAUNCH_CALL)
 #undef CULAUNCH_CALL

@@ -62,8 +62,11 @@ bool Add(PyObject* dict, const char* name, const Ref& words) {
 PyObject* Prototypes(PyObject*, PyObject*) {
   Ref dict(PyDict_New());
   if (!dict) return nullptr;
+  // Only the types count. A function itself, named here, would be linked where nothing is
+  // optimised.
+  const culaunch::DriverTable table;
 #define PROTOTYPE(function, version, required) \
-  if (!Add(dict.get(), #function, Words(&::function))) return nullptr;
+  if (!Add(dict.get(), #function, Words(table.function))) return nullptr;
   CULAUNCH_DRIVER_FUNCTIONS(PROTOTYPE)
 #undef PROTOTYPE
   return dict.release();

@@ -166,6 +166,23 @@ culaunch::LaunchConfig Execution::ConfigOf(const Effect& effect) const {
   return config;
 }
 
+// Whether a kernel can run with blocks of this size: that may depend on its registers.
+bool Execution::TakesBlock(culaunch::KernelState& kernel,
+                           const culaunch::LaunchConfig& config) const {
+  const culaunch::Driver& driver = *call_.place_.driver;
+  const int ordinal = call_.place_.device.device_id;
+  const CUkernel handle = kernel.handle();
+  constexpr uint64_t kAlways = 128;
+  int most = 0;
+  if (config.block.Volume() <= kAlways || handle == nullptr || ordinal < 0 ||
+      ordinal >= driver.device_count()) {
+    return true;
+  }
+  const CUresult code = driver.cuKernelGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                                    handle, driver.Handle(ordinal));
+  return code != CUDA_SUCCESS || config.block.Volume() <= static_cast<uint64_t>(most);
+}
+
 bool Execution::CheckLaunch(const Effect& effect) {
   const function::Launch& launch = *effect.launch;
   static constexpr const char* names[] = {"grid", "block", "cluster", "preferred_cluster"};
@@ -205,7 +222,7 @@ bool Execution::CheckLaunch(const Effect& effect) {
   const bool is_usual = config.grid.y <= 65535 && config.grid.z <= 65535 &&
                         config.grid.x <= INT32_MAX && config.block.Volume() <= 1024 &&
                         config.block.z <= 64 && config.shared_memory <= (228u << 10);
-  if (is_usual) return true;
+  if (is_usual && TakesBlock(*launch.kernel->state, config)) return true;
   RaiseLaunchFailure(*launch.kernel->state, culaunch::DriverLaunchConfig(config).get(),
                      call_.place_.device.device_id, CUDA_ERROR_INVALID_VALUE);
   PrefixError(Text(effect));

@@ -34,6 +34,7 @@ class Execution {
   bool CheckEffects();
   bool CheckAllocation(const Effect& effect);
   bool CheckLaunch(const Effect& effect);
+  bool TakesBlock(culaunch::KernelState& kernel, const culaunch::LaunchConfig& config) const;
   bool IsSkipped(const Effect& effect) const {
     return effect.predicate >= 0 && registers_[static_cast<size_t>(effect.predicate)] == 0;
   }

@@ -133,6 +133,24 @@ def test_nothing_is_launched_half(driver, grid, error, message):
     assert len(driver.launches) == 2
 
 
+def test_a_block_that_one_of_the_kernels_does_not_take(driver):
+    """A kernel of many registers has smaller blocks: that is found before the first launch."""
+    most_threads = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+    a = Assembler()
+    n, one = a.op("ARG_I", 0), a.i(1)
+    a.launch(driver.kernel(), (one,) * 3, (n, one, one))
+    a.launch(
+        driver.kernel(attributes={most_threads: 256}), (one,) * 3, (n, one, one), text="b.py:9"
+    )
+    a.give("none")
+    f = Traced("n", a.program())
+    with pytest.raises(cl.LaunchError, match=r"^b\.py:9: .*the block has 512 threads"):
+        f(512)
+    assert driver.launches == []
+    f(256)
+    assert len(driver.launches) == 2
+
+
 def test_a_launch_that_the_driver_refuses_names_the_line(driver):
     f = Traced("x factor", scale(driver.kernel(8, 4, 4)))
     f(ExchangeArray(), 1.0)
