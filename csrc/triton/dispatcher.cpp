@@ -222,6 +222,11 @@ PyObject* CallInMode(PyObject* self, PyObject* args, CallMode mode) {
                         &keywords)) {
     return nullptr;
   }
+  if (CULAUNCH_UNLIKELY(IsRecording()) && mode == CallMode::kGuarded) {
+    const Ref none(PyDict_New());
+    Ref recorded;
+    if (!none || Record(self, "run", args, none.get(), &recorded)) return recorded.release();
+  }
   Flattened flat;
   if (!Flatten(positional, keywords, &flat)) return nullptr;
   uint32_t dims[3];

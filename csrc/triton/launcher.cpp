@@ -79,6 +79,7 @@ int AddLauncherType(PyObject* module) {
                         .Collected(Traverse, Clear)
                         .Callable(offsetof(LauncherObject, vectorcall))
                         .Member("grid", offsetof(LauncherObject, grid))
+                        .Member("_dispatcher", offsetof(LauncherObject, dispatcher))
                         .AddTo(module);
   return g_launcher_type != nullptr ? 0 : -1;
 }

@@ -151,6 +151,12 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   SetConfig(config, state.get());
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;
+  // Functions record the launch themselves: from the sources to the constants.
+  Self(self)->description = PyTuple_GetSlice(args, 1, 13);
+  if (Self(self)->description == nullptr) {
+    Py_DECREF(self);
+    return nullptr;
+  }
   Py_INCREF(kernel);
   Py_INCREF(constants);
   Py_INCREF(result);
@@ -166,6 +172,7 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(reinterpret_cast<PyObject*>(Self(self)->kernel));
   Py_VISIT(Self(self)->constants);
   Py_VISIT(Self(self)->result);
+  Py_VISIT(Self(self)->description);
   return 0;
 }
 
@@ -174,12 +181,16 @@ void Dealloc(PyObject* self) {
     Py_XDECREF(reinterpret_cast<PyObject*>(Self(self)->kernel));
     Py_XDECREF(Self(self)->constants);
     Py_XDECREF(Self(self)->result);
+    Py_XDECREF(Self(self)->description);
     delete Self(self)->state;
   });
 }
 
 PyObject* GetKernel(PyObject* self, void*) {
   return Ref::Borrow(reinterpret_cast<PyObject*>(Self(self)->kernel)).release();
+}
+PyObject* GetDescription(PyObject* self, void*) {
+  return Ref::Borrow(Self(self)->description).release();
 }
 PyObject* GetResult(PyObject* self, void*) { return Ref::Borrow(Self(self)->result).release(); }
 
@@ -192,6 +203,7 @@ int AddVariantType(PyObject* module) {
                        .Collected(Traverse)
                        .Property("kernel", GetKernel)
                        .Property("result", GetResult)
+                       .Property("_description", GetDescription)
                        .AddTo(module);
   return g_variant_type != nullptr ? 0 : -1;
 }

@@ -61,6 +61,7 @@ struct VariantObject {
   PyObject_HEAD KernelObject* kernel;  // owned
   PyObject* result;                    // owned: what a call gives
   PyObject* constants;                 // owned: a dict
+  PyObject* description;               // owned: a tuple, what it was made of
   VariantState* state;
 };
 

@@ -1,0 +1,195 @@
+"""The arguments of a Triton kernel in a body, in Triton's words: what they are becomes guards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from culaunch._base.values import spell
+from culaunch._launch.array import array_info
+from culaunch._triton.body_choice import pinned, plain
+from culaunch._triton.messages import raise_binding
+from culaunch._triton.object_kinds import TensorStandIn, describe_constant, type_name
+from culaunch._triton.target import triton_module
+
+if TYPE_CHECKING:
+    from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.dispatcher import Dispatcher
+    from culaunch._triton.parameters import TritonParameter
+
+_LEAST, _MOST = -(1 << 31), (1 << 31) - 1
+_INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+_FLOATS = ("fp16", "fp32", "fp64")
+
+
+class BodyArguments:
+    """One call's arguments.
+
+    Attributes
+    ----------
+    values : dict
+        By name, as the body has them: a grid function is given these.
+    description : list of (type, key)
+        One for each parameter, as the native half describes a call.
+    leaves : list
+        The run-time arguments, tuples taken apart.
+    types : list of str
+        Of the leaves.
+    options : dict
+    """
+
+    def __init__(
+        self,
+        body: RecordingBody,
+        dispatcher: Dispatcher,
+        bound: dict[str, Any],
+        options: dict[str, Any],
+    ) -> None:
+        self.body = body
+        self.dispatcher = dispatcher
+        self.values: dict[str, Any] = {}
+        self.options = {name: pinned(body, value) for name, value in options.items()}
+        self.description: list[tuple[Any, Any]] = []
+        self.leaves: list[Any] = []
+        self.types: list[str] = []
+        self._compiled: dict[str, Any] = {}
+        for parameter in dispatcher.own_parameters:
+            name = parameter.name
+            if name in bound:
+                value = bound[name]
+            elif parameter.has_default:
+                value = parameter.default
+            elif parameter.is_optional and parameter.is_constexpr:
+                self.description.append(("constexpr", None))
+                continue
+            else:
+                raise_binding(dispatcher, "missing", name, 0)
+            self._add(parameter, value)
+
+    def for_compiler(self) -> dict[str, Any]:
+        """Return values that are to Triton's compiler what the arguments of the call are."""
+        return self._compiled
+
+    def _add(self, parameter: TritonParameter, value: Any) -> None:
+        if parameter.is_constexpr:
+            value = pinned(self.body, value)
+            self.values[parameter.name] = self._compiled[parameter.name] = value
+            self.description.append(("constexpr", value))
+            return
+        self.values[parameter.name] = value
+        kind, key, seen = self._describe(parameter, value, parameter.specialize, parameter.align)
+        self.description.append((kind, key))
+        self._compiled[parameter.name] = seen
+
+    # ---- one argument: its type, its key, and what the compiler is shown
+
+    def _describe(
+        self, parameter: TritonParameter, value: Any, specialize: bool, align: bool
+    ) -> tuple[Any, Any, Any]:
+        if isinstance(value, tuple):
+            return self._tuple(parameter, value)
+        kind, key, seen = self._natural(parameter, value, specialize, align)
+        if parameter.annotation:
+            kind, key = self._forced(parameter, value, kind, key)
+        self.leaves.append(value)
+        self.types.append(kind)
+        return kind, key, seen
+
+    def _natural(
+        self, parameter: TritonParameter, value: Any, specialize: bool, align: bool
+    ) -> tuple[str, Any, Any]:
+        what = self.body.what(value)
+        if value is None:
+            return "constexpr", None, None
+        if what == "array":
+            is_aligned = bool(value.is_aligned(16)) if specialize and align else False
+            return self._tensor(parameter, value.dtype.name, is_aligned, specialize)
+        if what == "bool":
+            return "u1", None, True
+        if what == "int":
+            return self._int(value, specialize, align)
+        if what == "float":
+            return "fp32", None, float(plain(self.body, value))
+        if hasattr(type(value), "__dlpack__"):  # a real array, which the body closes over
+            info = array_info(value)
+            is_aligned = info.address % 16 == 0 and specialize and align
+            return self._tensor(parameter, str(value.dtype), is_aligned, specialize)
+        names = {(base.__module__, base.__name__) for base in type(value).__mro__}
+        if ("triton.language.core", "constexpr") in names or any(
+            module == "triton.runtime.jit" for module, _ in names
+        ):
+            kind, key = describe_constant(value)
+            return kind, key, value
+        self._refuse(parameter, value)
+
+    def _int(self, value: Any, specialize: bool, align: bool) -> tuple[str, Any, Any]:
+        if specialize and value == 1:
+            return "constexpr", 1, 1
+        kind = "i32" if _LEAST <= value and value <= _MOST else "i64"  # noqa: PLR1716 - guards
+        key = None
+        if specialize:
+            key = "D" if align and value % 16 == 0 else ""
+        return kind, key, plain(self.body, value)
+
+    def _tensor(
+        self, parameter: TritonParameter, dtype: str, is_aligned: bool, specialize: bool
+    ) -> tuple[str, Any, Any]:
+        name = type_name(dtype)
+        key = None if not specialize else "D" if is_aligned else ""
+        seen = None
+        if self.dispatcher.compiles:
+            element = triton_module("language").dtype("int1" if name == "u1" else name)
+            seen = TensorStandIn(element, divisible=is_aligned)
+        return ("*k" if parameter.is_const else "*") + name, key, seen
+
+    def _forced(
+        self, parameter: TritonParameter, value: Any, kind: str, key: Any
+    ) -> tuple[str, Any]:
+        wanted = parameter.annotation
+        if wanted.startswith("*"):
+            if value is not None and not kind.startswith("*"):
+                self._refuse(parameter, value)
+        elif wanted in _FLOATS or wanted in ("u1", "i1"):
+            if self.body.what(value) not in ("int", "float", "bool"):
+                self._refuse(parameter, value)
+            key = None
+        elif wanted in _INTEGERS:
+            if self.body.what(value) not in ("int", "bool"):
+                self._refuse(parameter, value)
+        else:
+            raise TypeError(
+                f"argument {parameter.name!r} of {self.dispatcher.name}() is declared {wanted}, "
+                "which no function passes: declare it fp32, or launch the kernel outside of it"
+            )
+        return wanted, key
+
+    def _tuple(self, parameter: TritonParameter, value: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+        """Describe a tuple: its items are specialised whatever the parameter says."""
+        made = [self._describe(_ITEM, item, True, True) for item in value]  # noqa: FBT003
+        del parameter
+        kinds, keys, seen = (tuple(one[i] for one in made) for i in range(3))
+        if hasattr(value, "_fields"):
+            like = type(value)
+            return like(*kinds), like(*keys), like(*seen)
+        return kinds, keys, seen
+
+    def _refuse(self, parameter: TritonParameter, value: Any) -> NoReturn:
+        name = type(value).__name__
+        if "TensorDescriptor" in name:
+            raise TypeError(
+                f"argument {parameter.name!r} of {self.dispatcher.name}() is a tensor descriptor: "
+                "in the body of a function pass the array, and let the kernel make its descriptor "
+                "(tl.make_tensor_descriptor), or launch the kernel outside of it"
+            )
+        raise TypeError(
+            f"argument {parameter.name!r} of {self.dispatcher.name}() takes arrays, numbers, "
+            f"tuples of these, and None in the body of a function (got {spell(value)})"
+        )
+
+
+def _item() -> TritonParameter:
+    from culaunch._triton.parameters import TritonParameter
+
+    return TritonParameter("")
+
+
+_ITEM = _item()

@@ -1,0 +1,110 @@
+"""Triton kernels in the body of a function: which variant a call selects, as guards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from culaunch._base.values import spell
+from culaunch._core import TritonDispatcher as CoreDispatcher
+from culaunch._core import TritonLauncher
+from culaunch._launch.recording import RECORDERS
+from culaunch._triton.body_arguments import BodyArguments
+from culaunch._triton.messages import raise_binding
+from culaunch._triton.variant_launch import VariantLaunch
+
+if TYPE_CHECKING:
+    from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.dispatcher import Dispatcher
+
+
+class BodyLauncher:
+    """A Triton kernel with its grid, in a body: call it with the kernel's arguments."""
+
+    def __init__(self, body: RecordingBody, dispatcher: Dispatcher, grid: Any) -> None:
+        self._body = body
+        self._dispatcher = dispatcher
+        self.grid = grid
+
+    def __call__(self, *args: Any, **keywords: Any) -> None:
+        """Launch, as the kernel does; there is no result."""
+        if self._body.mode == "live":
+            self._launch_now(args, keywords)
+        elif self._body.mode == "trace":
+            self._record(args, keywords)
+        else:
+            self._note(args, keywords)
+
+    def _launch_now(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        body, dispatcher, grid = self._body, self._dispatcher, self.grid
+        names = tuple(keywords)
+        values = (*args, *keywords.values())
+
+        def launch(*real: Any) -> None:
+            given = dict(zip(names, real[len(args) :], strict=True))
+            dispatcher[grid](*real[: len(args)], **given)
+
+        body.call(launch, values, ())
+
+    def _record(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        dispatcher = self._dispatcher._for_body(self._body)  # noqa: SLF001
+        bound, options = bind(dispatcher, args, keywords)
+        choice = dispatcher._choose_in_body(self._body, bound, options)  # noqa: SLF001
+        for name, value in choice.constants.items():
+            if name in bound and name not in choice.replaced:
+                raise_binding(dispatcher, "tuned", name, len(args))
+            bound[name] = value
+        for name, value in choice.options.items():
+            if name in options and name not in choice.replaced:
+                raise_binding(dispatcher, "tuned", name, len(args))
+            options[name] = value
+        arguments = BodyArguments(self._body, dispatcher, bound, options)
+        VariantLaunch(self._body, dispatcher, arguments).record(self.grid)
+
+    def _note(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Check what is known without a call."""
+        bind(self._dispatcher, args, keywords)
+
+
+def bind(
+    dispatcher: Dispatcher, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments by name, and the keywords that are no parameter's."""
+    names = dispatcher._parameter_names  # noqa: SLF001
+    if len(args) > len(names):
+        raise_binding(dispatcher, "too_many", None, len(args))
+    bound = dict(zip(names, args, strict=False))
+    options = {}
+    for name, value in keywords.items():
+        if name not in names:
+            options[name] = value
+        elif name in bound:
+            raise_binding(dispatcher, "twice", name, len(args))
+        else:
+            bound[name] = value
+    return bound, options
+
+
+def record(
+    body: RecordingBody, target: Any, how: str, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """Take part in what a body does with a Triton kernel."""
+    if isinstance(target, TritonLauncher):  # one that was made outside of the body
+        return BodyLauncher(body, target._dispatcher, target.grid)(*args, **keywords)  # type: ignore[arg-type]  # noqa: SLF001
+    if how == "getitem":
+        return BodyLauncher(body, target, args[0])
+    grid, positional, named = args
+    if body.mode == "live":
+        return BodyLauncher(body, target, grid)(*positional, **named)
+    _refuse_python(target)
+
+
+def _refuse_python(dispatcher: Dispatcher) -> NoReturn:
+    raise TypeError(
+        f"{dispatcher.name} is launched by a decorator of Triton's that runs in Python for each "
+        "call: a body records launches that need no Python. Launch what is below that decorator, "
+        f"native(kernel.fn)[grid], with the constants that it would choose (got {spell(dispatcher)})"
+    )
+
+
+RECORDERS[CoreDispatcher] = record
+RECORDERS[TritonLauncher] = record

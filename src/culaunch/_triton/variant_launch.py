@@ -1,0 +1,120 @@
+"""The launch of a compiled variant in a body: its parameters, scratch memory and configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from culaunch._base.values import spell
+from culaunch._triton.parameter_sources import GLOBAL, PROFILE, VALUE
+
+if TYPE_CHECKING:
+    from culaunch._core import TritonVariant
+    from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.body_arguments import BodyArguments
+    from culaunch._triton.dispatcher import Dispatcher
+
+
+class VariantFacts(NamedTuple):
+    """What a variant was made of; ``_description`` of the native object, in its order."""
+
+    sources: tuple[tuple[int, int, int], ...]
+    layouts: tuple[Any, ...]
+    threads: int
+    ctas: int
+    shared: int
+    cooperative: bool
+    programmatic: bool
+    global_scratch: int
+    global_alignment: int
+    profile_scratch: int
+    profile_alignment: int
+    constants: dict[str, Any]
+
+
+class VariantLaunch:
+    """The launch of what one call selects.
+
+    Parameters
+    ----------
+    body : RecordingBody
+    dispatcher : Dispatcher
+    arguments : BodyArguments
+    """
+
+    def __init__(
+        self, body: RecordingBody, dispatcher: Dispatcher, arguments: BodyArguments
+    ) -> None:
+        self.body = body
+        self.name = dispatcher.name
+        self.arguments = arguments
+        with body.apart():
+            self.variant: TritonVariant = dispatcher._miss(  # noqa: SLF001
+                arguments.for_compiler(), arguments.options, arguments.description, body.ordinal
+            )
+        if self.variant is None:
+            raise TypeError(
+                f"{self.name}: a hook of Triton's takes its compilation over, and there is nothing "
+                "to record"
+            )
+        self.facts = VariantFacts(*self.variant._description)  # noqa: SLF001
+
+    def record(self, grid: Any) -> None:
+        """Record it, with the grid that the call gave."""
+        facts = self.facts
+        x, y, z = self._grid(grid)
+        x = x * facts.ctas
+        blocks = x * y * z
+        if type(blocks) is int and blocks == 0:
+            return  # an empty grid launches nothing, as in Triton
+        has_blocks = None if type(blocks) is int else blocks != 0
+        args = []
+        for leaf, part, _ in facts.sources:
+            if part == VALUE:
+                args.append(self._value(leaf))
+            elif part == GLOBAL:
+                args.append(self._scratch(blocks, facts.global_scratch))
+            elif part == PROFILE:
+                args.append(self._scratch(blocks, facts.profile_scratch))
+            else:
+                raise TypeError(f"{self.name} takes tensor descriptors, which no function passes")
+        self.body.launch(
+            self.variant.kernel,
+            args,
+            predicate=has_blocks,
+            grid=(x, y, z),
+            block=facts.threads,
+            cluster=(facts.ctas, 1, 1) if facts.ctas > 1 else None,
+            shared_memory=facts.shared,
+            cooperative=facts.cooperative,
+            programmatic=facts.programmatic,
+        )
+
+    def _value(self, leaf: int) -> Any:
+        value, kind = self.arguments.leaves[leaf], self.arguments.types[leaf]
+        if kind.startswith("fp") and self.body.what(value) in ("int", "bool"):
+            return value * 1.0
+        if kind in ("u1", "i1") and self.body.what(value) != "bool":
+            return value != 0
+        if kind[0] in "iu" and self.body.what(value) == "bool":
+            return value * 1
+        return value
+
+    def _scratch(self, blocks: Any, size: int) -> Any:
+        """Return memory for all blocks, from the framework's allocator; None where none is used."""
+        return None if size == 0 else self.body.empty((blocks * size,), "uint8")
+
+    def _grid(self, grid: Any) -> tuple[Any, Any, Any]:
+        if callable(grid):
+            grid = grid({**self.arguments.values, **self.facts.constants})
+        sizes = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+        if not 1 <= len(sizes) <= 3 or any(self.body.what(size) != "int" for size in sizes):
+            raise TypeError(
+                f"a grid must be a tuple of 1 to 3 ints, or a function that gives one (got "
+                f"{spell(grid)})"
+            )
+        for size in sizes:
+            self.body.check(
+                size >= 0, lambda: f"a grid of {self.name} must not be negative", ValueError
+            )
+        x, y, z = (*sizes, *[1] * (3 - len(sizes)))
+        return x, y, z
