@@ -1,1 +1,3 @@
 """Traced Python functions, and C++ text, to fused elementwise kernels."""
+
+from culaunch._elementwise import in_bodies as in_bodies

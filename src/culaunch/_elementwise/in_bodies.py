@@ -209,16 +209,10 @@ def record(
         return NotImplemented  # a fused function that another one calls while that is traced
     out = keywords.pop("out", None)
     bound = function._bind(args, keywords)  # noqa: SLF001
-    if not any(body.what(one) == "array" for one in (*bound, *_outputs(out))):
-        return NotImplemented  # real arrays alone: it happens once, as in any Python
     return BodyCall(body, function, bound).run(out)
 
 
 RECORDERS[CoreElementwise] = record
-
-
-def _outputs(out: Any) -> tuple[Any, ...]:
-    return out if isinstance(out, tuple) else (out,)
 
 
 def _layout(body: RecordingBody, value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:

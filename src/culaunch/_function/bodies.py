@@ -30,6 +30,7 @@ class Body:
     """
 
     mode = ""
+    ordinal = 0
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -85,6 +86,17 @@ class Body:
     ) -> None:
         """Call something native with arrays and numbers, and ``out=``."""
         raise NotImplementedError
+
+    def sample(self, array: Any, *, whole: bool) -> Any:
+        """Return an array of zeros like one of the body, or an empty one unless `whole`."""
+        raise NotImplementedError
+
+    def depends_on(self, container: Any, name: str | None, value: object) -> None:
+        """Note that what is recorded depends on an entry of a dict, or on a cell."""
+
+    def apart(self) -> contextlib.AbstractContextManager[None]:
+        """Leave the body for a while."""
+        return running(None)
 
     def inline(self, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Run the body of another function as a part of this one."""

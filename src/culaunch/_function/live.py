@@ -14,10 +14,9 @@ from culaunch._function.dtype import DType, from_dlpack
 from culaunch._function.kinds import Kind, first_array, static
 from culaunch._function.pointers import Pointer
 from culaunch._function.runs import call, inlined, recording
-from culaunch._function.verbs import fill_zeros
+from culaunch._function.verbs import allocate_as
 from culaunch._launch import TensorMap
-from culaunch._launch import empty as device_empty
-from culaunch._launch.allocate import _numpy_dtype, allocate_like, finish_allocation, view_of
+from culaunch._launch.allocate import finish_allocation, view_of
 from culaunch._launch.array import array_info
 from culaunch._launch.driver import current_driver
 
@@ -55,13 +54,7 @@ class LiveBody(Body):
         """Allocate as the framework of the call's first array does."""
         sizes = tuple(map(int, shape))
         with running(None):
-            if self._like is None:
-                made = device_empty(sizes, _numpy_dtype(dtype.name), device=self.ordinal)
-            else:
-                order = tuple(range(len(sizes)))
-                made = allocate_like(self._like, sizes, order, dtype.name, self.ordinal)
-            if fill:
-                fill_zeros(made)
+            made = allocate_as(self._like, sizes, dtype.name, self.ordinal, fill)
         return self.stand_in(Root("allocated", f"the array of line {here().line}"), made)
 
     def address(self, root: Root) -> int | None:

@@ -18,6 +18,7 @@ from culaunch._function.record import Record
 from culaunch._function.results import returned
 from culaunch._function.scope import Read, Scope
 from culaunch._function.trace import TraceBody
+from culaunch._function.verbs import allocate_as
 from culaunch._launch.array import array_info
 from culaunch._launch.driver import current_driver
 
@@ -87,7 +88,9 @@ def _run(
     known = tree.root if tree is not None and tree.paths else None
     scope = Scope(declaration.body)
     record = Record(decide, sites, has_hints=values is not None, known=known)
-    body = FunctionBody(declaration.name, record, arrays_of(kind), _ordinal(kind, values))
+    like = None if values is None else first_array(kind, values)
+    ordinal = _ordinal(values, like)
+    body = FunctionBody(declaration.name, record, arrays_of(kind), ordinal, like)
     try:
         with recording(body):
             arguments = Arguments(declaration.names, kind, values).stand_ins(body)
@@ -118,9 +121,12 @@ class FunctionBody(TraceBody):
         What the bodies of those functions read.
     """
 
-    def __init__(self, name: str, recorded: Record, array_arguments: int, ordinal: int) -> None:
+    def __init__(
+        self, name: str, recorded: Record, array_arguments: int, ordinal: int, like: Any
+    ) -> None:
         super().__init__(name, recorded, array_arguments, ordinal)
         self.reads: list[Read] = []
+        self._like = like
 
     def enqueue(
         self, kernel: Any, configuration: Configuration, predicate: Any, args: tuple[Any, ...]
@@ -136,6 +142,16 @@ class FunctionBody(TraceBody):
         _require_unchanged(declaration.name, scope)
         self.reads += scope.reads
         return value
+
+    def depends_on(self, container: Any, name: str | None, value: object) -> None:
+        """Note that what is recorded depends on an entry of a dict, or on a cell."""
+        self.reads.append((container, name, value))
+
+    def sample(self, array: Any, *, whole: bool) -> Any:
+        """Return an array of zeros like one of the body, or an empty one unless `whole`."""
+        shape = tuple(getattr(size, "hint", size) for size in array.shape) if whole else (0,)
+        with self.apart():
+            return allocate_as(self._like, shape, array.dtype.name, self.ordinal, 1)
 
     def close(self) -> None:
         """End: its stand-ins are refused from now on."""
@@ -216,11 +232,10 @@ def _require_unchanged(name: str, scope: Scope) -> None:
         )
 
 
-def _ordinal(kind: Kind, values: tuple[Any, ...] | None) -> int:
+def _ordinal(values: tuple[Any, ...] | None, like: Any) -> int:
     if values is None:
         return 0
-    first = first_array(kind, values)
-    return current_driver().current_device() if first is None else array_info(first).device[1]
+    return current_driver().current_device() if like is None else array_info(like).device[1]
 
 
 # ---- without a call: what a path raises is its end

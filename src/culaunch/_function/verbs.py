@@ -233,6 +233,17 @@ def _of_numpy(dtype: Any) -> Any:
     return dtype if found is None else numpy_dtype(found.name)
 
 
+def allocate_as(like: Any, shape: tuple[int, ...], dtype: str, ordinal: int, fill: int) -> Any:
+    """Allocate as the framework of an array does; of None, as culaunch."""
+    if like is None:
+        made = device_empty(shape, numpy_dtype(dtype), device=ordinal)
+    else:
+        made = allocate_like(like, shape, tuple(range(len(shape))), dtype, ordinal)
+    if fill:
+        fill_zeros(made)
+    return made
+
+
 def fill_zeros(array: Any) -> None:
     """Set every byte of an array that was just allocated to zero."""
     root = type(array).__module__.partition(".")[0]

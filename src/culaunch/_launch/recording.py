@@ -9,6 +9,7 @@ recorder treats them as Python's: ``n % 16 == 0`` in an ``if`` is a guard.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 
@@ -22,10 +23,16 @@ class RecordingBody(Protocol):
         leave it out. The methods here do what the mode asks for.
     name : str
         The function's.
+    ordinal : int
+        The device of this call; of ``"abstract"``, 0.
+    device : object
+        ``device.attribute(name)`` is a number of the call's device, as any other one.
     """
 
     mode: str
     name: str
+    ordinal: int
+    device: Any
 
     def what(self, value: object, /) -> str | None:
         """Say what a value is: ``"array"``, ``"int"``, ``"float"``, ``"bool"``, or None."""
@@ -51,8 +58,22 @@ class RecordingBody(Protocol):
     ) -> None:
         """Call something native with arrays and numbers, and ``out=`` (a tuple of several)."""
 
+    def sample(self, array: Any, /, *, whole: bool) -> Any:
+        """Return an array of zeros like one of the body, or an empty one unless `whole`.
+
+        It is of the framework of the call, and is no part of the program: what chooses by the types
+        of arrays is asked with it.
+        """
+
+    def depends_on(self, container: Any, name: str | None, value: object, /) -> None:
+        """Note that what is recorded depends on an entry of a dict, or on a cell (None)."""
+
+    def apart(self) -> AbstractContextManager[None]:
+        """Leave the body for a while: what this thread launches meanwhile is no part of it."""
+
 
 # A type of object -> recorder(body, object, how, args, keywords). `how` is "call", "getitem" (args:
-# the key) or "configure". It returns what the body gets, or NotImplemented to go on as without one.
+# the key), "configure", or "run": what Triton's own Python launches (args: the grid, the
+# arguments, the keywords). It returns what the body gets, or NotImplemented to go on as without one.
 Recorder = Callable[[Any, Any, str, tuple[Any, ...], dict[str, Any]], Any]
 RECORDERS: dict[type, Recorder] = {}

@@ -35,6 +35,8 @@ class BodyArguments:
     types : list of str
         Of the leaves.
     options : dict
+    compiled : dict
+        By name, what is to Triton's compiler what the argument is.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class BodyArguments:
         self.description: list[tuple[Any, Any]] = []
         self.leaves: list[Any] = []
         self.types: list[str] = []
-        self._compiled: dict[str, Any] = {}
+        self.compiled: dict[str, Any] = {}
         for parameter in dispatcher.own_parameters:
             name = parameter.name
             if name in bound:
@@ -65,20 +67,16 @@ class BodyArguments:
                 raise_binding(dispatcher, "missing", name, 0)
             self._add(parameter, value)
 
-    def for_compiler(self) -> dict[str, Any]:
-        """Return values that are to Triton's compiler what the arguments of the call are."""
-        return self._compiled
-
     def _add(self, parameter: TritonParameter, value: Any) -> None:
         if parameter.is_constexpr:
             value = pinned(self.body, value)
-            self.values[parameter.name] = self._compiled[parameter.name] = value
+            self.values[parameter.name] = self.compiled[parameter.name] = value
             self.description.append(("constexpr", value))
             return
         self.values[parameter.name] = value
         kind, key, seen = self._describe(parameter, value, parameter.specialize, parameter.align)
         self.description.append((kind, key))
-        self._compiled[parameter.name] = seen
+        self.compiled[parameter.name] = seen
 
     # ---- one argument: its type, its key, and what the compiler is shown
 
@@ -124,7 +122,7 @@ class BodyArguments:
     def _int(self, value: Any, specialize: bool, align: bool) -> tuple[str, Any, Any]:
         if specialize and value == 1:
             return "constexpr", 1, 1
-        kind = "i32" if _LEAST <= value and value <= _MOST else "i64"  # noqa: PLR1716 - guards
+        kind = "i32" if (value >= _LEAST) & (value <= _MOST) else "i64"  # one guard
         key = None
         if specialize:
             key = "D" if align and value % 16 == 0 else ""

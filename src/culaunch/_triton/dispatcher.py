@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 from culaunch._core import TritonDispatcher
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver
+from culaunch._triton.body_choice import BodyChoice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from typing_extensions import Self
 
+    from culaunch._core import TritonVariant
+    from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.body_arguments import BodyArguments
     from culaunch._triton.parameters import TritonParameter
 
 
@@ -38,11 +42,14 @@ class Dispatcher(TritonDispatcher):
         """Make one."""
         self = super().__new__(cls, tuple(one.packed for one in parameters), tuning_key)
         annotations = {one.name: one.annotation for one in parameters if one.annotation}
-        vars(self).update(name=name, annotations=annotations)
+        vars(self).update(name=name, annotations=annotations, own_parameters=tuple(parameters))
         return self
 
     name: str
     annotations: dict[str, str]
+    own_parameters: tuple[TritonParameter, ...]
+    # Whether a variant that is not there yet is compiled, by Triton.
+    compiles = False
 
     # ---- what the native half calls
 
@@ -66,6 +73,31 @@ class Dispatcher(TritonDispatcher):
 
     def _chose(self, config: Any) -> None:
         """Note what a call uses that differs from the call before."""
+
+    # ---- in the body of a function
+
+    def _for_body(self, body: RecordingBody) -> Dispatcher:  # noqa: ARG002
+        """Return the dispatcher that a body records, prepared: the kernel may have changed."""
+        if self._driver is None:
+            self._prepare()
+        return self
+
+    def _choose_in_body(
+        self,
+        body: RecordingBody,  # noqa: ARG002
+        bound: dict[str, Any],  # noqa: ARG002
+        options: dict[str, Any],  # noqa: ARG002
+    ) -> BodyChoice:
+        """Return what decorators set for a call in a body; what they look at is guarded."""
+        return BodyChoice()
+
+    def _select(
+        self, arguments: BodyArguments, ordinal: int
+    ) -> TritonVariant | None:
+        """Return the variant for the arguments of a body."""
+        return self._miss(  # type: ignore[attr-defined,no-any-return]
+            arguments.compiled, arguments.options, arguments.description, ordinal
+        )
 
     def _read_grid(
         self,

@@ -11,12 +11,14 @@ from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._launch.driver import capability_of
 from culaunch._library import LibraryFile, write_library
+from culaunch._triton.body_choice import BodyChoice, pinned
 from culaunch._triton.dispatch_parameters import dispatch_parameters
 from culaunch._triton.dispatcher import Dispatcher
 from culaunch._triton.join_variants import join_variants
 from culaunch._triton.load_variant import load_variant, resources_missing
 from culaunch._triton.manifest import KIND, read_entry, version_of, write_entry
 from culaunch._triton.messages import raise_binding, raise_unknown
+from culaunch._triton.object_kinds import type_name
 from culaunch._triton.saved_set import SavedSet
 from culaunch._triton.saved_variant import SavedVariant
 from culaunch._triton.select import KNOWN_OPTIONS, arch_fits, select, settings_fit
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from culaunch._core import DispatcherMethods, TritonVariant
+    from culaunch._launch.recording import RecordingBody
     from culaunch._triton.parameters import TritonParameter
 
 
@@ -315,6 +318,27 @@ class KernelSet(Dispatcher):
         result = self._inner[grid](*args, **kwargs, **entry.settings)
         has_hook = bool(self.zeroes)
         return entry.constants, entry.options, entry, has_hook, result, frozenset(), True
+
+    def _choose_in_body(
+        self, body: RecordingBody, bound: dict[str, Any], options: dict[str, Any]
+    ) -> BodyChoice:
+        """Look the call up in the table that was saved; its key is guarded."""
+        if self.zeroes:
+            raise TypeError(
+                f"{self.name} sets {', '.join(self.zeroes)} to zero before each launch, which is "
+                "Python: allocate with cl.zeros in the body, and save the set without the hook"
+            )
+        table = self._table_of(body.ordinal)
+        if table is None:
+            return BodyChoice()
+        values = [pinned(body, self._key_value(name, bound)) for name in table.key]
+        dtypes = [
+            type_name(bound[name].dtype.name)
+            for name in self._parameter_names
+            if body.what(bound.get(name)) == "array"
+        ]
+        entry = table.look_up(values, dtypes)
+        return BodyChoice(entry.constants, entry.options)
 
     def _table_of(self, device: int) -> TunedTable | None:
         """Return the part of the table that is for a device, of variants that run on it."""

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import DeviceAttribute, FunctionAttribute
 from culaunch._core import Driver, Kernel, Module, TritonVariant
 from culaunch._errors import DriverError
 from culaunch._image import Image
+from culaunch._launch.dlpack import TypeCode
 from culaunch._launch.no_code import explained
-from culaunch._triton.parameter_sources import parameter_sources
+from culaunch._launch.parameter_type import UNKNOWN, ParameterType, TypeClass
+from culaunch._launch.signature import Parameter, Signature
+from culaunch._triton.parameter_sources import VALUE, parameter_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from typing_extensions import Self
+
+    from culaunch._triton.parameter_sources import ParameterSource
     from culaunch._triton.launch_facts import LaunchFacts
 
 # CUtensorMapDataType where it differs from the number that the compiler gives.
@@ -55,10 +62,10 @@ def load_variant(
         module = Module(driver, data)
     except DriverError as error:
         raise explained(error, Image(data), driver) from None
-    kernel = Kernel(module, facts.name, None)
     layout = module.layout(facts.name)
     assert layout is not None
     sources = parameter_sources(types, facts, layout)
+    kernel = VariantKernel(module, facts.name, sources)
     layouts = tuple(
         (
             one.swizzle,
@@ -85,6 +92,48 @@ def load_variant(
         constants,
         result,
     )
+
+
+class VariantKernel(Kernel):
+    """The kernel of a variant; the types of its parameters are those that Triton compiled for."""
+
+    def __new__(
+        cls, module: Module, name: str, sources: Sequence[ParameterSource]
+    ) -> Self:
+        """Make one of a kernel whose parameters come from `sources`."""
+        self = super().__new__(cls, module, name, None)
+        layout = module.layout(name)
+        assert layout is not None
+        parameters = tuple(
+            Parameter(offset, size, None, _type_of(source))
+            for (offset, size), source in zip(layout, sources, strict=True)
+        )
+        self.signature = Signature(parameters, "layout")
+        self.module = SimpleNamespace(_core=module)
+        return self
+
+    signature: Signature
+    module: SimpleNamespace
+
+    @property
+    def demangled(self) -> str:
+        """Its name."""
+        return self.name
+
+
+def _type_of(source: ParameterSource) -> ParameterType:
+    if source.part != VALUE:
+        return UNKNOWN
+    name, bits = source.type, 8 * source.size
+    if name in ("u1", "i1"):
+        return ParameterType(TypeClass.BOOL, 1, TypeCode.BOOL, 8)
+    if name.startswith(("fp", "f")):
+        return ParameterType(TypeClass.FLOAT, source.size, TypeCode.FLOAT, bits)
+    if name.startswith("i"):
+        return ParameterType(TypeClass.SIGNED, source.size, TypeCode.INT, bits)
+    if name.startswith("u"):
+        return ParameterType(TypeClass.UNSIGNED, source.size, TypeCode.UINT, bits)
+    return UNKNOWN
 
 
 def resources_missing(

@@ -10,6 +10,7 @@ from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._triton.autotuner import native_tuner, split_settings
+from culaunch._triton.body_choice import BodyChoice, choose_in_body
 from culaunch._triton.dispatcher import Dispatcher
 from culaunch._triton.hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
 from culaunch._triton.launch_facts import LaunchFacts
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from culaunch._core import DispatcherMethods, TritonVariant
+    from culaunch._launch.recording import RecordingBody
     from culaunch._triton.reads import Guard
 
 
@@ -325,6 +327,36 @@ class NativeKernel(Dispatcher):
         if allocator is not None:
             return allocator(size, alignment, stream)
         return super()._allocate(which, size, alignment, stream, device)
+
+    # ---- in the body of a function
+
+    compiles = True
+
+    def _for_body(self, body: RecordingBody) -> Dispatcher:
+        super()._for_body(body)
+        if self._successor is not None:
+            return self._successor._for_body(body)  # noqa: SLF001
+        self._check_globals()
+        if not self._are_as_before() and self._changed() is not None:
+            return native(self._kernel)._for_body(body)  # type: ignore[no-any-return]  # noqa: SLF001
+        if self._function.pre_run_hooks:
+            raise TypeError(
+                f"{self.name} has a pre_run_hook, which is Python that runs at every launch: a "
+                "function launches without Python"
+            )
+        for (name, _), (_, namespace) in self._function.used_global_vals.items():
+            if name in namespace:
+                body.depends_on(namespace, name, namespace[name])
+        return self
+
+    @untraced
+    def _choose_in_body(
+        self, body: RecordingBody, bound: dict[str, Any], options: dict[str, Any]
+    ) -> BodyChoice:
+        if not self._stack.is_decorated:
+            return BodyChoice()
+        assert self._inner is not None
+        return choose_in_body(body, self, self._stack, self._inner, bound, options)
 
     # ---- helpers
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # csrc/triton/tuning.h, KeyKind.
 _VALUE, _NUMBER, _NONE, _TYPE = range(4)
 # What a copy of an autotuner that decides must not give back.
-_OF_THE_COPY = {"fn", "do_bench", "_do_bench", ATTRIBUTE}
+_OF_THE_COPY = {"fn", "do_bench", "_do_bench", "_bench", ATTRIBUTE}
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,10 @@ class Decision:
     configs: tuple[tuple[Any, Any], ...]
     is_kept: bool
     result: Any
+
+
+class NotMeasured(Exception):  # noqa: N818 - no error: it is measured then
+    """An autotuner knows no configuration for a key."""
 
 
 @dataclass
@@ -137,10 +141,17 @@ class Stack:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any],
+        *,
+        may_measure: bool = True,
     ) -> Decision:
         """Let the decorators choose, in Python, and launch what they chose.
 
         Copies of them run, which launch natively; what they note goes to Triton's own objects.
+
+        Raises
+        ------
+        NotMeasured
+            If an autotuner has to measure its configurations first, and must not.
         """
         recorder = _Recorder(self.function, launch)
         inner: Any = recorder
@@ -151,6 +162,8 @@ class Stack:
             vars(made)[ATTRIBUTE] = OwnWay()
             if self._is_tuner(layer):
                 set_benchmark(made)
+                if not may_measure:
+                    made._bench = _refuse_to_measure  # noqa: SLF001
                 tuners.append((layer, made))
             inner = made
         caches = [(layer.cache, dict(layer.cache)) for layer, _ in tuners if self._decides(layer)]
@@ -275,6 +288,10 @@ class _Recorder:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fn, name)
+
+
+def _refuse_to_measure(*_: Any, **__: Any) -> None:
+    raise NotMeasured
 
 
 def _take_apart(kernel: Any) -> tuple[list[Any], Any]:

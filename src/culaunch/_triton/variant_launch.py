@@ -47,15 +47,17 @@ class VariantLaunch:
         self.body = body
         self.name = dispatcher.name
         self.arguments = arguments
+        # Another architecture has another variant.
+        for part in ("compute_capability_major", "compute_capability_minor"):
+            int(body.device.attribute(part))
         with body.apart():
-            self.variant: TritonVariant = dispatcher._miss(  # noqa: SLF001
-                arguments.for_compiler(), arguments.options, arguments.description, body.ordinal
-            )
-        if self.variant is None:
+            variant = dispatcher._select(arguments, body.ordinal)  # noqa: SLF001
+        if variant is None:
             raise TypeError(
                 f"{self.name}: a hook of Triton's takes its compilation over, and there is nothing "
                 "to record"
             )
+        self.variant: TritonVariant = variant
         self.facts = VariantFacts(*self.variant._description)  # noqa: SLF001
 
     def record(self, grid: Any) -> None:
