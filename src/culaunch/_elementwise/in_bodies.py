@@ -53,10 +53,7 @@ class BodyCall:
     def run(self, out: Any) -> Any:
         """Take part in the call; the result is that of the function."""
         shape = self._shape(out)
-        if out is None:
-            outputs = self._allocated(shape)
-        else:
-            outputs = self._given(out, shape)
+        outputs = self._allocated(shape) if out is None else self._given(out, shape)
         self.body.call(self.function, self.arguments, outputs)
         return out if out is not None else outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -71,9 +68,9 @@ class BodyCall:
             return _WEAK[kind].number
         if isinstance(value, complex):
             return dt.weak_complex.number
-        if hasattr(type(value), "dtype") and getattr(value, "ndim", None) == 0:
-            if not hasattr(type(value), "__setitem__"):  # a NumPy scalar
-                return dt.FIRST_SCALAR + self._array_number(index, value.dtype.name)
+        has_dtype = hasattr(type(value), "dtype") and getattr(value, "ndim", None) == 0
+        if has_dtype and not hasattr(type(value), "__setitem__"):  # a NumPy scalar
+            return dt.FIRST_SCALAR + self._array_number(index, value.dtype.name)
         if hasattr(type(value), "__dlpack__"):
             return self._array_number(index, _info_dtype(value))
         raise TypeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.places import here
@@ -192,6 +193,7 @@ class StandIn:
 
     def data_ptr(self) -> Any:
         """Return the address of its first element: for a kernel's parameter or a structure."""
+        _refuse_tritons_python(self)
         return self._body.pointer(self)
 
     # ---- views
@@ -341,6 +343,20 @@ class StandIn:
 
     def _shown(self) -> str:
         return f"{self._root.name}, an array"
+
+
+def _refuse_tritons_python(array: StandIn) -> None:
+    """Say what to do where Triton's own launch asks for an address."""
+    frame = sys._getframe(2)
+    for _ in range(2):
+        if frame.f_globals.get("__name__") == "triton.runtime.jit":
+            raise TypeError(
+                f"at {here().text()}: {array._said()} is passed to a kernel that Triton launches: "
+                "in the body of a function launch culaunch.triton.native(kernel)[grid](...)"
+            )
+        if frame.f_back is None:
+            return
+        frame = frame.f_back
 
 
 def _refuse_operator(array: StandIn, sign: str) -> NoReturn:

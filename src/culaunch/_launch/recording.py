@@ -9,8 +9,10 @@ recorder treats them as Python's: ``n % 16 == 0`` in an ``if`` is a guard.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 
 class RecordingBody(Protocol):
@@ -74,6 +76,6 @@ class RecordingBody(Protocol):
 
 # A type of object -> recorder(body, object, how, args, keywords). `how` is "call", "getitem" (args:
 # the key), "configure", or "run": what Triton's own Python launches (args: the grid, the
-# arguments, the keywords). It returns what the body gets, or NotImplemented to go on as without one.
+# arguments, the keywords). It returns what the body gets, or NotImplemented: go on as without one.
 Recorder = Callable[[Any, Any, str, tuple[Any, ...], dict[str, Any]], Any]
 RECORDERS: dict[type, Recorder] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._launch.array import array_info
@@ -117,7 +117,7 @@ class BodyArguments:
         ):
             kind, key = describe_constant(value)
             return kind, key, value
-        self._refuse(parameter, value)
+        raise self._refused(parameter, value)
 
     def _int(self, value: Any, specialize: bool, align: bool) -> tuple[str, Any, Any]:
         if specialize and value == 1:
@@ -145,14 +145,14 @@ class BodyArguments:
         wanted = parameter.annotation
         if wanted.startswith("*"):
             if value is not None and not kind.startswith("*"):
-                self._refuse(parameter, value)
+                raise self._refused(parameter, value)
         elif wanted in _FLOATS or wanted in ("u1", "i1"):
             if self.body.what(value) not in ("int", "float", "bool"):
-                self._refuse(parameter, value)
+                raise self._refused(parameter, value)
             key = None
         elif wanted in _INTEGERS:
             if self.body.what(value) not in ("int", "bool"):
-                self._refuse(parameter, value)
+                raise self._refused(parameter, value)
         else:
             raise TypeError(
                 f"argument {parameter.name!r} of {self.dispatcher.name}() is declared {wanted}, "
@@ -162,7 +162,7 @@ class BodyArguments:
 
     def _tuple(self, parameter: TritonParameter, value: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         """Describe a tuple: its items are specialised whatever the parameter says."""
-        made = [self._describe(_ITEM, item, True, True) for item in value]  # noqa: FBT003
+        made = [self._describe(_ITEM, item, True, True) for item in value]
         del parameter
         kinds, keys, seen = (tuple(one[i] for one in made) for i in range(3))
         if hasattr(value, "_fields"):
@@ -170,15 +170,15 @@ class BodyArguments:
             return like(*kinds), like(*keys), like(*seen)
         return kinds, keys, seen
 
-    def _refuse(self, parameter: TritonParameter, value: Any) -> NoReturn:
+    def _refused(self, parameter: TritonParameter, value: Any) -> TypeError:
         name = type(value).__name__
         if "TensorDescriptor" in name:
-            raise TypeError(
+            return TypeError(
                 f"argument {parameter.name!r} of {self.dispatcher.name}() is a tensor descriptor: "
                 "in the body of a function pass the array, and let the kernel make its descriptor "
                 "(tl.make_tensor_descriptor), or launch the kernel outside of it"
             )
-        raise TypeError(
+        return TypeError(
             f"argument {parameter.name!r} of {self.dispatcher.name}() takes arrays, numbers, "
             f"tuples of these, and None in the body of a function (got {spell(value)})"
         )

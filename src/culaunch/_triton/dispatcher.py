@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from culaunch._core import TritonVariant
     from culaunch._launch.recording import RecordingBody
-    from culaunch._triton.body_arguments import BodyArguments
     from culaunch._triton.parameters import TritonParameter
 
 
@@ -90,14 +88,6 @@ class Dispatcher(TritonDispatcher):
     ) -> BodyChoice:
         """Return what decorators set for a call in a body; what they look at is guarded."""
         return BodyChoice()
-
-    def _select(
-        self, arguments: BodyArguments, ordinal: int
-    ) -> TritonVariant | None:
-        """Return the variant for the arguments of a body."""
-        return self._miss(  # type: ignore[attr-defined,no-any-return]
-            arguments.compiled, arguments.options, arguments.description, ordinal
-        )
 
     def _read_grid(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._core import TritonDispatcher as CoreDispatcher
@@ -95,14 +95,11 @@ def record(
     grid, positional, named = args
     if body.mode == "live":
         return BodyLauncher(body, target, grid)(*positional, **named)
-    _refuse_python(target)
-
-
-def _refuse_python(dispatcher: Dispatcher) -> NoReturn:
     raise TypeError(
-        f"{dispatcher.name} is launched by a decorator of Triton's that runs in Python for each "
-        "call: a body records launches that need no Python. Launch what is below that decorator, "
-        f"native(kernel.fn)[grid], with the constants that it would choose (got {spell(dispatcher)})"
+        f"{target.name} is launched by a decorator of Triton's that runs in Python for each "
+        "call, and a body records launches that need no Python: launch what is below that "
+        f"decorator, native(kernel.fn)[grid], with the constants that it chooses (got "
+        f"{spell(target)})"
     )
 
 

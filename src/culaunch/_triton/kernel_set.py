@@ -320,7 +320,10 @@ class KernelSet(Dispatcher):
         return entry.constants, entry.options, entry, has_hook, result, frozenset(), True
 
     def _choose_in_body(
-        self, body: RecordingBody, bound: dict[str, Any], options: dict[str, Any]
+        self,
+        body: RecordingBody,
+        bound: dict[str, Any],
+        options: dict[str, Any],  # noqa: ARG002
     ) -> BodyChoice:
         """Look the call up in the table that was saved; its key is guarded."""
         if self.zeroes:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from culaunch._triton.parameter_sources import ParameterSource
     from culaunch._triton.launch_facts import LaunchFacts
+    from culaunch._triton.parameter_sources import ParameterSource
 
 # CUtensorMapDataType where it differs from the number that the compiler gives.
 _HOST_TYPES = {8: 10, 9: 8, 10: 9}
@@ -97,9 +97,7 @@ def load_variant(
 class VariantKernel(Kernel):
     """The kernel of a variant; the types of its parameters are those that Triton compiled for."""
 
-    def __new__(
-        cls, module: Module, name: str, sources: Sequence[ParameterSource]
-    ) -> Self:
+    def __new__(cls, module: Module, name: str, sources: Sequence[ParameterSource]) -> Self:
         """Make one of a kernel whose parameters come from `sources`."""
         self = super().__new__(cls, module, name, None)
         layout = module.layout(name)

@@ -10,7 +10,8 @@ from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._triton.autotuner import native_tuner, split_settings
-from culaunch._triton.body_choice import BodyChoice, choose_in_body
+from culaunch._triton.body_choice import BodyChoice
+from culaunch._triton.body_tuning import choose_in_body
 from culaunch._triton.dispatcher import Dispatcher
 from culaunch._triton.hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
 from culaunch._triton.launch_facts import LaunchFacts

@@ -51,13 +51,15 @@ class VariantLaunch:
         for part in ("compute_capability_major", "compute_capability_minor"):
             int(body.device.attribute(part))
         with body.apart():
-            variant = dispatcher._select(arguments, body.ordinal)  # noqa: SLF001
+            variant: TritonVariant | None = dispatcher._miss(  # type: ignore[attr-defined]  # noqa: SLF001
+                arguments.compiled, arguments.options, arguments.description, body.ordinal
+            )
         if variant is None:
             raise TypeError(
                 f"{self.name}: a hook of Triton's takes its compilation over, and there is nothing "
                 "to record"
             )
-        self.variant: TritonVariant = variant
+        self.variant = variant
         self.facts = VariantFacts(*self.variant._description)  # noqa: SLF001
 
     def record(self, grid: Any) -> None:
@@ -118,5 +120,4 @@ class VariantLaunch:
             self.body.check(
                 size >= 0, lambda: f"a grid of {self.name} must not be negative", ValueError
             )
-        x, y, z = (*sizes, *[1] * (3 - len(sizes)))
-        return x, y, z
+        return (*sizes, *[1] * (3 - len(sizes)))  # type: ignore[return-value]
