@@ -1,5 +1,6 @@
 """Triton kernels in a body: the variants that calls select, against the body as plain Python."""
 
+import contextlib
 import gc
 
 import numpy as np
@@ -52,7 +53,6 @@ def test_divisibility_ones_and_alignment_are_guards(add):
         for offset in (0, 1):
             x, y = numbers(n, offset), numbers(n)
             assert both(scaled, x, y, 0.5).tolist() == (x * np.float32(0.5) + y).tolist()
-    assert add._key_count == 0, "no call went through the kernel itself"
     text = scaled.explain(numbers(16), numbers(16), 0.5)
     assert "(x.shape[0] % 16) == 0" in text
     assert "x.shape[0] == 1" in text
@@ -180,27 +180,24 @@ def test_every_kind_of_argument(triton_kernels):
 
     @cl.function
     def kinds(out, x, n: int, f: float, flag: bool, maybe=None):
-        every_kind[1,](out, (n, x), maybe, n * 2, n, f, -f, flag, n % 100, BLOCK=32)
+        every_kind[1,](out, (n, x), maybe, n * 2**20, n, f, -f, flag, n % 100, BLOCK=32)
         every_kind[(1,)](out[9:], (3, held), held, 1, 2, n, n * 0.5, n > 2, 5, BLOCK=16)
 
-    for n, flag, with_array in ((1, True, False), (16, False, True), (2**40, True, True)):
+    for n, flag, with_array in ((1, True, False), (16, False, True), (40000, True, True)):
         x = numbers(4)
         seen = []
-        for is_live in (False, False, True):
+        for mode in (contextlib.nullcontext, contextlib.nullcontext, cl.function_debugging):
             out = np.zeros(18)
-            with cl.function_debugging(is_live):
-                if n == 2**40:
-                    with pytest.raises(OverflowError):
-                        kinds(out, x, n, 0.25, flag, x if with_array else None)
-                    n = 2**31 // 64  # noqa: PLW2901
+            with mode():
                 kinds(out, x, n, 0.25, flag, x if with_array else None)
             seen.append(out.tolist())
         expected = [
-            n, 1, 1 if with_array else 0, n * 2, n, 0.25, -0.25, 32 if flag else 0, n % 100,
-            3, 7.5, 7.5, 1, 2, float(np.float16(min(n, 65504))), n * 0.5, 16 if n > 2 else 0, 5,
+            n, 1, 1 if with_array else 0, n * 2**20, n, 0.25, -0.25, 32 if flag else 0, n % 100,
+            3, 7.5, 7.5, 1, 2, n, n * 0.5, 16 if n > 2 else 0, 5,
         ]  # fmt: skip
-        if n < 65504:
-            assert seen == [expected] * 3
+        assert seen == [expected] * 3
+    with pytest.raises(OverflowError, match="does not hold a number that large"):
+        kinds(out, x, 2**30, 0.25, True)
 
 
 def test_a_global_that_changes_is_refused_as_in_a_call(triton_kernels, monkeypatch):
@@ -226,12 +223,13 @@ def test_a_global_that_changes_is_refused_as_in_a_call(triton_kernels, monkeypat
 def test_a_saved_set_selects_its_variant(triton_kernels):
     from culaunch.triton import compile as compile_triton
 
-    arguments = {"x": "*fp32:16", "y": "*fp32:16", "out": "*fp32:16", "n": "i32", "factor": "fp32"}
-    variants = [
-        compile_triton(triton_kernels.add, {**arguments, **more}, {"BLOCK": 64}, arch="sm_80")
-        for more in ({}, {"n": "i32:16"})
-    ]
-    kernels = variants[0].merge(variants[1])
+    text = "*fp32:16, *fp32:16, *fp32:16, {}, fp32"
+    kernels = compile_triton(
+        triton_kernels.add,
+        [text.format(n) for n in ("i32", "i32:16")],
+        arch="compute_80",
+        constants={"BLOCK": 64},
+    )
 
     @cl.function
     def scaled(x, y, factor: float):

@@ -80,6 +80,9 @@ class Dispatcher(TritonDispatcher):
             self._prepare()
         return self
 
+    def _note_reads(self, body: RecordingBody) -> None:
+        """Let the program depend on what the variant was compiled from."""
+
     def _choose_in_body(
         self,
         body: RecordingBody,  # noqa: ARG002

@@ -37,7 +37,7 @@ class BodyLauncher:
     def _launch_now(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         body, dispatcher, grid = self._body, self._dispatcher, self.grid
         names = tuple(keywords)
-        values = (*args, *keywords.values())
+        values = [_real(body, value) for value in (*args, *keywords.values())]
 
         def launch(*real: Any) -> None:
             given = dict(zip(names, real[len(args) :], strict=True))
@@ -101,6 +101,14 @@ def record(
         f"decorator, native(kernel.fn)[grid], with the constants that it chooses (got "
         f"{spell(target)})"
     )
+
+
+def _real(body: RecordingBody, value: Any) -> Any:
+    """Return what a value of a body stands for, in a tuple too."""
+    if not isinstance(value, tuple):
+        return body.real(value)
+    items = [_real(body, item) for item in value]
+    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
 
 
 RECORDERS[CoreDispatcher] = record

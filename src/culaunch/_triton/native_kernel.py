@@ -345,10 +345,12 @@ class NativeKernel(Dispatcher):
                 f"{self.name} has a pre_run_hook, which is Python that runs at every launch: a "
                 "function launches without Python"
             )
+        return self
+
+    def _note_reads(self, body: RecordingBody) -> None:
         for (name, _), (_, namespace) in self._function.used_global_vals.items():
             if name in namespace:
                 body.depends_on(namespace, name, namespace[name])
-        return self
 
     @untraced
     def _choose_in_body(
@@ -405,12 +407,9 @@ class NativeKernel(Dispatcher):
         known = dict(values)
         for parameter, (kind, key) in zip(self._function.params, description, strict=True):
             value = values.get(parameter.name)
-            if str(kind).startswith("*") and not hasattr(value, "data_ptr") and value is not None:
-                if isinstance(value, int):
-                    continue  # an address, of a parameter that is declared a pointer
-                name = kind.lstrip("*k")
-                dtype = triton_module("language").dtype("int1" if name == "u1" else name)
-                known[parameter.name] = TensorStandIn(dtype, divisible=key == "D")
+            stand_in = _known_value(value, kind, key)
+            if stand_in is not value:
+                known[parameter.name] = stand_in
         return known
 
     def _compile(self, values: dict[str, Any], options: dict[str, Any]) -> Any:
@@ -497,6 +496,20 @@ class NativeKernel(Dispatcher):
 def checks_choices() -> bool:
     """Whether about half of the calls are compared with what heuristics and grids say again."""
     return os.environ.get("CULAUNCH_TRITON_CHECK", "") not in ("", "0")
+
+
+def _known_value(value: Any, kind: Any, key: Any) -> Any:
+    """Return what Triton's compiler takes for a value; the value itself where it knows that."""
+    if isinstance(kind, tuple) and isinstance(value, tuple):
+        items = [_known_value(*one) for one in zip(value, kind, key, strict=True)]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if not str(kind).startswith("*") or hasattr(value, "data_ptr") or value is None:
+        return value
+    if isinstance(value, int):
+        return value  # an address, of a parameter that is declared a pointer
+    name = kind.lstrip("*k")
+    dtype = triton_module("language").dtype("int1" if name == "u1" else name)
+    return TensorStandIn(dtype, divisible=key == "D")
 
 
 def _stack_of(kernel: Any) -> Stack | None:

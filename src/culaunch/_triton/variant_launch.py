@@ -60,6 +60,7 @@ class VariantLaunch:
                 "to record"
             )
         self.variant = variant
+        dispatcher._note_reads(body)  # noqa: SLF001
         self.facts = VariantFacts(*self.variant._description)  # noqa: SLF001
 
     def record(self, grid: Any) -> None:
@@ -97,8 +98,8 @@ class VariantLaunch:
         value, kind = self.arguments.leaves[leaf], self.arguments.types[leaf]
         if kind.startswith("fp") and self.body.what(value) in ("int", "bool"):
             return value * 1.0
-        if kind in ("u1", "i1") and self.body.what(value) != "bool":
-            return value != 0
+        if kind in ("u1", "i1"):
+            return value if self.body.what(value) == "bool" else value != 0
         if kind[0] in "iu" and self.body.what(value) == "bool":
             return value * 1
         return value
@@ -120,4 +121,4 @@ class VariantLaunch:
             self.body.check(
                 size >= 0, lambda: f"a grid of {self.name} must not be negative", ValueError
             )
-        return (*sizes, *[1] * (3 - len(sizes)))  # type: ignore[return-value]
+        return (*sizes, *[1] * (3 - len(sizes)))
