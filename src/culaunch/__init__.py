@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from culaunch._launch.benchmark import benchmark
     from culaunch._launch.texture import Surface, Texture
     from culaunch._launch.timing import Timing
+    from culaunch._ship import Library, LoadedFunction, load_library, save
 
 _HOME = {
     "Array": "_function",
@@ -116,6 +117,8 @@ _HOME = {
     "KernelNotFoundError": "_errors",
     "LaunchError": "_errors",
     "Launcher": "_launch",
+    "Library": "_ship",
+    "LoadedFunction": "_ship",
     "MissingDependencyError": "_errors",
     "Module": "_launch",
     "Occupancy": "_launch",
@@ -151,10 +154,12 @@ _HOME = {
     "link": "_compile",
     "load": "_launch",
     "load_inline": "_inline",
+    "load_library": "_ship",
     "managed": "_launch",
     "next_power_of_2": "_function",
     "pinned": "_launch",
     "same": "_function",
+    "save": "_ship",
     "set_driver": "_launch",
     "synchronize": "_launch",
     "testing": "testing",
@@ -195,6 +200,8 @@ __all__ = [
     "KernelNotFoundError",
     "LaunchError",
     "Launcher",
+    "Library",
+    "LoadedFunction",
     "MissingDependencyError",
     "Module",
     "Occupancy",
@@ -230,10 +237,12 @@ __all__ = [
     "link",
     "load",
     "load_inline",
+    "load_library",
     "managed",
     "next_power_of_2",
     "pinned",
     "same",
+    "save",
     "set_driver",
     "synchronize",
     "testing",

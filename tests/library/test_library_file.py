@@ -90,7 +90,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     [
         (lambda m: m.update(format="other"), "not one of a culaunch-library"),
         (lambda m: [m], "not one of a culaunch-library"),
-        (lambda m: m.update(version=3), "format version 3, and this culaunch reads up to 2"),
+        (lambda m: m.update(version=4), "format version 4, and this culaunch reads up to 3"),
         (lambda m: m.update(version="1"), "no version"),
         (lambda m: m.update(version=True), "no version"),
         (lambda m: m.update(version=0), "no version"),

@@ -11,7 +11,7 @@ from culaunch._base.values import spell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._function.declaration import Declaration
+    from culaunch._function.declaration import Declared
 
 _GIVEN = re.compile(r"(grad|out)(_(\d+))?")
 
@@ -26,7 +26,7 @@ class Backward:
         For each parameter: ``("grad", i)``, ``("out", i)``, or ``("argument", name)``.
     """
 
-    def __init__(self, declaration: Declaration, function: Callable[..., Any]) -> None:
+    def __init__(self, declaration: Declared, function: Callable[..., Any]) -> None:
         if not callable(function):
             raise TypeError(f"backward takes a function (got {spell(function)})")
         self.function = function
@@ -47,7 +47,7 @@ class Backward:
         return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
-def _need(declaration: Declaration, name: str) -> tuple[str, int | str]:
+def _need(declaration: Declared, name: str) -> tuple[str, int | str]:
     if name in declaration.names:
         return "argument", name
     match = _GIVEN.fullmatch(name)

@@ -5,13 +5,37 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from culaunch._base.values import spell
 from culaunch._function.annotations import Array, Wanted, same, wanted
 
 if TYPE_CHECKING:
     import types
+
+
+class Declared(Protocol):
+    """What is known of a function's parameters, whether there is a body or not."""
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters'."""
+
+    @property
+    def parameters(self) -> tuple[tuple[str, int], ...]:
+        """Of each parameter its name, and how it is passed."""
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The defaults, by name."""
+
+    @property
+    def wanted(self) -> dict[int, Wanted]:
+        """What the parameters with a checkable annotation take."""
 
 
 class Declaration:

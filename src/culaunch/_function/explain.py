@@ -22,26 +22,46 @@ from culaunch._function.kinds import Kind, described
 from culaunch._function.record import Register
 
 if TYPE_CHECKING:
-    from culaunch._function.declaration import Declaration
+    from culaunch._base.places import Place
+    from culaunch._function.declaration import Declaration, Declared
     from culaunch._function.program import Node, Tree
     from culaunch._function.record import Instruction
 
 _INFIX = frozenset("+ - * / // % ** << >> & | ^ == != < <= > >= and or".split())  # noqa: SIM905
 
 
-def explained(declaration: Declaration, kind: Kind, tree: Tree) -> str:
+def explained(
+    declaration: Declaration, kind: Kind, tree: Tree, *, unseen: str = "not seen yet: trace again"
+) -> str:
     """Write a tree: what a call computes, checks and decides, and what it does then."""
     arguments = ", ".join(
         f"{name}: {described(entry)}" for name, entry in zip(declaration.names, kind, strict=True)
     )
     count = "1 path" if tree.paths == 1 else f"{tree.paths} paths"
     lines = [f"{declaration.name}({arguments}), {count}"]
-    _Writer(tree, lines, declaration.names).node(tree.root, 1)
+    writer = _Writer(tree, lines, declaration.names)
+    writer.unseen = unseen
+    writer.node(tree.root, 1)
     return "\n".join(lines)
 
 
+def conditions(declaration: Declaration, tree: Tree) -> list[tuple[int, Place, str]]:
+    """Return the guards of a tree: the number of the block in its program, where, and what."""
+    writer = _Writer(tree, [], declaration.names)
+    writer.longest = 200
+    nodes = list(tree.nodes())
+    for node in nodes:
+        for step in node.steps:
+            writer.step(step, 0)
+    return [
+        (block, node.guard.place, writer.value(node.guard.condition))
+        for block, node in enumerate(nodes)
+        if node.guard is not None
+    ]
+
+
 def signature_text(
-    declaration: Declaration,
+    declaration: Declared,
     mutates: tuple[str, ...],
     may_mutate: tuple[str, ...],
     declared: tuple[str, ...] | None,
@@ -69,6 +89,9 @@ def signature_text(
 
 
 class _Writer:
+    longest = 40  # of an expression without a name, in characters
+    unseen = ""  # what stands for a branch that is not there
+
     def __init__(self, tree: Tree, lines: list[str], names: tuple[str, ...]) -> None:
         self.names = names
         self.tree = tree
@@ -95,7 +118,7 @@ class _Writer:
             branch = node.branches.get(side)
             self.put(depth, f"{text}  # {_short(node.guard.place)}")
             if branch is None:
-                self.put(depth + 1, "not seen yet: trace again")
+                self.put(depth + 1, self.unseen)
             else:
                 self.node(branch, depth + 1)
 
@@ -108,7 +131,7 @@ class _Writer:
                 return
             written = self.expression(step)
             # A short expression stands where it is used; a long one has a name.
-            if len(written) <= 40 or op.name.startswith("CONST"):
+            if len(written) <= self.longest or op.name.startswith("CONST"):
                 self.texts[result] = written
                 return
             self._count += 1

@@ -9,7 +9,13 @@ from culaunch._function import opcodes as oc
 
 
 def raise_failure(
-    function: str, number: int, detail: int, text: str | None, values: tuple[Any, ...]
+    function: str,
+    number: int,
+    detail: int,
+    text: str | None,
+    values: tuple[Any, ...],
+    *,
+    has_source: bool = True,
 ) -> NoReturn:
     """Raise for an instruction that failed.
 
@@ -23,11 +29,13 @@ def raise_failure(
         The place in the body, or a check's message.
     values : tuple
         Of the operands.
+    has_source : bool, optional
+        Whether the place is a file of this machine, whose line is shown.
     """
     name = oc.BY_NUMBER[number].name
     if name == "CHECK":
         raise oc.EXCEPTIONS[detail]((text or "{}").format(*values))
-    where = f"{function}: " if text is None else f"at {written(text)}: "
+    where = f"{function}: " if text is None else f"at {written(text) if has_source else text}: "
     value = values[0]
     if name == "RANGE":
         size, is_signed = detail & 0xFF, detail >> 8

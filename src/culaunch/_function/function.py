@@ -176,6 +176,12 @@ class Function(CoreFunction, Generic[P, R]):
         self._gradient = Backward(self.declaration, function)
         return function
 
+    def traced(self) -> list[tuple[Kind, Tree]]:
+        """Return each kind that was traced, and its tree, as far as globals are as they were."""
+        self._require_same_reads()
+        with self._lock:
+            return [(kind, tree) for kind, tree in self._trees.values() if tree.paths]
+
     # ---- what the extension calls
 
     @untraced

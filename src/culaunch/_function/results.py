@@ -41,7 +41,7 @@ def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
         if all(type(key) is str for key in keys):
             pairs = tuple((key, returned(body, item)) for key, item in value.items())
             return (oc.V_DICT, pairs)
-        make = Constant(functools.partial(_dict, keys))
+        make = Constant(dict_maker(keys))
         return (oc.V_MADE, make, tuple(returned(body, item) for item in value.values()))
     if isinstance(value, _CONSTANTS) or hasattr(type(value), "__dlpack__"):
         return (oc.V_CONSTANT, Constant(value))
@@ -49,6 +49,16 @@ def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
         f"{body.name} returns {spell(value)}: a function returns arrays, numbers, None, and "
         "tuples, lists and dicts of these"
     )
+
+
+def is_dict_maker(value: functools.partial[Any]) -> bool:
+    """Tell whether a program's constant makes a dict of keys that are no str."""
+    return value.func is _dict
+
+
+def dict_maker(keys: tuple[Any, ...]) -> functools.partial[Any]:
+    """Return what makes a dict with these keys of its arguments."""
+    return functools.partial(_dict, keys)
 
 
 def _dict(keys: tuple[Any, ...], *values: Any) -> dict[Any, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import culaunch as cl
+
 if TYPE_CHECKING:
     from culaunch.triton import KernelSet
 
@@ -11,12 +13,18 @@ SUFFIX = ".culib"
 
 
 def library_to_dict(path: str) -> dict[str, Any]:
-    """Return the kernels of a library, each with its variants, as the manifest has them."""
+    """Return what a library holds: functions, or a Triton kernel as the manifest has it."""
+    library = cl.load_library(path)
+    if len(library):
+        return library.to_dict()
     return {"path": path, "format": "culib", "functions": [_load(path).to_manifest()]}
 
 
 def library_lines(path: str) -> list[str]:
-    """Return the lines to print: one for each variant."""
+    """Return the lines to print: one for each kind of a function, or variant of a kernel."""
+    library = cl.load_library(path)
+    if len(library):
+        return str(library).split("\n")
     kernels = _load(path)
     names = ", ".join(one.name for one in kernels.parameters)
     lines = [f"{path}: library", "", f"{kernels.name}({names}), {len(kernels)} variants"]

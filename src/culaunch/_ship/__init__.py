@@ -1,0 +1,7 @@
+"""Functions in libraries: saved with their images, loaded without their source, packaged."""
+
+from culaunch._ship.library import Library, load_library
+from culaunch._ship.loaded import LoadedFunction
+from culaunch._ship.save import save
+
+__all__ = ["Library", "LoadedFunction", "load_library", "save"]

@@ -1,0 +1,174 @@
+"""A program that runs on shapes alone: what a call would give, for a framework to infer shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._function import AbstractArray
+from culaunch._function import opcodes as oc
+from culaunch._function.dtype import DTYPES
+from culaunch._function.views import dense_strides, is_dense
+from culaunch._launch.driver import current_driver
+from culaunch._ship.call import arrays_in
+
+if TYPE_CHECKING:
+    from culaunch._core import Program
+    from culaunch._function.kinds import Kind
+    from culaunch._ship.plan import Plan, Run
+
+
+class AbstractInputs:
+    """The inputs of a plan, of shapes."""
+
+    def __init__(self, arguments: tuple[Any, ...], arrays: list[AbstractArray]) -> None:
+        self._arguments = arguments
+        self._arrays = arrays
+
+    def number(self, parameter: int) -> Any:
+        """Return a number argument."""
+        return self._arguments[parameter]
+
+    def dim(self, array: int, axis: int) -> Any:
+        """Return a dimension of an array argument."""
+        return self._arrays[array].shape[axis]
+
+    def stride(self, array: int, axis: int) -> Any:
+        """Return a stride in elements."""
+        return strides_of(self._arrays[array])[axis]
+
+    def is_contiguous(self, array: int) -> Any:
+        """Tell whether an array is in C order."""
+        one = self._arrays[array]
+        return one.strides is None or is_dense(one.shape, one.strides)
+
+    def address(self, _: int) -> int:
+        """Return an address that is a multiple of everything."""
+        return 0
+
+    def device(self) -> int:
+        """Return the ordinal of the device."""
+        return 0
+
+    def attribute(self, number: int) -> int:
+        """Return an attribute of the device."""
+        driver = current_driver()
+        return driver.attribute(number, driver.current_device())
+
+
+def run_abstract(program: Program, plan: Plan, kind: Kind, values: tuple[Any, ...]) -> Any:
+    """Run the program of a kind on shapes.
+
+    Raises
+    ------
+    UnknownBranchError
+        If the program lacks the way that these shapes take.
+    TypeError, ValueError, and what else a body checks
+        If a check of it fails.
+    """
+    arrays = arrays_in(kind, values)
+    run = plan.run(AbstractInputs(values, arrays))
+    return _Result(program, run, kind, values, arrays).returned()
+
+
+def kind_of_shapes(values: tuple[Any, ...]) -> Kind:
+    """Return the kind of arguments among which an ``AbstractArray`` stands for an array."""
+    return tuple(map(_entry, values))
+
+
+def strides_of(array: AbstractArray) -> tuple[Any, ...]:
+    """Return the strides of a shape, in elements."""
+    return dense_strides(array.shape) if array.strides is None else array.strides
+
+
+class _Result:
+    """What a program gives back, of the effects that a run led to."""
+
+    def __init__(
+        self, program: Program, run: Run, kind: Kind, values: tuple[Any, ...],
+        arrays: list[AbstractArray],
+    ) -> None:  # fmt: skip
+        self.run = run
+        self.values = values
+        self.program = program
+        places = _places(kind)
+        self.arrays: dict[int, AbstractArray] = {
+            i: AbstractArray(one.shape, one.dtype, strides_of(one), base=places[i])
+            for i, one in enumerate(arrays)
+        }
+
+    def returned(self) -> Any:
+        for number, words in self.run.effects:
+            if number == oc.ALLOCATE:
+                array, dtype, _, rank, *shape = words
+                sizes = self.run.values(tuple(shape[:rank]))
+                made = AbstractArray(sizes, DTYPES[dtype], dense_strides(sizes))
+                self.arrays[array] = made
+            elif number == oc.VIEW:
+                array, source, _, dtype, rank, *rest = words
+                sizes = self.run.values(tuple(rest[:rank]))
+                steps = self.run.values(tuple(rest[rank:]))
+                base = self.arrays[source].base
+                self.arrays[array] = AbstractArray(sizes, DTYPES[dtype], steps, base=base)
+            elif number == oc.RETURN:
+                return self._value(list(reversed(words)))
+        raise AssertionError("a program ends with RETURN")
+
+    def _value(self, words: list[int]) -> Any:
+        """Take a value off the end of the words, which are in reverse."""
+        kind = words.pop()
+        if kind == oc.V_NONE:
+            return None
+        if kind in (oc.V_INT, oc.V_FLOAT, oc.V_BOOL):
+            return self.run.value(words.pop())
+        if kind == oc.V_ARRAY:
+            return self.arrays[words.pop()]
+        if kind == oc.V_ARGUMENT:
+            parameter = words.pop()
+            return _as_it_came(self.values[parameter], (parameter,))
+        if kind == oc.V_ELEMENT:
+            parameter, element = words.pop(), words.pop()
+            return _as_it_came(self.values[parameter][element], (parameter, element))
+        if kind == oc.V_CONSTANT:
+            return self.program.constants[words.pop()]
+        maker = self.program.constants[words.pop()] if kind == oc.V_MADE else None
+        count = words.pop()
+        if kind == oc.V_DICT:
+            return {self.program.texts[words.pop()]: self._value(words) for _ in range(count)}
+        items = [self._value(words) for _ in range(count)]
+        if kind == oc.V_MADE:
+            return maker(*items)  # type: ignore[operator]
+        return tuple(items) if kind == oc.V_TUPLE else items
+
+
+def _as_it_came(value: Any, path: tuple[int, ...]) -> Any:
+    if not isinstance(value, AbstractArray):
+        return value
+    return AbstractArray(value.shape, value.dtype, strides_of(value), argument=path)
+
+
+def _places(kind: Kind) -> list[tuple[int, ...]]:
+    """Return where each array of a call is: the parameter, and the place in its list."""
+    found: list[tuple[int, ...]] = []
+    for index, entry in enumerate(kind):
+        if type(entry) is tuple and entry[0] == "array":
+            found.append((index,))
+        elif type(entry) is tuple and entry[0] != "value":
+            found += [(index, i) for i in range(len(entry[1]))]
+    return found
+
+
+def _entry(value: Any) -> Any:
+    """Return the entry of a kind of an abstract argument."""
+    if isinstance(value, AbstractArray):
+        return ("array", value.dtype.number, len(value.shape), False)
+    if type(value) in (list, tuple) and value and isinstance(value[0], AbstractArray):
+        return (type(value).__name__, tuple(map(_entry, value)))
+    if value is None or type(value) is bool:
+        return value
+    # A framework's symbolic numbers are neither, and say which they stand for by their class.
+    name = type(value).__name__
+    if isinstance(value, int) or name == "SymInt":
+        return int
+    if isinstance(value, float) or name == "SymFloat":
+        return float
+    return ("value", value)

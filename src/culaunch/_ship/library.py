@@ -1,0 +1,195 @@
+"""A library's functions: looked up by name, their images loaded when a call needs them."""
+
+from __future__ import annotations
+
+import threading
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_text
+from culaunch._base.similar import did_you_mean
+from culaunch._errors import CulaunchError, ImageError
+from culaunch._image import Image
+from culaunch._launch import Module
+from culaunch._library import LibraryFile
+from culaunch._ship.entry import KIND, MOST_FUNCTIONS, VERSION, read_entry
+from culaunch._ship.loaded import LoadedFunction
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping
+
+    from culaunch._launch import Kernel
+
+
+class Library:
+    """The functions of a library: ``lib.scale(x, 2.0)``, or ``lib["scale"]``.
+
+    Nothing is loaded into the driver before a call needs it, and then the images of that program
+    alone.
+
+    Attributes
+    ----------
+    source : str
+        The file that it was read from.
+    functions : Mapping[str, LoadedFunction]
+        By their names, in the order in which they were saved.
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
+        self._file = LibraryFile(source)
+        self.source = self._file.source
+        self._lock = threading.Lock()
+        self._modules: dict[str, Module] = {}
+        manifest = self._file.manifest
+        entries = [one for one in manifest["functions"] if one["kind"] == KIND]
+        if manifest["version"] < VERSION:  # before it, nothing was said of this kind
+            entries = []
+        if len(entries) > MOST_FUNCTIONS:
+            raise ImageError(f"it has over {MOST_FUNCTIONS} functions", source=self.source)
+        found: dict[str, LoadedFunction] = {}
+        for one in entries:
+            entry = read_entry(one, manifest["members"], self.source)
+            if entry.name in found:
+                raise ImageError(f"the function {entry.name} comes twice", source=self.source)
+            try:
+                found[entry.name] = LoadedFunction(self, entry)
+            except ValueError as error:
+                raise ImageError(
+                    f"the manifest's entry of {entry.name!r:.60} is wrong: {error}",
+                    source=self.source,
+                ) from None
+        self.functions: Mapping[str, LoadedFunction] = MappingProxyType(found)
+        self._check_backward()
+
+    def __getitem__(self, name: str) -> LoadedFunction:
+        """Find a function.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name; the message has those that there are.
+        """
+        checked_text("name", name, "a str, the name of a function")
+        function = self.functions.get(name)
+        if function is None:
+            raise KeyError(self._missing(name))
+        return function
+
+    def __getattr__(self, name: str) -> LoadedFunction:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        function = self.functions.get(name)
+        if function is None:
+            raise AttributeError(self._missing(name))
+        return function
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.functions
+
+    def __iter__(self) -> Iterator[LoadedFunction]:
+        return iter(self.functions.values())
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.functions})
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.functions)
+
+    def __str__(self) -> str:
+        """Return the functions with their signatures, and the kinds of arguments they take."""
+        lines = [f"{self.source}: library"]
+        for one in self:
+            lines += ["", *str(one).split("\n")]
+            if one.__doc__:
+                lines.append(f"    {one.__doc__.strip().splitlines()[0]}")
+            lines += [f"    for {kind}" for kind in one.kinds]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``culaunch inspect --json`` prints."""
+        return {
+            "path": self.source,
+            "format": "culib",
+            "functions": [
+                {
+                    "name": one.__name__,
+                    "kind": KIND,
+                    "signature": str(one).partition("\n")[0],
+                    "doc": one.__doc__,
+                    "mutates": list(one.mutates),
+                    "may_mutate": list(one.may_mutate),
+                    "kinds": list(one.kinds),
+                }
+                for one in self
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return f"<culaunch.Library {self.source}: {', '.join(self.functions) or 'no functions'}>"
+
+    # ---- what its functions ask for
+
+    def read(self, member: str) -> bytes:
+        """Return a member, checked against the manifest."""
+        return self._file.read(member)
+
+    def kernel(self, member: str, name: str) -> Kernel:
+        """Return a kernel of an image, which is loaded if it is not yet.
+
+        Raises
+        ------
+        ImageError
+            If the image is none, or has no such kernel.
+        DriverError
+            If the driver refuses the image.
+        """
+        with self._lock:
+            module = self._modules.get(member)
+            if module is None:
+                image = Image(self.read(member), path=f"{self.source}:{member}")
+                module = self._modules[member] = Module(image)
+        try:
+            kernel = module[name]
+        except CulaunchError as error:
+            raise ImageError(str(error), source=f"{self.source}:{member}") from None
+        if kernel.name != name:
+            raise ImageError(f"there is no kernel {name}", source=f"{self.source}:{member}")
+        return kernel
+
+    def _missing(self, name: str) -> str:
+        have = ", ".join(self.functions) or "none"
+        return (
+            f"{self.source} has no function {name!r}{did_you_mean(name, self.functions)}: it has "
+            f"{have}"
+        )
+
+    def _check_backward(self) -> None:
+        try:
+            for one in self:
+                one.require_backward()
+        except (KeyError, ValueError, TypeError) as error:
+            raise ImageError(f"gradients are wrong: {error}", source=self.source) from None
+
+
+def load_library(source: str | os.PathLike[str] | bytes) -> Library:
+    """Read the functions of a library that :func:`save` wrote.
+
+    It needs none of the source, no compiler, no Triton and no framework, and no GPU before a call.
+
+    Parameters
+    ----------
+    source : str, os.PathLike or bytes
+        A ``.culib`` file, or its bytes.
+
+    Raises
+    ------
+    ImageError
+        If it is not a library, is damaged, or is of a newer version.
+    OSError
+        If the file is not there or cannot be read.
+    """
+    return Library(source)

@@ -1,0 +1,290 @@
+"""Functions to a library: their programs, and the images of the kernels that those launch."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from culaunch._base.checks import checked_list
+from culaunch._base.places import Place
+from culaunch._base.values import spell
+from culaunch._core import Kernel as CoreKernel
+from culaunch._core import __version__
+from culaunch._function import Function
+from culaunch._function.encode import encode
+from culaunch._function.explain import conditions, explained
+from culaunch._function.results import is_dict_maker
+from culaunch._image import Image
+from culaunch._launch import Kernel, Module
+from culaunch._library import library_bytes
+from culaunch._ship import entry as rules
+from culaunch._ship.kinds import write_kind
+from culaunch._ship.values import write_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from culaunch._function.kinds import Kind
+    from culaunch._function.program import Tree
+
+
+def save(
+    functions: Iterable[Function[Any, Any]],
+    path: str | os.PathLike[str],
+    *,
+    images: Mapping[Module, Sequence[Image | str | os.PathLike[str] | bytes]] | None = None,
+) -> None:
+    """Write functions to a library: what was traced of them, and the images that they launch.
+
+    :func:`load_library` reads it, without the source, a compiler or Triton. The kinds of arguments
+    that a function was called with, or that ``function.specialize(...)`` named, are in it with the
+    paths that are known. The same functions, traced in the same way, give the same bytes.
+
+    Parameters
+    ----------
+    functions : iterable of Function
+        Each with a name of its own. A function that computes gradients for another one is given,
+        too.
+    path : str or os.PathLike
+        The library, by custom ``*.culib``. It is written whole or not at all.
+    images : mapping of Module to sequence of images, optional
+        For a module that the functions launch from: the same kernels for further architectures,
+        cubins or PTX, which go into one fatbin with the module's own. A module of a fatbin has all
+        of its architectures anyway.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a function was never traced, two have one name, or one has what no library holds: an
+        array that it closes over, a value of a class of its own.
+    """
+    from culaunch._base.checks import checked_path
+    from culaunch._base.outputs import write_output
+
+    target = checked_path("path", path)
+    data = saved_bytes(functions, images)
+    write_output(target, data, durable=True)
+
+
+def saved_bytes(functions: Iterable[Function[Any, Any]], images: Any = None) -> bytes:
+    """Return the library that :func:`save` writes."""
+    given = _checked(functions)
+    members = Members(_checked_images(images))
+    entries = [_Saved(function, given, members).entry() for function in given.values()]
+    unused = [spell(module) for module in members.further if id(module) not in members.used]
+    if unused:
+        raise ValueError(f"images has a module that no function launches from: {unused[0]}")
+    return library_bytes(
+        entries, members.contents, f"culaunch {__version__}", version=rules.VERSION
+    )
+
+
+class Members:
+    """The members of a library that is being made, each there once.
+
+    Attributes
+    ----------
+    contents : dict[str, bytes]
+    further : dict
+        Module -> its images for other architectures.
+    used : set[int]
+        The modules that kernels are of, by identity.
+    """
+
+    def __init__(self, further: dict[Module, list[Image]]) -> None:
+        self.contents: dict[str, bytes] = {}
+        self.further = further
+        self.used: set[int] = set()
+        self._images: dict[int, tuple[Module, str]] = {}
+
+    def program(self, words: bytes) -> str:
+        """Add the words of a program; return the member's name."""
+        return self._add("programs", words, "bin")
+
+    def image(self, module: Module) -> str:
+        """Add the image of a module; return the member's name."""
+        known = self._images.get(id(module))
+        if known is None:
+            self.used.add(id(module))
+            image = self._whole(module)
+            name = self._add("images", image.data, image.format)
+            known = self._images[id(module)] = (module, name)
+        return known[1]
+
+    def _whole(self, module: Module) -> Image:
+        further = self.further.get(module)
+        if not further:
+            return module.image
+        from culaunch._compile import fatbin
+
+        return fatbin([module.image, *further])
+
+    def _add(self, folder: str, data: bytes, suffix: str) -> str:
+        name = f"{folder}/{hashlib.sha256(data).hexdigest()[:32]}.{suffix}"
+        self.contents[name] = data
+        return name
+
+
+class _Saved(NamedTuple):
+    """A function, and what it becomes."""
+
+    function: Function[Any, Any]
+    all: dict[str, Function[Any, Any]]
+    members: Members
+
+    def entry(self) -> dict[str, Any]:
+        function = self.function
+        traced = function.traced()
+        if not traced:
+            raise ValueError(
+                f"{function.__name__} was not traced yet: call it, or name the kinds of its "
+                f'arguments: {function.__name__}.specialize(x=cl.Array("float32", "n"), ...)'
+            )
+        kinds = [self._kind(kind, tree) for kind, tree in traced]
+        return {
+            "name": function.__name__,
+            "kind": rules.KIND,
+            "doc": function.__doc__,
+            "parameters": self._parameters(),
+            "mutates": list(function.mutates),
+            "may_mutate": list(function.may_mutate),
+            "backward": self._backward(),
+            # However they came: two programs that were traced alike are saved alike.
+            "kinds": sorted(kinds, key=lambda one: repr(one["arguments"])),
+        }
+
+    def _parameters(self) -> list[dict[str, Any]]:
+        declaration = self.function.declaration
+        found = []
+        for index, (name, how) in enumerate(declaration.parameters):
+            entry: dict[str, Any] = {"name": name, "how": how}
+            if name in declaration.defaults:
+                entry["default"] = self._value(declaration.defaults[name], f"the default of {name}")
+            if index in declaration.wanted:
+                entry["annotation"] = rules.write_annotation(declaration.wanted[index])
+            found.append(entry)
+        return found
+
+    def _backward(self) -> str | None:
+        gradient = self.function._gradient  # noqa: SLF001
+        if gradient is None:
+            return None
+        name = getattr(gradient.function, "__name__", "")
+        if self.all.get(name) is not gradient.function:
+            raise ValueError(
+                f"{self.function.__name__} has its gradients from {spell(gradient.function)}, "
+                "which is not saved with it: it must be a cl.function, and among the functions"
+            )
+        return name
+
+    def _kind(self, kind: Kind, tree: Tree) -> dict[str, Any]:
+        encoded = encode(tree)
+        place = _Places(tree)
+        texts = [place.shortened(text) for text in encoded.texts]
+        try:
+            rules.check_texts(encoded.words, tuple(texts))
+        except ValueError as error:
+            raise ValueError(f"{self.function.__name__}: {error}") from None
+        guards = [
+            [block, place.shortened(str(where)), text]
+            for block, where, text in conditions(self.function.declaration, tree)
+        ]
+        return {
+            "arguments": self._arguments(kind),
+            "program": self.members.program(encoded.words),
+            "constants": [self._constant(one) for one in encoded.constants],
+            "texts": texts,
+            "writes": sorted(
+                parameter for parameter, accesses in tree.uses.items() if "write" in accesses
+            ),
+            "guards": guards,
+            "explanation": place.shortened(
+                explained(self.function.declaration, kind, tree, unseen="not saved")
+            ),
+        }
+
+    def _arguments(self, kind: Kind) -> list[Any]:
+        for name, entry in zip(self.function.declaration.names, kind, strict=True):
+            if type(entry) is tuple and entry[0] == "value":
+                self._value(entry[1], f"argument {name}")
+        return write_kind(kind)
+
+    def _constant(self, value: Any) -> Any:
+        name = self.function.__name__
+        if isinstance(value, CoreKernel):
+            if not isinstance(value, Kernel) or not isinstance(value.module, Module):
+                raise TypeError(f"{name} launches {value!r}, which is not of a loaded image")
+            return {"kernel": {"image": self.members.image(value.module), "name": value.name}}
+        if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+            made = {"name": value.__name__, "fields": list(value._fields)}
+            return {"namedtuple": made}
+        if isinstance(value, functools.partial) and is_dict_maker(value):
+            keys = [self._value(one, "a key of what it returns") for one in value.args[0]]
+            return {"keys": keys}
+        if hasattr(type(value), "__dlpack__") or hasattr(value, "__cuda_array_interface__"):
+            raise TypeError(
+                f"{name} closes over an array ({spell(value)}), which no library holds: give it as "
+                "an argument"
+            )
+        if callable(value):
+            raise TypeError(
+                f"{name} calls {spell(value)}, which no library holds: launch a kernel instead"
+            )
+        return self._value(value, "a constant")
+
+    def _value(self, value: Any, what: str) -> Any:
+        try:
+            return write_value(value)
+        except TypeError as error:
+            raise TypeError(f"{self.function.__name__}: {what} cannot be saved: {error}") from None
+
+
+class _Places:
+    """The files of a tree's places, which are written by their names alone."""
+
+    def __init__(self, tree: Tree) -> None:
+        files = set()
+        for node in tree.nodes():
+            found = [step.text for step in node.steps]
+            if node.guard is not None:
+                found.append(node.guard.place)
+            if node.leaf is not None:
+                found += [getattr(effect, "place", None) for effect in node.leaf.effects]
+            files |= {one.file for one in found if isinstance(one, Place)}
+        # The longest first: one may be the end of another.
+        self._files = sorted(files, key=lambda one: (-len(one), one))
+
+    def shortened(self, text: str) -> str:
+        for file in self._files:
+            text = text.replace(f"{file}:", f"{os.path.basename(file)}:")
+        return text
+
+
+def _checked(functions: Any) -> dict[str, Function[Any, Any]]:
+    found: dict[str, Function[Any, Any]] = {}
+    for function in checked_list("functions", functions, "functions"):
+        if not isinstance(function, Function):
+            raise TypeError(f"functions has {spell(function)}: cl.function makes a function")
+        name = function.__name__
+        if not rules.is_function_name(name):
+            raise ValueError(
+                f"functions has one called {name!r}: a name in a library is of ASCII letters, "
+                "digits and _, does not begin with _, and is no word of Python's, nor one of "
+                f"{', '.join(sorted(rules.RESERVED))}"
+            )
+        if found.setdefault(name, function) is not function:
+            raise ValueError(f"functions has two that are called {name}: rename one")
+    if not found:
+        raise ValueError("functions is empty: there is nothing to save")
+    return found
+
+
+def _checked_images(images: Any) -> dict[Module, list[Image]]:
+    found = {}
+    for module, more in dict(images or {}).items():
+        if not isinstance(module, Module):
+            raise TypeError(f"images has {spell(module)}: its keys are modules")
+        found[module] = [Image.open(one) for one in checked_list("images", more, "images")]
+    return found

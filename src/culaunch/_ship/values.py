@@ -1,0 +1,98 @@
+"""Values in a manifest: what a function is given, chooses by, or gives back. A closed set."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from culaunch._base.values import spell
+from culaunch._function.dtype import BY_NAME, DType, find_dtype
+
+_DEEPEST = 16
+_MOST_BYTES = 1 << 16
+_MOST_ITEMS = 1 << 12
+_INTS = range(-(1 << 63), 1 << 64)
+_HEX = re.compile(r"([0-9a-f]{2})*")
+
+
+def write_value(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON has it.
+
+    Raises
+    ------
+    TypeError
+        If it is none that a library holds.
+    """
+    kind = type(value)
+    if depth > _DEEPEST:
+        raise TypeError("it is nested too deeply")
+    if value is None or kind is bool or kind is str:
+        return value
+    if kind is int and value in _INTS:
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if kind is complex:
+        parts = (value.real, value.imag)
+        return {"complex": [write_value(one) for one in parts]}
+    if kind is bytes and len(value) <= _MOST_BYTES:
+        return {"bytes": value.hex()}
+    if kind is tuple and len(value) <= _MOST_ITEMS:
+        return {"tuple": [write_value(one, depth + 1) for one in value]}
+    dtype = None if isinstance(value, str) else find_dtype(value)
+    if dtype is not None:
+        return {"dtype": dtype.name}
+    raise TypeError(
+        f"a library holds None, bools, ints of 64 bits, floats, complex numbers, strings, element "
+        f"types, bytes, and tuples of these (got {spell(value)})"
+    )
+
+
+def read_value(data: Any, depth: int = 0) -> Any:
+    """Return what :func:`write_value` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is nothing of the kind.
+    """
+    kind = type(data)
+    if data is None or kind is bool or kind is str or (kind is int and data in _INTS):
+        return data
+    if kind is float and math.isfinite(data):
+        return data
+    if kind is not dict or len(data) != 1 or depth > _DEEPEST:
+        raise ValueError(f"{data!r:.60} is no value")
+    ((word, inside),) = data.items()
+    if word == "float" and inside in ("inf", "-inf", "nan"):
+        return float(inside)
+    if word == "complex" and type(inside) is list and len(inside) == 2:
+        real, imaginary = (read_value(one, depth + 1) for one in inside)
+        if type(real) is type(imaginary) is float:
+            return complex(real, imaginary)
+    is_short = type(inside) is str and len(inside) <= 2 * _MOST_BYTES
+    if word == "bytes" and is_short and _HEX.fullmatch(inside):
+        return bytes.fromhex(inside)
+    if word == "tuple" and type(inside) is list and len(inside) <= _MOST_ITEMS:
+        return tuple(read_value(one, depth + 1) for one in inside)
+    if word == "dtype" and type(inside) is str and inside in BY_NAME:
+        return BY_NAME[inside]
+    raise ValueError(f"{data!r:.60} is no value")
+
+
+def settled(value: Any) -> Any:
+    """Return a value as it is compared: a framework's element type is ours."""
+    if type(value) is tuple:
+        return tuple(settled(one) for one in value)
+    dtype = None if isinstance(value, str) else find_dtype(value)
+    return value if dtype is None else dtype
+
+
+def typed(value: Any) -> Any:
+    """Return a value with its types, so that 1, 1.0 and True are three."""
+    if type(value) is tuple:
+        return tuple(typed(one) for one in value)
+    if isinstance(value, DType):
+        return (DType, value.name)
+    return (type(value), value)

@@ -1,0 +1,78 @@
+"""Functions to save, on the emulator."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import culaunch as cl
+
+SOURCE = """
+template <class T> __global__ void scale(T* y, const T* x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = (T)((float)x[i] * a);
+}
+extern "C" __global__ void fill(int* y, int value, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = value;
+}
+struct Params { int n; float scale; float* y; const float* x; };
+extern "C" __global__ void structured(Params p) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < p.n) p.y[i] = p.x[i] * p.scale;
+}
+"""
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    """The emulator is the driver in use."""
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    cl.set_driver("emulator")
+
+
+@pytest.fixture(scope="session")
+def image():
+    return cl.compile(SOURCE, arch="compute_80", names=["scale<float>", "scale<double>"])
+
+
+@pytest.fixture(scope="session")
+def module(image):
+    before = os.environ.get("CULAUNCH_DRIVER")
+    cl.set_driver("emulator")
+    yield cl.load(image)
+    if before is None:
+        os.environ.pop("CULAUNCH_DRIVER", None)
+    else:
+        cl.set_driver(before)
+
+
+@pytest.fixture
+def kernels(emulated, module):
+    return module
+
+
+@pytest.fixture
+def scale(kernels):
+    @cl.function
+    def scale(x: cl.Array("float32 | float64", "n"), factor: float, twice: bool = False):
+        """y = x * factor.
+
+        Parameters
+        ----------
+        x : array
+        factor : float
+        """
+        cl.check(x.is_contiguous(), "x must be contiguous")
+        y = cl.empty_like(x)
+        n = x.shape[0]
+        if n == 0:
+            return y
+        block = 128 if n % 4 == 0 else 64
+        kernels[f"scale<{x.dtype}>"][cl.ceildiv(n, block), block](y, x, factor, n)
+        if twice:
+            kernels[f"scale<{x.dtype}>"][cl.ceildiv(n, block), block](y, y, 2.0, n)
+        return y
+
+    return scale

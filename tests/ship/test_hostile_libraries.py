@@ -1,0 +1,260 @@
+"""Libraries that nobody would write: refused with an ImageError, or harmless."""
+
+import contextlib
+import hashlib
+import io
+import json
+import random
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+
+import culaunch as cl
+from culaunch._function import AbstractArray
+from culaunch._ship.save import saved_bytes
+
+pytestmark = pytest.mark.usefixtures("emulated")
+
+x5 = np.arange(5, dtype=np.float32)
+# What a call of a program with wrong numbers may raise.
+ERRORS = (ArithmeticError, ValueError, TypeError, AssertionError, IndexError, RuntimeError,
+          MemoryError, cl.CulaunchError)  # fmt: skip
+
+
+@pytest.fixture
+def data(scale):
+    scale.specialize()
+    scale(x5, 1.0)
+    return saved_bytes([scale])
+
+
+def parts_of(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    return json.loads(contents.pop("manifest.json")), contents
+
+
+def packed(manifest, contents):
+    """Make a library of a manifest and members, with the right SHA-256 of each."""
+    manifest["members"] = {
+        name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        for name, data in contents.items()
+    }
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("manifest.json", json.dumps(manifest))
+        for name, content in contents.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def entry(change):
+    """Change the first function's entry."""
+
+    def apply(manifest):
+        change(manifest["functions"][0])
+
+    return apply
+
+
+def kind(change):
+    """Change the first kind of the first function."""
+
+    def apply(manifest):
+        change(manifest["functions"][0]["kinds"][0])
+
+    return apply
+
+
+def parameter(change, index=0):
+    """Change a parameter of the first function."""
+
+    def apply(manifest):
+        change(manifest["functions"][0]["parameters"][index])
+
+    return apply
+
+
+def kernel(**values):
+    return kind(lambda k: k["constants"].append({"kernel": values}))
+
+
+DEEP = {"tuple": []}
+for _ in range(40):
+    DEEP = {"tuple": [DEEP]}
+
+WRONG = {
+    "name": (entry(lambda f: f.update(name="a b")), "a function's name is an identifier"),
+    "keyword": (entry(lambda f: f.update(name="class")), "a function's name is an identifier"),
+    "private": (entry(lambda f: f.update(name="_read")), "a function's name is an identifier"),
+    "reserved": (entry(lambda f: f.update(name="source")), "a function's name is an identifier"),
+    "twice": (lambda m: m["functions"].append(m["functions"][0]), "scale comes twice"),
+    "doc": (entry(lambda f: f.update(doc=3)), "doc is no text"),
+    "backward": (entry(lambda f: f.update(backward="a.b")), "backward is no name"),
+    "absent": (entry(lambda f: f.update(backward="other")), "gradients are wrong"),
+    "parameters": (entry(lambda f: f.pop("parameters")), "parameters is no list"),
+    "many": (entry(lambda f: f.update(parameters=[{}] * 256)), "at most 255 entries"),
+    "parameter": (entry(lambda f: f["parameters"].append(1)), "parameter 3 is no object"),
+    "nameless": (parameter(lambda p: p.update(name="a-b")), "parameter 0 has no name"),
+    "same": (parameter(lambda p: p.update(name="x"), 1), "parameter 1 has no name of its own"),
+    "how": (parameter(lambda p: p.update(how=3)), "how x is passed"),
+    "order": (parameter(lambda p: p.update(how=2)), "how factor is passed"),
+    "default": (parameter(lambda p: p.update(default={"a": 1})), "is no value"),
+    "gap": (parameter(lambda p: p.update(default=1)), "factor has no default"),
+    "deep": (parameter(lambda p: p.update(default=DEEP), 2), "is no value"),
+    "annotation": (parameter(lambda p: p.update(annotation=[])), "is no annotation"),
+    "plain": (
+        parameter(lambda p: p["annotation"].update(plain=["object"])), "has int, float, bool"),
+    "dims": (
+        parameter(lambda p: p["annotation"]["array"].update(dims="a-b")), "dims has 'a-b'"),
+    "dtypes": (
+        parameter(lambda p: p["annotation"]["array"].update(dtypes=["x"])), "dtype must be one"),
+    "array": (parameter(lambda p: p["annotation"].update(array=1)), "is no array of an annot"),
+    "mutates": (entry(lambda f: f.update(mutates=["z"])), "mutates has what is no parameter"),
+    "may": (entry(lambda f: f.update(may_mutate="x")), "may_mutate is no list"),
+    "kinds": (entry(lambda f: f.update(kinds={})), "kinds is no list"),
+    "kind": (entry(lambda f: f.update(kinds=[1])), "is no kind"),
+    "arguments": (kind(lambda k: k["arguments"].pop()), "a kind has 3 entries"),
+    "argument": (kind(lambda k: k["arguments"].__setitem__(0, "str")), "no entry of a kind"),
+    "dtype": (
+        kind(lambda k: k["arguments"].__setitem__(0, {"array": ["x", 1]})), "no array of a kind"),
+    "rank": (
+        kind(lambda k: k["arguments"].__setitem__(0, {"array": ["int8", 33]})), "no array of a"),
+    "value": (
+        kind(lambda k: k["arguments"].__setitem__(0, {"value": 1})), "no entry of a kind"),
+    "empty": (kind(lambda k: k["arguments"].__setitem__(0, {"list": []})), "no entry of a kind"),
+    "program": (kind(lambda k: k.update(program="programs/x")), "no member 'programs/x'"),
+    "words": (kind(lambda k: k.update(program="programs/odd.bin")), "a program has whole words"),
+    "constants": (kind(lambda k: k.update(constants=None)), "constants is no list"),
+    "constant": (kind(lambda k: k["constants"].append({"call": "os.system"})), "is no value"),
+    "object": (kernel(image="x", name="a"), "no member 'x' for an image"),
+    "kernel": (kind(lambda k: k["constants"].append({"kernel": 1})), "a kernel is an image and"),
+    "tuple": (kind(lambda k: k["constants"].append({"namedtuple": 1})), "a named tuple has"),
+    "fields": (
+        kind(lambda k: k["constants"].append({"namedtuple": {"name": "a", "fields": ["a(", "b"]}})),
+        "fields with names"),
+    "keys": (kind(lambda k: k["constants"].append({"keys": [1, 1]})), "a key comes twice"),
+    "bytes": (kind(lambda k: k["constants"].append({"bytes": "0g"})), "is no value"),
+    "texts": (kind(lambda k: k["texts"].append(1)), "texts has what is no text"),
+    "long": (kind(lambda k: k["texts"].append("x" * 70_000)), "texts has what is no text"),
+    "writes": (kind(lambda k: k.update(writes=[3])), "writes has what is no number"),
+    "guards": (kind(lambda k: k.update(guards=[[0, "a"]])), "a guard is the number of a block"),
+    "guard": (kind(lambda k: k.update(guards=[[0, "a", 1]])), "a guard is the number of a block"),
+    "explanation": (kind(lambda k: k.update(explanation=1)), "an explanation is a text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_entry(data, name):
+    change, words = WRONG[name]
+    manifest, contents = parts_of(data)
+    contents["programs/odd.bin"] = bytes(15)
+    change(manifest)
+    with pytest.raises(cl.ImageError, match=words):
+        cl.load_library(packed(manifest, contents))
+
+
+def test_a_function_of_another_kind_is_skipped(data):
+    manifest, contents = parts_of(data)
+    manifest["functions"].append({"name": "later", "kind": "of later"})
+    assert list(cl.load_library(packed(manifest, contents)).functions) == ["scale"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_functions_of_this_kind_need_version_3(data, version):
+    """A reader of then skips them; this one must not take what was never specified."""
+    manifest, contents = parts_of(data)
+    manifest["version"] = version
+    assert len(cl.load_library(packed(manifest, contents))) == 0
+
+
+def first_use(manifest, contents):
+    lib = cl.load_library(packed(manifest, contents))
+    return lib.scale(x5, 2.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["{0.__class__}", "{0[a]}", "{0!r}", "{x}", "{9}", "{", "{0:>9999}", "{0:{1}}"]
+)
+def test_the_text_of_a_check_is_no_program(data, text):
+    manifest, contents = parts_of(data)
+    one = manifest["functions"][0]["kinds"][0]
+    one["texts"] = [text if "contiguous" in known else known for known in one["texts"]]
+    with pytest.raises(cl.ImageError, match="of a check is no template"):
+        first_use(manifest, contents)
+
+
+def test_a_place_is_not_looked_up(data, monkeypatch):
+    """A text that looks like a place must not be read as a file."""
+    manifest, contents = parts_of(data)
+    one = manifest["functions"][0]["kinds"][0]
+    one["texts"] = ["/dev/zero:1" if ".py:" in text[-12:] else text for text in one["texts"]]
+    monkeypatch.setattr("linecache.getline", lambda *_: pytest.fail("a file is read"))
+    lib = cl.load_library(packed(manifest, contents))
+    with pytest.raises(OverflowError, match="at /dev/zero:1: a float of 32 bits"):
+        lib.scale(x5, 1e300)
+
+
+def test_images_and_kernels_that_are_none(data):
+    manifest, contents = parts_of(data)
+    (name,) = (one for one in contents if one.startswith("images/"))
+    for wrong, words in ((b"nothing", "images/"), (b"", "images/")):
+        with pytest.raises(cl.ImageError, match=words):
+            first_use(manifest, {**contents, name: wrong})
+    constants = manifest["functions"][0]["kinds"][0]["constants"]
+    for symbol, words in (("nothing", "nothing"), ("scale", "scale")):
+        constants[0]["kernel"]["name"] = symbol
+        with pytest.raises(cl.ImageError, match=words):
+            first_use(manifest, contents)
+    constants[0] = 7
+    with pytest.raises(cl.ImageError, match="program: a LAUNCH has no kernel"):
+        first_use(manifest, contents)
+
+
+def test_a_program_of_another_kind(data):
+    manifest, contents = parts_of(data)
+    one = manifest["functions"][0]["kinds"][0]
+    one["arguments"] = [{"array": ["float32", 0]}, "float", False]
+    lib = cl.load_library(packed(manifest, contents))
+    with pytest.raises(cl.ImageError, match="program: it reads an axis that an array lacks"):
+        lib.scale(np.zeros(()).astype("float32", copy=False)[...], 2.0)
+
+
+def test_changed_words_do_no_harm(data):
+    """What the extension does with hostile words is tested beside it; here they come by a file."""
+    manifest, contents = parts_of(data)
+    name = manifest["functions"][0]["kinds"][0]["program"]
+    words = list(struct.unpack(f"<{len(contents[name]) // 8}q", contents[name]))
+    numbers = (0, 1, -1, 2, 255, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63))
+    rng = random.Random(7)
+    taken = 0
+    for _ in range(150):
+        mutant = list(words)
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            at = rng.randrange(len(mutant))
+            mutant[at] = rng.choice((*numbers, rng.choice(words), mutant[at] ^ 1))
+        changed = {**contents, name: struct.pack(f"<{len(mutant)}q", *mutant)}
+        lib = cl.load_library(packed(manifest, changed))
+        with contextlib.suppress(*ERRORS):
+            lib.scale(x5[:0], 2)
+            taken += 1
+        with contextlib.suppress(*ERRORS):
+            lib.scale.abstract(AbstractArray((0,), "float32"), 2.0)
+    assert taken > 5
+
+
+def test_changed_bytes_do_no_harm(data):
+    rng = random.Random(11)
+    manifest, _ = parts_of(data)
+    end = data.index(b'"kinds"') + 4000
+    for _ in range(150):
+        changed = bytearray(data)
+        for _ in range(3):
+            changed[rng.randrange(end)] = rng.randrange(256)
+        with contextlib.suppress(*ERRORS):
+            lib = cl.load_library(bytes(changed))
+            str(lib)
+            lib.scale(x5[:0], 2.0)
+    assert manifest["version"] == 3
