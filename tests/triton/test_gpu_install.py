@@ -99,6 +99,7 @@ def test_streams_and_graphs(kernels):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # PyTorch's own
 def test_inductor(kernels):
     """User-defined kernels in a compiled region, and the kernels that Inductor writes."""
     import torch

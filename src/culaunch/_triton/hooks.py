@@ -9,6 +9,8 @@ from culaunch._triton.target import triton_module
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from culaunch._core import TritonVariant
+
 _NAMES = ("launch_enter_hook", "launch_exit_hook")
 # What Triton reads at every call, and works into what it compiles: the groups of its knobs, names.
 _READ = (
@@ -29,6 +31,19 @@ def hooks_installed() -> tuple[Any, Any]:
         is_idle = hook is None or (hasattr(hook, "calls") and not hook.calls)
         found.append(None if is_idle else hook)
     return found[0], found[1]
+
+
+def launch_metadata(
+    function: Any, variant: TritonVariant, _: int, stream: int, values: dict[str, Any], grid: Any
+) -> Any:
+    """Make what Triton gives its launch hooks; "function" is the driver's CUkernel."""
+    kernel = variant.result
+    made = triton_module("compiler.compiler").LazyDict(
+        {"name": kernel.name, "function": variant.kernel.handle, "stream": stream}
+    )
+    if function.launch_metadata is not None:
+        made.add(function.launch_metadata, (grid, kernel.metadata, values))
+    return made
 
 
 def load_hooks() -> tuple[Any, Any]:

@@ -6,17 +6,19 @@ import copy
 import os
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._triton.autotuner import native_tuner, split_settings
 from culaunch._triton.body_choice import BodyChoice
 from culaunch._triton.body_tuning import choose_in_body
 from culaunch._triton.dispatcher import Dispatcher
-from culaunch._triton.hooks import hooks_installed, load_hooks, quiet_guards, users_allocator
-from culaunch._triton.launch_facts import LaunchFacts
-from culaunch._triton.load_variant import load_variant, resources_missing
-from culaunch._triton.object_kinds import TensorStandIn
+from culaunch._triton.hooks import (
+    hooks_installed,
+    launch_metadata,
+    quiet_guards,
+    users_allocator,
+)
+from culaunch._triton.just_in_time import compile_kernel, forget_keys, load_compiled
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.reads import Reads, Unknown
 from culaunch._triton.stack import Guards, Stack
@@ -34,14 +36,6 @@ if TYPE_CHECKING:
     from culaunch._core import DispatcherMethods, TritonVariant
     from culaunch._launch.recording import RecordingBody
     from culaunch._triton.reads import Guard
-
-
-# A CompiledKernel's attribute, the driver's, and its unit in bytes.
-_FOUND_OUT = {
-    "n_regs": (FunctionAttribute.NUM_REGS, 1),
-    "n_spills": (FunctionAttribute.LOCAL_SIZE_BYTES, 4),
-    "n_max_threads": (FunctionAttribute.MAX_THREADS_PER_BLOCK, 1),
-}
 
 
 def native(kernel: Any) -> Any:
@@ -164,7 +158,7 @@ class NativeKernel(Dispatcher):
             self._prepare()
         assert self._driver is not None
         with compiling_for(self._driver, self._driver.current_device()):
-            self._forget_keys()
+            forget_keys(self._function)
             return self._kernel.warmup(*args, grid=grid, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002
@@ -206,7 +200,7 @@ class NativeKernel(Dispatcher):
     ) -> TritonVariant | None:
         assert self._driver is not None
         with compiling_for(self._driver, device):
-            kernel = self._compile(self._known_to_triton(values, description), options)
+            kernel = compile_kernel(self._function, values, options, description)
         if kernel is None:
             return None  # a hook of Triton's took the compilation over
         self._watch()
@@ -240,7 +234,7 @@ class NativeKernel(Dispatcher):
         found = self._resolve(grid, args, kwargs)
         if not isinstance(found, tuple):
             return found  # the autotuner has just launched it
-        metadata = self._launch_metadata(*found)
+        metadata = launch_metadata(self._function, *found)
         if enter is not None:
             enter(metadata)
         result = self._call_plain(found[-1], args, kwargs)  # the grid is asked once
@@ -390,67 +384,9 @@ class NativeKernel(Dispatcher):
         """Let every further call come to ``_guarded``."""
         self._set_guards((), (([None], 0, None),), ())
 
-    def _forget_keys(self) -> None:
-        """Make Triton work its keys out again.
-
-        From 3.6 on it keeps them by arguments that are equal, though True, 1 and 1.0 are. The keys
-        themselves tell them apart.
-        """
-        for kept in self._function.device_caches.values():
-            if len(kept) > 1 and isinstance(kept[1], dict):
-                kept[1].clear()
-
-    def _known_to_triton(
-        self, values: dict[str, Any], description: list[tuple[Any, Any]]
-    ) -> dict[str, Any]:
-        """Put stand-ins for arrays of other libraries than PyTorch."""
-        known = dict(values)
-        for parameter, (kind, key) in zip(self._function.params, description, strict=True):
-            value = values.get(parameter.name)
-            stand_in = _known_value(value, kind, key)
-            if stand_in is not value:
-                known[parameter.name] = stand_in
-        return known
-
-    def _compile(self, values: dict[str, Any], options: dict[str, Any]) -> Any:
-        hooks = self._function.pre_run_hooks
-        none: list[Any] = []
-        if hooks:  # they ran before, for the call itself
-            self._function.pre_run_hooks = none
-        self._forget_keys()
-        try:
-            kernel = self._function.run(grid=None, warmup=True, **values, **options)
-        finally:
-            if self._function.pre_run_hooks is none:
-                self._function.pre_run_hooks = hooks
-        # Triton may compile in the background.
-        return kernel.result() if hasattr(kernel, "result") else kernel
-
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
         assert self._driver is not None
-        facts = LaunchFacts.from_metadata(kernel.metadata)
-        parameters = zip(self._function.params, description, strict=True)
-        types = [kind for parameter, (kind, _) in parameters if not parameter.is_constexpr]
-        data = kernel.asm["ptx"] if self._driver.name == "emulator" else kernel.asm["cubin"]
-        if isinstance(data, str):
-            data = data.encode()
-        before, after = load_hooks()
-        group = getattr(kernel, "metadata_group", None)  # not before Triton 3.5
-        if before is not None:
-            before(None, None, kernel.name, group, kernel.hash)
-        variant = load_variant(self._driver, data, facts, types, {}, kernel)
-        missing = resources_missing(self._driver, variant, facts, device)
-        if missing is not None:
-            # The autotuner passes such a configuration over.
-            raise triton_module("runtime.errors").OutOfResources(*missing)
-        # What Triton's own launch finds out, for those who look at what a call returned.
-        for name, (attribute, unit) in _FOUND_OUT.items():
-            if not hasattr(kernel, name):
-                setattr(kernel, name, variant.kernel._attribute(attribute, device) // unit)  # noqa: SLF001
-        if after is not None:
-            handle = variant.kernel.handle
-            after(handle, handle, kernel.name, group, kernel.hash)
-        return variant
+        return load_compiled(self._driver, self._function, kernel, description, device)
 
     def _watch(self) -> None:
         """Guard what calls depend on, as it is now."""
@@ -480,36 +416,10 @@ class NativeKernel(Dispatcher):
                     f"{value} to {found}"
                 )
 
-    def _launch_metadata(
-        self, variant: TritonVariant, _: int, stream: int, values: dict[str, Any], grid: Any
-    ) -> Any:
-        """Make what Triton gives its launch hooks; "function" is the driver's CUkernel."""
-        kernel = variant.result
-        made = triton_module("compiler.compiler").LazyDict(
-            {"name": kernel.name, "function": variant.kernel.handle, "stream": stream}
-        )
-        if self._function.launch_metadata is not None:
-            made.add(self._function.launch_metadata, (grid, kernel.metadata, values))
-        return made
-
 
 def checks_choices() -> bool:
     """Whether about half of the calls are compared with what heuristics and grids say again."""
     return os.environ.get("CULAUNCH_TRITON_CHECK", "") not in ("", "0")
-
-
-def _known_value(value: Any, kind: Any, key: Any) -> Any:
-    """Return what Triton's compiler takes for a value; the value itself where it knows that."""
-    if isinstance(kind, tuple) and isinstance(value, tuple):
-        items = [_known_value(*one) for one in zip(value, kind, key, strict=True)]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if not str(kind).startswith("*") or hasattr(value, "data_ptr") or value is None:
-        return value
-    if isinstance(value, int):
-        return value  # an address, of a parameter that is declared a pointer
-    name = kind.lstrip("*k")
-    dtype = triton_module("language").dtype("int1" if name == "u1" else name)
-    return TensorStandIn(dtype, divisible=key == "D")
 
 
 def _stack_of(kernel: Any) -> Stack | None:

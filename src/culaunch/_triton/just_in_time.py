@@ -1,0 +1,131 @@
+"""A new specialisation of a kernel: compiled by Triton, loaded by culaunch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.cuda import FunctionAttribute
+from culaunch._triton.hooks import load_hooks
+from culaunch._triton.launch_facts import LaunchFacts
+from culaunch._triton.load_variant import load_variant, resources_missing
+from culaunch._triton.object_kinds import TensorStandIn
+from culaunch._triton.target import triton_module
+
+if TYPE_CHECKING:
+    from culaunch._core import Driver, TritonVariant
+
+# A CompiledKernel's attribute, the driver's, and its unit in bytes.
+_FOUND_OUT = {
+    "n_regs": (FunctionAttribute.NUM_REGS, 1),
+    "n_spills": (FunctionAttribute.LOCAL_SIZE_BYTES, 4),
+    "n_max_threads": (FunctionAttribute.MAX_THREADS_PER_BLOCK, 1),
+}
+
+
+def compile_kernel(
+    function: Any,
+    values: dict[str, Any],
+    options: dict[str, Any],
+    description: list[tuple[Any, Any]],
+) -> Any:
+    """Let Triton compile a JIT function, with its caches and hooks, and launch nothing.
+
+    Parameters
+    ----------
+    function : JITFunction
+    values, options : dict
+        Of the call, by name.
+    description : list of (type, key)
+        What the arguments are to Triton, by parameter.
+
+    Returns
+    -------
+    CompiledKernel or None
+        None where a hook of Triton's took the compilation over.
+    """
+    hooks = function.pre_run_hooks
+    none: list[Any] = []
+    if hooks:  # they ran before, for the call itself
+        function.pre_run_hooks = none
+    forget_keys(function)
+    known = _known_to_triton(function, values, description)
+    try:
+        kernel = function.run(grid=None, warmup=True, **known, **options)
+    finally:
+        if function.pre_run_hooks is none:
+            function.pre_run_hooks = hooks
+    # Triton may compile in the background.
+    return kernel.result() if hasattr(kernel, "result") else kernel
+
+
+def forget_keys(function: Any) -> None:
+    """Make Triton work its keys of a JIT function out again.
+
+    From 3.6 on it keeps them by arguments that are equal, though True, 1 and 1.0 are. The keys
+    themselves tell them apart.
+    """
+    for kept in function.device_caches.values():
+        if len(kept) > 1 and isinstance(kept[1], dict):
+            kept[1].clear()
+
+
+def load_compiled(
+    driver: Driver, function: Any, kernel: Any, description: list[tuple[Any, Any]], device: int
+) -> TritonVariant:
+    """Load what Triton compiled, as its own launch would: with its hooks, and its refusals.
+
+    Raises
+    ------
+    triton.runtime.errors.OutOfResources
+        If the device has less than the kernel needs.
+    """
+    facts = LaunchFacts.from_metadata(kernel.metadata)
+    parameters = zip(function.params, description, strict=True)
+    types = [kind for parameter, (kind, _) in parameters if not parameter.is_constexpr]
+    data = kernel.asm["ptx"] if driver.name == "emulator" else kernel.asm["cubin"]
+    if isinstance(data, str):
+        data = data.encode()
+    before, after = load_hooks()
+    group = getattr(kernel, "metadata_group", None)  # not before Triton 3.5
+    if before is not None:
+        before(None, None, kernel.name, group, kernel.hash)
+    variant = load_variant(driver, data, facts, types, {}, kernel)
+    missing = resources_missing(driver, variant, facts, device)
+    if missing is not None:
+        # The autotuner passes such a configuration over.
+        raise triton_module("runtime.errors").OutOfResources(*missing)
+    # What Triton's own launch finds out, for those who look at what a call returned.
+    for name, (attribute, unit) in _FOUND_OUT.items():
+        if not hasattr(kernel, name):
+            setattr(kernel, name, variant.kernel._attribute(attribute, device) // unit)  # noqa: SLF001
+    if after is not None:
+        handle = variant.kernel.handle
+        after(handle, handle, kernel.name, group, kernel.hash)
+    return variant
+
+
+def _known_to_triton(
+    function: Any, values: dict[str, Any], description: list[tuple[Any, Any]]
+) -> dict[str, Any]:
+    """Put stand-ins for arrays of other libraries than PyTorch."""
+    known = dict(values)
+    for parameter, (kind, key) in zip(function.params, description, strict=True):
+        value = values.get(parameter.name)
+        stand_in = _known_value(value, kind, key)
+        if stand_in is not value:
+            known[parameter.name] = stand_in
+    return known
+
+
+def _known_value(value: Any, kind: Any, key: Any) -> Any:
+    """Return what Triton's compiler takes for a value; the value itself where it knows that."""
+    if isinstance(kind, tuple) and isinstance(value, tuple):
+        items = [_known_value(*one) for one in zip(value, kind, key, strict=True)]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if not str(kind).startswith("*") or hasattr(value, "data_ptr") or value is None:
+        return value
+    if isinstance(value, int):
+        return value  # an address, of a parameter that is declared a pointer
+    name = kind.lstrip("*k")
+    dtype = triton_module("language").dtype("int1" if name == "u1" else name)
+    return TensorStandIn(dtype, divisible=key == "D")
