@@ -97,11 +97,10 @@ inline bool Execution::Recall() {
   auto& program = const_cast<Program&>(program_);
   const FreeThreadedLock lock(program.mutex);
   const Memo& memo = program.memo;
-  if (memo.leaf < 0 || std::memcmp(memo.inputs.data(), call_.inputs_.data(),
-                                   memo.inputs.size() * sizeof(Word)) != 0) {
+  if (memo.leaf < 0 || !std::equal(memo.inputs.begin(), memo.inputs.end(), call_.inputs_.data())) {
     return false;
   }
-  std::memcpy(registers_.data(), memo.registers.data(), memo.registers.size() * sizeof(Word));
+  std::copy(memo.registers.begin(), memo.registers.end(), registers_.data());
   leaf_ = memo.leaf;
   return true;
 }

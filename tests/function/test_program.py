@@ -65,6 +65,15 @@ def test_another_kind_has_another_program(driver):
     assert f._programs() == ()
 
 
+def test_many_kinds(driver):
+    f = Traced("x s", *[identity(1) for _ in range(20)])
+    x = ExchangeArray()
+    for _ in range(3):
+        for i in range(20):
+            assert f(x, f"value {i}") is x
+    assert len(f.traces) == len(f._programs()) == 20
+
+
 def test_a_guard_that_leads_nowhere_is_traced(driver):
     def program(*ends):
         a = Assembler()
