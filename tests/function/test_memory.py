@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import struct
 import sys
 import weakref
@@ -136,7 +137,8 @@ def test_scratch_memory_is_given_back(host_driver):
     for _ in range(20):
         f(x)
         seen.add(host_driver.last.arguments[0])
-    assert len(seen) < 20  # the same memory comes again
+    # The same memory comes again; under AddressSanitizer what is freed is not used again soon.
+    assert len(seen) < 20 or "asan" in os.environ.get("LD_PRELOAD", "")
     host_driver.fail("cuLaunchKernelEx", 1)
     with pytest.raises(cl.DriverError):
         f(x)
