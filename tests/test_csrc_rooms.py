@@ -18,7 +18,7 @@ FLOORS = (
     {"driver"},
     {"arguments"},
     {"launch"},
-    {"elementwise", "triton", "function"},
+    {"elementwise", "triton", "function", "torch"},
     {"extension"},  # which sees them all
 )
 UPCALLS = CSRC / "python" / "upcalls.h"

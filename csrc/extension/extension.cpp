@@ -24,6 +24,8 @@
 #include "python/python.h"
 #include "python/recording.h"
 #include "python/upcalls.h"
+#include "torch/interface.h"
+#include "torch/operator.h"
 #include "triton/dispatcher.h"
 #include "triton/form.h"
 #include "triton/launcher.h"
@@ -103,6 +105,9 @@ PyMethodDef functions[] = {
     {"mangled_param_types", MangledParamTypes, METH_O, kMangledParamTypesDoc},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
     {"count_bodies", CountBodies, METH_VARARGS, nullptr},
+    {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
+    {"bind_operator", torch_operators::BindOperator, METH_VARARGS, nullptr},
+    {"rebind_operator", torch_operators::RebindOperator, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from culaunch._launch.texture import Surface, Texture
     from culaunch._launch.timing import Timing
     from culaunch._ship import Library, LoadedFunction, load_library, save
+    from culaunch._torch import TorchOperator, torch_op
 
 _HOME = {
     "Array": "_function",
@@ -130,6 +131,7 @@ _HOME = {
     "TensorMap": "_launch",
     "Texture": "_launch.texture",
     "Timing": "_launch.timing",
+    "TorchOperator": "_torch",
     "VariableInfo": "_image",
     "benchmark": "_launch.benchmark",
     "ceildiv": "_function",
@@ -164,6 +166,7 @@ _HOME = {
     "synchronize": "_launch",
     "testing": "testing",
     "to_device": "_launch",
+    "torch_op": "_torch",
     "triton": "triton",
     "zeros": "_function",
     "zeros_like": "_function",
@@ -213,6 +216,7 @@ __all__ = [
     "TensorMap",
     "Texture",
     "Timing",
+    "TorchOperator",
     "VariableInfo",
     "benchmark",
     "ceildiv",
@@ -247,6 +251,7 @@ __all__ = [
     "synchronize",
     "testing",
     "to_device",
+    "torch_op",
     "triton",
     "zeros",
     "zeros_like",

@@ -389,6 +389,20 @@ class Function:
 
 def program_format() -> dict[str, dict[str, Any]]: ...
 def count_bodies(change: int, /) -> None: ...
+def open_torch(
+    libraries: tuple[str, ...], tensor_type: type, dtypes: tuple[tuple[str, Any], ...], /
+) -> str | None: ...
+def bind_operator(
+    target: Callable[..., Any],
+    namespace: str,
+    name: str,
+    arguments: str,
+    keyword_names: tuple[str, ...],
+    results: str,
+    keys: tuple[str, ...],
+    /,
+) -> int | None: ...
+def rebind_operator(number: int, target: Callable[..., Any], /) -> None: ...
 
 reads_numbers_in_place: int
 

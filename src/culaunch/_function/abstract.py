@@ -19,6 +19,8 @@ from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
 from culaunch._launch.driver import current_driver
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from culaunch._function.declaration import Declaration
 
 
@@ -36,6 +38,9 @@ class AbstractArray:
         Of a result that is an argument as it came: the parameter, and the places in its lists.
     base : tuple[int, ...] or None
         Of a result that is a view of an argument: likewise.
+    dense : callable or None
+        Of an argument: tells whether it is contiguous, where a framework knows better than by its
+        strides.
     """
 
     def __init__(
@@ -46,12 +51,14 @@ class AbstractArray:
         *,
         argument: tuple[int, ...] | None = None,
         base: tuple[int, ...] | None = None,
+        dense: Callable[[], Any] | None = None,
     ) -> None:
         self.shape = tuple(shape)
         self.dtype = as_dtype(dtype)
         self.strides = strides
         self.argument = argument
         self.base = base
+        self.dense = dense
 
     def __repr__(self) -> str:
         return f"<{self.dtype!r} of shape {self.shape}>"
@@ -135,7 +142,7 @@ def run_abstract(declaration: Declaration, values: tuple[Any, ...]) -> Any:
 def _stand_in(body: AbstractBody, name: str, value: Any, path: tuple[int, ...]) -> Any:
     if isinstance(value, AbstractArray):
         strides = value.strides
-        dense = (lambda: True) if strides is None else None
+        dense = (lambda: True) if strides is None else value.dense
         layout = Layout(
             value.shape, views.dense_strides(value.shape) if strides is None else strides, dense
         )

@@ -107,9 +107,8 @@ def _number(name: str, value: Any) -> Any:
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeError(f"at {here().text()}: {name} must be an int (got {value!r})")
         return value
+    if hasattr(value, "node"):  # a framework's symbolic size, which as an int is no longer symbolic
+        return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        # A framework's symbolic size has __int__ alone.
-        if hasattr(value, "node"):
-            return value
         raise TypeError(f"at {here().text()}: {name} must be an int (got {spell(value)})")
     return operator.index(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import types
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from culaunch._base.checks import checked_flag, checked_list
 from culaunch._base.untraced import untraced
@@ -35,6 +35,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Door(Protocol):
+    """A framework that knows a function as an operator of its own."""
+
+    def learn(self, run: Run, array_arguments: int, /) -> None:
+        """Look at a path that was traced; raise where the operator does not allow it."""
+
+    def differentiate(self) -> None:
+        """Take the backward function that the function has been given."""
+
+
 class Function(CoreFunction, Generic[P, R]):
     """The host side of one or more kernels: what :func:`function` makes of a Python function.
 
@@ -53,6 +63,7 @@ class Function(CoreFunction, Generic[P, R]):
     _sites: Sites
     _lock: threading.RLock
     _gradient: Backward | None
+    _doors: list[Door]
 
     def __new__(
         cls, body: Callable[P, R], *, mutates: Sequence[str] | None = None
@@ -75,6 +86,7 @@ class Function(CoreFunction, Generic[P, R]):
         self._sites = set()
         self._lock = threading.RLock()
         self._gradient = None
+        self._doors = []
         functools.update_wrapper(self, body)
         return self
 
@@ -174,6 +186,8 @@ class Function(CoreFunction, Generic[P, R]):
             If it is no function, or has a parameter of another name.
         """
         self._gradient = Backward(self.declaration, function)
+        for door in self._doors:
+            door.differentiate()
         return function
 
     def traced(self) -> list[tuple[Kind, Tree]]:
@@ -216,6 +230,8 @@ class Function(CoreFunction, Generic[P, R]):
             )[1]
 
     def _keep(self, kind: Kind, tree: Tree, run: Run) -> None:
+        for door in self._doors:
+            door.learn(run, arrays_of(kind))
         tree.add(run.record)
         tree.array_names = run.array_names
         for parameter, accesses in run.uses.items():

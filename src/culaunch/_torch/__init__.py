@@ -1,0 +1,5 @@
+"""PyTorch operators of functions: one declaration, and torch has schema, shapes and gradients."""
+
+from culaunch._torch.operator import TorchOperator, torch_op
+
+__all__ = ["TorchOperator", "torch_op"]

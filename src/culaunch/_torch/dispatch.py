@@ -1,0 +1,78 @@
+"""How torch's dispatcher comes to a function: natively where it can, through Python elsewhere."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import bind_operator, open_torch, rebind_operator
+from culaunch._launch.array import array_info
+from culaunch._torch.package import torch_package
+from culaunch._torch.schema import CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._torch.operator import TorchOperator
+
+# The devices that drivers run on: the emulator's memory is the CPU's.
+_KEYS = ("CPU", "CUDA")
+# Those that a name of the stable interface stands for, from torch 2.10 on.
+_DTYPES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+    "bfloat16", "float32", "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2",
+)  # fmt: skip
+
+
+def register(operator: TorchOperator, library: Any) -> None:
+    """Register the implementation of an operator."""
+    namespace, _, name = operator.name.partition("::")
+    missing = _missing()
+    if missing is None:
+        parameters = operator.parameters
+        number = bind_operator(
+            operator.function,
+            namespace,
+            name,
+            "".join(one.code for one in parameters),
+            tuple(one.name for one in parameters if one.is_keyword_only),
+            "".join(CODES[one] for one in operator.outputs if one is not None),
+            _KEYS,
+        )
+        if number is not None:
+            operator.dispatch = "native"
+            operator._slot = number
+            return
+        missing = "a place: there are 1024 operators already"
+    operator.why_python = f"the native dispatch lacks {missing}"
+    for key in _KEYS:
+        library.impl(name, _implementation(operator), key)
+
+
+def replace(operator: TorchOperator) -> None:
+    """Let the operator's function, which is another one, be called."""
+    if operator._slot is not None:
+        rebind_operator(operator._slot, operator.function)
+
+
+@functools.cache
+def _missing() -> str | None:
+    """Say what this torch lacks for operators that it calls without Python, if anything."""
+    torch = torch_package()
+    # The extension looks where a tensor is in its Python object when the first one comes.
+    array_info(torch.empty(0))
+    folder = Path(torch.__file__).parent / "lib"
+    libraries = tuple(str(folder / f"lib{name}.so") for name in ("torch_cpu", "torch_python"))
+    dtypes = tuple((f"aoti_torch_dtype_{name}", getattr(torch, name)) for name in _DTYPES)
+    return open_torch(libraries, torch.Tensor, dtypes)
+
+
+def _implementation(operator: TorchOperator) -> Callable[..., Any]:
+    def implementation(*args: Any, **keywords: Any) -> Any:
+        result = operator.function(*args, **keywords)
+        if isinstance(result, (tuple, list)):
+            return tuple(one for one in result if one is not None)
+        return result
+
+    return implementation

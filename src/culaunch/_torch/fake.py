@@ -1,0 +1,80 @@
+"""What an operator gives for tensors without data: the body, run on their shapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.untraced import untraced
+from culaunch._function import AbstractArray
+from culaunch._torch.package import torch_package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._torch.operator import TorchOperator
+
+
+def fake_of(operator: TorchOperator) -> Callable[..., Any]:
+    """Return the fake implementation of an operator."""
+
+    @untraced
+    def fake(*args: Any, **keywords: Any) -> Any:
+        function = operator.function
+        values = function._bind(args, keywords)
+        first = _first_tensor(values)
+        result = function.abstract(*_positional(operator, values), **_named(operator, values))
+        return _made(operator, result, first)
+
+    return fake
+
+
+def _positional(operator: TorchOperator, values: tuple[Any, ...]) -> list[Any]:
+    pairs = zip(operator.parameters, values, strict=True)
+    return [_abstract(value) for one, value in pairs if not one.is_keyword_only]
+
+
+def _named(operator: TorchOperator, values: tuple[Any, ...]) -> dict[str, Any]:
+    pairs = zip(operator.parameters, values, strict=True)
+    return {one.name: _abstract(value) for one, value in pairs if one.is_keyword_only}
+
+
+def _abstract(value: Any) -> Any:
+    torch = torch_package()
+    if isinstance(value, torch.Tensor):
+        return AbstractArray(
+            tuple(value.shape), value.dtype, tuple(value.stride()), dense=value.is_contiguous
+        )
+    if isinstance(value, (list, tuple)):
+        return [_abstract(one) for one in value]
+    return value
+
+
+def _first_tensor(values: Any) -> Any:
+    torch = torch_package()
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            return value
+        if isinstance(value, (list, tuple)):
+            found = _first_tensor(value)
+            if found is not None:
+                return found
+    return None
+
+
+def _made(operator: TorchOperator, result: Any, first: Any) -> Any:
+    """Make tensors of what a body gave."""
+    torch = torch_package()
+    if isinstance(result, AbstractArray):
+        if result.argument is not None or result.base is not None:
+            which = operator.parameters[(result.argument or result.base or (0,))[0]].name
+            raise TypeError(
+                f"{operator.name} returns its argument {which} or a view of it: torch forbids "
+                "operators whose outputs share memory with their inputs"
+            )
+        dtype = getattr(torch, result.dtype.name)
+        strides = tuple(result.strides or ())
+        return first.new_empty_strided(tuple(result.shape), strides, dtype=dtype)
+    if isinstance(result, (list, tuple)):
+        made = [_made(operator, one, first) for one in result]
+        return tuple(one for one in made if one is not None)
+    return result

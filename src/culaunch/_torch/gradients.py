@@ -1,0 +1,117 @@
+"""The gradients of an operator: from the function that ``Function.backward`` was given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._function import Function
+from culaunch._torch.package import torch_package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._torch.operator import TorchOperator
+
+
+class Gradients:
+    """What torch calls forward, to keep what is needed, and backward.
+
+    Parameters
+    ----------
+    operator : TorchOperator
+    call : callable
+        Computes the gradients: an operator, or any Python function of tensors.
+    """
+
+    def __init__(self, operator: TorchOperator, call: Callable[..., Any]) -> None:
+        gradient = operator.function._gradient
+        assert gradient is not None
+        self.operator = operator
+        self.needs = gradient.needs
+        self.call = call
+        self.names = [one.name for one in operator.parameters]
+        self.arrays = [one.type.startswith("Tensor") for one in operator.parameters]
+
+    def setup(self, ctx: Any, inputs: tuple[Any, ...], *rest: Any) -> None:
+        """Keep what backward needs: ``(ctx, inputs, output)``, or with keywords before output."""
+        output = rest[-1]
+        keywords = rest[0] if len(rest) == 2 else {}
+        values = [*inputs, *(keywords[name] for name in self.names[len(inputs) :])]
+        outputs = output if isinstance(output, (tuple, list)) else (output,)
+        tensors: list[Any] = []
+        plan: list[tuple[str, Any]] = []
+        for what, which in self.needs:
+            if what == "grad":
+                plan.append(("grad", which))
+                continue
+            value = outputs[which] if what == "out" else values[self.names.index(str(which))]  # type: ignore[index]
+            if isinstance(value, (list, tuple)):
+                plan.append(("list", (len(tensors), len(tensors) + len(value))))
+                tensors += value
+            elif isinstance(value, torch_package().Tensor):
+                plan.append(("tensor", len(tensors)))
+                tensors.append(value)
+            else:
+                plan.append(("value", value))
+        ctx.save_for_backward(*tensors)
+        ctx.plan = plan
+        ctx.lengths = [len(one) if isinstance(one, (list, tuple)) else 0 for one in values]
+
+    def backward(self, ctx: Any, *grads: Any) -> Any:
+        """Compute the gradients: one for each input."""
+        saved = ctx.saved_tensors
+        values = []
+        for what, which in ctx.plan:
+            if what == "grad":
+                values.append(grads[which].contiguous())
+            elif what == "list":
+                values.append(list(saved[which[0] : which[1]]))
+            else:
+                values.append(saved[which] if what == "tensor" else which)
+        found = self.call(*values)
+        results = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(results) != sum(self.arrays):
+            raise TypeError(
+                f"the backward function of {self.operator.name} returned {len(results)} gradients, "
+                f"and there are {sum(self.arrays)} array parameters: return one for each, or None"
+            )
+        waiting = iter(results)
+        return tuple(next(waiting) if is_array else None for is_array in self.arrays)
+
+
+def register(operator: TorchOperator, library: Any) -> None:
+    """Register the gradients of an operator whose function has a backward function."""
+    torch = torch_package()
+    gradient = operator.function._gradient
+    assert gradient is not None
+    if operator.mutates:
+        raise TypeError(
+            f"{operator.name} writes its argument {operator.mutates[0]}, and torch computes no "
+            "gradients of operators that write their arguments: return a new array"
+        )
+    call = gradient.function
+    if isinstance(call, Function):
+        from culaunch._torch.operator import register_gradient
+
+        call = register_gradient(operator, call)
+    gradients = Gradients(operator, call)
+    torch.library.register_autograd(
+        operator.name, gradients.backward, setup_context=_setup(operator, gradients), lib=library
+    )
+
+
+def _setup(operator: TorchOperator, gradients: Gradients) -> Callable[..., None]:
+    """Return a function with the parameters that torch looks for."""
+    if any(one.is_keyword_only for one in operator.parameters):
+
+        def setup_with_keywords(
+            ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any
+        ) -> None:
+            gradients.setup(ctx, inputs, keyword_only_inputs, output)
+
+        return setup_with_keywords
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        gradients.setup(ctx, inputs, output)
+
+    return setup

@@ -1,0 +1,202 @@
+"""The schema of an operator, from a function's declaration and what its body does."""
+
+from __future__ import annotations
+
+import collections.abc
+import math
+import typing
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from culaunch._base.values import spell
+from culaunch._function import DType
+from culaunch._function.annotations import Array, wanted
+from culaunch._function.dtype import find_dtype
+
+if TYPE_CHECKING:
+    from culaunch._function.declaration import Declaration
+
+# A type of a parameter -> the letter that the native dispatch has for it; lower case: optional.
+CODES = {
+    "Tensor": "T", "Tensor[]": "L", "SymInt": "I", "float": "F", "bool": "B", "str": "S",
+    "ScalarType": "D",
+}  # fmt: skip
+_PLAIN = {int: "SymInt", float: "float", bool: "bool", str: "str"}
+
+
+class Parameter(NamedTuple):
+    """A parameter of an operator.
+
+    Attributes
+    ----------
+    name : str
+    type : str
+        As a schema has it, without the question mark.
+    is_optional : bool
+    default : object
+        ``Parameter.missing`` where there is none.
+    is_keyword_only : bool
+    array : Array or None
+        What its annotation says of an array.
+    """
+
+    name: str
+    type: str
+    is_optional: bool
+    default: Any
+    is_keyword_only: bool
+    array: Array | None
+
+    @property
+    def code(self) -> str:
+        """The letter of its type."""
+        code = CODES[self.type]
+        return code.lower() if self.is_optional else code
+
+    def text(self, alias: str) -> str:
+        """Write it, with the mark of a tensor that is written, or an empty one."""
+        base = self.type
+        if alias:
+            base = f"Tensor({alias}!)" + base.removeprefix("Tensor")
+        mark = "?" if self.is_optional else ""
+        default = "" if self.default is MISSING else f"={_default(self)}"
+        return f"{base}{mark} {self.name}{default}"
+
+
+MISSING = object()
+
+
+def parameters_of(
+    declaration: Declaration, known: dict[str, Parameter] | None = None
+) -> tuple[Parameter, ...]:
+    """Return the parameters of an operator, by annotations and defaults.
+
+    What has neither is as ``known`` says, and else a tensor.
+
+    Raises
+    ------
+    TypeError
+        If a parameter has a type that no operator can have.
+    """
+    found = tuple(
+        known[name]._replace(is_keyword_only=kind == 2)
+        if known and name in known and _says_nothing(declaration, name)
+        else _parameter(declaration, name, kind == 2)
+        for name, kind in declaration.parameters
+    )
+    if not any(one.type.startswith("Tensor") for one in found):
+        raise TypeError(
+            f"{declaration.name} has no array parameter: torch finds an operator's device by its "
+            "tensors, so that one must take at least one"
+        )
+    return found
+
+
+def schema_text(
+    parameters: tuple[Parameter, ...], mutates: tuple[str, ...], outputs: tuple[str, ...]
+) -> str:
+    """Write a schema without the operator's name: ``(Tensor x, float a) -> Tensor``."""
+    letters = iter("abcdefghijklmnopqrstuvwxyz" * (1 + len(parameters) // 26))
+    words: list[str] = []
+    for one in parameters:
+        if one.is_keyword_only and "*" not in words:
+            words.append("*")
+        words.append(one.text(next(letters) if one.name in mutates else ""))
+    given = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
+    return f"({', '.join(words)}) -> {given}"
+
+
+def _says_nothing(declaration: Declaration, name: str) -> bool:
+    return name not in declaration.annotations and name not in declaration.defaults
+
+
+def _parameter(declaration: Declaration, name: str, is_keyword_only: bool) -> Parameter:
+    default = declaration.defaults.get(name, MISSING)
+    annotation = declaration.annotations.get(name)
+    kind, is_optional, array = _type(declaration, name, annotation, default)
+    is_optional = is_optional or default is None
+    return Parameter(name, kind, is_optional, default, is_keyword_only, array)
+
+
+def _type(
+    declaration: Declaration, name: str, annotation: Any, default: Any
+) -> tuple[str, bool, Array | None]:
+    if annotation is None and name not in declaration.annotations:
+        if default is MISSING or default is None:
+            return "Tensor", default is None, Array()
+        if type(default) in _PLAIN:
+            return _PLAIN[type(default)], False, None
+        if not isinstance(default, str) and find_dtype(default) is not None:
+            return "ScalarType", False, None
+    else:
+        is_optional, inner = _without_none(annotation)
+        if (array := _array_list(inner)) is not None:
+            return "Tensor[]", is_optional, array
+        if inner is DType or getattr(inner, "__name__", None) == "dtype":
+            return "ScalarType", is_optional, None
+        if _is_tensor(inner):
+            return "Tensor", is_optional, Array()
+        want = wanted(inner)
+        if want is not None and want.array is not None and not want.plain:
+            return "Tensor", is_optional or want.is_optional, want.array
+        if want is not None and want.array is None and len(want.plain) == 1:
+            return _PLAIN[want.plain[0]], is_optional or want.is_optional, None
+        if want is not None and set(want.plain) == {int, float} and want.array is None:
+            return "float", is_optional or want.is_optional, None
+    shown = f"the default {spell(default)}" if annotation is None else f"{annotation!r}"
+    raise TypeError(
+        f"{declaration.name}: parameter {name} is {shown}, and an operator of torch takes arrays "
+        "(cl.Array), lists of arrays, int, float, bool, str, dtypes (cl.DType), and None instead "
+        "of them: annotate it as one of these, or pass schema="
+    )
+
+
+def _without_none(annotation: Any) -> tuple[bool, Any]:
+    """Take None out of a union."""
+    import types
+
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        parts = typing.get_args(annotation)
+        rest = tuple(one for one in parts if one is not type(None))
+        if len(rest) == 1 and len(parts) == 2:
+            return True, rest[0]
+    return False, annotation
+
+
+def _array_list(annotation: Any) -> Array | None:
+    """Return what the items of a list of arrays are."""
+    origin = typing.get_origin(annotation)
+    if origin not in (list, tuple, collections.abc.Sequence):
+        return None
+    items = [one for one in typing.get_args(annotation) if one is not ...]
+    if len(items) != 1:
+        return None
+    if _is_tensor(items[0]):
+        return Array()
+    want = wanted(items[0])
+    return None if want is None or want.plain or want.is_optional else want.array
+
+
+def _is_tensor(annotation: Any) -> bool:
+    return (
+        isinstance(annotation, type)
+        and annotation.__name__ == "Tensor"
+        and annotation.__module__.partition(".")[0] == "torch"
+    )
+
+
+def _default(parameter: Parameter) -> str:
+    value = parameter.default
+    if isinstance(value, str) and parameter.type == "str":
+        if not value.isprintable() or '"' in value or "\\" in value:
+            raise TypeError(
+                f"parameter {parameter.name}: torch's schemas cannot have the default {value!r}"
+            )
+        return f'"{value}"'
+    if parameter.type == "ScalarType" and value is not None:
+        found = find_dtype(value)
+        return str(value) if found is None else found.name
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TypeError(
+            f"parameter {parameter.name}: torch's schemas cannot have the default {value!r}"
+        )
+    return repr(float(value)) if parameter.type == "float" and value is not None else repr(value)
