@@ -394,7 +394,7 @@ def test_names_that_are_none(scale, scale_in_place, name, torch):
 
 def test_what_is_no_function(name):
     for wrong in (len, None, lambda x: x):
-        with pytest.raises(TypeError, match="function must be a cl.function"):
+        with pytest.raises(TypeError, match=r"function must be a cl\.function"):
             cl.torch_op(name, wrong)
 
 

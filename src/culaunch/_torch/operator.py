@@ -235,20 +235,20 @@ def _registered(
 
 def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
     """Take the function of a module that is loaded again."""
-    old, new = there.function, operator.function
-    is_same = (old.__module__, old.__qualname__) == (new.__module__, new.__qualname__)
-    if not is_same:
+    old, new = there.function.__wrapped__, operator.function.__wrapped__
+    names = tuple(f"{one.__module__}.{one.__qualname__}" for one in (old, new))
+    if names[0] != names[1]:
         raise ValueError(
-            f"name: {there.name} is the operator of {old.__module__}.{old.__qualname__}, and "
+            f"name: {there.name} is the operator of {names[0]}, and "
             "operators live as long as the process: choose another name"
         )
     if there.schema != operator.schema:
         raise ValueError(
-            f"{there.name} is registered as {there.schema}, and {new.__qualname__} is "
+            f"{there.name} is registered as {there.schema}, and {new.__name__} is "
             f"{operator.schema} now: operators live as long as the process, begin a new one"
         )
-    there._replace(new)
-    new._doors.append(there)
+    there._replace(operator.function)
+    operator.function._doors.append(there)
     return there
 
 
