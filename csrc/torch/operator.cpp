@@ -136,7 +136,8 @@ bool Give(const Operator& op, char code, PyObject* object, Value* value) {
     const auto* type = reinterpret_cast<PyTypeObject*>(g_interface->tensor_type);
     if (Py_TYPE(object) != type &&
         PyType_IsSubtype(Py_TYPE(object), const_cast<PyTypeObject*>(type)) == 0) {
-      PyErr_Format(PyExc_TypeError, "%s: the function returned %R, and its operator returns tensors",
+      PyErr_Format(PyExc_TypeError,
+                   "%s: the function returned %R, and its operator returns tensors",
                    op.name.c_str(), Py_TYPE(object));
       return false;
     }

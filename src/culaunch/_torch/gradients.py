@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from culaunch._torch.operator import TorchOperator
 
+    AsOperator = Callable[[TorchOperator, Function[..., Any]], Callable[..., Any]]
+
 
 class Gradients:
     """What torch calls forward, to keep what is needed, and backward.
@@ -79,8 +81,11 @@ class Gradients:
         return tuple(next(waiting) if is_array else None for is_array in self.arrays)
 
 
-def register(operator: TorchOperator, library: Any) -> None:
-    """Register the gradients of an operator whose function has a backward function."""
+def register(operator: TorchOperator, as_operator: AsOperator) -> None:
+    """Register the gradients of an operator whose function has a backward function.
+
+    ``as_operator`` makes an operator of a backward function that is one of ours.
+    """
     torch = torch_package()
     gradient = operator.function._gradient
     assert gradient is not None
@@ -91,12 +96,13 @@ def register(operator: TorchOperator, library: Any) -> None:
         )
     call = gradient.function
     if isinstance(call, Function):
-        from culaunch._torch.operator import register_gradient
-
-        call = register_gradient(operator, call)
+        call = as_operator(operator, call)
     gradients = Gradients(operator, call)
     torch.library.register_autograd(
-        operator.name, gradients.backward, setup_context=_setup(operator, gradients), lib=library
+        operator.name,
+        gradients.backward,
+        setup_context=_setup(operator, gradients),
+        lib=operator._library,
     )
 
 

@@ -1,0 +1,213 @@
+"""Registering functions as operators of torch."""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import Any
+
+from culaunch._base.checks import checked_text
+from culaunch._base.untraced import untraced
+from culaunch._base.values import spell
+from culaunch._function import Function
+from culaunch._torch import dispatch, fake, gradients
+from culaunch._torch.findings import Findings, find
+from culaunch._torch.operator import TorchOperator, mutates_of
+from culaunch._torch.package import torch_package
+from culaunch._torch.schema import Parameter, parameters_of, schema_text
+
+_NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
+_operators: dict[str, TorchOperator] = {}
+_lock = threading.RLock()
+
+
+def torch_op(name: str, function: Any, *, schema: str | None = None) -> TorchOperator:
+    """Register a function as an operator of torch.
+
+    The operator has a schema and an implementation for tensors without data (``torch.compile``,
+    ``torch.export``), from the function's declaration and its body; gradients where the function
+    has a ``backward`` function. It lives as long as the process.
+
+    Parameters
+    ----------
+    name : str
+        ``"namespace::name"``.
+    function : Function
+        Its parameters are tensors where neither an annotation nor a default says another thing.
+        A fused elementwise function may be given, too.
+    schema : str, optional
+        What torch shall know of it, such as ``"(Tensor x, float factor) -> Tensor"``. By default it
+        is found: the body is traced for kinds of arguments that it takes.
+
+    Returns
+    -------
+    TorchOperator
+        Call it, or ``torch.ops.namespace.name``.
+
+    Raises
+    ------
+    TypeError
+        If it is no function, or one that no operator can be: an output that is an argument or a
+        view of one, a tuple in a tuple, or an argument of which the kernels do not say whether it
+        is written.
+    ValueError
+        If the name is none, or that of another operator.
+    MissingDependencyError
+        If torch is not installed.
+    """
+    checked_text("name", name, "a str, namespace::name")
+    if _NAME.fullmatch(name) is None:
+        raise ValueError(
+            f"name must be 'namespace::name', such as 'mylib::scale' (got {spell(name)})"
+        )
+    torch_package()
+    return _registered(name, as_function(function), schema, None)
+
+
+def _register_gradient(
+    operator: TorchOperator, function: Function[..., Any]
+) -> _WithNone | TorchOperator:
+    """Register the backward function of an operator as one, too."""
+    known = {one.name: one for one in operator.parameters}
+    return _WithNone(_registered(f"{operator.name}_backward", function, None, known))
+
+
+def as_function(function: Any) -> Function[..., Any]:
+    """Return a function, or make one of what else has an operator."""
+    if isinstance(function, Function):
+        return function
+    raise TypeError(
+        f"function must be a cl.function (got {spell(function)}): write one that calls it"
+    )
+
+
+def _register(operator: TorchOperator) -> None:
+    torch = torch_package()
+    namespace, _, name = operator.name.partition("::")
+    library = torch.library.Library(namespace, "FRAGMENT")
+    try:
+        # Kernels are made for the strides that the body has seen: a compiler of torch's must not
+        # choose others.
+        tags = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)
+        library.define(operator.schema.partition("::")[2], tags=tags)
+    except RuntimeError as error:
+        if "same name" in str(error):
+            raise ValueError(
+                f"name: torch has an operator {operator.name} already, which is not of culaunch: "
+                "operators live as long as the process, choose another name"
+            ) from None
+        raise ValueError(f"torch refuses the operator {operator.schema}: {error}") from error
+    operator._library = library
+    operator.overload = getattr(getattr(torch.ops, namespace), name).default
+    dispatch.register(operator, library)
+    torch.library.register_fake(operator.name, fake.fake_of(operator), lib=library)
+    operator._register_gradients = lambda: gradients.register(operator, _register_gradient)
+    if operator.function._gradient is not None:
+        operator.differentiate()
+
+
+def _replace(operator: TorchOperator, function: Function[..., Any]) -> None:
+    """Let another function, of the same schema, be behind an operator."""
+    operator.function._doors.remove(operator)
+    operator.function = function
+    dispatch.replace(operator)
+    if function._gradient is not None:
+        operator.differentiate()
+
+
+class _WithNone:
+    """A call of an operator that returns no None, with the None of its function."""
+
+    def __init__(self, operator: TorchOperator) -> None:
+        self.operator = operator
+
+    def __call__(self, *args: Any) -> Any:
+        result = self.operator.overload(*args)
+        outputs = self.operator.outputs
+        if None not in outputs:
+            return result
+        values = iter(result if isinstance(result, (tuple, list)) else (result,))
+        return tuple(None if one is None else next(values) for one in outputs)
+
+
+@untraced
+def _registered(
+    name: str,
+    function: Function[..., Any],
+    schema: str | None,
+    known: dict[str, Parameter] | None,
+) -> TorchOperator:
+    with _lock:
+        there = _operators.get(name)
+        if there is not None and there.function is function:
+            return there
+        parameters = parameters_of(function.declaration, known)
+        findings = _findings(function, parameters, schema)
+        mutates = mutates_of(function, findings)
+        outputs = findings.outputs or ()
+        if None in outputs and known is None:
+            raise TypeError(
+                f"{function.__name__} returns a tuple with None in it, and an operator of torch "
+                "returns arrays and numbers"
+            )
+        if mutates and any(one not in (None, "Tensor") for one in outputs):
+            raise TypeError(
+                f"{function.__name__} writes {', '.join(mutates)} and returns numbers: torch "
+                "compiles no operator that does both; return arrays or None"
+            )
+        text = schema
+        if text is None:
+            given = tuple(one for one in outputs if one is not None)
+            text = schema_text(parameters, mutates, given)
+        operator = TorchOperator(name, function, parameters, mutates, outputs, text)
+        if there is not None:
+            return _reloaded(there, operator)
+        _register(operator)
+        _operators[name] = operator
+        function._doors.append(operator)
+        return operator
+
+
+def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
+    """Take the function of a module that is loaded again."""
+    old, new = there.function.__wrapped__, operator.function.__wrapped__
+    names = tuple(f"{one.__module__}.{one.__qualname__}" for one in (old, new))
+    if names[0] != names[1]:
+        raise ValueError(
+            f"name: {there.name} is the operator of {names[0]}, and "
+            "operators live as long as the process: choose another name"
+        )
+    if there.schema != operator.schema:
+        raise ValueError(
+            f"{there.name} is registered as {there.schema}, and {new.__name__} is "
+            f"{operator.schema} now: operators live as long as the process, begin a new one"
+        )
+    _replace(there, operator.function)
+    operator.function._doors.append(there)
+    return there
+
+
+def _findings(
+    function: Function[..., Any], parameters: tuple[Parameter, ...], schema: str | None
+) -> Findings:
+    if schema is None:
+        return find(function, parameters)
+    findings = Findings(function.__name__, function.declaration.names)
+    given = torch_package()._C.parse_schema(f"x::y{schema}")
+    names = [argument.name for argument in given.arguments]
+    if names != list(function.declaration.names):
+        raise ValueError(
+            f"schema has the parameters {', '.join(names)}, and {function.__name__} has "
+            f"{', '.join(function.declaration.names)}"
+        )
+    findings.mutates = {
+        i
+        for i, argument in enumerate(given.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    }
+    findings.outputs = tuple(_output_type(str(one.type)) for one in given.returns)
+    return findings
+
+
+def _output_type(text: str) -> str:
+    return {"int": "SymInt"}.get(text, text)
