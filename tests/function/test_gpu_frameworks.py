@@ -167,7 +167,7 @@ def test_a_launch_that_cannot_be_names_the_line(kernels):
         kernels["slow"][1, threads](x, 0)
 
     x = torch.zeros(1, device="cuda")
-    with pytest.raises((cl.LaunchError, ValueError), match=r"test_gpu_functions.py:\d+"):
+    with pytest.raises((cl.LaunchError, ValueError), match=r"test_gpu_frameworks.py:\d+"):
         wrong(x, 2048)
     torch.cuda.synchronize()
     assert x.item() == 0  # nothing was launched half
