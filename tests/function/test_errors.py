@@ -1,6 +1,7 @@
 """Bad input: each a named error, with the argument or the line, and nothing launched half."""
 
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -218,6 +219,36 @@ def test_what_a_body_reads_is_watched():
     factor = 3
     assert body(1) == 10
 
+
+size = 0
+
+
+def test_a_global_that_the_body_does_not_read_is_not_watched():
+    global size
+    traced = []
+
+    @cl.function
+    def body(x):
+        traced.append(1)
+        return x.size
+
+    for size in (1, 2, 3):  # noqa: B007
+        assert body(x4) == 4
+    assert traced == [1]
+
+
+def test_a_module_s_names_are_watched(monkeypatch):
+    @cl.function
+    def body(n):
+        return n + settings.offset
+
+    settings.offset = 1
+    assert body(1) == 2
+    settings.offset = 5
+    assert body(1) == 6
+
+
+settings = types.ModuleType("some_settings")
 
 KEPT = []
 

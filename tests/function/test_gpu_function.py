@@ -8,9 +8,9 @@ import culaunch as cl
 pytestmark = [pytest.mark.gpu, pytest.mark.needs("torch")]
 
 SOURCE = """
-#include <cuda.h>
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
+struct alignas(64) CUtensorMap { unsigned long long opaque[16]; };
 template <class T> __global__ void scale(T* y, const T* x, float a, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) y[i] = (T)((float)x[i] * a);

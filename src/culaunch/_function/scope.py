@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes
+import dis
 import functools
 import sys
 import types
@@ -81,7 +82,7 @@ class Scope:
             copy = {"__builtins__": BUILTINS, "__name__": real.get("__name__", "")}
             self._globals[id(real)] = (copy, dict(copy), real)
         copy, seen, _ = self._globals[id(real)]
-        names = names_of(function.__code__)
+        names, attributes = names_of(function.__code__)
         for name in names:
             if name in seen:
                 continue
@@ -91,11 +92,12 @@ class Scope:
             self.reads.append((real, name, value))
             copy[name] = seen[name] = None  # a function may name itself
             copy[name] = seen[name] = self._seen(value)
-            if type(value) is types.ModuleType and _is_watched(value):
-                inside = vars(value)
-                self.reads.extend(
-                    (inside, inner, inside[inner]) for inner in names if inner in inside
-                )
+        for name, attribute in attributes:
+            module = real.get(name)
+            if type(module) is types.ModuleType and _is_watched(module):
+                inside = vars(module)
+                if attribute in inside:
+                    self.reads.append((inside, attribute, inside[attribute]))
         return copy
 
     def _seen(self, value: Any) -> Any:
@@ -115,13 +117,29 @@ class Scope:
 
 
 @functools.lru_cache(maxsize=1024)
-def names_of(code: types.CodeType) -> tuple[str, ...]:
-    """Return the names that code and the functions in it may read of globals and modules."""
-    names = dict.fromkeys(code.co_names)
+def names_of(code: types.CodeType) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return the globals that code and the functions in it read, and what they read of those.
+
+    The second are the pairs of a global and an attribute: ``module.name``.
+    """
+    names: dict[str, None] = {}
+    attributes: dict[tuple[str, str], None] = {}
+    last = ""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            last = str(instruction.argval)
+            names[last] = None
+            continue
+        if last and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            attributes[last, str(instruction.argval)] = None
+        if instruction.opname != "CACHE":
+            last = ""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= dict.fromkeys(names_of(constant))
-    return tuple(names)
+            inner, pairs = names_of(constant)
+            names |= dict.fromkeys(inner)
+            attributes |= dict.fromkeys(pairs)
+    return tuple(names), tuple(attributes)
 
 
 def _contents(cell: types.CellType) -> Any:
