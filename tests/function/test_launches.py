@@ -71,6 +71,33 @@ def test_structures_by_value_with_expressions(kernels):
         structured(x, 1e39)
 
 
+class Range(ctypes.Structure):
+    _fields_ = (("begin", ctypes.c_int), ("end", ctypes.c_int))
+
+
+class Two(ctypes.Structure):
+    _fields_ = (("first", Range), ("second", Range), ("sizes", ctypes.c_int * 2))
+
+
+def test_structures_in_structures(kernels):
+    ends = kernels.kernel("ends", signature="int*, Two")
+
+    @cl.function
+    def both_ends(x, n: int):
+        y = cl.empty(6, "int32", like=x)
+        two = Two(Range(n, n + 1))
+        two.second = Range(end=n * x.shape[0])
+        two.second.begin = 5
+        two.first.begin = two.first.begin + 1
+        two.sizes[0], two.sizes[1] = 7, 8
+        ends[1, 1](y, two)
+        return y
+
+    x = np.zeros(3, np.float32)
+    for n in (1, 4):
+        assert both(both_ends, x, n).tolist() == [n + 1, n + 1, 5, 3 * n, 7, 8]
+
+
 def test_views_are_passed_as_pointers(kernels):
     @cl.function
     def column(x, i: int):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_text
 from culaunch._base.values import show, spell
-from culaunch._function import numbers as num
+from culaunch._function.arithmetic import as_float
 from culaunch._function.array import StandIn
 from culaunch._function.dtype import DType, as_dtype
+from culaunch._function.symbols import is_symbolic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,14 +237,14 @@ def _differ(name: str, size: Any, dim: str, owner: str, known: Any) -> Callable[
 def _checked_plain(start: str, want: Wanted, value: Any) -> Any:
     """Return a plain argument: an int where a float is wanted becomes one."""
     kinds = want.plain
-    if isinstance(value, bool) and not num.is_symbolic(value):
+    if isinstance(value, bool) and not is_symbolic(value):
         if bool in kinds:
             return value
     elif isinstance(value, int):
         if int in kinds:
             return value
         if float in kinds:
-            return num.as_float(value)
+            return as_float(value)
     elif any(isinstance(value, kind) for kind in kinds):
         return value
     shown = value._shown() if hasattr(type(value), "_shown") else show(value)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._core import argument_rules
 from culaunch._function import opcodes as oc
+from culaunch._function.arithmetic import as_float, as_int
 from culaunch._function.array import StandIn
 from culaunch._function.effects import Constant, Parameter
-from culaunch._function.numbers import SymBool, SymFloat, SymInt, as_float, as_int, is_symbolic
+from culaunch._function.given import STRUCTURES, given_of
+from culaunch._function.numbers import SymBool, SymFloat
 from culaunch._function.pointers import Pointer
 from culaunch._function.structures import patches_of
+from culaunch._function.symbols import is_symbolic
 from culaunch._function.tensor_maps import TensorMapStandIn
 from culaunch._launch import messages
 from culaunch._launch.array import array_info
@@ -28,16 +30,6 @@ _RULES = tuple(argument_rules().values())
 _SIZES = {
     "int": (1, 2, 4, 8), "IntEnum": (1, 2, 4, 8), "float": (2, 4, 8), "bool": (1,), "None": (8,),
     "array": (8,),
-}  # fmt: skip
-_CTYPES = {
-    **dict.fromkeys("bBhHiIlLqQ", "integer"),
-    **dict.fromkeys("fd", "floating"),
-    **dict.fromkeys("PzZ", "address"),
-    "?": "bool_",
-}
-_NUMPY = {
-    "i": "integer", "u": "integer", "f": "floating", "b": "bool_", "c": "complex",
-    "V": "structure",
 }  # fmt: skip
 
 
@@ -194,7 +186,7 @@ class RecordedArgument(Argument):
         if isinstance(value, TensorMapStandIn):
             self._require_size(128)
             return oc.P_TENSOR_MAP, self.body.tensor_map_operands(value)
-        data = bytes(value) if isinstance(value, _STRUCTURES) else value.tobytes()
+        data = bytes(value) if isinstance(value, STRUCTURES) else value.tobytes()
         self._require_size(len(data))
         patches = []
         for patch in patches_of(value):
@@ -231,42 +223,6 @@ class RecordedArgument(Argument):
     def _require_size(self, size: int) -> None:
         if size != self.parameter.size:
             self.refuse("size", size)
-
-
-_STRUCTURES = (ctypes.Structure, ctypes.Union, ctypes.Array)
-
-
-def given_of(value: Any) -> str | None:
-    """Return which row of a launch's rules an object is of, as the extension has them."""
-    kind = type(value)
-    found = _PLAIN.get(kind)
-    if found is not None:
-        return found
-    if isinstance(value, (StandIn,)):
-        return "array"
-    if isinstance(value, Pointer):
-        return "address"
-    if isinstance(value, (TensorMapStandIn, *_STRUCTURES)):
-        return "structure"
-    code = getattr(kind, "_type_", None)
-    if isinstance(code, str):
-        return _CTYPES.get(code)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.generic):
-        if value.dtype.names or value.dtype.kind != "V":
-            return _NUMPY.get(value.dtype.kind)
-        return "floating"  # of ml_dtypes
-    if isinstance(value, int):
-        return "IntEnum"
-    if hasattr(kind, "__dlpack__") or hasattr(value, "__cuda_array_interface__"):
-        return "array"
-    return None
-
-
-_PLAIN = {
-    int: "int", SymInt: "int", float: "float", SymFloat: "float", bool: "bool", SymBool: "bool",
-    type(None): "None",
-}  # fmt: skip
 
 
 def _access(kernel: Kernel, index: int) -> str:

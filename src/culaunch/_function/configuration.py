@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from culaunch._base.checks import checked_flag
 from culaunch._base.places import here
 from culaunch._base.values import spell
-from culaunch._function.numbers import is_symbolic
+from culaunch._function.symbols import is_symbolic
 
 
 class Configuration(NamedTuple):

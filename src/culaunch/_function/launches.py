@@ -10,7 +10,7 @@ from culaunch._function import opcodes as oc
 from culaunch._function.arguments import RecordedArgument
 from culaunch._function.configuration import Configuration, from_key, from_keywords, of_launcher
 from culaunch._function.effects import Launch
-from culaunch._function.numbers import is_symbolic
+from culaunch._function.symbols import is_symbolic
 from culaunch._launch import messages
 
 if TYPE_CHECKING:

@@ -8,10 +8,12 @@ import math
 import types
 from typing import TYPE_CHECKING, Any
 
-from culaunch._function import numbers as num
+from culaunch._function.arithmetic import as_float, as_int, to_int
 from culaunch._function.array import StandIn
-from culaunch._function.numbers import is_symbolic
+from culaunch._function.instructions import classify, extreme, math_function
+from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.opcodes import MATH_FUNCTIONS
+from culaunch._function.symbols import is_symbolic, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,11 +55,11 @@ class _Number(type):
         return repr(cls._plain)
 
 
-_SYMBOLIC = {int: (num.SymInt,), float: (num.SymFloat,), bool: (num.SymBool,)}
+_SYMBOLIC = {int: (SymInt,), float: (SymFloat,), bool: (SymBool,)}
 
 
 def _to_int(value: Any) -> Any:
-    return num.to_int("TRUNC", value) if type(value) is num.SymFloat else num.as_int(value)
+    return to_int("TRUNC", value) if type(value) is SymFloat else as_int(value)
 
 
 class _Type(_Number):
@@ -71,10 +73,10 @@ class _Type(_Number):
 
 
 Int = _Number("int", (), {"_plain": int, "_convert": staticmethod(_to_int)})
-Float = _Number("float", (), {"_plain": float, "_convert": staticmethod(num.as_float)})
+Float = _Number("float", (), {"_plain": float, "_convert": staticmethod(as_float)})
 Type = _Type("type", (), {"_plain": type})
 _SEEN: dict[type, Any] = {
-    int: Int, float: Float, num.SymInt: Int, num.SymFloat: Float, num.SymBool: bool
+    int: Int, float: Float, SymInt: Int, SymFloat: Float, SymBool: bool
 }  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         values = tuple(args[0]) if len(args) == 1 else args
         if not values or not any(map(is_symbolic, values)):
             return function(values)
-        return functools.reduce(lambda x, y: num.extreme(name, x, y), values)
+        return functools.reduce(lambda x, y: extreme(name, x, y), values)
 
     return of
 
@@ -99,7 +101,7 @@ def _len(value: Any) -> Any:
 def _rounding(name: str, function: Callable[[Any], int]) -> Callable[[Any], Any]:
     @functools.wraps(function)
     def of(value: Any) -> Any:
-        return num.to_int(name, value) if type(value) is num.SymFloat else function(value)
+        return to_int(name, value) if type(value) is SymFloat else function(value)
 
     return of
 
@@ -112,10 +114,10 @@ def _math(name: str) -> Callable[..., Any]:
         if keywords or not any(map(is_symbolic, args)):
             return function(*args, **keywords)
         if name == "log" and len(args) == 2:
-            return num.math_function("log", args[0]) / num.math_function("log", args[1])
+            return math_function("log", args[0]) / math_function("log", args[1])
         if name == "hypot" and len(args) != 2:
-            return function(*map(num.plain, args))
-        return num.math_function(name, *args)
+            return function(*map(plain, args))
+        return math_function(name, *args)
 
     return of
 
@@ -129,7 +131,7 @@ def _prod(values: Any, *, start: Any = 1) -> Any:
 def _isclass(name: str) -> Callable[[Any], Any]:
     function = getattr(math, name)
 
-    return functools.wraps(function)(lambda value: num.classify(name.upper(), value))
+    return functools.wraps(function)(lambda value: classify(name.upper(), value))
 
 
 def _of_math() -> dict[str, Any]:

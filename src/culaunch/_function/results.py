@@ -10,7 +10,8 @@ from culaunch._function import opcodes as oc
 from culaunch._function.array import StandIn
 from culaunch._function.dtype import DType
 from culaunch._function.effects import Constant
-from culaunch._function.numbers import SymBool, SymFloat, SymInt, is_symbolic
+from culaunch._function.numbers import SymBool, SymFloat, SymInt
+from culaunch._function.symbols import is_symbolic
 
 if TYPE_CHECKING:
     from culaunch._function.trace import TraceBody

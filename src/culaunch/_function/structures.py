@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function.array import StandIn
-from culaunch._function.numbers import is_symbolic
 from culaunch._function.pointers import Pointer
+from culaunch._function.symbols import is_symbolic
 
 # What stands at a ctypes type's ``_type_``: the kind of number that it holds.
 _INTEGERS = {
@@ -42,13 +42,29 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
             if len(field) == 2:  # not a bit field
                 fields[field[0]] = field[1]
 
+    inner = {name for name, kind in fields.items() if issubclass(kind, ctypes.Structure)}
+
     def put(self: Any, name: str, value: Any) -> None:
+        _patches(self).pop(name, None)
         if name in fields and _is_open(value):
-            patch = _patch(structure, name, fields[name], getattr(structure, name), value)
-            self.__dict__.setdefault("_patches", {})[name] = patch
+            kind, field = fields[name], getattr(structure, name)
+            _patches(self)[name] = _patch(structure, name, kind, field, value)
             return
-        self.__dict__.get("_patches", {}).pop(name, None)
         structure.__setattr__(self, name, value)
+        if name in inner:
+            _copy_patches(value, getattr(self, name))
+
+    def get(self: Any, name: str) -> Any:
+        if name in inner:  # a view of it, which takes expressions, too
+            views = _own(self, "_views")
+            if name not in views:
+                views[name] = shadow(fields[name]).from_buffer(
+                    self, getattr(structure, name).offset
+                )
+            return views[name]
+        if name in fields and (patch := _patches(self).get(name)) is not None:
+            return patch.value
+        return structure.__getattribute__(self, name)
 
     def make(self: Any, *args: Any, **keywords: Any) -> None:
         structure.__init__(self)
@@ -60,17 +76,43 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
             raise TypeError(f"{structure.__name__} has {len(fields)} fields (got {len(args)})")
 
     own_init = structure.__init__ is not ctypes.Structure.__init__
-    namespace = {"__setattr__": put, "__module__": structure.__module__}
+    namespace = {
+        "__setattr__": put,
+        "__getattribute__": get,
+        "__module__": structure.__module__,
+    }
     if not own_init:
         namespace["__init__"] = make
     made: type[ctypes.Structure] = type(structure.__name__, (structure,), namespace)
     return made
 
 
-def patches_of(value: object) -> tuple[Patch, ...]:
+def patches_of(value: object, offset: int = 0) -> tuple[Patch, ...]:
     """Return the fields of a structure that are expressions, those of inner structures too."""
-    found = list(getattr(value, "__dict__", {}).get("_patches", {}).values())
+    if not isinstance(value, ctypes.Structure):
+        return ()
+    found = [one._replace(offset=one.offset + offset) for one in _patches(value).values()]
+    for name, view in _own(value, "_views").items():
+        found += patches_of(view, offset + getattr(type(value), name).offset)
     return tuple(found)
+
+
+def _own(structure: Any, name: str) -> dict[str, Any]:
+    """Return one of the dicts that a structure of ours keeps beside its memory."""
+    kept: dict[str, Any] = ctypes.Structure.__getattribute__(structure, "__dict__")
+    return kept.setdefault(name, {})  # type: ignore[no-any-return]
+
+
+def _patches(structure: Any) -> dict[str, Patch]:
+    return _own(structure, "_patches")
+
+
+def _copy_patches(source: Any, target: Any) -> None:
+    if isinstance(source, ctypes.Structure):
+        _own(target, "_patches").clear()
+        _own(target, "_patches").update(_patches(source))
+        for name, view in _own(source, "_views").items():
+            _copy_patches(view, getattr(target, name))
 
 
 def _is_open(value: object) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.places import Place, here
-from culaunch._function import numbers as num
 from culaunch._function import opcodes as oc
 from culaunch._function import views
 from culaunch._function.array import Layout, Root, StandIn
@@ -13,7 +12,10 @@ from culaunch._function.bodies import Body
 from culaunch._function.device import BodyDevice
 from culaunch._function.dtype import DTYPES, DType
 from culaunch._function.effects import Allocate, Call, Constant, View
+from culaunch._function.instructions import select
+from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.pointers import Pointer
+from culaunch._function.symbols import is_symbolic, make, register_of
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
 from culaunch._launch.driver import current_driver
 
@@ -67,7 +69,7 @@ class TraceBody(Body):
         register = self.recorded.emit(op, operands, hint)
         if name:
             self.recorded.names.setdefault(register, name)
-        return num.make(self.recorded, register)
+        return make(self.recorded, register)
 
     def address(self, root: Root) -> Any:
         """Return the address of an array that has one before the effects, else None."""
@@ -85,10 +87,10 @@ class TraceBody(Body):
         self, condition: Any, message: str | Callable[[], str], exception: type[Exception]
     ) -> None:
         """Record a check; one that fails in this call raises now."""
-        if num.is_symbolic(condition) and type(condition) is not num.SymBool:
+        if is_symbolic(condition) and type(condition) is not SymBool:
             condition = condition != 0
         record = self.recorded
-        if not num.is_symbolic(condition):
+        if not is_symbolic(condition):
             if not condition:
                 self._fail(message, exception)
             return
@@ -131,11 +133,11 @@ class TraceBody(Body):
 
     def register(self, value: Any) -> Register:
         """Return the register of a number."""
-        return num.register_of(self.recorded, value)
+        return register_of(self.recorded, value)
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         """Return x where a launch happens."""
-        return x if condition is None else num.select(condition, x, y)
+        return x if condition is None else select(condition, x, y)
 
     def _device_attribute(self, number: int, name: str) -> Any:
         hint = current_driver().attribute(number, self.ordinal) if self.recorded.has_hints else 1
@@ -174,8 +176,8 @@ class TraceBody(Body):
         if isinstance(value, StandIn):
             self.note_use(value._root, "read")
             return oc.V_ARRAY, self.viewed(value)
-        if num.is_symbolic(value):
-            kinds = {num.SymInt: oc.V_INT, num.SymFloat: oc.V_FLOAT, num.SymBool: oc.V_BOOL}
+        if is_symbolic(value):
+            kinds = {SymInt: oc.V_INT, SymFloat: oc.V_FLOAT, SymBool: oc.V_BOOL}
             return kinds[type(value)], self.register(value)
         return oc.V_CONSTANT, Constant(value)
 

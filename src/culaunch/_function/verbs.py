@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.places import here
 from culaunch._base.values import spell
-from culaunch._function import numbers as num
+from culaunch._function import instructions
 from culaunch._function.array import StandIn
 from culaunch._function.bodies import checked_message, current
 from culaunch._function.dtype import BY_NAME, as_dtype, find_dtype, from_dlpack
 from culaunch._function.opcodes import EXCEPTIONS
 from culaunch._function.record import escaped
+from culaunch._function.symbols import hint_of, is_negative, is_symbolic
 from culaunch._launch import empty as device_empty
 from culaunch._launch import zeros as device_zeros
 from culaunch._launch.allocate import _numpy_dtype as numpy_dtype
@@ -150,15 +151,13 @@ def ceildiv(x: Any, y: Any) -> Any:
         If y is 0.
     """
     if isinstance(x, float) or isinstance(y, float):
-        raise TypeError(
-            f"ceildiv takes ints (got {spell(num.hint_of(x))}, {spell(num.hint_of(y))})"
-        )
-    return num.ceildiv(x, y)
+        raise TypeError(f"ceildiv takes ints (got {spell(hint_of(x))}, {spell(hint_of(y))})")
+    return instructions.ceildiv(x, y)
 
 
 def next_power_of_2(x: Any) -> Any:
     """Return the least power of 2 that is not less than an int; 1 for what is less than 1."""
-    return num.next_power_of_2(x)
+    return instructions.next_power_of_2(x)
 
 
 def _like(what: str, x: Any, dtype: Any, shape: Any, fill: int) -> Any:
@@ -201,8 +200,8 @@ def _in_body(
     else:
         kind = as_dtype(dtype)
     for size in sizes:
-        if num.is_symbolic(size) and isinstance(size, int) and not isinstance(size, bool):
-            is_bad = num.is_negative(size)
+        if is_symbolic(size) and isinstance(size, int) and not isinstance(size, bool):
+            is_bad = is_negative(size)
         elif hasattr(size, "node"):  # a framework's
             is_bad = False
         elif isinstance(size, (bool, float)) or not hasattr(type(size), "__index__"):
@@ -214,7 +213,7 @@ def _in_body(
             is_bad = size < 0
         if is_bad:
             raise ValueError(
-                f"at {here().text()}: {what}: a size is negative (got {num.hint_of(size)})"
+                f"at {here().text()}: {what}: a size is negative (got {hint_of(size)})"
             )
     return body.allocate(sizes, kind, fill)  # type: ignore[no-any-return]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.places import here
 from culaunch._base.values import spell
-from culaunch._function.numbers import ceildiv, extreme
+from culaunch._function.instructions import ceildiv, extreme
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,268 @@
+"""Arithmetic of symbolic numbers: Python's operators as instructions."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+from culaunch._function.symbols import (
+    LEAST,
+    MOST,
+    fitting,
+    hint_of,
+    is_kind,
+    is_symbolic,
+    kind_of,
+    make,
+    overflow,
+    raising,
+    record_of,
+    register_of,
+    settled,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def binary(name: str, x: Any, y: Any) -> Any:
+    """Apply a binary operator of Python to numbers, one of which at least is symbolic."""
+    x, y = settled(x), settled(y)
+    left, right = kind_of(x), kind_of(y)
+    if left is None or right is None:
+        return NotImplemented
+    row = _BINARY[name]
+    if not is_symbolic(x) and not is_symbolic(y):
+        return row.plain(x, y)
+    if left == right == "b" and name in ("and", "or", "xor"):
+        return _logic(name, x, y)
+    if name == "truediv" and "f" not in (left, right):
+        return int_binary("TRUEDIV", row.plain, as_int(x), as_int(y))
+    if "f" in (left, right):
+        if row.float is None:
+            return NotImplemented
+        return float_binary(row.float, row.plain, as_float(x), as_float(y))
+    if row.int is None:
+        return NotImplemented
+    x, y = as_int(x), as_int(y)
+    same = _identity(name, x, y)
+    return int_binary(row.int, row.plain, x, y) if same is None else same
+
+
+def power(x: Any, y: Any) -> Any:
+    """Return ``x ** y``; an int to a negative power is a float, which is guarded."""
+    x, y = settled(x), settled(y)
+    left, right = kind_of(x), kind_of(y)
+    if left is None or right is None:
+        return NotImplemented
+    if not is_symbolic(x) and not is_symbolic(y):
+        return x**y
+    if "f" not in (left, right):
+        x, y = as_int(x), as_int(y)
+        if bool(y >= 0):
+            return int_binary("POW", _bounded_power, x, y)
+    return float_binary("FPOW", _real_power, as_float(x), as_float(y))
+
+
+def compare(name: str, x: Any, y: Any) -> Any:
+    """Compare numbers; equality with anything else is false, as Python has it."""
+    x, y = settled(x), settled(y)
+    left, right = kind_of(x), kind_of(y)
+    if left is None or right is None:
+        return NotImplemented
+    if not is_symbolic(x) and not is_symbolic(y):
+        return _COMPARE[name](x, y)
+    if left == "f" != right:  # an int is compared with a float exactly
+        x, y, left, right, name = y, x, right, left, _MIRRORED[name]
+    function = _COMPARE[name]
+    if left == right == "f":
+        name = f"F{name}"
+    elif right == "f":
+        x, name = as_int(x), f"IF{name}"
+    else:
+        x, y = as_int(x), as_int(y)
+        outside = _outside(name, x, y)
+        if outside is not None:
+            return outside
+        if is_symbolic(x) and is_symbolic(y) and x._register == y._register:
+            if x._record is y._record:
+                return function(0, 0)
+    record = record_of(x, y)
+    operands = (register_of(record, x), register_of(record, y))
+    return make(record, record.emit(name, operands, function(hint_of(x), hint_of(y))))
+
+
+def negate(x: Any) -> Any:
+    """Return ``not x`` of a condition, without deciding it."""
+    x = settled(x)
+    if not is_kind(x, "b"):
+        return not x
+    record = x._record
+    return make(record, record.emit("NOT", (x._register,), not x.hint))
+
+
+def as_int(value: Any) -> Any:
+    """Return a bool as an int, symbolic or not."""
+    if is_kind(value, "b"):
+        record = value._record
+        return make(record, record.emit("B2I", (value._register,), int(value.hint)))
+    return int(value) if type(value) is bool else value
+
+
+def as_float(value: Any) -> Any:
+    """Return a number as a float, symbolic or not."""
+    value = as_int(settled(value))
+    if is_kind(value, "i"):
+        record = value._record
+        return make(record, record.emit("I2F", (value._register,), float(value.hint)))
+    return float(value) if isinstance(value, int) else value
+
+
+def to_int(name: str, value: Any) -> Any:
+    """Convert a float: FLOOR, CEIL, TRUNC or ROUND."""
+    value = settled(value)
+    if not is_kind(value, "f"):
+        return _TO_INT[name](value)
+    record = value._record
+    hint = raising(record, lambda: fitting(_TO_INT[name](value.hint)), name.lower())
+    return make(record, record.emit(name, (value._register,), hint))
+
+
+def divided(x: Any, y: Any) -> Any:
+    quotient = binary("floordiv", x, y)
+    if quotient is NotImplemented:
+        return NotImplemented
+    return quotient, binary("mod", x, y)
+
+
+def int_unary(name: str, x: Any) -> Any:
+    x = settled(x)
+    function = _UNARY[name]
+    if not is_kind(x, "i"):
+        return function(x)
+    record = x._record
+    hint = raising(record, lambda: fitting(function(x.hint)), name.lower())
+    return make(record, record.emit(name, (x._register,), hint))
+
+
+def float_unary(name: str, x: Any) -> Any:
+    x = settled(x)
+    if not is_kind(x, "f"):
+        return _UNARY[name](x)
+    record = x._record
+    return make(record, record.emit(name, (x._register,), _UNARY[name](x.hint)))
+
+
+def int_binary(name: str, function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    if not is_symbolic(x) and not is_symbolic(y):
+        return function(x, y)
+    record = record_of(x, y)
+    operands = (register_of(record, x), register_of(record, y))
+    a, b = hint_of(x), hint_of(y)
+    hint = raising(record, lambda: fitting(function(a, b)), f"{name.lower()} of {a} and {b}")
+    return make(record, record.emit(name, operands, hint))
+
+
+def float_binary(name: str, function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    if not is_symbolic(x) and not is_symbolic(y):
+        return function(x, y)
+    record = record_of(x, y)
+    operands = (register_of(record, x), register_of(record, y))
+    a, b = hint_of(x), hint_of(y)
+    hint = raising(record, lambda: function(a, b), f"{name[1:].lower()} of {a} and {b}", 1.0)
+    return make(record, record.emit(name, operands, hint))
+
+
+def plain_next_power_of_2(x: int) -> int:
+    """Return the least power of 2 that is not less than an int; 1 for what is less."""
+    x = operator.index(x)
+    return 1 << (x - 1).bit_length() if x > 1 else 1
+
+
+def _logic(name: str, x: Any, y: Any) -> Any:
+    record = record_of(x, y)
+    a, b = hint_of(x), hint_of(y)
+    operands = (register_of(record, x), register_of(record, y))
+    hint = bool(_BINARY[name].plain(a, b))
+    return make(record, record.emit(f"{name.upper()}_B", operands, hint))
+
+
+def _identity(name: str, x: Any, y: Any) -> Any:
+    """Return what an operation gives without one: ``n * 1``, ``n + 0``."""
+    if type(y) is int:
+        if (y == 0 and name in ("add", "sub", "lshift", "rshift")) or (
+            y == 1 and name in ("mul", "floordiv")
+        ):
+            return x
+        if y == 0 and name == "mul":
+            return 0
+    if type(x) is int:
+        if (x == 0 and name == "add") or (x == 1 and name == "mul"):
+            return y
+        if x == 0 and name == "mul":
+            return 0
+    return None
+
+
+def _outside(name: str, x: Any, y: Any) -> bool | None:
+    """Compare with an int that no register holds: every number of a call is on one side."""
+    for value, is_right in ((y, True), (x, False)):
+        if not is_symbolic(value) and not LEAST <= value <= MOST:
+            is_less = (value > 0) == is_right  # the symbolic one, where it stands on the left
+            return _COMPARE[name](0, 1) if is_less else _COMPARE[name](1, 0)
+    return None
+
+
+def _shifted(x: int, y: int) -> int:
+    if x != 0 and y > 63:
+        raise overflow(f"{x} << {y}")
+    return x << y
+
+
+def _bounded_power(x: int, y: int) -> int:
+    if abs(x) > 1 and y > 64:
+        raise overflow(f"{x} ** {y}")
+    return int(x**y)
+
+
+def _real_power(x: float, y: float) -> float:
+    result: float | complex = x**y
+    if isinstance(result, complex):
+        raise ValueError("a negative number to a fractional power is complex")
+    return result
+
+
+class _Row:
+    def __init__(
+        self, int_: str | None, float_: str | None, plain_: Callable[[Any, Any], Any]
+    ) -> None:
+        self.int, self.float, self.plain = int_, float_, plain_
+
+
+_BINARY = {
+    "add": _Row("ADD", "FADD", operator.add),
+    "sub": _Row("SUB", "FSUB", operator.sub),
+    "mul": _Row("MUL", "FMUL", operator.mul),
+    "truediv": _Row(None, "FDIV", operator.truediv),
+    "floordiv": _Row("FLOORDIV", "FFLOORDIV", operator.floordiv),
+    "mod": _Row("MOD", "FMOD", operator.mod),
+    "lshift": _Row("SHL", None, _shifted),
+    "rshift": _Row("SHR", None, operator.rshift),
+    "and": _Row("AND", None, operator.and_),
+    "or": _Row("OR", None, operator.or_),
+    "xor": _Row("XOR", None, operator.xor),
+}
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "EQ": operator.eq, "NE": operator.ne, "LT": operator.lt, "LE": operator.le,
+    "GT": operator.gt, "GE": operator.ge,
+}  # fmt: skip
+_MIRRORED = {"EQ": "EQ", "NE": "NE", "LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}
+_TO_INT: dict[str, Callable[[float], int]] = {
+    "FLOOR": math.floor, "CEIL": math.ceil, "TRUNC": math.trunc, "ROUND": round
+}  # fmt: skip
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "NEG": operator.neg, "ABS": abs, "INVERT": operator.invert, "BIT_LENGTH": int.bit_length,
+    "NEXT_POW2": plain_next_power_of_2,
+    "FNEG": operator.neg, "FABS": abs,
+}  # fmt: skip
