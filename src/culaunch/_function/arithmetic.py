@@ -85,9 +85,9 @@ def compare(name: str, x: Any, y: Any) -> Any:
         outside = _outside(name, x, y)
         if outside is not None:
             return outside
-        if is_symbolic(x) and is_symbolic(y) and x._register == y._register:
-            if x._record is y._record:
-                return function(0, 0)
+        is_both = is_symbolic(x) and is_symbolic(y)
+        if is_both and x._register == y._register and x._record is y._record:
+            return function(0, 0)
     record = record_of(x, y)
     operands = (register_of(record, x), register_of(record, y))
     return make(record, record.emit(name, operands, function(hint_of(x), hint_of(y))))
