@@ -1,13 +1,16 @@
 #include "function/plan.h"
 
+#include <culaunch/python_numbers.h>
+
 #include <cmath>
 #include <cstring>
 #include <string>
 
-#include "formats/half.h"
 #include "python/upcalls.h"
 
 namespace function {
+
+using namespace culaunch::numbers;
 
 namespace {
 
@@ -23,143 +26,13 @@ Word FromFloat(double value) {
   return word;
 }
 
-// What may be wrong with an instruction.
-enum class Problem : uint8_t { kNone, kOverflow, kZeroDivision, kNegativeShift, kCheck, kPython };
-
-bool IsZero(Word divisor) { return divisor == 0; }
-
-Problem FloorDivide(Word x, Word y, Word* quotient) {
-  if (IsZero(y)) return Problem::kZeroDivision;
-  if (y == -1)
-    return __builtin_sub_overflow(Word{0}, x, quotient) ? Problem::kOverflow : Problem::kNone;
-  const Word towards_zero = x / y;
-  *quotient = towards_zero - ((x % y != 0 && (x < 0) != (y < 0)) ? 1 : 0);
-  return Problem::kNone;
-}
-
-Problem CeilDivide(Word x, Word y, Word* quotient) {
-  if (IsZero(y)) return Problem::kZeroDivision;
-  if (y == -1)
-    return __builtin_sub_overflow(Word{0}, x, quotient) ? Problem::kOverflow : Problem::kNone;
-  const Word towards_zero = x / y;
-  *quotient = towards_zero + ((x % y != 0 && (x < 0) == (y < 0)) ? 1 : 0);
-  return Problem::kNone;
-}
-
-Problem Modulo(Word x, Word y, Word* rest) {
-  if (IsZero(y)) return Problem::kZeroDivision;
-  if (y == -1) {
-    *rest = 0;
-    return Problem::kNone;
-  }
-  const Word remainder = x % y;
-  *rest = remainder != 0 && (remainder < 0) != (y < 0) ? remainder + y : remainder;
-  return Problem::kNone;
-}
-
-// A negative exponent would make a float.
-Problem Power(Word base, Word exponent, Word* result) {
-  if (exponent < 0) {
-    PyErr_SetString(PyExc_ValueError, "an int to a negative power is no int");
-    return Problem::kPython;
-  }
-  Word power = 1;
-  while (exponent != 0) {
-    if ((exponent & 1) != 0 && __builtin_mul_overflow(power, base, &power)) {
-      return Problem::kOverflow;
-    }
-    exponent >>= 1;
-    if (exponent != 0 && __builtin_mul_overflow(base, base, &base)) return Problem::kOverflow;
-  }
-  *result = power;
-  return Problem::kNone;
-}
-
-Problem ShiftLeft(Word x, Word count, Word* result) {
-  if (count < 0) return Problem::kNegativeShift;
-  *result = 0;
-  if (x == 0) return Problem::kNone;
-  if (count > 62) {
-    if (count != 63 || x != -1) return Problem::kOverflow;
-    *result = INT64_MIN;
-    return Problem::kNone;
-  }
-  return __builtin_mul_overflow(x, Word{1} << count, result) ? Problem::kOverflow : Problem::kNone;
-}
-
-Problem NextPowerOf2(Word x, Word* result) {
-  if (x > Word{1} << 62) return Problem::kOverflow;
-  Word power = 1;
-  while (power < x) power <<= 1;
-  *result = power;
-  return Problem::kNone;
-}
-
-Word BitLength(Word x) {
-  auto rest = x < 0 ? 0 - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
-  Word bits = 0;
-  for (; rest != 0; rest >>= 1) ++bits;
-  return bits;
-}
-
-// -1, 0, 1, or 2 for NaN: as Python compares an int with a float, exactly.
-int Compare(Word whole, double real) {
-  if (std::isnan(real)) return 2;
-  if (real >= 0x1p63) return -1;
-  if (real < -0x1p63) return 1;
-  const double floor = std::floor(real);
-  const auto bound = static_cast<Word>(floor);
-  if (whole != bound) return whole < bound ? -1 : 1;
-  return real > floor ? -1 : 0;
-}
-
-// float_divmod of CPython's floatobject.c: the quotient is a whole number, the rest has the
-// divisor's sign.
-Problem FloatDivMod(double x, double y, double* quotient, double* rest) {
-  if (y == 0) return Problem::kZeroDivision;
-  double mod = std::fmod(x, y);
-  double div = (x - mod) / y;
-  if (mod != 0) {
-    if ((y < 0) != (mod < 0)) {
-      mod += y;
-      div -= 1;
-    }
-  } else {
-    mod = std::copysign(0.0, y);
-  }
-  double floor;
-  if (div != 0) {
-    floor = std::floor(div);
-    if (div - floor > 0.5) floor += 1;
-  } else {
-    floor = std::copysign(0.0, x / y);
-  }
-  *quotient = floor;
-  *rest = mod;
-  return Problem::kNone;
-}
-
-Problem WholeOf(double rounded, Word* result) {
-  if (std::isnan(rounded)) {
-    PyErr_SetString(PyExc_ValueError, "cannot convert float NaN to integer");
-    return Problem::kPython;
-  }
-  if (std::isinf(rounded)) {
-    PyErr_SetString(PyExc_OverflowError, "cannot convert float infinity to integer");
-    return Problem::kPython;
-  }
-  if (rounded >= 0x1p63 || rounded < -0x1p63) return Problem::kOverflow;
-  *result = static_cast<Word>(rounded);
-  return Problem::kNone;
-}
-
 // What Python itself computes. The rules of its math are many, and a plan is run once for the
 // numbers that come again and again.
 Problem Ask(const Ref& result, Word* word) {
-  if (!result) return Problem::kPython;
+  if (!result) return Problem::kRaised;
   if (!PyFloat_Check(result.get())) {
     PyErr_SetString(PyExc_ValueError, "the result is no float");
-    return Problem::kPython;
+    return Problem::kRaised;
   }
   *word = FromFloat(PyFloat_AsDouble(result.get()));
   return Problem::kNone;
@@ -168,12 +41,12 @@ Problem Ask(const Ref& result, Word* word) {
 Problem FloatPower(double x, double y, Word* word) {
   const Ref base(PyFloat_FromDouble(x));
   const Ref exponent(PyFloat_FromDouble(y));
-  if (!base || !exponent) return Problem::kPython;
+  if (!base || !exponent) return Problem::kRaised;
   return Ask(Ref(PyNumber_Power(base.get(), exponent.get(), Py_None)), word);
 }
 
 Problem TrueDivide(Word x, Word y, Word* word) {
-  if (IsZero(y)) return Problem::kZeroDivision;
+  if (y == 0) return Problem::kZeroDivision;
   constexpr Word kExact = Word{1} << 53;
   if (x >= -kExact && x <= kExact && y >= -kExact && y <= kExact) {
     *word = FromFloat(static_cast<double>(x) / static_cast<double>(y));
@@ -181,7 +54,7 @@ Problem TrueDivide(Word x, Word y, Word* word) {
   }
   const Ref dividend(PyLong_FromLongLong(x));
   const Ref divisor(PyLong_FromLongLong(y));
-  if (!dividend || !divisor) return Problem::kPython;
+  if (!dividend || !divisor) return Problem::kRaised;
   return Ask(Ref(PyNumber_TrueDivide(dividend.get(), divisor.get())), word);
 }
 
@@ -191,25 +64,10 @@ Problem CallMath(Word number, double x, const double* y, Word* word) {
 #undef CULAUNCH_MATH_NAME
   const char* name = names[number];
   const Ref math = Import(modules::kMath);
-  if (!math) return Problem::kPython;
+  if (!math) return Problem::kRaised;
   return Ask(Ref(y == nullptr ? PyObject_CallMethod(math.get(), name, "d", x)
                               : PyObject_CallMethod(math.get(), name, "dd", x, *y)),
              word);
-}
-
-bool Fits(Word value, int32_t size, bool is_signed) {
-  if (size == 8) return is_signed || value >= 0;
-  const int bits = size * 8;
-  if (is_signed) return value >= -(Word{1} << (bits - 1)) && value < Word{1} << (bits - 1);
-  return value >= 0 && value < Word{1} << bits;
-}
-
-bool FloatFits(double value, int32_t code, int64_t bits) {
-  constexpr int32_t kBfloat = 4;
-  if (!std::isfinite(value) || bits == 64) return true;
-  if (bits == 32) return std::isfinite(static_cast<float>(value));
-  if (code == kBfloat) return (Bfloat16Bits(value) & 0x7f80) != 0x7f80;
-  return (Float16Bits(value) & 0x7c00) != 0x7c00;
 }
 
 bool HasCheck(Opcode opcode) { return opcode >= Opcode::kCHECK && opcode <= Opcode::kDIMENSION; }
@@ -286,6 +144,12 @@ void RaisePlainly(const Program& program, const Instruction& one, Problem proble
     PyErr_SetString(PyExc_ZeroDivisionError, "division by zero");
   } else if (problem == Problem::kNegativeShift) {
     PyErr_SetString(PyExc_ValueError, "negative shift count");
+  } else if (problem == Problem::kNegativePower) {
+    PyErr_SetString(PyExc_ValueError, "an int to a negative power is no int");
+  } else if (problem == Problem::kNan) {
+    PyErr_SetString(PyExc_ValueError, "cannot convert float NaN to integer");
+  } else if (problem == Problem::kInfinity) {
+    PyErr_SetString(PyExc_OverflowError, "cannot convert float infinity to integer");
   }
   PrefixError(program.Text(one.text));
 }
