@@ -1,5 +1,6 @@
 // What exported functions are written with (culaunch.export): the arguments of a call, numbers by
-// Python's rules, arrays, launches. Needs the headers of apache-tvm-ffi, as culaunch/tvm_ffi.h does.
+// Python's rules, arrays, launches. Needs the headers of apache-tvm-ffi, as culaunch/tvm_ffi.h
+// does.
 #pragma once
 
 #include <tvm/ffi/any.h>
@@ -17,14 +18,13 @@
 #include "tvm_ffi.h"
 
 // Export a function that takes its arguments as they come: void function(const Arguments&, Any*).
-#define CULAUNCH_EXPORT_FUNCTION(name, function)                                                 \
-  extern "C" TVM_FFI_DLL_EXPORT int __tvm_ffi_##name(void*, const TVMFFIAny* arguments,          \
-                                                     int32_t count, TVMFFIAny* result) {         \
-    TVM_FFI_SAFE_CALL_BEGIN();                                                                   \
-    ::culaunch::function::Run(                                                                   \
-        function,                                                                                \
-        {#name, reinterpret_cast<const ::tvm::ffi::AnyView*>(arguments), count},                 \
-        reinterpret_cast<::tvm::ffi::Any*>(result));                                             \
-    TVM_FFI_SAFE_CALL_END();                                                                     \
-  }                                                                                              \
+#define CULAUNCH_EXPORT_FUNCTION(name, body)                                             \
+  extern "C" TVM_FFI_DLL_EXPORT int __tvm_ffi_##name(void*, const TVMFFIAny* arguments,  \
+                                                     int32_t count, TVMFFIAny* result) { \
+    TVM_FFI_SAFE_CALL_BEGIN();                                                           \
+    ::culaunch::function::Run(                                                           \
+        body, {#name, reinterpret_cast<const ::tvm::ffi::AnyView*>(arguments), count},   \
+        reinterpret_cast<::tvm::ffi::Any*>(result));                                     \
+    TVM_FFI_SAFE_CALL_END();                                                             \
+  }                                                                                      \
   static_assert(true, "a semicolon ends the macro")

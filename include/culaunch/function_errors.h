@@ -27,7 +27,8 @@ inline std::string Written(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char room[40];
-  const auto end = std::to_chars(room, room + sizeof room, value, std::chars_format::scientific).ptr;
+  const auto end =
+      std::to_chars(room, room + sizeof room, value, std::chars_format::scientific).ptr;
   std::string digits(room, end);
   const size_t at = digits.find('e');
   const int exponent = std::stoi(digits.substr(at + 1));
@@ -58,8 +59,8 @@ inline void Check(bool condition, const char* kind, const Parts&... parts) {
 [[noreturn]] inline void RaiseUnknownPath(const char* name, const char* where,
                                           const char* condition, bool outcome) {
   Raise("NotImplementedError",
-        std::string(name) + " was exported without the path of this call: at " + where + ", where " +
-            condition + " is " + (outcome ? "true" : "false") +
+        std::string(name) + " was exported without the path of this call: at " + where +
+            ", where " + condition + " is " + (outcome ? "true" : "false") +
             "; export it after such a call, or after specialize() of both sides");
 }
 

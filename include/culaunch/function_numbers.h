@@ -33,8 +33,7 @@ template <class... Operands>
     case Problem::kNegativePower:
       Raise("ValueError", what + ": an int to a negative power is no int");
     case Problem::kComplex:
-      Raise("ValueError",
-            what + ": a negative number to a fractional power is complex");
+      Raise("ValueError", what + ": a negative number to a fractional power is complex");
     case Problem::kNan:
       Raise("ValueError", what + ": NaN is no int");
     case Problem::kDomain:
@@ -140,6 +139,11 @@ inline double TrueDivide(int64_t x, int64_t y, const char* where) {
 using numbers::BitLength;
 using numbers::Compare;  // an int with a float: -1, 0, 1; 2 for NaN
 
+inline bool IsAtLeast(int64_t x, double y) {
+  const int order = Compare(x, y);
+  return order == 0 || order == 1;
+}
+
 // ---- floats
 
 inline double Divide(double x, double y, const char* where) {
@@ -179,8 +183,7 @@ inline int64_t ToInt(double rounded, const char* where) {
 
 // A function of Python's math. A result that is too large is an error only of some.
 template <class Function>
-double Math(Function function, bool can_overflow, const char* symbol, double x,
-            const char* where) {
+double Math(Function function, bool can_overflow, const char* symbol, double x, const char* where) {
   double result = 0;
   const Problem problem = numbers::MathOf(function, can_overflow, x, &result);
   return detail::Checked(problem, result, where, symbol, x);
@@ -215,9 +218,9 @@ inline void RequireFits(int64_t value, int size, Sign sign, const char* where) {
   const std::string half = std::to_string(8 * size - 1);
   const std::string low = sign == Sign::kUnsigned ? "0" : "-2^" + half;
   const std::string high = "2^" + (sign == Sign::kSigned ? half : bits) + " - 1";
-  Raise("OverflowError", Text("at ", where, ": a parameter of ", int64_t{size},
-                              " bytes takes numbers from ", low.c_str(), " to ", high.c_str(),
-                              " (got ", value, ")"));
+  Raise("OverflowError",
+        Text("at ", where, ": a parameter of ", int64_t{size}, " bytes takes numbers from ",
+             low.c_str(), " to ", high.c_str(), " (got ", value, ")"));
 }
 
 // By DLPack's code and bits of the parameter's type.

@@ -29,8 +29,7 @@ __extension__ using Wide = unsigned __int128;
 // What a function of the C library gave, by the rules of CPython's mathmodule.c.
 inline Problem Judged(double result, bool has_nan, bool is_finite, bool can_overflow) {
   if (std::isnan(result) && !has_nan) return Problem::kDomain;
-  if (std::isinf(result) && is_finite)
-    return can_overflow ? Problem::kOverflow : Problem::kDomain;
+  if (std::isinf(result) && is_finite) return can_overflow ? Problem::kOverflow : Problem::kDomain;
   return Problem::kNone;
 }
 

@@ -32,10 +32,20 @@ constexpr DLDataType kFloat64{kDLFloat, 64, 1};
 constexpr DLDataType kFloat32{kDLFloat, 32, 1};
 constexpr DLDataType kFloat16{kDLFloat, 16, 1};
 constexpr DLDataType kBFloat16{kDLBfloat, 16, 1};
+constexpr DLDataType kFloat8E4M3FN{kDLFloat8_e4m3fn, 8, 1};
+constexpr DLDataType kFloat8E5M2{kDLFloat8_e5m2, 8, 1};
+constexpr DLDataType kFloat8E8M0FNU{kDLFloat8_e8m0fnu, 8, 1};
+constexpr DLDataType kComplex128{kDLComplex, 128, 1};
+constexpr DLDataType kComplex64{kDLComplex, 64, 1};
 constexpr DLDataType kInt64{kDLInt, 64, 1};
 constexpr DLDataType kInt32{kDLInt, 32, 1};
+constexpr DLDataType kInt16{kDLInt, 16, 1};
 constexpr DLDataType kInt8{kDLInt, 8, 1};
+constexpr DLDataType kUInt64{kDLUInt, 64, 1};
+constexpr DLDataType kUInt32{kDLUInt, 32, 1};
+constexpr DLDataType kUInt16{kDLUInt, 16, 1};
 constexpr DLDataType kUInt8{kDLUInt, 8, 1};
+constexpr DLDataType kBool{kDLBool, 8, 1};
 
 // ---- words for messages
 

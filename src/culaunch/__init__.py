@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         LaunchError,
         MissingDependencyError,
     )
+    from culaunch._export import export
     from culaunch._function import (
         Array,
         DType,
@@ -147,6 +148,7 @@ _HOME = {
     "embed": "_embed",
     "empty": "_function",
     "empty_like": "_function",
+    "export": "_export",
     "fatbin": "_compile",
     "function": "_function",
     "function_debugging": "_function",
@@ -232,6 +234,7 @@ __all__ = [
     "embed",
     "empty",
     "empty_like",
+    "export",
     "fatbin",
     "function",
     "function_debugging",

@@ -17,6 +17,7 @@ from culaunch._function.backward import Backward
 from culaunch._function.declaration import Declaration
 from culaunch._function.encode import encode
 from culaunch._function.explain import explained, signature_text
+from culaunch._function.export import Exported, library_source
 from culaunch._function.failures import raise_failure
 from culaunch._function.kinds import Kind, arrays_of, key_of
 from culaunch._function.live import run_live
@@ -158,6 +159,29 @@ class Function(CoreFunction, Generic[P, R]):
                     self._keep(kind, self._tree(kind), run)
         return found
 
+    def source(self, language: str = "c++") -> str:
+        """Return the programs that there are as text of another language: what export compiles.
+
+        Parameters
+        ----------
+        language : {"c++"}, optional
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        TypeError
+            If a program does what only Python can: it calls a fused function, closes over an array,
+            returns an argument.
+        ValueError
+            If nothing was traced yet, or the language is none of these.
+        """
+        if language != "c++":
+            raise ValueError(f'language must be "c++" (got {spell(language)})')
+        return library_source([self._exported()], self.__name__).text
+
     def abstract(self, *args: Any, **keywords: Any) -> Any:
         """Run the body on shapes: ``AbstractArray`` stands for arrays, nothing is launched."""
         return run_abstract(self.declaration, self._bind(args, keywords))
@@ -221,6 +245,15 @@ class Function(CoreFunction, Generic[P, R]):
                 if tree.version == version and self._tree(kind) is tree:
                     self._keep(kind, tree, run)
                     return tree
+
+    def _exported(self) -> Exported:
+        """Return the programs that there are, for ``export``.
+
+        Those that were traced with other globals are dropped, as a call does.
+        """
+        self._require_same_reads()
+        with self._lock:
+            return Exported(self.declaration, tuple(self._trees.values()))
 
     def _tree(self, kind: Kind) -> Tree:
         with self._lock:

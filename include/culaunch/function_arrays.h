@@ -1,0 +1,109 @@
+// Arrays of an exported function: what it asks of its arguments, and what it allocates.
+#pragma once
+
+#include <cuda.h>
+#include <tvm/ffi/any.h>
+#include <tvm/ffi/container/shape.h>
+#include <tvm/ffi/container/tensor.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "driver.h"
+#include "guard.h"
+#include "tvm_ffi.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+namespace function {
+
+using ::tvm::ffi::ShapeView;
+using ::tvm::ffi::Tensor;
+using ::tvm::ffi::TensorView;
+using Sizes = std::initializer_list<int64_t>;
+
+// In elements. A tensor of C order may come without strides.
+inline int64_t Stride(const TensorView& x, int axis) {
+  if (x.strides().data() != nullptr) return x.strides()[static_cast<size_t>(axis)];
+  int64_t dense = 1;
+  for (int i = x.ndim() - 1; i > axis; --i) dense *= x.size(i);
+  return dense;
+}
+
+// For guards on alignment: the address modulo 256.
+inline int64_t Alignment(const TensorView& x) {
+  const auto address = reinterpret_cast<uintptr_t>(x.data_ptr()) + x.byte_offset();
+  return static_cast<int64_t>(address % 256);
+}
+
+// So many bytes after an address.
+inline void* At(void* data, int64_t bytes) {
+  return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(bytes));
+}
+
+// What a function allocates, or is given to write its result to.
+class Array {
+ public:
+  explicit Array(Tensor tensor) : owner_(std::move(tensor)), view_(*owner_) {}
+  explicit Array(const TensorView& given) : view_(given) {}
+
+  const TensorView& view() const { return view_; }
+  void* data() const { return ffi::Data(view_); }
+  // What a caller gets of it: nothing, of an array that is the caller's own.
+  ::tvm::ffi::Any result() const {
+    return owner_.has_value() ? ::tvm::ffi::Any(*owner_) : ::tvm::ffi::Any();
+  }
+  const Tensor& owner() const { return *owner_; }
+
+ private:
+  std::optional<Tensor> owner_;
+  TensorView view_;
+};
+
+namespace detail {
+
+// Memory of the driver, where the caller's framework offers none.
+struct DriverMemory {
+  void AllocData(DLTensor* tensor) const {
+    Driver& driver = Driver::Get();
+    const size_t bytes = ::tvm::ffi::GetDataSize(*tensor);
+    const DeviceGuard guard(driver, tensor->device.device_id);
+    driver.Check(guard.code(), "making the device current");
+    CUdeviceptr address = 0;
+    driver.Check(driver.cuMemAlloc(&address, bytes == 0 ? 1 : bytes), "cuMemAlloc");
+    tensor->data = reinterpret_cast<void*>(address);
+  }
+  void FreeData(DLTensor* tensor) const {
+    // The driver waits for the launches that use the memory.
+    Driver& driver = Driver::Get();
+    const DeviceGuard guard(driver, tensor->device.device_id);
+    driver.cuMemFree(reinterpret_cast<CUdeviceptr>(tensor->data));
+  }
+};
+
+// A view keeps what it looks at.
+struct ViewedMemory {
+  Tensor owner;
+  void* data;
+
+  void AllocData(DLTensor* tensor) const { tensor->data = data; }
+  void FreeData(DLTensor*) const {}
+};
+
+}  // namespace detail
+
+// A part of an array that this function allocated, as a tensor of its own. Strides in elements.
+inline Tensor View(const Array& base, int64_t offset, DLDataType dtype, Sizes shape,
+                   Sizes strides) {
+  return Tensor::FromNDAllocStrided(detail::ViewedMemory{base.owner(), At(base.data(), offset)},
+                                    ShapeView(shape.begin(), shape.size()),
+                                    ShapeView(strides.begin(), strides.size()), dtype,
+                                    base.view().device());
+}
+
+}  // namespace function
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,94 @@
+"""The verb ``export``: functions become one shared library of TVM-FFI."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from typing import TYPE_CHECKING
+
+from culaunch._base.checks import checked_list, checked_path
+from culaunch._base.outputs import open_output
+from culaunch._base.values import spell
+from culaunch._errors import MissingDependencyError
+from culaunch._function import Function
+from culaunch._function.export import library_source
+from culaunch._inline.build import build
+from culaunch._inline.texts import InlineSource
+from culaunch._inline.toolchain import Toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+def export(
+    functions: Function[..., Any] | Sequence[Function[..., Any]],
+    path: str | os.PathLike[str],
+    *,
+    flags: Sequence[str] = (),
+    link_flags: Sequence[str] = (),
+) -> None:
+    """Write functions as a shared library, for every framework and language of Apache TVM-FFI.
+
+    The library has the programs that were traced until now (by calls, or by ``specialize``), and
+    the images of their kernels. It needs neither culaunch nor Python, but for ``libtvm_ffi.so``.
+    Arguments come by position; ``NAME_into`` takes arrays for the results first, where a function
+    returns new arrays alone. A call of another kind, or of a path that was not traced, is an error
+    that says so.
+
+    Parameters
+    ----------
+    functions : Function or sequence of Function
+    path : str or os.PathLike
+        The library to write, such as ``"libmylib.so"``. It is replaced as a whole or not at all.
+    flags, link_flags : sequence of str, optional
+        More options for the C++ compiler and for the linker.
+
+    Raises
+    ------
+    CompileError
+        If there is no C++ compiler, or it fails.
+    MissingDependencyError
+        Without apache-tvm-ffi, or without ``cuda.h``.
+    TypeError
+        If a function does what only Python can: it calls a fused function, closes over an array,
+        returns an argument, takes a value that TVM-FFI has not.
+    ValueError
+        If a function was neither called nor specialized, or two exports have one name.
+    """
+    chosen = [functions] if isinstance(functions, Function) else functions
+    for one in checked_list("functions", chosen, "functions of culaunch"):
+        if not isinstance(one, Function):
+            raise TypeError(
+                f"functions must hold functions of culaunch (got {spell(one)}): decorate it with "
+                "culaunch.function"
+            )
+    if not chosen:
+        raise ValueError("functions must have at least one function (got none)")
+    output = checked_path("path", path)
+    try:
+        import tvm_ffi  # noqa: F401 - its headers and library are needed
+    except ImportError as error:
+        raise MissingDependencyError(
+            "export needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
+        ) from error
+    name = _name_of(output)
+    source = library_source([one._exported() for one in chosen], name)
+    toolchain = Toolchain.find(
+        include_dirs=(), flags=flags, cuda_flags=(), link_flags=link_flags, arch=None,
+        with_nvcc=False,
+    )  # fmt: skip
+    unit = InlineSource(name, source.text, None, "", {})
+    with tempfile.TemporaryDirectory(prefix="culaunch-export-") as directory:
+        library, _ = build(directory, unit, source.images, toolchain, name)
+        with open(library, "rb") as built, open_output(output) as file:
+            shutil.copyfileobj(built, file)
+
+
+def _name_of(path: str) -> str:
+    """Return what images and messages call a library: libmylib.so is mylib."""
+    stem = os.path.basename(path).partition(".")[0].removeprefix("lib")
+    name = re.sub(r"\W", "_", stem, flags=re.ASCII)
+    return name if name.strip("_") and not name[0].isdigit() else f"library_{name}"

@@ -1,0 +1,5 @@
+"""Functions as C++ text: what a library needs of them, without Python."""
+
+from culaunch._function.export.library import Exported, LibrarySource, library_source
+
+__all__ = ["Exported", "LibrarySource", "library_source"]
