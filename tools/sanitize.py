@@ -35,6 +35,8 @@ SELECTION = (
     "tests/emulator/test_nested_calls.py",
     "tests/triton/test_reentrant.py",
     "tests/triton/test_quick.py",
+    "tests/triton/test_grids.py",
+    "tests/triton/test_heuristics.py",
     "tests/triton/test_native_objects.py",
     "tests/triton/test_specialize.py",
 )
