@@ -24,6 +24,7 @@ from overhead.build import build_library, cuda_include
 from overhead.cases import BLOCK, GRID, MAIN
 from overhead.machine import describe
 from overhead.timing import Plan, Trial, python_burst, run
+from overhead.transformer import Transformer
 
 import culaunch as cl
 
@@ -86,6 +87,11 @@ class Functions:
         y = torch.empty_like(x)
         self.kernel[GRID, BLOCK](y, x, x, n)
         return y
+
+    @functools.cached_property
+    def transformer(self) -> Transformer:
+        """The block of twelve launches; it needs Triton."""
+        return Transformer(self.bench)
 
     @functools.cached_property
     def given(self) -> dict[str, Any]:
@@ -172,15 +178,7 @@ def first_call(made: Functions) -> Burst:
 
 
 def _transformer(name: str, made: Functions) -> Burst:
-    examples = Path(__file__).resolve().parents[1] / "examples"
-    if not (examples / "transformer_block.py").exists():
-        raise RuntimeError("examples/transformer_block.py is not there")
-    if made.bench.host_only:
-        raise RuntimeError("its kernels are compiled for a GPU")
-    sys.path.insert(0, str(examples))
-    import transformer_block
-
-    return python_burst("call()", call=getattr(transformer_block, name)())
+    return getattr(made.transformer, name)()  # type: ignore[no-any-return]
 
 
 def _of_one_array(call: Any, made: Functions) -> Burst:
