@@ -58,3 +58,21 @@ def every_kind(
 def with_global(x, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     tl.store(x + offsets, tl.load(x + offsets) * FACTOR)
+
+
+@triton.jit
+def move(a, b, factor):
+    """Move what one descriptor shows to what another one shows."""
+    block: tl.constexpr = a.block_shape
+    m = tl.program_id(0) * block[0]
+    n = tl.program_id(1) * block[1]
+    b.store([m, n], a.load([m, n]) * factor)
+
+
+@triton.jit
+def with_scratch(x, out, rows, columns, BLOCK: tl.constexpr):
+    """Copy tiles by a descriptor that the kernel makes, in scratch memory."""
+    of = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [BLOCK, BLOCK])
+    to = tl.make_tensor_descriptor(out, [rows, columns], [columns, 1], [BLOCK, BLOCK])
+    m, n = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
+    to.store([m, n], of.load([m, n]) + 1)

@@ -262,3 +262,36 @@ def test_a_function_keeps_what_it_launches(triton_kernels):
     gc.collect()
     tripled(x)
     assert x.tolist() == [9] * 4
+
+
+def moving(triton_kernels):
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    from culaunch.triton import native
+
+    move = native(triton_kernels.move)
+
+    @cl.function
+    def moved(x, factor: float):
+        m, n = x.shape
+        y = cl.empty((m, n), x.dtype)
+        to = TensorDescriptor(y, [m, n], y.strides, [16, 16])
+        of = TensorDescriptor(x, [m, n], x.strides, [16, 16])
+        move[cl.ceildiv(m, 16), cl.ceildiv(n, 16)](of, to, factor)
+        return y
+
+    return moved
+
+
+@pytest.mark.needs("torch")
+def test_tensor_descriptors_of_arrays_of_the_body(triton_kernels):
+    import torch
+
+    moved = moving(triton_kernels)
+    for shape in ((32, 16), (20, 40), (16, 16)):
+        x = torch.arange(shape[0] * shape[1], dtype=torch.float32).reshape(shape)
+        assert torch.equal(torch.as_tensor(both(moved, x, 2.0)), 2 * x)
+    wide = torch.zeros(4, 64, dtype=torch.float32)[:, :20]
+    assert torch.equal(moved(wide + 1, 0.5), torch.full((4, 20), 0.5))
+    with pytest.raises(AssertionError, match="16-byte aligned"):
+        moved(torch.zeros(4, 64)[:, 1:17], 1.0)

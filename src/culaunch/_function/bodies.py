@@ -87,6 +87,14 @@ class Body:
         """Call something native with arrays and numbers, and ``out=``."""
         raise NotImplementedError
 
+    def box_map(
+        self, array: Any, shape: Sequence[Any], strides: Sequence[Any], box: Sequence[int],
+        numbers: tuple[int, ...],
+    ) -> Any:  # fmt: skip
+        """Describe a view from where an array begins for bulk copies."""
+        view = array._view(tuple(shape), tuple(strides), array._offset)
+        return view._tensor_map(tuple(box), None, numbers)
+
     def sample(self, array: Any, *, whole: bool) -> Any:
         """Return an array of zeros like one of the body, or an empty one unless `whole`."""
         raise NotImplementedError

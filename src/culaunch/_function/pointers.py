@@ -31,10 +31,13 @@ class Pointer:
         body, root = self.array._body, self.array._root
         address = body.address(root)
         if address is None:
-            raise TypeError(
-                f"at {here().text()}: {root.name} is allocated after this is computed: ask "
-                "x.is_aligned(bytes)"
-            )
+            # What a function allocates is known to be aligned to 16 bytes and its elements' size.
+            if type(other) is not int or other < 1 or max(16, self.array.itemsize) % other:
+                raise TypeError(
+                    f"at {here().text()}: {root.name} is allocated after this is computed: ask "
+                    "x.is_aligned(bytes)"
+                )
+            address = 0
         return (address + self.array._offset * self.array.itemsize + self.offset) % other
 
     def __index__(self) -> NoReturn:

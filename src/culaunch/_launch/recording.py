@@ -60,6 +60,16 @@ class RecordingBody(Protocol):
     ) -> None:
         """Call something native with arrays and numbers, and ``out=`` (a tuple of several)."""
 
+    def box_map(
+        self, array: Any, shape: Sequence[Any], strides: Sequence[Any], box: Sequence[int],
+        numbers: tuple[int, ...], /,
+    ) -> Any:  # fmt: skip
+        """Describe a view from where an array begins for bulk copies: an argument of a launch.
+
+        `numbers` are those of the element type, interleave, swizzle, promotion and fill in cuda.h;
+        the strides count elements.
+        """
+
     def sample(self, array: Any, /, *, whole: bool) -> Any:
         """Return an array of zeros like one of the body, or an empty one unless `whole`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
@@ -117,6 +118,8 @@ class BodyArguments:
         ):
             kind, key = describe_constant(value)
             return kind, key, value
+        if ("triton.tools.tensor_descriptor", "TensorDescriptor") in names:
+            return self._descriptor(parameter, value)
         raise self._refused(parameter, value)
 
     def _int(self, value: Any, specialize: bool, align: bool) -> tuple[str, Any, Any]:
@@ -138,6 +141,20 @@ class BodyArguments:
             element = triton_module("language").dtype("int1" if name == "u1" else name)
             seen = TensorStandIn(element, divisible=is_aligned)
         return ("*k" if parameter.is_const else "*") + name, key, seen
+
+    def _descriptor(self, parameter: TritonParameter, value: Any) -> tuple[str, Any, Any]:
+        base = value.base
+        if self.body.what(base) != "array" or getattr(value, "round_f32_to_tf32", False):
+            raise self._refused(parameter, value)
+        _, _, seen = self._tensor(parameter, base.dtype.name, True, True)
+        shown = copy.copy(value)
+        shown.base = seen
+        shown.shape, shown.strides = (
+            [plain(self.body, size) for size in sizes] for sizes in (value.shape, value.strides)
+        )
+        shown.block_shape = block = [pinned(self.body, size) for size in value.block_shape]
+        sizes = ", ".join(map(str, block))
+        return f"tensordesc<{type_name(base.dtype.name)}[{sizes}]>", None, shown
 
     def _forced(
         self, parameter: TritonParameter, value: Any, kind: str, key: Any
@@ -171,16 +188,10 @@ class BodyArguments:
         return kinds, keys, seen
 
     def _refused(self, parameter: TritonParameter, value: Any) -> TypeError:
-        name = type(value).__name__
-        if "TensorDescriptor" in name:
-            return TypeError(
-                f"argument {parameter.name!r} of {self.dispatcher.name}() is a tensor descriptor: "
-                "in the body of a function pass the array, and let the kernel make its descriptor "
-                "(tl.make_tensor_descriptor), or launch the kernel outside of it"
-            )
         return TypeError(
             f"argument {parameter.name!r} of {self.dispatcher.name}() takes arrays, numbers, "
-            f"tuples of these, and None in the body of a function (got {spell(value)})"
+            "tensor descriptors of arrays, tuples of these, and None in the body of a function "
+            f"(got {spell(value)})"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
@@ -105,6 +106,10 @@ def record(
 
 def _real(body: RecordingBody, value: Any) -> Any:
     """Return what a value of a body stands for, in a tuple too."""
+    if hasattr(value, "block_shape") and body.what(getattr(value, "base", None)) == "array":
+        made = copy.copy(value)  # a tensor descriptor
+        made.base = body.real(value.base)
+        return made
     if not isinstance(value, tuple):
         return body.real(value)
     items = [_real(body, item) for item in value]

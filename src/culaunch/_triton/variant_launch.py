@@ -5,13 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.values import spell
-from culaunch._triton.parameter_sources import GLOBAL, PROFILE, VALUE
+from culaunch._triton.parameter_sources import (
+    BASE,
+    FILLS_NAN,
+    GLOBAL,
+    PROFILE,
+    SHAPE,
+    STRIDE,
+    TENSOR_MAP,
+    VALUE,
+)
 
 if TYPE_CHECKING:
     from culaunch._core import TritonVariant
     from culaunch._launch.recording import RecordingBody
     from culaunch._triton.body_arguments import BodyArguments
     from culaunch._triton.dispatcher import Dispatcher
+
+
+# CUtensorMapInterleave and CUtensorMapL2promotion, as Triton's own launcher sets them.
+_NO_INTERLEAVE, _PROMOTION_128B = 0, 2
 
 
 class VariantFacts(NamedTuple):
@@ -73,7 +86,7 @@ class VariantLaunch:
             return  # an empty grid launches nothing, as in Triton
         has_blocks = None if type(blocks) is int else blocks != 0
         args = []
-        for leaf, part, _ in facts.sources:
+        for leaf, part, index in facts.sources:
             if part == VALUE:
                 args.append(self._value(leaf))
             elif part == GLOBAL:
@@ -81,7 +94,7 @@ class VariantLaunch:
             elif part == PROFILE:
                 args.append(self._scratch(blocks, facts.profile_scratch))
             else:
-                raise TypeError(f"{self.name} takes tensor descriptors, which no function passes")
+                args.append(self._part(self.arguments.leaves[leaf], part, index))
         self.body.launch(
             self.variant.kernel,
             args,
@@ -103,6 +116,25 @@ class VariantLaunch:
         if kind[0] in "iu" and self.body.what(value) == "bool":
             return value * 1
         return value
+
+    def _part(self, descriptor: Any, part: int, index: int) -> Any:
+        """Return what a tensor descriptor gives for a parameter."""
+        fills_nan = getattr(descriptor, "padding", "zero") == "nan"
+        if part == BASE:
+            return descriptor.base
+        if part == SHAPE:
+            return descriptor.shape[index]
+        if part == STRIDE:
+            return descriptor.strides[index]
+        if part == TENSOR_MAP:
+            swizzle, _, element, box, is_fp4_padded = self.facts.layouts[index]
+            if is_fp4_padded:
+                raise TypeError(f"{self.name} takes padded 4-bit numbers, which no function passes")
+            return self.body.box_map(
+                descriptor.base, descriptor.shape, descriptor.strides, box,
+                (element, _NO_INTERLEAVE, swizzle, _PROMOTION_128B, int(fills_nan)),
+            )  # fmt: skip
+        return fills_nan if part == FILLS_NAN else False
 
     def _scratch(self, blocks: Any, size: int) -> Any:
         """Return memory for all blocks, from the framework's allocator; None where none is used."""
