@@ -88,6 +88,22 @@ CALLS = {
     "cl.load_inline": lambda: cl.load_inline("m", "int x;"),
     "cl.set_driver": lambda: cl.set_driver("emulator"),
     "cl.synchronize": lambda: cl.synchronize(),
+    "cl.Event": lambda: cl.Event(),
+    "cl.Surface": lambda: cl.Surface([1.0]),
+    "cl.Texture": lambda: cl.Texture([1.0]),
+    "cl.benchmark": lambda: cl.benchmark(kernel),
+    "cl.ceildiv": lambda: cl.ceildiv(7, 2),
+    "cl.check": lambda: cl.check(True, "it is"),
+    "cl.doctor": lambda: cl.doctor(),
+    "cl.empty_like": lambda: cl.empty_like([1]),
+    "cl.function": lambda: cl.function(kernel)(1),
+    "cl.function_debugging": lambda: enter(cl.function_debugging()),
+    "cl.launch_if": lambda: cl.launch_if(True, kernel),
+    "cl.managed": lambda: cl.managed(3),
+    "cl.next_power_of_2": lambda: cl.next_power_of_2(3),
+    "cl.pinned": lambda: cl.pinned(3),
+    "cl.zeros": lambda: cl.zeros(3),
+    "cl.zeros_like": lambda: cl.zeros_like([1]),
     "cl.to_device": lambda: cl.to_device([1]),
     "testing.assert_allclose": lambda: testing.assert_allclose([1], [1]),
     "testing.assert_allclose bfloat16": lambda: testing.assert_allclose(Tensor(), Tensor()),
@@ -102,6 +118,9 @@ CALLS = {
     "triton.compile": lambda: triton.compile(kernel, "i32", arch="sm_80"),
     "triton.native": lambda: triton.native(kernel),
     "triton.from_cache": lambda: triton.from_cache(FOLDER / "none", "i32"),
+    "triton.install": lambda: triton.install(),
+    "triton.report": lambda: triton.report(),
+    "triton.uninstall": lambda: triton.uninstall(),
     "triton.KernelSet": lambda: triton.KernelSet.load(FOLDER / "none.culib"),
 }
 MODULES = {"cl": cl, "testing": testing, "ew": ew, "triton": triton}
@@ -109,7 +128,9 @@ MODULES = {"cl": cl, "testing": testing, "ew": ew, "triton": triton}
 NOT_CALLED = {
     "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "Kernel", "KernelAttributes",
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParamInfo", "Parameter", "Signature",
-    "from_compiled", "testing",
+    "from_compiled", "testing", "elementwise", "triton",
+    "Array", "DType", "Diagnosis", "Finding", "Function", "Timing", "VariableInfo", "same",
+    "Installation", "KernelReport", "Report",
 }  # fmt: skip
 
 

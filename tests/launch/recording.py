@@ -19,6 +19,9 @@ from culaunch import _core
 from culaunch._launch import driver as drivers
 
 NAME = "/recorder"  # where a library's path would stand
+# A table of functions is for good, as a loaded library is: a stream or an event may outlive the
+# test that made it, in the traceback of a failure, and calls the driver when it goes.
+CALLBACKS: list[list] = []
 
 
 def recorders(monkeypatch, **defaults):
@@ -70,6 +73,7 @@ class RecordingDriver(DriverApi):
         self._thread = threading.local()
         self._handles = itertools.count(0x10000, 16)
         self._kept = []
+        CALLBACKS.append(self._kept)
         self._of_one: dict = {}
         functions = {name: self._callback(name) for name in PROTOTYPES}
         functions.update(instead or {})

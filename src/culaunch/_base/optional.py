@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from typing import Any
 
@@ -37,3 +38,11 @@ def optional(package: str, purpose: str, command: str) -> Any:
         raise MissingDependencyError(
             f"{purpose} needs {package}: python -m pip install {command}", name=package
         ) from error
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a package can be found; it is not imported."""
+    try:
+        return package in sys.modules or importlib.util.find_spec(package) is not None
+    except ImportError:  # an import hook may refuse a name, too
+        return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import threading
 from typing import Any
 
 from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import VARIABLE, check_choice
+from culaunch._base.optional import is_installed
 from culaunch._base.values import fits
 from culaunch._core import Driver
 from culaunch._errors import DriverNotFoundError
@@ -96,7 +97,7 @@ def _open_library(name: str) -> Driver:
     try:
         return Driver.open(name)
     except DriverNotFoundError as error:
-        if name != "cuda" or importlib.util.find_spec("numpy") is not None:
+        if name != "cuda" or is_installed("numpy"):
             raise
         raise DriverNotFoundError(
             f"{error}. The emulator needs NumPy: python -m pip install numpy",
