@@ -99,6 +99,8 @@ CALLS = {
     "cl.function": lambda: cl.function(kernel)(1),
     "cl.function_debugging": lambda: enter(cl.function_debugging()),
     "cl.launch_if": lambda: cl.launch_if(True, kernel),
+    "cl.load_library": lambda: cl.load_library(FOLDER / "none.culib"),
+    "cl.save": lambda: cl.save([], FOLDER / "none.culib"),
     "cl.managed": lambda: cl.managed(3),
     "cl.next_power_of_2": lambda: cl.next_power_of_2(3),
     "cl.pinned": lambda: cl.pinned(3),
@@ -129,7 +131,8 @@ NOT_CALLED = {
     "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "Kernel", "KernelAttributes",
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParamInfo", "Parameter", "Signature",
     "from_compiled", "testing", "elementwise", "triton",
-    "Array", "DType", "Diagnosis", "Finding", "Function", "Timing", "VariableInfo", "same",
+    "Array", "DType", "Library", "LoadedFunction", "Diagnosis", "Finding", "Function", "Timing",
+    "VariableInfo", "same",
     "Installation", "KernelReport", "Report",
 }  # fmt: skip
 

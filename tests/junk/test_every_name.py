@@ -5,6 +5,8 @@ import inspect
 import pytest
 from test_junk_of_elementwise import CALLS as ELEMENTWISE
 from test_junk_of_elementwise import OPERATIONS
+from test_junk_of_functions import CALLS as FUNCTIONS
+from test_junk_of_functions import METHODS
 from test_junk_of_launches import CALLS as LAUNCHES
 from test_junk_of_triton import CALLS as TRITON
 from test_junk_of_verbs import CALLS as VERBS
@@ -20,9 +22,14 @@ NOT_CALLED = {
     # On a GPU alone; matplotlib's own.
     "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot",
     "Diagnosis", "Finding", "VariableInfo",
+    # Of functions: what a library returns, and what its functions ask of themselves.
+    "Library", "LoadedFunction",
+    # Of culaunch.triton.install: what it and report return.
+    "Installation", "KernelReport", "Report",
 }  # fmt: skip
 HERE = {
-    **VERBS, **LAUNCHES, **ELEMENTWISE, **TRITON, **dict.fromkeys(OPERATIONS),
+    **VERBS, **LAUNCHES, **ELEMENTWISE, **TRITON, **FUNCTIONS, **METHODS,
+    **dict.fromkeys(OPERATIONS),
 }  # fmt: skip
 
 

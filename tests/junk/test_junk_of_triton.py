@@ -54,11 +54,18 @@ def given():
     return {"y_ptr": torch.zeros(64), "x_ptr": x, "factor": 2.0, "n": 64, "BLOCK": 64}
 
 
+def installed(**keywords):
+    with face().install(**keywords):
+        pass
+
+
 COMPILED = {"signature": SIGNATURE, "arch": "sm_80", "constants": {"BLOCK": 64}}
 CALLS = {
     "compile": lambda: (face().compile, {**COMPILED, "kernel": jit()}),
     "from_cache": lambda: (face().from_cache, {"directory": ".", "signature": SIGNATURE}),
     "from_compiled": lambda: (face().from_compiled, {"kernel": Odd(), "signature": None}),
+    "install": lambda: (installed, {"include": "junk*", "exclude": ()}),
+    "report": lambda: (face().report, {"clear": False}),
     "native": lambda: (face().native, {"kernel": Odd()}),
     "KernelSet.load": lambda: (face().KernelSet.load, {"source": b"junk"}),
     "KernelSet.merge": lambda: (lambda other: saved().merge(other), {"other": saved()}),

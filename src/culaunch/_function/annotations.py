@@ -244,7 +244,12 @@ def _checked_plain(start: str, want: Wanted, value: Any) -> Any:
         if int in kinds:
             return value
         if float in kinds:
-            return as_float(value)
+            try:
+                return as_float(value)
+            except OverflowError:
+                raise OverflowError(
+                    f"{start} is too large for a float (got {show(value)})"
+                ) from None
     elif any(isinstance(value, kind) for kind in kinds):
         return value
     shown = value._shown() if hasattr(type(value), "_shown") else show(value)

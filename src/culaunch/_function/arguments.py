@@ -143,6 +143,8 @@ class RecordedArgument(Argument):
         if size == 2 and not (kind.type_class is TypeClass.FLOAT and kind.bits):
             self.refuse("ambiguous")
         code, bits = (kind.code, kind.bits) if kind.bits else (2, 8 * size)
+        if type(self.value) is int and self.value.bit_length() > 1024:  # more than any double
+            self.refuse("overflow")
         return oc.P_FLOAT, (self._checked_float(self.value, code, bits), code, bits)
 
     def _checked_float(self, value: Any, code: int, bits: int) -> Any:

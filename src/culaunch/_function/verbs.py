@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from culaunch._launch.allocate import _numpy_dtype as numpy_dtype
 from culaunch._launch.allocate import allocate_like
 from culaunch._launch.array import array_info
 from culaunch._launch.copies import fill_bytes
+from culaunch._launch.element_types import checked_shape
 from culaunch._launch.stream_handle import stream_or_current
 
 if TYPE_CHECKING:
@@ -150,14 +150,25 @@ def ceildiv(x: Any, y: Any) -> Any:
     ZeroDivisionError
         If y is 0.
     """
-    if isinstance(x, float) or isinstance(y, float):
-        raise TypeError(f"ceildiv takes ints (got {spell(hint_of(x))}, {spell(hint_of(y))})")
-    return instructions.ceildiv(x, y)
+    return instructions.ceildiv(_int("ceildiv", x), _int("ceildiv", y))
 
 
 def next_power_of_2(x: Any) -> Any:
-    """Return the least power of 2 that is not less than an int; 1 for what is less than 1."""
-    return instructions.next_power_of_2(x)
+    """Return the least power of 2 that is not less than an int; 1 for what is less than 1.
+
+    Raises
+    ------
+    TypeError
+        If it is no int.
+    """
+    return instructions.next_power_of_2(_int("next_power_of_2", x))
+
+
+def _int(function: str, value: Any) -> Any:
+    """Return an int of a call, of a framework, or of Python."""
+    if isinstance(value, float) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{function} takes ints (got {spell(hint_of(value))})")
+    return value
 
 
 def _like(what: str, x: Any, dtype: Any, shape: Any, fill: int) -> Any:
@@ -170,7 +181,7 @@ def _like(what: str, x: Any, dtype: Any, shape: Any, fill: int) -> Any:
     kind = from_dlpack(info.code, info.bits) if dtype is None else as_dtype(dtype)
     if kind is None:
         raise TypeError(f"x has elements of DLPack type {info.code}, {info.bits} bits")
-    sizes = info.shape if shape is None else tuple(map(operator.index, _sizes(shape)))
+    sizes = info.shape if shape is None else checked_shape(shape)
     made = allocate_like(x, sizes, tuple(range(len(sizes))), kind.name, info.device[1])
     if fill:
         fill_zeros(made)
