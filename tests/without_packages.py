@@ -100,6 +100,8 @@ CALLS = {
     "cl.function_debugging": lambda: enter(cl.function_debugging()),
     "cl.launch_if": lambda: cl.launch_if(True, kernel),
     "cl.load_library": lambda: cl.load_library(FOLDER / "none.culib"),
+    "cl.export": lambda: cl.export([], FOLDER / "none.so"),
+    "cl.torch_op": lambda: cl.torch_op("mylib::k", cl.function(kernel)),
     "cl.save": lambda: cl.save([], FOLDER / "none.culib"),
     "cl.managed": lambda: cl.managed(3),
     "cl.next_power_of_2": lambda: cl.next_power_of_2(3),
@@ -132,7 +134,7 @@ NOT_CALLED = {
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParamInfo", "Parameter", "Signature",
     "from_compiled", "testing", "elementwise", "triton",
     "Array", "DType", "Library", "LoadedFunction", "Diagnosis", "Finding", "Function", "Timing",
-    "VariableInfo", "same",
+    "VariableInfo", "TorchOperator", "same",
     "Installation", "KernelReport", "Report",
 }  # fmt: skip
 

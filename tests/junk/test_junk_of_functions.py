@@ -44,6 +44,7 @@ CALLS = {
     "ceildiv": (lambda x, y: cl.ceildiv(x, y), {"x": 7, "y": 2}),
     "check": (cl.check, {"condition": True, "message": "it is"}),
     "empty_like": (cl.empty_like, {"x": ARRAY}),
+    "export": (cl.export, {"functions": [], "path": "f.so"}),
     "function": (lambda body, **k: cl.function(body, **k), {"body": twice}),
     "launch_if": (lambda **k: cl.launch_if(**k), {"condition": False, "launcher": abs}),
     "load_library": (cl.load_library, {"source": b"junk"}),
@@ -61,6 +62,7 @@ METHODS = {
         {"x": cl.Array("float32", "n"), "factor": float},
     ),
     "Function.abstract": (lambda one, **k: one.abstract(**k), {"x": ARRAY, "factor": 2.0}),
+    "Function.source": (lambda one, **k: one.source(**k), {"language": "c++"}),
     "Function.backward": (lambda one, **k: one.backward(**k), {"function": None}),
 }
 
@@ -71,6 +73,11 @@ def test_junk_is_refused_by_name(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     function, call = CALLS[name]
     assert wrong_answers(function, call, also=(ZeroDivisionError,)) == []
+
+
+@pytest.mark.needs("torch")
+def test_an_operator_refuses_junk_by_name(scale):
+    assert wrong_answers(cl.torch_op, {"name": "junk", "function": scale}) == []
 
 
 @pytest.mark.parametrize("name", METHODS)

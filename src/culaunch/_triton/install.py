@@ -14,6 +14,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.checks import checked_list
 from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver
 from culaunch._triton.autotuner import ATTRIBUTE
@@ -254,11 +255,12 @@ def _forget_kernels() -> None:
 
 
 def _listed(name: str, patterns: str | Iterable[str]) -> tuple[str, ...]:
-    listed = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    one = isinstance(patterns, str)
+    listed = (patterns,) if one else checked_list(name, patterns, "patterns of names")
     for pattern in listed:
         if not isinstance(pattern, str):
             raise TypeError(f"{name} takes patterns of names, as str (got {spell(pattern)})")
-    return listed
+    return tuple(listed)
 
 
 _classes = Classes(_launcher, _went)
