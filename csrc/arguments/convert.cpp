@@ -22,15 +22,15 @@ long long PackedType(DLDataType type) {
 
 // Note the device of an array, and at the first one the stream of its framework.
 template <class FindStream>
-Fault SeeDevice(Conversion& conversion, DLDevice device, FindStream&& find_stream) {
+Mismatch SeeDevice(Conversion& conversion, DLDevice device, FindStream&& find_stream) {
   // Most arrays of a call are where the first one is.
   if (conversion.has_array && device.device_type == conversion.first.device_type &&
       device.device_id == conversion.first.device_id) {
-    return Fault::kNone;
+    return Mismatch::kNone;
   }
   if (!conversion.driver.IsDeviceMemory(device.device_type)) {
     conversion.detail = device.device_type;
-    return Fault::kMemory;
+    return Mismatch::kMemory;
   }
   // Pinned and managed memory is every device's.
   const bool on_device = device.device_type == conversion.driver.device_types().front();
@@ -39,36 +39,36 @@ Fault SeeDevice(Conversion& conversion, DLDevice device, FindStream&& find_strea
   if (on_device && conversion.ordinal != ordinal) {
     if (conversion.ordinal >= 0) {
       conversion.detail = device.device_id;
-      return Fault::kDevice;
+      return Mismatch::kDevice;
     }
     conversion.ordinal = ordinal;
   }
-  if (!on_device) return Fault::kNone;
+  if (!on_device) return Mismatch::kNone;
   conversion.has_array = true;
   conversion.first = device;
   if (!conversion.stream_known) {
-    if (!find_stream()) return Fault::kPython;
+    if (!find_stream()) return Mismatch::kPython;
     conversion.stream_known = true;
   }
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
-Fault StorePointer(Conversion& conversion, const ParameterSlot& slot, void* data, DLDataType type,
-                   unsigned char* target) {
+Mismatch StorePointer(Conversion& conversion, const ParameterSlot& slot, void* data,
+                      DLDataType type, unsigned char* target) {
   if (CULAUNCH_UNLIKELY(slot.type.bits != 0 && type.bits != 0 && !SameType(slot.type, type))) {
     conversion.detail = PackedType(type);
-    return Fault::kElement;
+    return Mismatch::kElement;
   }
   std::memcpy(target, &data, sizeof data);
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
-Fault FaultOf(TensorRead read) {
-  return read == TensorRead::kFailed ? Fault::kPython : Fault::kTensor;
+Mismatch MismatchOf(TensorRead read) {
+  return read == TensorRead::kFailed ? Mismatch::kPython : Mismatch::kTensor;
 }
 
 // Note where a tensor is; at the first one, its framework's stream.
-CULAUNCH_APART Fault SeeTensor(Conversion& conversion, const TypeEntry& entry, DLDevice device) {
+CULAUNCH_APART Mismatch SeeTensor(Conversion& conversion, const TypeEntry& entry, DLDevice device) {
   return SeeDevice(conversion, device, [&] {
     void* stream = nullptr;
     if (device.device_type == culaunch::kDLCPU) return true;  // an emulator's memory
@@ -80,63 +80,64 @@ CULAUNCH_APART Fault SeeTensor(Conversion& conversion, const TypeEntry& entry, D
   });
 }
 
-Fault ReadExchange(Conversion& conversion, const TypeEntry& entry, PyObject* object,
-                   ArrayData* array) {
+Mismatch ReadExchange(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                      ArrayData* array) {
   DLTensor tensor;
   const TensorRead read = ReadTensor(entry.api, object, &tensor);
-  if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return FaultOf(read);
-  const Fault fault = SeeTensor(conversion, entry, tensor.device);
-  if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
+  if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return MismatchOf(read);
+  const Mismatch mismatch = SeeTensor(conversion, entry, tensor.device);
+  if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return mismatch;
   if (CULAUNCH_UNLIKELY(conversion.driver.note_array != nullptr)) {
     conversion.NoteArray(ExtentOf(tensor));
   }
   *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
-Fault ReadCupyArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
-                    ArrayData* array) {
+Mismatch ReadCupyArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                       ArrayData* array) {
   ArrayView view;
-  if (!ReadCupy(object, &view)) return Fault::kPython;
-  const Fault fault =
+  if (!ReadCupy(object, &view)) return Mismatch::kPython;
+  const Mismatch mismatch =
       SeeDevice(conversion, view.device, [&] { return ArrayStream(entry, &conversion.stream); });
-  if (fault != Fault::kNone) return fault;
+  if (mismatch != Mismatch::kNone) return mismatch;
   *array = {view.data, view.dtype};
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
-Fault ReadOtherArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
-                     ArrayData* array) {
+Mismatch ReadOtherArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                        ArrayData* array) {
   if (entry.is_torch) {  // a torch without the exchange API
     const TensorRead read = AskTensor(object);
-    if (read != TensorRead::kDone) return FaultOf(read);
+    if (read != TensorRead::kDone) return MismatchOf(read);
   }
   DLDevice device;
-  if (!ReadArrayDevice(object, entry, conversion.driver, &device)) return Fault::kPython;
-  const Fault fault =
+  if (!ReadArrayDevice(object, entry, conversion.driver, &device)) return Mismatch::kPython;
+  const Mismatch mismatch =
       SeeDevice(conversion, device, [&] { return ArrayStream(entry, &conversion.stream); });
-  if (fault != Fault::kNone) return fault;
+  if (mismatch != Mismatch::kNone) return mismatch;
   ArrayView view;
-  if (!ReadArray(object, entry, conversion.driver, conversion.stream, &view)) return Fault::kPython;
+  if (!ReadArray(object, entry, conversion.driver, conversion.stream, &view))
+    return Mismatch::kPython;
   if (!conversion.owners) conversion.owners = Ref(PyList_New(0));
   if (!conversion.owners || PyList_Append(conversion.owners.get(), view.owner.get()) < 0) {
-    return Fault::kPython;
+    return Mismatch::kPython;
   }
   conversion.NoteArray(view.extent, view.is_read_only);
   conversion.is_read_only = view.is_read_only;
   *array = {view.data, view.dtype};
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
-Fault ConvertPointer(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
-                     PyObject* object, unsigned char* target) {
+Mismatch ConvertPointer(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
+                        PyObject* object, unsigned char* target) {
   ArrayData array;
-  const Fault fault = ReadArgumentArray(conversion, entry, object, &array);
-  if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return fault;
+  const Mismatch mismatch = ReadArgumentArray(conversion, entry, object, &array);
+  if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return mismatch;
   // The quicker kinds do not say.
   if (CULAUNCH_UNLIKELY(entry.kind == ArgumentKind::kArray) && conversion.is_read_only &&
       slot.may_write) {
-    return Fault::kReadOnly;
+    return Mismatch::kReadOnly;
   }
   return StorePointer(conversion, slot, array.data, array.dtype, target);
 }
@@ -152,7 +153,7 @@ bool FitsUnsigned(unsigned long long value, size_t size) {
   return size == 8 || value < 1ULL << (size * 8);
 }
 
-Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
+Mismatch ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
   const TypeClass type = slot.type_class;
   int64_t value = 0;
   const IntRange range = ReadInt(object, &value);
@@ -162,36 +163,36 @@ Fault ConvertInt(const ParameterSlot& slot, PyObject* object, unsigned char* tar
             ? FitsSigned(value, slot.size) &&
                   !(value < 0 && (type == TypeClass::kUnsigned || type == TypeClass::kPointer))
             : FitsUnsigned(static_cast<unsigned long long>(value), slot.size);
-    if (!fits) return Fault::kOverflow;
+    if (!fits) return Mismatch::kOverflow;
     std::memcpy(target, &value, slot.size);  // little-endian: the low bytes
-    return Fault::kNone;
+    return Mismatch::kNone;
   }
   if (range == IntRange::kTooLarge || slot.size != 8 || type == TypeClass::kSigned) {
-    return Fault::kOverflow;
+    return Mismatch::kOverflow;
   }
   std::memcpy(target, &value, sizeof value);
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
 template <class T>
-Fault StoreNarrow(double value, T narrow, bool is_finite, unsigned char* target) {
-  if (std::isfinite(value) && !is_finite) return Fault::kOverflow;
+Mismatch StoreNarrow(double value, T narrow, bool is_finite, unsigned char* target) {
+  if (std::isfinite(value) && !is_finite) return Mismatch::kOverflow;
   std::memcpy(target, &narrow, sizeof narrow);
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
-Fault ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
+Mismatch ConvertFloat(const ParameterSlot& slot, PyObject* object, unsigned char* target) {
   const bool is_known = slot.type_class == TypeClass::kFloat;
   const double value = ReadFloat(object);
   if (slot.size == sizeof value) {
     std::memcpy(target, &value, sizeof value);
-    return Fault::kNone;
+    return Mismatch::kNone;
   }
   if (slot.size == sizeof(float)) {
     const auto narrow = static_cast<float>(value);
     return StoreNarrow(value, narrow, std::isfinite(narrow), target);
   }
-  if (!is_known || slot.type.bits == 0) return Fault::kAmbiguous;
+  if (!is_known || slot.type.bits == 0) return Mismatch::kAmbiguous;
   if (slot.type.code == kDLBfloat) {
     const uint16_t bits = Bfloat16Bits(value);
     return StoreNarrow(value, bits, (bits & 0x7f80) != 0x7f80, target);
@@ -209,22 +210,22 @@ bool IsOfType(const ParameterSlot& slot, const TypeEntry& entry) {
 }
 
 // The bytes of a NumPy or ctypes object.
-Fault ConvertBytes(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
-                   PyObject* object, unsigned char* target) {
-  if (!IsOfType(slot, entry)) return Fault::kMismatch;
+Mismatch ConvertBytes(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
+                      PyObject* object, unsigned char* target) {
+  if (!IsOfType(slot, entry)) return Mismatch::kKind;
   Ref bytes;  // some NumPy scalars (ml_dtypes) export no buffer
   Py_buffer view;
   if (PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) != 0) {
     PyErr_Clear();
     bytes = Ref(PyObject_CallMethod(object, "tobytes", nullptr));
     if (!bytes || PyObject_GetBuffer(bytes.get(), &view, PyBUF_SIMPLE) != 0) {
-      return Fault::kPython;
+      return Mismatch::kPython;
     }
   }
-  Fault fault = Fault::kNone;
+  Mismatch mismatch = Mismatch::kNone;
   if (static_cast<size_t>(view.len) != slot.size) {
     conversion.detail = view.len;
-    fault = Fault::kSize;
+    mismatch = Mismatch::kSize;
   } else {
     std::memcpy(target, view.buf, slot.size);
   }
@@ -235,15 +236,15 @@ Fault ConvertBytes(Conversion& conversion, const ParameterSlot& slot, const Type
       entry.scalar_class == TypeClass::kSigned
           ? slot.type_class == TypeClass::kUnsigned || slot.type_class == TypeClass::kPointer
           : entry.scalar_class == TypeClass::kUnsigned && slot.type_class == TypeClass::kSigned;
-  if (fault == Fault::kNone && differs && (target[slot.size - 1] & 0x80) != 0) {
-    return Fault::kOverflow;
+  if (mismatch == Mismatch::kNone && differs && (target[slot.size - 1] & 0x80) != 0) {
+    return Mismatch::kOverflow;
   }
-  return fault;
+  return mismatch;
 }
 
 // The rules of the table (Takes) hold already.
-Fault Dispatch(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
-               PyObject* object, unsigned char* target) {
+Mismatch Dispatch(Conversion& conversion, const ParameterSlot& slot, const TypeEntry& entry,
+                  PyObject* object, unsigned char* target) {
   switch (entry.kind) {
     case ArgumentKind::kExchange:
     case ArgumentKind::kCupy:
@@ -258,24 +259,24 @@ Fault Dispatch(Conversion& conversion, const ParameterSlot& slot, const TypeEntr
       return ConvertBytes(conversion, slot, entry, object, target);
     case ArgumentKind::kBool:
       *target = object == Py_True ? 1 : 0;
-      return Fault::kNone;
+      return Mismatch::kNone;
     case ArgumentKind::kNone:
       std::memset(target, 0, sizeof(void*));
-      return Fault::kNone;
+      return Mismatch::kNone;
     case ArgumentKind::kUnsupported:
       break;
   }
-  return Fault::kUnsupported;
+  return Mismatch::kUnsupported;
 }
 
 // The first object of its type for this parameter.
-CULAUNCH_RARE Fault ConvertNewType(Conversion& conversion, ParameterSlot& slot, PyObject* object,
-                                   unsigned char* target) {
+CULAUNCH_RARE Mismatch ConvertNewType(Conversion& conversion, ParameterSlot& slot, PyObject* object,
+                                      unsigned char* target) {
   TypeEntry scratch;
   const TypeEntry* entry = LookUpObject(object, &scratch);
-  if (entry == nullptr) return Fault::kPython;
+  if (entry == nullptr) return Mismatch::kPython;
   if (!Takes(slot.type_class, slot.size, *entry)) {
-    return entry->kind == ArgumentKind::kUnsupported ? Fault::kUnsupported : Fault::kMismatch;
+    return entry->kind == ArgumentKind::kUnsupported ? Mismatch::kUnsupported : Mismatch::kKind;
   }
   // Only the entry of a type that the parameter takes: objects of it are not asked about again.
   if (entry != &scratch) slot.last.store(entry, std::memory_order_release);
@@ -293,15 +294,15 @@ CULAUNCH_APART void Conversion::TellOfNoted() const {
   }
 }
 
-const char* FaultName(Fault fault) {
-  static const char* const names[] = {"",       "",         "unsupported", "mismatch",
+const char* MismatchName(Mismatch mismatch) {
+  static const char* const names[] = {"",       "",         "unsupported", "kind",
                                       "size",   "overflow", "ambiguous",   "element",
                                       "memory", "device",   "read_only",   "tensor"};
-  return names[static_cast<int>(fault)];
+  return names[static_cast<int>(mismatch)];
 }
 
-Fault ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
-                        ArrayData* array) {
+Mismatch ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                           ArrayData* array) {
   if (entry.kind == ArgumentKind::kExchange) return ReadExchange(conversion, entry, object, array);
   if (entry.kind == ArgumentKind::kCupy) return ReadCupyArray(conversion, entry, object, array);
   return ReadOtherArray(conversion, entry, object, array);
@@ -310,8 +311,8 @@ Fault ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject
 namespace {
 
 // One that is not what most calls bring.
-CULAUNCH_APART Fault ConvertOne(Conversion& conversion, ParameterSlot& slot, PyObject* object,
-                                unsigned char* target) {
+CULAUNCH_APART Mismatch ConvertOne(Conversion& conversion, ParameterSlot& slot, PyObject* object,
+                                   unsigned char* target) {
   const TypeEntry* entry = slot.last.load(std::memory_order_acquire);
   if (entry != nullptr && entry->type == Py_TYPE(object)) {
     // The commonest kinds first: a switch's indirect jump is rarely predicted after a launch.
@@ -329,8 +330,8 @@ CULAUNCH_APART Fault ConvertOne(Conversion& conversion, ParameterSlot& slot, PyO
 // The usual call, whose arguments are of the types of the last one: tensors of one device, ints and
 // floats. A launch leaves the processor's caches and branch predictor to the driver, so that the
 // way is short and straight, and what is unusual goes another.
-Fault ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* args, size_t count,
-                 unsigned char* block, void** pointers, size_t* index) {
+Mismatch ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* args,
+                    size_t count, unsigned char* block, void** pointers, size_t* index) {
   const bool is_noted = conversion.driver.note_array != nullptr;
   for (size_t i = 0; i < count; ++i) {
     ParameterSlot& slot = slots[i];
@@ -342,19 +343,19 @@ Fault ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* 
       if (entry->kind == ArgumentKind::kExchange) {
         DLTensor tensor;
         const TensorRead read = ReadTensor(entry->api, object, &tensor);
-        if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return *index = i, FaultOf(read);
+        if (CULAUNCH_UNLIKELY(read != TensorRead::kDone)) return *index = i, MismatchOf(read);
         const int differs = (tensor.device.device_type ^ conversion.first.device_type) |
                             (tensor.device.device_id ^ conversion.first.device_id) |
                             static_cast<int>(!conversion.has_array);
         if (CULAUNCH_UNLIKELY(differs != 0)) {
-          const Fault fault = SeeTensor(conversion, *entry, tensor.device);
-          if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return *index = i, fault;
+          const Mismatch mismatch = SeeTensor(conversion, *entry, tensor.device);
+          if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return *index = i, mismatch;
         }
         if (CULAUNCH_UNLIKELY(is_noted)) conversion.NoteArray(ExtentOf(tensor));
-        const Fault fault =
+        const Mismatch mismatch =
             StorePointer(conversion, slot, static_cast<char*>(tensor.data) + tensor.byte_offset,
                          tensor.dtype, target);
-        if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return *index = i, fault;
+        if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return *index = i, mismatch;
         continue;
       }
       int64_t value;
@@ -365,8 +366,8 @@ Fault ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* 
         continue;
       }
     }
-    const Fault fault = ConvertOne(conversion, slot, object, target);
-    if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) return *index = i, fault;
+    const Mismatch mismatch = ConvertOne(conversion, slot, object, target);
+    if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return *index = i, mismatch;
   }
-  return Fault::kNone;
+  return Mismatch::kNone;
 }

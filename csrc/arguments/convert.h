@@ -27,11 +27,11 @@ struct ParameterSlot {
 };
 
 // Why an object cannot be an argument.
-enum class Fault {
+enum class Mismatch {
   kNone,
   kPython,       // a Python error is set already
   kUnsupported,  // no rule for objects of this type
-  kMismatch,     // the kind of object does not go with the parameter's type or size
+  kKind,         // the kind of object does not go with the parameter's type or size
   kSize,         // bytes of the wrong length; detail: the length that came
   kOverflow,     // a number that does not fit
   kAmbiguous,    // a float for two bytes: float16 or bfloat16
@@ -42,8 +42,8 @@ enum class Fault {
   kTensor,       // a tensor of torch whose memory is not what it shows
 };
 
-// The word by which culaunch._launch.messages and culaunch._triton.messages know a fault.
-const char* FaultName(Fault fault);
+// The word by which culaunch._launch.messages and culaunch._triton.messages know a mismatch.
+const char* MismatchName(Mismatch mismatch);
 
 struct NotedArray {
   Extent extent;
@@ -88,10 +88,10 @@ struct ArrayData {
 
 // Read an array, whose type's entry is of kind kExchange, kCupy or kArray: its device is noted,
 // and at the first one the stream.
-Fault ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
-                        ArrayData* array);
+Mismatch ReadArgumentArray(Conversion& conversion, const TypeEntry& entry, PyObject* object,
+                           ArrayData* array);
 
 // Convert the arguments of a call, one for each slot, into the bytes at `block`; pointers[i] is
 // where the i-th one is. Where one cannot be converted, *index is its number.
-Fault ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* args, size_t count,
-                 unsigned char* block, void** pointers, size_t* index);
+Mismatch ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* const* args,
+                    size_t count, unsigned char* block, void** pointers, size_t* index);

@@ -29,9 +29,10 @@ struct LauncherObject {
 LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
 
 // Raise what is wrong with the arguments, in Python: messages are made there.
-CULAUNCH_RARE PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* const* args,
-                                   size_t index, const Conversion& conversion) {
-  if (fault == Fault::kPython) {
+CULAUNCH_RARE PyObject* RaiseMismatch(LauncherObject* self, Mismatch mismatch,
+                                      PyObject* const* args, size_t index,
+                                      const Conversion& conversion) {
+  if (mismatch == Mismatch::kPython) {
     if (PyErr_Occurred() == nullptr) {
       PyErr_Format(PyExc_BufferError, "reading argument %zu, a %R, failed without a reason", index,
                    reinterpret_cast<PyObject*>(Py_TYPE(args[index])));
@@ -39,7 +40,7 @@ CULAUNCH_RARE PyObject* RaiseFault(LauncherObject* self, Fault fault, PyObject* 
     return nullptr;
   }
   CallUp(Upcall::kRaiseArgument, "OnOsLi", self, static_cast<Py_ssize_t>(index), args[index],
-         FaultName(fault), conversion.detail, conversion.has_array ? conversion.ordinal : -1);
+         MismatchName(mismatch), conversion.detail, conversion.has_array ? conversion.ordinal : -1);
   return nullptr;
 }
 
@@ -88,9 +89,10 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
     conversion.ordinal = self->stream_ordinal;
   }
   size_t index = 0;
-  const Fault fault = ConvertAll(conversion, kernel->slots, args, count, block, pointers, &index);
-  if (CULAUNCH_UNLIKELY(fault != Fault::kNone)) {
-    return RaiseFault(self, fault, args, index, conversion);
+  const Mismatch mismatch =
+      ConvertAll(conversion, kernel->slots, args, count, block, pointers, &index);
+  if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) {
+    return RaiseMismatch(self, mismatch, args, index, conversion);
   }
   CUlaunchConfig config = self->driver_config.get();
   config.hStream = conversion.stream;

@@ -7,11 +7,11 @@
 
 namespace triton {
 
-Fault ForceFloat(const ForcedType& type, PyObject* object, uint64_t* bits) {
+Mismatch ForceFloat(const ForcedType& type, PyObject* object, uint64_t* bits) {
   const double value = PyFloat_AsDouble(object);
   if (value == -1.0 && PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    return Fault::kMismatch;
+    return Mismatch::kKind;
   }
   if (type.bits == 64) {
     std::memcpy(bits, &value, sizeof value);
@@ -21,11 +21,11 @@ Fault ForceFloat(const ForcedType& type, PyObject* object, uint64_t* bits) {
     // As Triton's launcher packs them: bfloat16 is cut off, not rounded.
     *bits = type.is_bfloat ? SingleBits(value) >> 16 : Float16Bits(value);
   }
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
-Fault ForceInt(const ForcedType& type, PyObject* object, uint64_t* bits) {
-  if (!PyLong_Check(object)) return Fault::kMismatch;
+Mismatch ForceInt(const ForcedType& type, PyObject* object, uint64_t* bits) {
+  if (!PyLong_Check(object)) return Mismatch::kKind;
   int64_t number = 0;
   const IntRange range = ReadInt(object, &number);
   if (range == IntRange::kSigned) {
@@ -34,15 +34,15 @@ Fault ForceInt(const ForcedType& type, PyObject* object, uint64_t* bits) {
     const bool fits = type.type_class == ForcedType::kSigned
                           ? static_cast<int64_t>(word << shift) >> shift == number
                           : number >= 0 && (word << shift) >> shift == word;
-    if (!fits) return Fault::kOverflow;
+    if (!fits) return Mismatch::kOverflow;
     *bits = word;
-    return Fault::kNone;
+    return Mismatch::kNone;
   }
   if (range == IntRange::kTooLarge || type.type_class == ForcedType::kSigned || type.bits != 64) {
-    return Fault::kOverflow;
+    return Mismatch::kOverflow;
   }
   *bits = static_cast<uint64_t>(number);
-  return Fault::kNone;
+  return Mismatch::kNone;
 }
 
 }  // namespace triton

@@ -9,9 +9,9 @@
 namespace triton {
 
 // The bits that a number of Python has in a type of floating-point numbers.
-Fault ForceFloat(const ForcedType& type, PyObject* object, uint64_t* bits);
+Mismatch ForceFloat(const ForcedType& type, PyObject* object, uint64_t* bits);
 
 // The same for integers, signed or not; they must fit.
-Fault ForceInt(const ForcedType& type, PyObject* object, uint64_t* bits);
+Mismatch ForceInt(const ForcedType& type, PyObject* object, uint64_t* bits);
 
 }  // namespace triton

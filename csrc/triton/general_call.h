@@ -46,7 +46,7 @@ class GeneralCall {
   bool FillDefaults();
   bool RaiseBinding(const char* what, PyObject* name);
   bool Specialize();
-  bool RaiseArgument(Fault fault, size_t index, PyObject* object);
+  bool RaiseArgument(Mismatch mismatch, size_t index, PyObject* object);
   bool AddConstants();
   bool FindTarget(uint64_t* target);
 

@@ -59,16 +59,17 @@ bool GeneralCall::Specialize() {
       specializer_.leaves.Add(0);
       continue;
     }
-    const Fault fault = specializer_.Add(parameter, object);
-    if (fault != Fault::kNone) return RaiseArgument(fault, i, object);
+    const Mismatch mismatch = specializer_.Add(parameter, object);
+    if (mismatch != Mismatch::kNone) return RaiseArgument(mismatch, i, object);
   }
   return true;
 }
 
-bool GeneralCall::RaiseArgument(Fault fault, size_t index, PyObject* object) {
-  if (fault == Fault::kPython) return false;
+bool GeneralCall::RaiseArgument(Mismatch mismatch, size_t index, PyObject* object) {
+  if (mismatch == Mismatch::kPython) return false;
   CallUp(Upcall::kRaiseTritonArgument, "OnOsLi", Object(), static_cast<Py_ssize_t>(index), object,
-         FaultName(fault), conversion_.detail, conversion_.has_array ? conversion_.ordinal : -1);
+         MismatchName(mismatch), conversion_.detail,
+         conversion_.has_array ? conversion_.ordinal : -1);
   if (state_.falls_back) GoTritonsWay();
   return false;
 }
@@ -80,15 +81,15 @@ bool GeneralCall::AddConstants() {
       specializer_.key.Add(MakeWord(WordKind::kMissing));
       continue;
     }
-    const Fault fault = specializer_.AddConstant(&parameter, bound_[i]);
-    if (fault != Fault::kNone) return RaiseArgument(fault, i, bound_[i]);
+    const Mismatch mismatch = specializer_.AddConstant(&parameter, bound_[i]);
+    if (mismatch != Mismatch::kNone) return RaiseArgument(mismatch, i, bound_[i]);
   }
   for (const Option& option : bound_.options) {
     uint64_t number = 0;
     bool is_immutable = false;
     if (!state_.interner.Number(option.first, &number, &is_immutable)) return false;
     specializer_.key.Add(MakeWord(WordKind::kOption, number));
-    if (specializer_.AddConstant(nullptr, option.second) != Fault::kNone) return false;
+    if (specializer_.AddConstant(nullptr, option.second) != Mismatch::kNone) return false;
   }
   uint64_t target = 0;
   if (!FindTarget(&target)) return false;

@@ -36,7 +36,7 @@ std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
     }
     if (part.kind == KeyKind::kType) object = reinterpret_cast<PyObject*>(Py_TYPE(object));
     Specializer words(conversion_, state_.interner);
-    if (words.AddConstant(nullptr, object) != Fault::kNone) return nullptr;
+    if (words.AddConstant(nullptr, object) != Mismatch::kNone) return nullptr;
     for (size_t i = 0; i < words.key.size(); ++i) key.Add(words.key[i]);
   }
   // The element types of the tensors, in the order of the parameters.

@@ -22,7 +22,7 @@ class Specializer {
       : conversion_(conversion), interner_(interner) {}
 
   // Add an argument of a run-time parameter: its words to the key, its leaves to the values.
-  Fault Add(Parameter& parameter, PyObject* object) {
+  Mismatch Add(Parameter& parameter, PyObject* object) {
     // The commonest kind, on the shortest way.
     const TypeEntry* entry = parameter.last.load(std::memory_order_acquire);
     if (entry != nullptr && entry->type == Py_TYPE(object) && entry->kind == ArgumentKind::kInt &&
@@ -32,7 +32,7 @@ class Specializer {
     return AddOther(parameter, object);
   }
   // Add a constant's words.
-  Fault AddConstant(Parameter* parameter, PyObject* object);
+  Mismatch AddConstant(Parameter* parameter, PyObject* object);
 
   // As if nothing had been read.
   void Clear() {
@@ -54,25 +54,25 @@ class Specializer {
     bool align;
   };
 
-  Fault Natural(PyObject* object, const TypeEntry* entry, Rules rules);
-  Fault AddOther(Parameter& parameter, PyObject* object);
+  Mismatch Natural(PyObject* object, const TypeEntry* entry, Rules rules);
+  Mismatch AddOther(Parameter& parameter, PyObject* object);
 
-  Fault Int(PyObject* object, Rules rules) {
+  Mismatch Int(PyObject* object, Rules rules) {
     int64_t value = 0;
     const IntRange range = ReadInt(object, &value);
     if (CULAUNCH_UNLIKELY(range != IntRange::kSigned)) return LargeInt(range, value, rules);
     key.Add(IntWord(value, rules.specialize, rules.align));
     leaves.Add(static_cast<uint64_t>(value));
-    return Fault::kNone;
+    return Mismatch::kNone;
   }
 
-  Fault LargeInt(IntRange range, int64_t value, Rules rules);
-  Fault Array(const TypeEntry& entry, PyObject* object, Rules rules);
-  Fault TensorLike(PyObject* object, Rules rules);
-  Fault Tuple(PyObject* tuple);
-  Fault Descriptor(PyObject* object, bool has_layout);
-  Fault Other(PyObject* object, Rules rules);
-  Fault Force(const Parameter& parameter, PyObject* object, const TypeEntry* entry, Rules rules);
+  Mismatch LargeInt(IntRange range, int64_t value, Rules rules);
+  Mismatch Array(const TypeEntry& entry, PyObject* object, Rules rules);
+  Mismatch TensorLike(PyObject* object, Rules rules);
+  Mismatch Tuple(PyObject* tuple);
+  Mismatch Descriptor(PyObject* object, bool has_layout);
+  Mismatch Other(PyObject* object, Rules rules);
+  Mismatch Force(const Parameter& parameter, PyObject* object, const TypeEntry* entry, Rules rules);
 
   void AddTensor(uint64_t word_payload, WordKind kind, void* data, Rules rules) {
     const auto address = reinterpret_cast<uintptr_t>(data);

@@ -428,7 +428,14 @@ class LaunchUpcalls(Protocol):
     """What the extension calls of ``culaunch._launch``."""
 
     def raise_argument(
-        self, launcher: Launcher, index: int, value: object, fault: str, detail: int, device: int, /
+        self,
+        launcher: Launcher,
+        index: int,
+        value: object,
+        mismatch: str,
+        detail: int,
+        device: int,
+        /,
     ) -> NoReturn: ...
     def raise_count(
         self, launcher: Launcher, count: int, keywords: tuple[str, ...] | None, /
@@ -482,7 +489,7 @@ class TritonUpcalls(Protocol):
         dispatcher: TritonDispatcher,
         index: int,
         value: object,
-        fault: str,
+        mismatch: str,
         detail: int,
         device: int,
         /,

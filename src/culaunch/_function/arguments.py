@@ -53,9 +53,9 @@ class Argument:
         sizes = _SIZES.get(given)
         takes = _RULES[self.kind.type_class]
         if given not in takes or (sizes is not None and size not in sizes):
-            self.refuse("mismatch")
+            self.refuse("kind")
         if self.kind.type_class is TypeClass.POINTER and size != 8:
-            self.refuse("mismatch")
+            self.refuse("kind")
         if given == "array":
             self._check_array()
         return given
@@ -72,10 +72,11 @@ class Argument:
         if isinstance(value, StandIn) and value._root.is_read_only and self.kind.may_write:
             self.refuse("read_only")
 
-    def refuse(self, fault: str, detail: int = 0) -> NoReturn:
+    def refuse(self, mismatch: str, detail: int = 0) -> NoReturn:
         """Raise what a launch raises, with the line of the body."""
+        launcher: Any = _Shim(self.kernel)
         try:
-            messages.raise_argument(_Shim(self.kernel), self.index, self.value, fault, detail, -1)  # type: ignore[arg-type]
+            messages.raise_argument(launcher, self.index, self.value, mismatch, detail, -1)
         except (TypeError, ValueError, OverflowError) as error:
             raise type(error)(f"at {self.place.text()}: {error}") from None
 
@@ -174,7 +175,7 @@ class RecordedArgument(Argument):
         if given == "floating" and self.kind.bits:
             wanted = (self.kind.code, self.kind.bits)
             if wanted != _float_type(self.value):
-                self.refuse("mismatch")
+                self.refuse("kind")
         signedness, negative = _signedness(self.kind), data[-1] & 0x80
         is_signed = _is_signed(self.value)
         if given == "integer" and negative and signedness != 2 and is_signed != bool(signedness):

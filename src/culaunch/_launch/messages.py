@@ -30,51 +30,51 @@ _CODES: dict[int, str] = {
 
 
 def raise_argument(
-    launcher: Launcher, index: int, value: object, fault: str, detail: int, device: int
+    launcher: Launcher, index: int, value: object, mismatch: str, detail: int, device: int
 ) -> NoReturn:
     """Raise for the argument ``value`` of parameter ``index``.
 
-    csrc/arguments/convert.h has the faults.
+    csrc/arguments/convert.h has the list.
     """
     kernel: Kernel = launcher.kernel  # type: ignore[assignment]
     parameter = kernel.signature.parameters[index]
     start = f"argument {index} of {_title(kernel)}, {_describe(parameter)}"
     got = f"(got {show(value)})"
-    if fault == "overflow":
+    if mismatch == "overflow":
         limits = "does not hold a number that large"
         raise OverflowError(
             f"{start}, {limits if isinstance(value, float) else _range(parameter)} {got}"
         )
-    if fault == "ambiguous":
+    if mismatch == "ambiguous":
         raise TypeError(
             f"{start}, could be float16 or bfloat16, so a float is ambiguous {got}: pass "
             "numpy.float16(x) or ml_dtypes.bfloat16(x), or say the type with "
             'module.kernel(name, signature="..., half")'
         )
-    if fault == "size":
+    if mismatch == "size":
         raise ValueError(
             f"{start}, takes exactly {parameter.size} bytes {got}, which has {detail}: "
             + _size_remedy(value, parameter.size)
         )
-    if fault == "element":
+    if mismatch == "element":
         raise TypeError(
             f"{start}, takes an array of {_element(parameter)} "
             f"(got {show(value)} of {_dtype(detail)}): convert the array, or take a kernel for "
             "its type"
         )
-    if fault == "memory":
+    if mismatch == "memory":
         raise ValueError(
             f"{start}, must be in the memory of the driver in use, "
             f"{kernel.module._core.driver.name!r} (got {show(value)} in "  # noqa: SLF001
             f"{memory_name(detail)}): " + _how_to_move(kernel)
         )
-    if fault == "tensor":
+    if mismatch == "tensor":
         from culaunch._launch.torch_tensor import refusal
 
         raise TypeError(refusal(f"{start},", value))
-    if fault == "device":
+    if mismatch == "device":
         _raise_device(launcher, start, value, detail, device)
-    if fault == "read_only":
+    if mismatch == "read_only":
         raise TypeError(
             f"{start}, is memory that the kernel may write, and the array is read-only {got}: pass "
             "one that may be written, or declare the parameter a pointer to const (in the kernel, "

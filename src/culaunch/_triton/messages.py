@@ -42,32 +42,32 @@ def raise_unknown(dispatcher: Any, unknown: list[str], options: list[str]) -> No
 
 
 def raise_argument(
-    dispatcher: Any, index: int, value: object, fault: str, detail: int, device: int
+    dispatcher: Any, index: int, value: object, mismatch: str, detail: int, device: int
 ) -> NoReturn:
-    """Raise for one argument; csrc/arguments/convert.h has the faults."""
+    """Raise for one argument; csrc/arguments/convert.h has the list."""
     name = dispatcher._parameter_names[index]  # noqa: SLF001
     start = f"argument {name!r} of {dispatcher.name}()"
     got = f"(got {show(value)})"
     annotation = dispatcher.annotations.get(name, "")
-    if fault == "overflow":
+    if mismatch == "overflow":
         limit = annotation or "64 bits"
         raise OverflowError(f"{start} does not fit {limit} {got}")
-    if fault == "memory":
+    if mismatch == "memory":
         raise ValueError(
             f"{start} must be in the memory of the driver in use, "
             f"{dispatcher._driver.name!r} (got {show(value)} in {memory_name(detail)}): "  # noqa: SLF001
             "move it to the device"
         )
-    if fault == "tensor":
+    if mismatch == "tensor":
         from culaunch._launch.torch_tensor import refusal
 
         raise TypeError(refusal(start, value))
-    if fault == "device":
+    if mismatch == "device":
         raise ValueError(
             f"{start} is on device {detail} (got {show(value)}), but earlier arguments are on "
             f"device {device}: all arrays of a call must be on one device"
         )
-    if fault == "mismatch" and annotation:
+    if mismatch == "kind" and annotation:
         raise TypeError(f"{start} is declared {annotation} and takes a value of that type {got}")
     raise TypeError(
         f"{start} must be a tensor, an int, a float, a bool, None, a tuple of these, a tensor "
