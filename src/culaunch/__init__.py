@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from culaunch._launch.benchmark import benchmark
     from culaunch._launch.texture import Surface, Texture
     from culaunch._launch.timing import Timing
-    from culaunch._ship import Library, LoadedFunction, load_library, save
+    from culaunch._ship import Library, LoadedFunction, load_library, package, save
     from culaunch._torch import TorchOperator, torch_op
 
 _HOME = {
@@ -161,6 +161,7 @@ _HOME = {
     "load_library": "_ship",
     "managed": "_launch",
     "next_power_of_2": "_function",
+    "package": "_ship",
     "pinned": "_launch",
     "same": "_function",
     "save": "_ship",
@@ -247,6 +248,7 @@ __all__ = [
     "load_library",
     "managed",
     "next_power_of_2",
+    "package",
     "pinned",
     "same",
     "save",

@@ -102,6 +102,11 @@ class LoadedFunction(CoreFunction):
         def __call__(self, *args: Any, **keywords: Any) -> Any: ...
 
     @property
+    def entry(self) -> SavedEntry:
+        """What the library says of it."""
+        return self._entry
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of arguments that it takes, in words."""
         return tuple(self._described(one.kind) for one in self._entry.kinds)

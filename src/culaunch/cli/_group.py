@@ -13,7 +13,8 @@ from culaunch.cli._messages import print_error
 
 # In the order in which --help lists them.
 _COMMANDS = (
-    "demo", "doctor", "inspect", "compile", "link", "fatbin", "run", "cache", "embed", "triton",
+    "demo", "doctor", "inspect", "compile", "link", "fatbin", "run", "cache", "embed", "package",
+    "triton",
 )  # fmt: skip
 
 

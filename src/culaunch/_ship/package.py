@@ -1,0 +1,160 @@
+"""A library as a package that pip installs."""
+
+from __future__ import annotations
+
+import keyword
+import os
+import re
+from typing import TYPE_CHECKING
+
+from culaunch._base.checks import checked_path, checked_text
+from culaunch._base.outputs import write_output
+from culaunch._core import __version__
+from culaunch._ship.library import Library
+from culaunch._ship.stubs import stub_text
+from culaunch._ship.wheel import Metadata, is_name, is_version, wheel_bytes, wheel_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_INIT = '''\
+"""{title}"""
+
+from pathlib import Path as _Path
+
+import culaunch as _culaunch
+
+__version__ = "{version}"
+__all__ = [{names}]
+
+_library = _culaunch.load_library(_Path(__file__).with_name("{file}"))
+
+{functions}
+'''
+
+# Names that modules of such a package have, or will have.
+_MODULES = frozenset(("torch", "jax"))
+
+
+def package(
+    library: str | os.PathLike[str],
+    *,
+    name: str,
+    version: str,
+    output: str | os.PathLike[str] = ".",
+    summary: str | None = None,
+    requires: Sequence[str] = (),
+) -> str:
+    """Make a wheel of a library, which pip installs as a package with its functions.
+
+    The package has the library, the functions under their names, stubs with their types and
+    docstrings. It needs culaunch, and nothing else. The same library gives the same bytes.
+
+    Parameters
+    ----------
+    library : str or os.PathLike
+        A ``.culib`` file that :func:`save` wrote.
+    name : str
+        Of the distribution, such as ``"my-kernels"``; the package is ``my_kernels`` then.
+    version : str
+        In the canonical form of PEP 440, such as ``"1.0"`` or ``"1.0rc1"``.
+    output : str or os.PathLike, optional
+        The directory for the wheel; the current one by default.
+    summary : str, optional
+        One line that says what it is.
+    requires : sequence of str, optional
+        What else it needs, as PEP 508 has it: ``"torch>=2.6"``.
+
+    Returns
+    -------
+    str
+        The path of the wheel.
+
+    Raises
+    ------
+    ImageError
+        If it is no library, or has what is no program.
+    ValueError, TypeError
+        If it has no functions, or a name or the version is none.
+    OSError
+        If a file cannot be read or written.
+    """
+    lib = Library(checked_path("library", library))
+    module = _checked_module(name)
+    if not is_version(checked_text("version", version)):
+        raise ValueError(
+            f"version must be in the canonical form of PEP 440, such as '1.0' or '1.0rc1' (got "
+            f"{version!r})"
+        )
+    if not len(lib):
+        raise ValueError(f"{lib.source} has no functions: culaunch.save writes them to a library")
+    for one in lib.functions:
+        if one in _MODULES:
+            raise ValueError(
+                f"a function is called {one}, as a module of the package is: rename it"
+            )
+    line = summary if summary is not None else f"CUDA kernels: {', '.join(lib.functions)}"
+    metadata = Metadata(
+        name,
+        version,
+        _checked_line("summary", line),
+        _description(name, module, lib),
+        (f"culaunch>={_base_version()}", *(_checked_line("requires", one) for one in requires)),
+        f"culaunch ({__version__})",
+    )
+    with open(lib.source, "rb") as file:
+        data = file.read()
+    wheel = wheel_bytes(metadata, _files(module, version, lib, data))
+    path = os.path.join(checked_path("output", output), wheel_name(metadata))
+    write_output(path, wheel)
+    return path
+
+
+def _files(module: str, version: str, lib: Library, data: bytes) -> dict[str, bytes]:
+    names = ", ".join(f'"{one}"' for one in sorted(lib.functions))
+    file = f"{module}.culib"
+    init = _INIT.format(
+        title=f"CUDA kernels: {', '.join(lib.functions)}.",
+        version=version,
+        names=names,
+        file=file,
+        functions="\n".join(f"{one} = _library.{one}" for one in lib.functions),
+    )
+    return {
+        f"{module}/__init__.py": init.encode(),
+        f"{module}/__init__.pyi": stub_text(lib).encode(),
+        f"{module}/py.typed": b"",
+        f"{module}/{file}": data,
+    }
+
+
+def _checked_module(name: str) -> str:
+    """Return the package of a distribution."""
+    module = re.sub(r"[-.]+", "_", checked_text("name", name))
+    if not is_name(name) or not module.isidentifier() or keyword.iskeyword(module):
+        raise ValueError(
+            f"name must be of ASCII letters, digits, '-', '_' and '.', and name a package of "
+            f"Python's (got {name!r})"
+        )
+    if module == "culaunch":
+        raise ValueError("name must be another one than culaunch's own")
+    return module
+
+
+def _checked_line(argument: str, text: str) -> str:
+    if not checked_text(argument, text).isprintable():
+        raise ValueError(f"{argument} must be one line of text (got {text!r:.100})")
+    return text
+
+
+def _description(name: str, module: str, lib: Library) -> str:
+    lines = [f"# {name}", "", f"CUDA kernels with their host side, `import {module}`:", ""]
+    for one in lib:
+        lines += [f"    {line}" for line in str(one).split("\n")]
+        lines += [f"        for {kind}" for kind in one.kinds]
+    return "\n".join([*lines, ""])
+
+
+def _base_version() -> str:
+    """Return the least version of culaunch that reads the library: this one, as released."""
+    return __version__.partition("+")[0]

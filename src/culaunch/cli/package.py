@@ -1,0 +1,29 @@
+"""``culaunch package``: a library as a package that pip installs."""
+
+from __future__ import annotations
+
+import click
+
+import culaunch as cl
+
+
+@click.command("package")
+@click.argument("library", type=click.Path())
+@click.option("--name", required=True, help="Of the distribution, such as my-kernels.")
+@click.option("--version", required=True, help="Of the distribution, such as 1.0.")
+@click.option("--summary", help="One line that says what it is.")
+@click.option("--requires", multiple=True, metavar="SPEC", help="Needed, too: 'torch>=2.6'.")
+@click.option("-o", "--output", default=".", help="The directory for the wheel.")
+def command(
+    library: str, name: str, version: str, summary: str | None, requires: tuple[str, ...],
+    output: str,
+) -> None:  # fmt: skip
+    """Make a wheel of a library with functions.
+
+    LIBRARY is a .culib that culaunch.save wrote. The same as culaunch.package; the path of the
+    wheel is printed.
+    """
+    path = cl.package(
+        library, name=name, version=version, output=output, summary=summary, requires=requires
+    )
+    click.echo(path)

@@ -1,0 +1,227 @@
+"""Wheels of libraries: installed by pip, used, and typed."""
+
+import base64
+import csv
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import culaunch as cl
+from culaunch.cli._group import group
+
+pytestmark = pytest.mark.usefixtures("emulated")
+
+x5 = np.arange(5, dtype=np.float32)
+
+
+@pytest.fixture
+def library(scale, kernels, tmp_path):
+    @cl.function
+    def shapes(x: cl.Array("float32", "n"), y=None, /, *, label: str = 'a"\\'):
+        """Say "how much" \\ there is."""
+        return x.shape[0], x.shape[0] / 2, {"x": x, "y": y}, [x, x[1:]]
+
+    @cl.function
+    def fill_(y, value: int):
+        kernels["fill"][1, 32](y, value, y.shape[0])
+
+    scale.specialize()
+    shapes(x5)
+    shapes(x5, x5)
+    fill_(np.zeros(3, np.int32), 1)
+    path = tmp_path / "my.culib"
+    cl.save([scale, shapes, fill_], path)
+    return path
+
+
+@pytest.fixture
+def wheel(library, tmp_path):
+    return cl.package(library, name="My-kernels", version="1.2rc1", output=tmp_path)
+
+
+def contents(path):
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_parts_of_a_wheel(wheel, library, tmp_path):
+    assert os.path.basename(wheel) == "my_kernels-1.2rc1-py3-none-any.whl"
+    found = contents(wheel)
+    folder = "my_kernels-1.2rc1.dist-info"
+    assert list(found) == [
+        "My_kernels/My_kernels.culib",
+        "My_kernels/__init__.py",
+        "My_kernels/__init__.pyi",
+        "My_kernels/py.typed",
+        f"{folder}/METADATA",
+        f"{folder}/WHEEL",
+        f"{folder}/RECORD",
+    ]
+    assert found["My_kernels/My_kernels.culib"] == library.read_bytes()
+    rows = list(csv.reader(io.StringIO(found[f"{folder}/RECORD"].decode())))
+    assert rows.pop() == [f"{folder}/RECORD", "", ""]
+    for name, digest, size in rows:
+        data = hashlib.sha256(found[name]).digest()
+        assert digest == "sha256=" + base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+        assert int(size) == len(found[name])
+    assert len(rows) == len(found) - 1
+    metadata = found[f"{folder}/METADATA"].decode()
+    assert "\nName: My-kernels\nVersion: 1.2rc1\n" in metadata
+    assert f"\nRequires-Dist: culaunch>={cl.__version__.partition('+')[0]}\n" in metadata
+    assert "    scale(x: Array('float32 | float64', 'n'), factor: float" in metadata
+    before = Path(wheel).read_bytes()
+    assert cl.package(library, name="My-kernels", version="1.2rc1", output=tmp_path) == wheel
+    assert Path(wheel).read_bytes() == before
+    for name in found:
+        if name.endswith((".py", ".pyi")):
+            compile(found[name], name, "exec")
+
+
+STUBS = """\
+def scale(x: _Array, factor: float, twice: bool = False) -> _Array:
+    \"\"\"y = x * factor.
+"""
+SHAPES = (
+    "def shapes(x: _Array, y: _Array | None = None, /, *, label: str = 'a\"\\\\') -> "
+    "tuple[int, float, dict[str, _Array | None], list[_Array]] | "
+    "tuple[int, float, dict[str, _Array], list[_Array]]:\n"
+    '    """Say \\"how much\\" \\\\ there is."""\n    ...\n'
+)
+
+
+def test_stubs(wheel):
+    text = contents(wheel)["My_kernels/__init__.pyi"].decode()
+    assert STUBS in text
+    assert SHAPES in text
+    assert "def fill_(y: _Array, value: int) -> None:\n    ...\n" in text
+
+
+USE = """
+import sys
+import numpy as np
+import My_kernels
+assert not {"torch", "jax", "triton"} & set(sys.modules)
+x = np.arange(5, dtype=np.float32)
+print(My_kernels.__version__, My_kernels.__all__, My_kernels.scale(x, 2.0).tolist())
+print(My_kernels.scale.__doc__.splitlines()[0])
+"""
+TYPED = """
+from typing import Any
+import My_kernels
+class Tensor:
+    def __dlpack__(self, *, stream: int | None = None) -> Any: ...
+    def sort(self) -> None: ...
+x = Tensor()
+My_kernels.scale(x, 2).sort()
+reveal_type(My_kernels.fill_(x, 1))
+My_kernels.scale(x, "2")
+My_kernels.scale(3, 2.0)
+n: str = My_kernels.shapes(x)[0]
+"""
+
+
+@pytest.fixture
+def installed(wheel, tmp_path):
+    target = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "--version"]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("pip is not installed")
+    command = [
+        sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index",
+        "--disable-pip-version-check", "--target", target, wheel,
+    ]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    return target
+
+
+@pytest.mark.slow
+def test_it_is_installed_and_used(installed, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": str(installed), "CULAUNCH_DRIVER": "emulator"}
+    run = [sys.executable, "-W", "error", "-c", USE]
+    done = subprocess.run(
+        run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "1.2rc1 ['fill_', 'scale', 'shapes'] [0.0, 2.0, 4.0, 6.0, 8.0]",
+        "y = x * factor.",
+    ]
+
+
+@pytest.mark.slow
+def test_type_checkers_read_the_stubs(installed, tmp_path):
+    api = pytest.importorskip("mypy.api")
+    script = tmp_path / "use.py"
+    script.write_text(TYPED)
+    os.environ["MYPYPATH"] = str(installed)
+    try:
+        out, err, _ = api.run(
+            ["--strict", "--cache-dir", str(tmp_path / "cache"), "--no-pretty", str(script)]
+        )
+    finally:
+        del os.environ["MYPYPATH"]
+    found = [line.partition("use.py:")[2] for line in out.splitlines() if "use.py:" in line]
+    assert [line.split(": ", 2)[:2] for line in found] == [
+        ["9", "note"], ["10", "error"], ["11", "error"], ["12", "error"]
+    ], out + err  # fmt: skip
+    assert 'Revealed type is "None"' in found[0]
+    assert '"scale" has incompatible type "str"; expected "float"' in found[1]
+
+
+@pytest.mark.slow
+def test_twine_takes_it(wheel):
+    pytest.importorskip("twine")
+    run = [sys.executable, "-m", "twine", "check", "--strict", wheel]
+    assert "PASSED" in subprocess.run(run, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_command(library, tmp_path):
+    target = tmp_path / "dist"
+    target.mkdir()
+    options = ["--name", "k", "--version", "1.0", "--requires", "numpy>=1.26", "-o", str(target)]
+    done = CliRunner().invoke(group, ["package", str(library), *options])
+    assert done.exit_code == 0, done.output
+    assert done.output.strip() == str(target / "k-1.0-py3-none-any.whl")
+    assert (
+        b"Requires-Dist: numpy>=1.26\n" in contents(done.output.strip())["k-1.0.dist-info/METADATA"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"name": "a b"}, "name must be of ASCII letters"),
+        ({"name": "1a"}, "name a package of Python's"),
+        ({"name": "class"}, "name a package of Python's"),
+        ({"name": "-a"}, "name must be of ASCII letters"),
+        ({"name": "culaunch"}, "name must be another one"),
+        ({"version": "1.0-x"}, "version must be in the canonical form"),
+        ({"version": "01"}, "version must be in the canonical form"),
+        ({"summary": "a\nb"}, "summary must be one line"),
+        ({"requires": ["a\nb"]}, "requires must be one line"),
+    ],
+)
+def test_what_is_refused(library, tmp_path, options, words):
+    given = {"name": "k", "version": "1.0", "output": tmp_path / "dist", **options}
+    with pytest.raises(ValueError, match=words):
+        cl.package(library, **given)
+    assert not (tmp_path / "dist").exists()
+
+
+def test_a_function_called_as_a_module(tmp_path):
+    @cl.function
+    def torch(n: int):
+        return n
+
+    torch(1)
+    cl.save([torch], tmp_path / "t.culib")
+    with pytest.raises(ValueError, match="a function is called torch"):
+        cl.package(tmp_path / "t.culib", name="k", version="1.0", output=tmp_path)
