@@ -62,6 +62,7 @@ def test_the_parts_of_a_wheel(wheel, library, tmp_path):
         "My_kernels/__init__.py",
         "My_kernels/__init__.pyi",
         "My_kernels/py.typed",
+        "My_kernels/torch.py",
         f"{folder}/METADATA",
         f"{folder}/WHEEL",
         f"{folder}/RECORD",
@@ -154,6 +155,46 @@ def test_it_is_installed_and_used(installed, tmp_path):
         "1.2rc1 ['fill_', 'scale', 'shapes'] [0.0, 2.0, 4.0, 6.0, 8.0]",
         "y = x * factor.",
     ]
+
+
+TORCH = """
+import torch
+import My_kernels.torch
+assert My_kernels.torch.scale.schema == (
+    "My_kernels::scale(Tensor x, float factor, bool twice=False) -> Tensor"
+)
+assert My_kernels.torch.fill_.schema == "My_kernels::fill_(Tensor(a!) y, SymInt value) -> ()"
+x = torch.arange(5.0)
+print(torch.ops.My_kernels.scale(x, 2.0).tolist())
+print(torch.ops.My_kernels.scale(torch.empty(7, device="meta"), 2.0).shape)
+torch.library.opcheck(torch.ops.My_kernels.scale.default, (x, 2.0))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch")
+def test_the_operators_of_torch(scale, kernels, tmp_path):
+    @cl.function
+    def fill_(y, value: int):
+        kernels["fill"][1, 32](y, value, y.shape[0])
+
+    scale.specialize()
+    fill_(np.zeros(3, np.int32), 1)
+    cl.save([scale, fill_], tmp_path / "k.culib")
+    wheel = cl.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path / "site"),
+        "CULAUNCH_DRIVER": "emulator",
+    }
+    run = [sys.executable, "-c", TORCH]
+    done = subprocess.run(
+        run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[0.0, 2.0, 4.0, 6.0, 8.0]", "torch.Size([7])"]
 
 
 @pytest.mark.slow

@@ -34,6 +34,10 @@ class Declared(Protocol):
         """The defaults, by name."""
 
     @property
+    def annotations(self) -> dict[str, Any]:
+        """The annotations, by name."""
+
+    @property
     def wanted(self) -> dict[int, Wanted]:
         """What the parameters with a checkable annotation take."""
 

@@ -10,6 +10,7 @@ from culaunch._function.dtype import DTYPES
 from culaunch._function.views import dense_strides, is_dense
 from culaunch._launch.driver import current_driver
 from culaunch._ship.call import arrays_in
+from culaunch._ship.results import read_result
 
 if TYPE_CHECKING:
     from culaunch._core import Program
@@ -110,33 +111,30 @@ class _Result:
                 base = self.arrays[source].base
                 self.arrays[array] = AbstractArray(sizes, DTYPES[dtype], steps, base=base)
             elif number == oc.RETURN:
-                return self._value(list(reversed(words)))
+                return self._value(read_result(words))
         raise AssertionError("a program ends with RETURN")
 
-    def _value(self, words: list[int]) -> Any:
-        """Take a value off the end of the words, which are in reverse."""
-        kind = words.pop()
+    def _value(self, value: tuple[Any, ...]) -> Any:
+        kind, *rest = value
         if kind == oc.V_NONE:
             return None
         if kind in (oc.V_INT, oc.V_FLOAT, oc.V_BOOL):
-            return self.run.value(words.pop())
+            return self.run.value(rest[0])
         if kind == oc.V_ARRAY:
-            return self.arrays[words.pop()]
+            return self.arrays[rest[0]]
         if kind == oc.V_ARGUMENT:
-            parameter = words.pop()
-            return _as_it_came(self.values[parameter], (parameter,))
+            return _as_it_came(self.values[rest[0]], (rest[0],))
         if kind == oc.V_ELEMENT:
-            parameter, element = words.pop(), words.pop()
+            parameter, element = rest
             return _as_it_came(self.values[parameter][element], (parameter, element))
         if kind == oc.V_CONSTANT:
-            return self.program.constants[words.pop()]
-        maker = self.program.constants[words.pop()] if kind == oc.V_MADE else None
-        count = words.pop()
+            return self.program.constants[rest[0]]
         if kind == oc.V_DICT:
-            return {self.program.texts[words.pop()]: self._value(words) for _ in range(count)}
-        items = [self._value(words) for _ in range(count)]
+            return {self.program.texts[key]: self._value(one) for key, one in rest[0]}
+        items = [self._value(one) for one in rest[-1]]
         if kind == oc.V_MADE:
-            return maker(*items)  # type: ignore[operator]
+            maker: Any = self.program.constants[rest[0]]
+            return maker(*items)
         return tuple(items) if kind == oc.V_TUPLE else items
 
 

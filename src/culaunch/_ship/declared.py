@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import operator
 from typing import TYPE_CHECKING, Any
+
+from culaunch._function.annotations import Array
+from culaunch._function.dtype import DType
 
 if TYPE_CHECKING:
     from culaunch._function.annotations import Wanted
@@ -31,11 +36,19 @@ class LoadedDeclaration:
         self.names = tuple(name for name, _ in entry.parameters)
         self.defaults = entry.defaults
         self.wanted: dict[int, Wanted] = entry.wanted
+        self._kinds = [one.kind for one in entry.kinds]
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """The annotations, as far as a library holds them."""
-        return {self.names[index]: _annotation(want) for index, want in self.wanted.items()}
+        """The annotations; without one, what is no array in every kind says what it is."""
+        found = {}
+        for index, name in enumerate(self.names):
+            want = self.wanted.get(index)
+            entries = [kind[index] for kind in self._kinds]
+            annotation = _of_kinds(entries) if want is None else _annotation(want)
+            if annotation is not None:
+                found[name] = annotation
+        return found
 
 
 def signature_of(declaration: LoadedDeclaration) -> inspect.Signature:
@@ -61,8 +74,35 @@ def signature_of(declaration: LoadedDeclaration) -> inspect.Signature:
 
 def _annotation(want: Wanted) -> Any:
     """Return an annotation that says what a parameter takes."""
-    found = [] if want.array is None else [want.array]
-    found += want.plain  # type: ignore[arg-type]
-    if len(found) == 1 and (not want.is_optional or want.array is not None):
-        return found[0]
-    return want.text()
+    types: list[Any] = [] if want.array is None else [want.array]
+    types += want.plain
+    if want.is_optional:
+        types.append(None)
+    if len(types) == 1:
+        return types[0]
+    if want.array is not None and not want.plain:
+        return want.array  # it says itself that it is optional
+    if want.array is not None:
+        return want.text()
+    return functools.reduce(operator.or_, types)
+
+
+def _of_kinds(entries: list[Any]) -> Any:
+    """Return what a parameter takes by its kinds; None where that is an array, or several."""
+    types = {_type(entry) for entry in entries if entry is not None}
+    if len(types) != 1:
+        return None
+    (found,) = types
+    return found | None if found is not None and None in entries else found
+
+
+def _type(entry: Any) -> Any:
+    if type(entry) is bool:
+        return bool
+    if isinstance(entry, type):
+        return entry
+    if entry[0] == "list":
+        return list[Array]
+    if entry[0] == "value" and isinstance(entry[1], (str, DType)):
+        return str if isinstance(entry[1], str) else DType
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -13,8 +14,9 @@ from culaunch._errors import ImageError
 from culaunch._function.backward import Backward
 from culaunch._function.explain import signature_text
 from culaunch._function.failures import raise_failure
-from culaunch._function.kinds import described
+from culaunch._function.kinds import arrays_of, described
 from culaunch._function.kinds import key_of as exact_key
+from culaunch._function.recorded import RecordedFunction
 from culaunch._function.results import dict_maker
 from culaunch._launch.array import array_info
 from culaunch._launch.recording import RECORDERS
@@ -25,9 +27,11 @@ from culaunch._ship.entry import SavedEntry, SavedKind, check_texts
 from culaunch._ship.kinds import is_read_only, key_of
 from culaunch._ship.numbers import with_ints
 from culaunch._ship.plan import Plan, UnknownBranchError
+from culaunch._ship.results import effects_of, raises
 from culaunch._ship.values import read_value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from inspect import Signature
 
     from culaunch._core import FunctionMethods
@@ -49,7 +53,7 @@ class Source(Protocol):
     def __getitem__(self, name: str) -> LoadedFunction: ...
 
 
-class LoadedFunction(CoreFunction):
+class LoadedFunction(RecordedFunction):
     """A function of a library: ``lib.scale``.
 
     It takes the kinds of arguments that were saved, on the paths that were saved.
@@ -86,6 +90,8 @@ class LoadedFunction(CoreFunction):
         self.declaration = declaration
         self.mutates = entry.mutates
         self.may_mutate = entry.may_mutate
+        self._declared = None if entry.may_mutate else entry.mutates
+        self._doors = []
         self._library = library
         self._entry = entry
         self._saved = {key_of(one.kind): one for one in entry.kinds}
@@ -132,6 +138,32 @@ class LoadedFunction(CoreFunction):
     def _gradient(self) -> Backward | None:
         name = self._entry.backward
         return None if name is None else Backward(self.declaration, self._library[name])
+
+    def paths(self) -> Iterator[tuple[dict[int, set[str]], tuple[Any, ...], int]]:
+        """Yield for each path what is done to arguments, its views and its end, and its arrays."""
+        names = self.declaration.names
+        unknown = {names.index(name) for name in self.may_mutate}
+        for saved in self._entry.kinds:
+            uses = {one: {"write"} for one in saved.writes}
+            uses |= {one: {"unknown"} for one in unknown - saved.writes}
+            yield from self._paths_of(saved, uses)
+
+    def _paths_of(
+        self, saved: SavedKind, uses: dict[int, set[str]]
+    ) -> Iterator[tuple[dict[int, set[str]], tuple[Any, ...], int]]:
+        try:
+            plan = Plan(self._library.read(saved.program), saved.texts)
+            found = [
+                effects_of(block, lambda number: self._constant(saved.constants[number]))
+                for block in plan.blocks
+                if block.effects and not raises(plan, block)
+            ]
+        except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
+            raise ImageError(
+                f"{saved.program} is no program: {error!r}", source=self._library.source
+            ) from None
+        for effects in found:
+            yield uses, effects, arrays_of(saved.kind)
 
     def require_backward(self) -> None:
         """Raise where what is said of its gradients is not so."""

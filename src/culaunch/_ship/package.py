@@ -32,6 +32,17 @@ _library = _culaunch.load_library(_Path(__file__).with_name("{file}"))
 {functions}
 '''
 
+_TORCH = '''\
+"""The functions as operators of PyTorch: importing this module registers them."""
+
+import culaunch as _culaunch
+
+from {package} import _library
+
+__all__ = [{names}]
+
+{functions}
+'''
 # Names that modules of such a package have, or will have.
 _MODULES = frozenset(("torch", "jax"))
 
@@ -48,7 +59,8 @@ def package(
     """Make a wheel of a library, which pip installs as a package with its functions.
 
     The package has the library, the functions under their names, stubs with their types and
-    docstrings. It needs culaunch, and nothing else. The same library gives the same bytes.
+    docstrings, and a module ``torch`` that registers them as operators when it is imported. It
+    needs culaunch, and nothing else. The same library gives the same bytes.
 
     Parameters
     ----------
@@ -120,10 +132,15 @@ def _files(module: str, version: str, lib: Library, data: bytes) -> dict[str, by
         file=file,
         functions="\n".join(f"{one} = _library.{one}" for one in lib.functions),
     )
+    doors = (
+        f'{one} = _culaunch.torch_op("{module}::{one}", _library.{one})' for one in lib.functions
+    )
+    torch = _TORCH.format(package=module, names=names, functions="\n".join(doors))
     return {
         f"{module}/__init__.py": init.encode(),
         f"{module}/__init__.pyi": stub_text(lib).encode(),
         f"{module}/py.typed": b"",
+        f"{module}/torch.py": torch.encode(),
         f"{module}/{file}": data,
     }
 

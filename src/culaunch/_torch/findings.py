@@ -10,6 +10,7 @@ from culaunch._function import opcodes as oc
 from culaunch._function.dtype import BY_NAME
 from culaunch._function.effects import Return, View
 from culaunch._function.kinds import arrays_of
+from culaunch._function.recorded import RecordedFunction
 from culaunch._function.specialize import explore
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from culaunch._function import Function
     from culaunch._function.kinds import Kind
     from culaunch._function.program import Leaf
+    from culaunch._function.recorded import AnyFunction
     from culaunch._function.runs import Run
     from culaunch._torch.schema import Parameter
 
@@ -127,7 +129,7 @@ class Findings:
 
 
 @untraced
-def find(function: Function[..., Any], parameters: tuple[Parameter, ...]) -> Findings:
+def find(function: AnyFunction, parameters: tuple[Parameter, ...]) -> Findings:
     """Trace a body for kinds of arguments that it takes, on every path, and say what it does.
 
     Raises
@@ -136,6 +138,10 @@ def find(function: Function[..., Any], parameters: tuple[Parameter, ...]) -> Fin
         If there is no such kind, or the body returns what no operator can.
     """
     findings = Findings(function.__name__, function.declaration.names)
+    if isinstance(function, RecordedFunction):
+        for uses, effects, array_arguments in function.paths():
+            findings.add(uses, effects, array_arguments)
+        return findings
     for kind, tree in list(function._trees.values()):
         findings.add(tree.uses, None, 0)
         for node in tree.nodes():

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function import Function
+from culaunch._function.recorded import RecordedFunction
 from culaunch._torch.package import torch_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from culaunch._function.recorded import AnyFunction
     from culaunch._torch.operator import TorchOperator
 
-    AsOperator = Callable[[TorchOperator, Function[..., Any]], Callable[..., Any]]
+    AsOperator = Callable[[TorchOperator, AnyFunction], Callable[..., Any]]
 
 
 class Gradients:
@@ -95,7 +97,7 @@ def register(operator: TorchOperator, as_operator: AsOperator) -> None:
             "gradients of operators that write their arguments: return a new array"
         )
     call = gradient.function
-    if isinstance(call, Function):
+    if isinstance(call, (Function, RecordedFunction)):
         call = as_operator(operator, call)
     gradients = Gradients(operator, call)
     torch.library.register_autograd(

@@ -9,7 +9,7 @@ from culaunch._torch.findings import Findings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._function import Function
+    from culaunch._function.recorded import AnyFunction
     from culaunch._function.runs import Run
     from culaunch._torch.schema import Parameter
 
@@ -38,7 +38,7 @@ class TorchOperator:
     """
 
     def __init__(
-        self, name: str, function: Function[..., Any], parameters: tuple[Parameter, ...],
+        self, name: str, function: AnyFunction, parameters: tuple[Parameter, ...],
         mutates: tuple[str, ...], outputs: tuple[str | None, ...], schema: str,
     ) -> None:  # fmt: skip
         self.name = name
@@ -82,7 +82,7 @@ def _not_registered() -> None:
     """Do nothing: what is not registered yet asks for its gradients then."""
 
 
-def mutates_of(function: Function[..., Any], findings: Findings) -> tuple[str, ...]:
+def mutates_of(function: AnyFunction, findings: Findings) -> tuple[str, ...]:
     names = function.declaration.names
     if function._declared is not None:
         return function._declared

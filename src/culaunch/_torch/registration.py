@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_text
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._function import Function
+from culaunch._function.recorded import RecordedFunction
 from culaunch._torch import dispatch, fake, gradients
 from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
 from culaunch._torch.package import torch_package
 from culaunch._torch.schema import Parameter, parameters_of, schema_text
+
+if TYPE_CHECKING:
+    from culaunch._function.recorded import AnyFunction
 
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 _operators: dict[str, TorchOperator] = {}
@@ -64,20 +68,19 @@ def torch_op(name: str, function: Any, *, schema: str | None = None) -> TorchOpe
     return _registered(name, as_function(function), schema, None)
 
 
-def _register_gradient(
-    operator: TorchOperator, function: Function[..., Any]
-) -> _WithNone | TorchOperator:
+def _register_gradient(operator: TorchOperator, function: AnyFunction) -> _WithNone | TorchOperator:
     """Register the backward function of an operator as one, too."""
     known = {one.name: one for one in operator.parameters}
     return _WithNone(_registered(f"{operator.name}_backward", function, None, known))
 
 
-def as_function(function: Any) -> Function[..., Any]:
+def as_function(function: Any) -> AnyFunction:
     """Return a function, or make one of what else has an operator."""
-    if isinstance(function, Function):
+    if isinstance(function, (Function, RecordedFunction)):
         return function
     raise TypeError(
-        f"function must be a cl.function (got {spell(function)}): write one that calls it"
+        f"function must be a cl.function, or one of a library (got {spell(function)}): write one "
+        "that calls it"
     )
 
 
@@ -106,7 +109,7 @@ def _register(operator: TorchOperator) -> None:
         operator.differentiate()
 
 
-def _replace(operator: TorchOperator, function: Function[..., Any]) -> None:
+def _replace(operator: TorchOperator, function: AnyFunction) -> None:
     """Let another function, of the same schema, be behind an operator."""
     operator.function._doors.remove(operator)
     operator.function = function
@@ -133,7 +136,7 @@ class _WithNone:
 @untraced
 def _registered(
     name: str,
-    function: Function[..., Any],
+    function: AnyFunction,
     schema: str | None,
     known: dict[str, Parameter] | None,
 ) -> TorchOperator:
@@ -170,7 +173,8 @@ def _registered(
 
 def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
     """Take the function of a module that is loaded again."""
-    old, new = there.function.__wrapped__, operator.function.__wrapped__
+    old: Any = getattr(there.function, "__wrapped__", there.function)
+    new: Any = getattr(operator.function, "__wrapped__", operator.function)
     names = tuple(f"{one.__module__}.{one.__qualname__}" for one in (old, new))
     if names[0] != names[1]:
         raise ValueError(
@@ -188,7 +192,9 @@ def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
 
 
 def _findings(
-    function: Function[..., Any], parameters: tuple[Parameter, ...], schema: str | None
+    function: AnyFunction,
+    parameters: tuple[Parameter, ...],
+    schema: str | None,
 ) -> Findings:
     if schema is None:
         return find(function, parameters)

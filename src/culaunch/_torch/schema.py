@@ -13,7 +13,7 @@ from culaunch._function.annotations import Array, wanted
 from culaunch._function.dtype import find_dtype
 
 if TYPE_CHECKING:
-    from culaunch._function.declaration import Declaration
+    from culaunch._function.declaration import Declared
 
 # A type of a parameter -> the letter that the native dispatch has for it; lower case: optional.
 CODES = {
@@ -66,7 +66,7 @@ MISSING = object()
 
 
 def parameters_of(
-    declaration: Declaration, known: dict[str, Parameter] | None = None
+    declaration: Declared, known: dict[str, Parameter] | None = None
 ) -> tuple[Parameter, ...]:
     """Return the parameters of an operator, by annotations and defaults.
 
@@ -105,11 +105,11 @@ def schema_text(
     return f"({', '.join(words)}) -> {given}"
 
 
-def _says_nothing(declaration: Declaration, name: str) -> bool:
+def _says_nothing(declaration: Declared, name: str) -> bool:
     return name not in declaration.annotations and name not in declaration.defaults
 
 
-def _parameter(declaration: Declaration, name: str, is_keyword_only: bool) -> Parameter:
+def _parameter(declaration: Declared, name: str, is_keyword_only: bool) -> Parameter:
     default = declaration.defaults.get(name, MISSING)
     annotation = declaration.annotations.get(name)
     kind, is_optional, array = _type(declaration, name, annotation, default)
@@ -118,7 +118,7 @@ def _parameter(declaration: Declaration, name: str, is_keyword_only: bool) -> Pa
 
 
 def _type(
-    declaration: Declaration, name: str, annotation: Any, default: Any
+    declaration: Declared, name: str, annotation: Any, default: Any
 ) -> tuple[str, bool, Array | None]:
     if annotation is None and name not in declaration.annotations:
         if default is MISSING or default is None:

@@ -1,0 +1,52 @@
+"""Functions whose programs are there, and whose bodies are not: those of a library."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import Function as CoreFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._function.backward import Backward
+    from culaunch._function.declaration import Declared
+    from culaunch._function.function import Function
+
+
+class RecordedFunction(CoreFunction):
+    """What frameworks ask of a function that cannot be traced.
+
+    Attributes
+    ----------
+    declaration : Declared
+        Its parameters.
+    """
+
+    __name__: str
+    __qualname__: str
+    declaration: Declared
+    # As of a function: what was declared to be written, and the frameworks that know it.
+    _declared: tuple[str, ...] | None
+    _doors: list[Any]
+
+    @property
+    def _gradient(self) -> Backward | None:
+        raise NotImplementedError
+
+    def abstract(self, *args: Any, **keywords: Any) -> Any:
+        """Run it on shapes: ``AbstractArray`` stands for arrays, nothing is launched."""
+        raise NotImplementedError
+
+    def paths(self) -> Iterator[tuple[dict[int, set[str]], tuple[Any, ...], int]]:
+        """Yield for each path what is done to arguments, its views and its end, and its arrays.
+
+        The first is parameter -> ``read``, ``write`` or ``unknown``; the last, how many of the
+        arguments are arrays. Paths that end in an error are left out.
+        """
+        raise NotImplementedError
+
+
+if TYPE_CHECKING:
+    # What a framework makes an operator of.
+    AnyFunction = Function[..., Any] | RecordedFunction
