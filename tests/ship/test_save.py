@@ -5,9 +5,12 @@ import ctypes
 import enum
 import inspect
 import json
+import os
+import pickle
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -260,6 +263,66 @@ def test_inspect_lists_the_functions(scale, path):
     (one,) = json.loads(runner.invoke(group, ["inspect", "--json", str(path)]).output)["functions"]
     assert (one["name"], one["kind"], one["mutates"]) == ("scale", "function", [])
     assert one["kinds"] == list(cl.load_library(path).scale.kinds)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("triton")
+def test_a_triton_kernel(path, tmp_path):
+    """The variant that was compiled is launched from a library without Triton."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "function"))
+    try:
+        import kernels_in_bodies
+    finally:
+        sys.path.pop(0)
+    from culaunch.triton import native
+
+    add = native(kernels_in_bodies.add)
+
+    @cl.function
+    def scaled(x, y, factor: float):
+        out = cl.empty_like(x)
+        n = x.size
+        add[lambda meta: (cl.ceildiv(n, meta["BLOCK"]),)](x, y, out, n, factor, BLOCK=64)
+        return out
+
+    aligned = np.zeros(96, np.float32)
+    x = aligned[-aligned.ctypes.data // 4 % 4 :][:64]  # to 16 bytes
+    x[:] = np.arange(64)
+    expected = (x * 3).tolist()
+    assert scaled(x, x, 2.0).tolist() == expected
+    cl.save([scaled], path)
+    run = [sys.executable, "-c", TRITON, str(path)]
+    done = subprocess.run(
+        run, cwd=tmp_path, capture_output=True, text=True, env={**os.environ}, check=True
+    )
+    assert done.stdout.split("\n")[:2] == [str(expected), "[]"]
+    lib = cl.load_library(path)
+    assert lib.scaled(x, x, 2.0).tolist() == expected
+    with pytest.raises(ValueError, match=r"scaled: the branch at .* was saved for one side"):
+        lib.scaled(x[:17], x[:17], 2.0)
+
+
+TRITON = """
+import sys
+import numpy as np
+import culaunch as cl
+cl.set_driver("emulator")
+lib = cl.load_library(sys.argv[1])
+aligned = np.zeros(96, np.float32)
+x = aligned[-aligned.ctypes.data // 4 % 4:][:64]
+x[:] = np.arange(64)
+print(lib.scaled(x, x, 2.0).tolist())
+print([one for one in ("triton", "torch") if one in sys.modules])
+"""
+
+
+def test_libraries_are_pickled_by_their_path(scale, path):
+    scale.specialize()
+    lib = reloaded(path, scale)
+    again = pickle.loads(pickle.dumps(lib.scale))
+    assert again(x5, 2.0).tolist() == (x5 * 2).tolist()
+    with pytest.raises(TypeError, match="a library of bytes cannot be pickled"):
+        pickle.dumps(cl.load_library(path.read_bytes()).scale)
 
 
 def test_images_for_more_architectures(scale, image, kernels, path):

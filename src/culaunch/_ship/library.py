@@ -39,6 +39,7 @@ class Library:
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         self._file = LibraryFile(source)
         self.source = self._file.source
+        self._is_bytes = isinstance(source, bytes)
         self._lock = threading.Lock()
         self._modules: dict[str, Module] = {}
         manifest = self._file.manifest
@@ -130,6 +131,11 @@ class Library:
 
     def __repr__(self) -> str:
         return f"<culaunch.Library {self.source}: {', '.join(self.functions) or 'no functions'}>"
+
+    def __reduce__(self) -> Any:
+        if self._is_bytes:
+            raise TypeError("a library of bytes cannot be pickled: pickle the bytes")
+        return load_library, (self.source,)
 
     # ---- what its functions ask for
 

@@ -17,7 +17,7 @@ from culaunch._function.encode import encode
 from culaunch._function.explain import conditions, explained
 from culaunch._function.results import is_dict_maker
 from culaunch._image import Image
-from culaunch._launch import Kernel, Module
+from culaunch._launch import Module
 from culaunch._library import library_bytes
 from culaunch._ship import entry as rules
 from culaunch._ship.kinds import write_kind
@@ -97,14 +97,14 @@ class Members:
         self.contents: dict[str, bytes] = {}
         self.further = further
         self.used: set[int] = set()
-        self._images: dict[int, tuple[Module, str]] = {}
+        self._images: dict[int, tuple[Any, str]] = {}
 
     def program(self, words: bytes) -> str:
         """Add the words of a program; return the member's name."""
         return self._add("programs", words, "bin")
 
-    def image(self, module: Module) -> str:
-        """Add the image of a module; return the member's name."""
+    def image(self, module: Any) -> str:
+        """Add the image of a module, or of what has one; return the member's name."""
         known = self._images.get(id(module))
         if known is None:
             self.used.add(id(module))
@@ -113,10 +113,11 @@ class Members:
             known = self._images[id(module)] = (module, name)
         return known[1]
 
-    def _whole(self, module: Module) -> Image:
-        further = self.further.get(module)
+    def _whole(self, module: Any) -> Image:
+        further = self.further.get(module) if isinstance(module, Module) else None
         if not further:
-            return module.image
+            image: Image = module.image
+            return image
         from culaunch._compile import fatbin
 
         return fatbin([module.image, *further])
@@ -214,9 +215,13 @@ class _Saved(NamedTuple):
     def _constant(self, value: Any) -> Any:
         name = self.function.__name__
         if isinstance(value, CoreKernel):
-            if not isinstance(value, Kernel) or not isinstance(value.module, Module):
-                raise TypeError(f"{name} launches {value!r}, which is not of a loaded image")
-            return {"kernel": {"image": self.members.image(value.module), "name": value.name}}
+            # That of a Triton kernel has a module of its own kind, with an image as any.
+            module: Any = getattr(value, "module", None)
+            if not isinstance(getattr(module, "image", None), Image):
+                raise TypeError(
+                    f"{name} launches {value.name}, whose image is not known: load it with cl.load"
+                )
+            return {"kernel": {"image": self.members.image(module), "name": value.name}}
         if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
             made = {"name": value.__name__, "fields": list(value._fields)}
             return {"namedtuple": made}

@@ -23,7 +23,7 @@ __version__: str
 """
 
 # What a call without arrays allocates.
-_OWN_ARRAY = "culaunch.DeviceArray"
+_OWN_ARRAY = "_culaunch.DeviceArray"
 
 
 def stub_text(library: Library) -> str:
@@ -35,7 +35,9 @@ def stub_text(library: Library) -> str:
         If the library has what is no program.
     """
     functions = [_function(library, one) for one in library]
-    imports = "\nimport culaunch\n" if any(_OWN_ARRAY in one for one in functions) else ""
+    imports = (
+        "\nimport culaunch as _culaunch\n" if any(_OWN_ARRAY in one for one in functions) else ""
+    )
     return "\n".join([_HEAD.format(imports=imports), *functions])
 
 

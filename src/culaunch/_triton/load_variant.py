@@ -58,14 +58,15 @@ def load_variant(
     DriverError
         If the driver refuses the image.
     """
+    image = Image(data)
     try:
-        module = Module(driver, data)
+        module = Module(driver, image.data)
     except DriverError as error:
-        raise explained(error, Image(data), driver) from None
+        raise explained(error, image, driver) from None
     layout = module.layout(facts.name)
     assert layout is not None
     sources = parameter_sources(types, facts, layout)
-    kernel = VariantKernel(module, facts.name, sources)
+    kernel = VariantKernel(module, image, facts.name, sources)
     layouts = tuple(
         (
             one.swizzle,
@@ -97,7 +98,9 @@ def load_variant(
 class VariantKernel(Kernel):
     """The kernel of a variant; the types of its parameters are those that Triton compiled for."""
 
-    def __new__(cls, module: Module, name: str, sources: Sequence[ParameterSource]) -> Self:
+    def __new__(
+        cls, module: Module, image: Image, name: str, sources: Sequence[ParameterSource]
+    ) -> Self:
         """Make one of a kernel whose parameters come from `sources`."""
         self = super().__new__(cls, module, name, None)
         layout = module.layout(name)
@@ -107,7 +110,7 @@ class VariantKernel(Kernel):
             for (offset, size), source in zip(layout, sources, strict=True)
         )
         self.signature = Signature(parameters, "layout")
-        self.module = SimpleNamespace(_core=module)
+        self.module = SimpleNamespace(_core=module, image=image)
         return self
 
     signature: Signature
