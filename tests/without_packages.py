@@ -105,6 +105,7 @@ CALLS = {
     "cl.save": lambda: cl.save([], FOLDER / "none.culib"),
     "cl.managed": lambda: cl.managed(3),
     "cl.next_power_of_2": lambda: cl.next_power_of_2(3),
+    "cl.package": lambda: cl.package(FOLDER / "none.culib", name="k", version="1.0"),
     "cl.pinned": lambda: cl.pinned(3),
     "cl.zeros": lambda: cl.zeros(3),
     "cl.zeros_like": lambda: cl.zeros_like([1]),

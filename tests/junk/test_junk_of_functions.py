@@ -49,6 +49,17 @@ CALLS = {
     "launch_if": (lambda **k: cl.launch_if(**k), {"condition": False, "launcher": abs}),
     "load_library": (cl.load_library, {"source": b"junk"}),
     "next_power_of_2": (lambda x: cl.next_power_of_2(x), {"x": 7}),
+    "package": (
+        cl.package,
+        {
+            "library": "f.culib",
+            "name": "k",
+            "version": "1.0",
+            "output": ".",
+            "summary": "k",
+            "requires": (),
+        },
+    ),  # fmt: skip
     "same": (cl.same, {"name": "x"}),
     "save": (cl.save, {"functions": [], "path": "f.culib"}),
     "zeros_like": (cl.zeros_like, {"x": ARRAY}),
