@@ -59,7 +59,7 @@ CALLS = {
             "summary": "k",
             "requires": (),
         },
-    ),  # fmt: skip
+    ),
     "same": (cl.same, {"name": "x"}),
     "save": (cl.save, {"functions": [], "path": "f.culib"}),
     "zeros_like": (cl.zeros_like, {"x": ARRAY}),
