@@ -104,6 +104,49 @@ def test_the_library_from_plain_cpp(kernel_library, run_recorded):
     assert ours == {"__tvm_ffi_scale", "__tvm_ffi_scale_into"}
 
 
+def test_an_exported_function_from_a_program_that_was_not_built_for_it(
+    kernel_library, run_recorded, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    cl.set_driver("emulator")
+    image = cl.compile(
+        """
+extern "C" __global__ void scale_f32(float* y, const float* x, float factor, long long n) {
+  long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] * factor;
+}""",
+        arch="compute_80",
+    )
+    kernels = cl.load(image)
+
+    @cl.function
+    def scale(x: cl.Array("float32", "n"), factor: float):
+        y = cl.empty_like(x)
+        n = x.size
+        kernels["scale_f32"][cl.ceildiv(n, 128), 128](y, x, factor, n)
+        return y
+
+    scale.specialize()
+    library = tmp_path / "libscale.so"
+    cl.export(scale, library)
+    (found,) = launches(run_recorded(kernel_library / "use_scale", library))
+    assert "launch scale_f32 device=0 grid=8,1,1 block=128,1,1" in found
+    assert found.endswith(" 00000040 e803000000000000")
+    shown = subprocess.run(
+        ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
+    ).stdout
+    names = re.findall(r" \w (\w+)$", shown, re.MULTILINE)
+    ours = {name for name in names if re.match(r"__tvm_ffi|culaunch|_ZNK?8culaunch", name)}
+    assert {name for name in ours if "__tvm_ffi__" not in name} == {
+        "__tvm_ffi_scale",
+        "__tvm_ffi_scale_into",
+    }
+    needed = subprocess.run(
+        ["readelf", "-d", library], capture_output=True, text=True, check=True
+    ).stdout
+    assert not re.search(r"NEEDED.*(python|culaunch|libcuda|cudart)", needed)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize(
     ("program", "said"),

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# As Python, which rounds a product before it adds: a fused multiply-add does not.
+_EXACT = ("-ffp-contract=off",)
+
+
 def export(
     functions: Function[..., Any] | Sequence[Function[..., Any]],
     path: str | os.PathLike[str],
@@ -68,6 +72,7 @@ def export(
     if not chosen:
         raise ValueError("functions must have at least one function (got none)")
     output = checked_path("path", path)
+    checked_list("flags", flags, "options")
     try:
         import tvm_ffi  # noqa: F401 - its headers and library are needed
     except ImportError as error:
@@ -77,7 +82,7 @@ def export(
     name = _name_of(output)
     source = library_source([one._exported() for one in chosen], name)
     toolchain = Toolchain.find(
-        include_dirs=(), flags=flags, cuda_flags=(), link_flags=link_flags, arch=None,
+        include_dirs=(), flags=(*_EXACT, *flags), cuda_flags=(), link_flags=link_flags, arch=None,
         with_nvcc=False,
     )  # fmt: skip
     unit = InlineSource(name, source.text, None, "", {})

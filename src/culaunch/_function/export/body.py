@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from culaunch._function.program import Node, Tree
     from culaunch._function.record import Guard, Instruction
 
+_FALLBACK = {"i": "number", "f": "real", "b": "condition"}
 _LONGEST = 48  # of an expression that stands where it is used
 
 
@@ -149,7 +150,7 @@ class BodyWriter:
             self.texts[result] = written
             return
         self.show(depth, place)
-        name = self.names.new(variable or self.tree.names.get(result, "") or "t")
+        name = self.names.new(variable or self.tree.names.get(result, "") or _FALLBACK[op.result])
         self.texts[result] = name
         self.put(depth, f"const {ex.CPP_TYPES[op.result]} {name} = {_bare(written)};")
 

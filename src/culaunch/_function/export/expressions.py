@@ -67,10 +67,19 @@ def number(step: Instruction) -> str:
     if step.op.name == "CONST_B":
         return "true" if word else "false"
     if step.op.name == "CONST_I":
-        return "INT64_MIN" if word == -(1 << 63) else str(int(word))
-    value = struct.unpack("<d", struct.pack("<q", word))[0]
+        return int_literal(int(word))
+    return float_literal(struct.unpack("<d", struct.pack("<q", word))[0])
+
+
+def int_literal(value: int) -> str:
+    """Write an int of 64 bits; the least has no literal of its own."""
+    return "INT64_MIN" if value == -(1 << 63) else str(value)
+
+
+def float_literal(value: float) -> str:
+    """Write a double: the digits that give it back."""
     if math.isnan(value):
-        return "NAN"
+        return "double{NAN}"
     return repr(value) if math.isfinite(value) else ("HUGE_VAL" if value > 0 else "-HUGE_VAL")
 
 

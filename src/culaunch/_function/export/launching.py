@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from culaunch._function import opcodes as oc
 from culaunch._function.dtype import DTYPES, DType
 from culaunch._function.effects import Allocate, Call, Launch, Parameter, Return, View
+from culaunch._function.export.expressions import float_literal, int_literal
 from culaunch._function.export.names import text_literal
 from culaunch._function.export.outputs import output_index
 from culaunch._function.export.refusals import refusal
@@ -273,10 +274,10 @@ class EffectWriter:
     def _constant(self, value: Any) -> str:
         if type(value) is bool:
             return f"fn::Any({'true' if value else 'false'})"
-        if type(value) is int and -(1 << 63) < value < 1 << 63:
-            return f"fn::Any(int64_t{{{value}}})"
-        if type(value) is float and value - value == 0:
-            return f"fn::Any({value!r})"
+        if type(value) is int and -(1 << 63) <= value < 1 << 63:
+            return f"fn::Any(int64_t{{{int_literal(value)}}})"
+        if type(value) is float:
+            return f"fn::Any({float_literal(value)})"
         if type(value) is str:
             return f"fn::Any(tvm::ffi::String({text_literal(value)}))"
         if isinstance(value, DType):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.values import spell
 from culaunch._function.dtype import find_dtype
+from culaunch._function.export import expressions as ex
 from culaunch._function.export.body import BodyWriter
 from culaunch._function.export.images import Images
 from culaunch._function.export.launching import dtype_name
@@ -93,13 +94,8 @@ def library_source(functions: Sequence[Exported], name: str) -> LibrarySource:
                 "function's name and _into"
             )
     declared = "".join(f"CULAUNCH_EMBED_CUBIN({image});\n" for image in images.named)
-    about = "\n".join(
-        comment([f"{one.declaration.name}: {os.path.basename(code.co_filename)}:", f"{line}"])
-        for one in functions
-        for code in (one.declaration.body.__code__,)
-        for line in (code.co_firstlineno,)
-    )
-    about = f"// Written by culaunch of functions in Python.\n{about}"
+    about = "\n".join(_origin(one.declaration) for one in functions)
+    about = f"// Written by culaunch from functions in Python: change those.\n{about}"
     head = _HEAD.format(about=about, images=declared + ("\n" if declared else ""))
     text = head + "\n".join([*lines, "", "}  // namespace", "", *ends, ""])
     return LibrarySource(text, images.named, tuple(exports))
@@ -244,13 +240,26 @@ class _FunctionWriter:
         for index, (name, entry) in enumerate(zip(self.declaration.names, kind, strict=True)):
             if entry is int or entry is float:
                 default = self.declaration.defaults.get(name)
-                more = f", {default!r}" if type(default) is entry else ""
+                more = ""
+                if type(default) is entry:
+                    literal = (
+                        ex.int_literal(default)
+                        if type(default) is int
+                        else ex.float_literal(float(default))
+                    )
+                    more = f", {literal}"
                 values.append(f"arguments.{'Int' if entry is int else 'Float'}({index}{more})")
             elif type(entry) is tuple and entry[0] == "array":
                 values.append(f"arguments.Array({index})")
             elif type(entry) is tuple and entry[0] in ("list", "tuple"):
                 values += [f"arguments.Item({index}, {item})" for item in range(len(entry[1]))]
         return f"{body}({', '.join(values)})"
+
+
+def _origin(declaration: Declaration) -> str:
+    code = declaration.body.__code__
+    file = os.path.basename(code.co_filename)
+    return comment([f"{declaration.name}, of {file}:{code.co_firstlineno}"])
 
 
 def _distinct(programs: Sequence[tuple[Kind, Tree]]) -> list[tuple[Kind, Tree]]:
