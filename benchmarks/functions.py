@@ -13,6 +13,7 @@ import argparse
 import functools
 import json
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns
@@ -37,6 +38,7 @@ C_LOOP = "C loop"
 LAUNCHER = "launcher alone"
 ONE = "function of one launch, output given"
 ALLOCATES = "function that checks and allocates"
+EXPORTED = "the same function, exported as a library"
 BY_HAND = "the same by hand in C++ over TVM-FFI"
 IN_PYTHON = "the same in Python over the launcher"
 TEN = "function of ten launches"
@@ -130,6 +132,17 @@ def ten_launches(made: Functions) -> Burst:
 
 def allocates(made: Functions) -> Burst:
     return _of_one_array(made.allocates, made)
+
+
+def exported(made: Functions) -> Burst:
+    import tvm_ffi
+
+    made.allocates(made.bench.tensors[0], made.number)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "liballocates.so")
+        cl.export(made.allocates, path)
+        module = tvm_ffi.load_module(str(path))
+    return _of_one_array(module.allocates, made)
 
 
 def in_python(made: Functions) -> Burst:
@@ -238,6 +251,7 @@ CONTENDERS: dict[str, Callable[[Functions], Burst]] = {
     LAUNCHER: launcher,
     ONE: one_launch,
     ALLOCATES: allocates,
+    EXPORTED: exported,
     BY_HAND: by_hand,
     IN_PYTHON: in_python,
     TEN: ten_launches,
