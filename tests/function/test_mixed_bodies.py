@@ -111,3 +111,22 @@ def test_the_same_body_takes_torch_tensors(body):
     for result, value in zip(results, wanted, strict=True):
         assert isinstance(result, torch.Tensor)
         np.testing.assert_allclose(result.numpy(), value, rtol=1e-5)
+
+
+@pytest.mark.needs("torch")
+def test_bodies_run_on_shapes_alone(body):
+    import torch
+    from torch._dynamo.source import ConstantSource
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    from culaunch._function.abstract import AbstractArray, run_abstract
+
+    environment = ShapeEnv()
+    made = environment.create_symbol(7, ConstantSource("rows"))
+    rows = environment.create_symintnode(made, hint=7)
+    given = AbstractArray((rows, 6), "float32"), AbstractArray((6,), "float32")
+    y, tail, other = run_abstract(body.declaration, (*given, 0.5, 2))
+    assert y.shape[0] is rows or isinstance(y.shape[0], torch.SymInt)
+    assert [int(size) for size in y.shape] == [7, 6]
+    assert int(tail.shape[0]) == 36
+    assert other.dtype == "float32"

@@ -161,6 +161,7 @@ def test_python_that_runs_at_each_launch_is_refused(triton_kernels):
         with_hook(numbers(256))
 
 
+@pytest.mark.usefixtures("add")  # native() lets Triton work without a GPU
 def test_a_plain_kernel_says_to_wrap_it(triton_kernels):
     plain = triton_kernels.add
 
@@ -295,3 +296,18 @@ def test_tensor_descriptors_of_arrays_of_the_body(triton_kernels):
     assert torch.equal(moved(wide + 1, 0.5), torch.full((4, 20), 0.5))
     with pytest.raises(AssertionError, match="16-byte aligned"):
         moved(torch.zeros(4, 64)[:, 1:17], 1.0)
+
+
+def test_a_function_says_what_its_triton_kernels_write(add):
+    @cl.function
+    def into(x, out):
+        add[1,](x, x, out, x.size, 1.0, BLOCK=64)
+
+    both(into, numbers(4), numbers(4))
+    assert "writes out" in str(into)
+    assert "x" not in str(into).partition("writes")[2]
+    read_only = numbers(4)
+    read_only.flags.writeable = False
+    into(read_only, numbers(4))
+    with pytest.raises((TypeError, ValueError), match="read-only"):
+        into(numbers(4), read_only)

@@ -59,7 +59,8 @@ class Body:
         for kind in (bool, int, float):
             if isinstance(value, kind):
                 return kind.__name__
-        return None
+        # A framework's symbolic number, where a body runs on shapes alone.
+        return _SYMBOLIC.get(type(value).__name__) if hasattr(value, "node") else None
 
     def real(self, value: Any) -> Any:
         """Return the array that a value stands for, where there is one, else the value."""
@@ -111,6 +112,7 @@ class Body:
         raise NotImplementedError
 
 
+_SYMBOLIC = {"SymInt": "int", "SymFloat": "float", "SymBool": "bool"}
 _local = threading.local()
 
 

@@ -89,7 +89,8 @@ def load_compiled(
     group = getattr(kernel, "metadata_group", None)  # not before Triton 3.5
     if before is not None:
         before(None, None, kernel.name, group, kernel.hash)
-    variant = load_variant(driver, data, facts, types, {}, kernel)
+    ttir = str(kernel.asm.get("ttir", ""))
+    variant = load_variant(driver, data, facts, types, {}, kernel, ttir)
     missing = resources_missing(driver, variant, facts, device)
     if missing is not None:
         # The autotuner passes such a configuration over.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from culaunch._launch.dlpack import TypeCode
 from culaunch._launch.no_code import explained
 from culaunch._launch.parameter_type import UNKNOWN, ParameterType, TypeClass
 from culaunch._launch.signature import Parameter, Signature
-from culaunch._triton.parameter_sources import VALUE, parameter_sources
+from culaunch._triton.access import pointer_access
+from culaunch._triton.parameter_sources import GLOBAL, VALUE, parameter_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +37,7 @@ def load_variant(
     types: Sequence[Any],
     constants: dict[str, Any],
     result: object,
+    ttir: str = "",
 ) -> TritonVariant:
     """Load an image and prepare its launch.
 
@@ -50,6 +53,8 @@ def load_variant(
         What the variant was compiled with, by name: a grid function is given it.
     result : object
         What a call gives.
+    ttir : str, optional
+        Triton's intermediate representation of it, which tells what it does to its arrays.
 
     Raises
     ------
@@ -66,7 +71,7 @@ def load_variant(
     layout = module.layout(facts.name)
     assert layout is not None
     sources = parameter_sources(types, facts, layout)
-    kernel = VariantKernel(module, image, facts.name, sources)
+    kernel = VariantKernel(module, image, facts.name, sources, ttir)
     layouts = tuple(
         (
             one.swizzle,
@@ -99,32 +104,54 @@ class VariantKernel(Kernel):
     """The kernel of a variant; the types of its parameters are those that Triton compiled for."""
 
     def __new__(
-        cls, module: Module, image: Image, name: str, sources: Sequence[ParameterSource]
+        cls,
+        module: Module,
+        image: Image,
+        name: str,
+        sources: Sequence[ParameterSource],
+        ttir: str,
     ) -> Self:
         """Make one of a kernel whose parameters come from `sources`."""
         self = super().__new__(cls, module, name, None)
-        layout = module.layout(name)
-        assert layout is not None
-        parameters = tuple(
-            Parameter(offset, size, None, _type_of(source))
-            for (offset, size), source in zip(layout, sources, strict=True)
-        )
-        self.signature = Signature(parameters, "layout")
+        self._sources = tuple(sources)
+        self._ttir = ttir
         self.module = SimpleNamespace(_core=module, image=image)
         return self
 
-    signature: Signature
     module: SimpleNamespace
+    _sources: tuple[ParameterSource, ...]
+    _ttir: str
+
+    @functools.cached_property
+    def signature(self) -> Signature:
+        """Its parameters, with what it does to arrays where its TTIR tells."""
+        layout = self.module._core.layout(self.name)  # noqa: SLF001
+        access = self._access()
+        parameters = tuple(
+            Parameter(offset, size, None, _type_of(source, access[i]))
+            for i, ((offset, size), source) in enumerate(zip(layout, self._sources, strict=True))
+        )
+        return Signature(parameters, "image")
 
     @property
     def demangled(self) -> str:
         """Its name."""
         return self.name
 
+    def _access(self) -> Sequence[str | None]:
+        values = [source.part for source in self._sources if source.part < GLOBAL]
+        found = pointer_access(self._ttir)
+        hidden = len(self._sources) - len(values)
+        if len(found) != len(values) or any(part != VALUE for part in values):
+            return [None] * len(self._sources)
+        return [*found, *[None] * hidden]
 
-def _type_of(source: ParameterSource) -> ParameterType:
+
+def _type_of(source: ParameterSource, access: str | None) -> ParameterType:
     if source.part != VALUE:
         return UNKNOWN
+    if source.type.startswith("*") and access in ("read", "write"):
+        return ParameterType(TypeClass.POINTER, 8, may_write=access == "write")
     name, bits = source.type, 8 * source.size
     if name in ("u1", "i1"):
         return ParameterType(TypeClass.BOOL, 1, TypeCode.BOOL, 8)
