@@ -161,9 +161,11 @@ def test_python_that_runs_at_each_launch_is_refused(triton_kernels):
         with_hook(numbers(256))
 
 
-@pytest.mark.usefixtures("add")  # native() lets Triton work without a GPU
 def test_a_plain_kernel_says_to_wrap_it(triton_kernels):
+    from culaunch.triton import native
+
     plain = triton_kernels.add
+    native(plain)  # which lets Triton work without a GPU
 
     @cl.function
     def unwrapped(x):
