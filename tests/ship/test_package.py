@@ -168,6 +168,10 @@ x = torch.arange(5.0)
 print(torch.ops.My_kernels.scale(x, 2.0).tolist())
 print(torch.ops.My_kernels.scale(torch.empty(7, device="meta"), 2.0).shape)
 torch.library.opcheck(torch.ops.My_kernels.scale.default, (x, 2.0))
+scaled = torch.compile(
+    lambda x: torch.ops.My_kernels.scale(x, 2.0) + 1, backend="eager", fullgraph=True, dynamic=True
+)
+print([scaled(torch.arange(float(n))).tolist() for n in (3, 4)])
 """
 
 
@@ -194,7 +198,11 @@ def test_the_operators_of_torch(scale, kernels, tmp_path):
         run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[0.0, 2.0, 4.0, 6.0, 8.0]", "torch.Size([7])"]
+    assert done.stdout.splitlines() == [
+        "[0.0, 2.0, 4.0, 6.0, 8.0]",
+        "torch.Size([7])",
+        "[[1.0, 3.0, 5.0], [1.0, 3.0, 5.0, 7.0]]",
+    ]
 
 
 @pytest.mark.slow

@@ -40,7 +40,9 @@ class AbstractInputs:
     def is_contiguous(self, array: int) -> Any:
         """Tell whether an array is in C order."""
         one = self._arrays[array]
-        return one.strides is None or is_dense(one.shape, one.strides)
+        if one.strides is None:
+            return True
+        return is_dense(one.shape, one.strides) if one.dense is None else one.dense()
 
     def address(self, _: int) -> int:
         """Return an address that is a multiple of everything."""
