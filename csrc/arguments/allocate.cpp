@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "arguments/device_array_exchange.h"
+#include "arguments/torch_tensor.h"
 #include "python/upcalls.h"
 
 namespace operands {
@@ -25,7 +26,6 @@ Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape,
     DLTensor prototype = {
         nullptr, place.device, ndim, TypeOf(number), const_cast<int64_t*>(shape), nullptr, 0};
     DLManagedTensorVersioned* managed = nullptr;
-    void* object = nullptr;
     if (entry.api->managed_tensor_allocator(&prototype, &managed, nullptr, SetError) != 0) {
       if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, "allocation failed");
       return Ref();
@@ -38,9 +38,8 @@ Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape,
     std::memcpy(operand->room, shape, static_cast<size_t>(ndim) * sizeof *shape);
     operand->shape = operand->room;
     operand->SetDense();
-    if (entry.api->managed_tensor_to_py_object_no_sync(managed, &object) != 0) return Ref();
-    operand->object = static_cast<PyObject*>(object);
-    return Ref(static_cast<PyObject*>(object));
+    operand->object = ObjectOfAllocated(entry.api, managed);
+    return Ref(operand->object);
   }
   const Ref sizes(PyTuple_New(ndim));
   const Ref dims(PyTuple_New(ndim));

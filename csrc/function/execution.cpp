@@ -9,6 +9,7 @@
 #include "arguments/allocate.h"
 #include "arguments/device_array.h"
 #include "arguments/device_array_exchange.h"
+#include "arguments/torch_tensor.h"
 #include "driver/errors.h"
 #include "formats/half.h"
 #include "launch/launch_failure.h"
@@ -452,13 +453,8 @@ PyObject* Execution::ObjectOf(int32_t array) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(array)];
   if (value.object != nullptr) return value.object;
   if (value.base != array) return ObjectOfView(array);
-  void* object = nullptr;
-  DLManagedTensorVersioned* managed = std::exchange(value.managed, nullptr);
-  if (call_.place_.entry->api->managed_tensor_to_py_object_no_sync(managed, &object) != 0) {
-    return nullptr;
-  }
-  value.object = static_cast<PyObject*>(object);
-  value.is_owned = true;
+  value.object = ObjectOfAllocated(call_.place_.entry->api, std::exchange(value.managed, nullptr));
+  value.is_owned = value.object != nullptr;
   return value.object;
 }
 

@@ -41,8 +41,8 @@ struct Interface {
 // What was opened; null: nothing was.
 extern const Interface* g_interface;
 
-// open_torch(libraries, tensor type, dtypes): find all of it. Returns None, or what is missing as a
-// str. dtypes: (name in the interface, dtype), ....
+// open_torch(libraries, tensor, dtypes): find all of it. Returns None, or what is missing as a str.
+// tensor: any plain one. dtypes: (name in the interface, dtype), ....
 PyObject* OpenTorch(PyObject* module, PyObject* args);
 
 }  // namespace torch_operators

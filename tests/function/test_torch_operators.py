@@ -329,6 +329,74 @@ def test_python_serves_where_the_native_dispatch_is_missing(
     assert torch.autograd.gradcheck(other, (x, x.detach().clone()))
 
 
+def test_a_fused_function_is_an_operator(name, torch):
+    import culaunch.elementwise as ew
+
+    @ew.fuse
+    def gelu_like(x, gate):
+        return x * ew.tanh(1.7 * x) * gate
+
+    op = cl.torch_op(name, gelu_like)
+    assert op.schema == f"{name}(Tensor x, Tensor gate) -> Tensor"
+    x, gate = torch.randn(3, 5), torch.randn(5)
+    expected = x * torch.tanh(1.7 * x) * gate
+    torch.testing.assert_close(op(x, gate), expected)
+    torch.library.opcheck(op.overload, (x, gate))
+    compiled = torch.compile(lambda x: op(x, gate) + 1, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x), expected + 1)
+
+
+def test_what_is_allocated_is_the_tensor_of_torch(scale, name, torch):
+    """And not one more over its memory: CUDA graphs free only what their allocator made."""
+    y = cl.torch_op(name, scale)(torch.ones(5), 2.0)
+    assert y.untyped_storage().resizable()
+    assert torch.empty(1).untyped_storage().resizable()
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_on_a_gpu(name, torch, mode, monkeypatch):
+    """With "reduce-overhead", in CUDA graphs that torch keeps in a tree."""
+    monkeypatch.setenv("CULAUNCH_DRIVER", "cuda")
+    cl.set_driver("cuda")
+    kernels = cl.load(cl.compile(SOURCE, names=["scale<float>", "multiply<float>"]))
+
+    @cl.function
+    def product(x, y):
+        z = cl.empty_like(x)
+        kernels["multiply<float>"][cl.ceildiv(x.size, 64), 64](z, x, y, x.size)
+        return z
+
+    @product.backward
+    @cl.function
+    def product_backward(grad, x, y):
+        return product(grad, y), product(grad, x)
+
+    op = cl.torch_op(name, product)
+    assert op.dispatch == "native"
+
+    @torch.compile(fullgraph=True, mode=mode)
+    def compiled(x, y):
+        return op(x + 1, y).sum()
+
+    for _ in range(5):
+        x = torch.randn(1000, device="cuda")
+        y = torch.randn(1000, device="cuda", requires_grad=True)
+        result = compiled(x, y)
+        torch.testing.assert_close(result, ((x + 1) * y).sum())
+        result.backward()
+        torch.testing.assert_close(y.grad, x + 1)
+    torch.library.opcheck(op.overload, (torch.ones(5, device="cuda"), torch.ones(5, device="cuda")))
+    graph, x = torch.cuda.CUDAGraph(), torch.ones(100, device="cuda")
+    with torch.cuda.graph(graph):
+        captured = op(x, x)
+    x.fill_(3)
+    graph.replay()
+    assert torch.equal(captured, torch.full((100,), 9.0, device="cuda"))
+
+
 # ---- names, and modules that are loaded again
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_text
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
+from culaunch._core import Elementwise as CoreElementwise
 from culaunch._function import Function
+from culaunch._function import function as make_function
 from culaunch._function.recorded import RecordedFunction
 from culaunch._torch import dispatch, fake, gradients
 from culaunch._torch.findings import Findings, find
@@ -75,12 +77,22 @@ def _register_gradient(operator: TorchOperator, function: AnyFunction) -> _WithN
 
 
 def as_function(function: Any) -> AnyFunction:
-    """Return a function, or make one of what else has an operator."""
+    """Return a function, or make one of a fused elementwise function."""
     if isinstance(function, (Function, RecordedFunction)):
         return function
+    if isinstance(function, CoreElementwise):
+        names = ", ".join(function._parameters)  # type: ignore[attr-defined]
+        scope: dict[str, Any] = {"fused": function}
+        exec(f"def body({names}): return fused({names})", scope)  # noqa: S102 - names of parameters
+        body = scope["body"]
+        wrapped = getattr(function, "__wrapped__", function)
+        body.__name__ = function.__name__  # type: ignore[attr-defined]
+        body.__qualname__ = getattr(wrapped, "__qualname__", body.__name__)
+        body.__module__ = getattr(wrapped, "__module__", __name__)
+        return make_function(body)
     raise TypeError(
-        f"function must be a cl.function, or one of a library (got {spell(function)}): write one "
-        "that calls it"
+        "function must be a cl.function, one of a library, or a fused elementwise function "
+        f"(got {spell(function)}): write a cl.function that launches it"
     )
 
 
