@@ -226,6 +226,26 @@ def test_structures_and_two_outputs(library):
         assert given.numpy().tolist() == expected
 
 
+def test_every_option_of_a_launch_compiles(module, tmp_path):
+    @cl.function
+    def options(x, half: float):
+        n = x.shape[0]
+        y = cl.zeros(64, "int32")
+        module["shared"].launch(y, grid=1, block=64, shared_memory=256)
+        row = cl.empty(8, "float64")
+        attribute = cl.ceildiv(x.device.attribute("warp_size"), 8)
+        module["note"][1, 1](row, n, attribute, x.device.ordinal, half, 2.5, n % 7, n > 3)
+        return y, row
+
+    options.specialize(x=f4, half=float)
+    x = cl.to_device(np.zeros(12, np.float32))
+    path = tmp_path / "liboptions.so"
+    cl.export(options, path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
+    found = tvm_ffi.load_module(str(path)).options(x, 0.5)
+    for one, direct in zip(found, options(x, 0.5), strict=True):
+        assert np.from_dlpack(one).tolist() == direct.numpy().tolist()
+
+
 def test_the_source_is_readable(functions):
     text = functions["scale"].source("c++")
     assert "const int64_t n = x.size(0);" in text
