@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -135,10 +136,13 @@ class Call {
   CUtensorMap TensorMap(const std::array<int, 5>& numbers, void* data, Sizes sizes, Sizes strides,
                         Sizes box, Sizes steps, const char* where) const {
     CUtensorMap map;
-    const auto words = [](Sizes given, auto* reversed) {
+    const auto words = [where](Sizes given, auto* reversed) {
       for (size_t i = 0; i < given.size(); ++i) {  // the driver has the fastest dimension first
         const int64_t value = given.begin()[given.size() - 1 - i];
         using Word = std::remove_reference_t<decltype(*reversed)>;
+        if (value < 0 || static_cast<uint64_t>(value) > std::numeric_limits<Word>::max()) {
+          Raise("ValueError", Text("at ", where, ": a tensor map has no size ", value));
+        }
         reversed[i] = static_cast<Word>(value);
       }
     };

@@ -237,10 +237,27 @@ def test_every_option_of_a_launch_compiles(module, tmp_path):
         module["note"][1, 1](row, n, attribute, x.device.ordinal, half, 2.5, n % 7, n > 3)
         return y, row
 
+    source = """
+struct alignas(64) Map { unsigned long long opaque[16]; };
+extern "C" __global__ void mapped(Map map, unsigned short* h, float* y, int n) {}
+"""
+    kernel = cl.load(cl.compile(source, arch="compute_80"))["mapped"]
+
+    @cl.function
+    def mapped(x, rows: int):
+        tensor_map = cl.TensorMap.tiled(x, (rows, 64), swizzle="128B")
+        own = kernel.configure(
+            grid=2, block=32, cluster=2, cooperative=True, programmatic=True, priority=-1
+        )
+        own(tensor_map, None, x, 3)
+
+    mapped.specialize(x=cl.Array("float32", "a b"), rows=int)
+    assert "call.TensorMap({7, 0, 3, 0, 0}, ffi::Data(x), {x.size(0), " in mapped.source()
+    assert "config.cluster = fn::Dims(2);" in mapped.source()
     options.specialize(x=f4, half=float)
     x = cl.to_device(np.zeros(12, np.float32))
     path = tmp_path / "liboptions.so"
-    cl.export(options, path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
+    cl.export([options, mapped], path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
     found = tvm_ffi.load_module(str(path)).options(x, 0.5)
     for one, direct in zip(found, options(x, 0.5), strict=True):
         assert np.from_dlpack(one).tolist() == direct.numpy().tolist()

@@ -174,7 +174,7 @@ class BodyWriter:
                 return f"{array}.IsContiguous()", self.variables.of_text(*texts)
             return f"fn::Alignment({array})", None
         if op.name == "DEVICE_ATTRIBUTE":
-            return f"call.Attribute({operands[0]})", None
+            return f"call.Attribute({int(operands[0])})", None
         values = [self.value(one) for one in operands if type(one) is Register]
         written = ex.expression(self.tree.name, step, values, self.at(place))
         symbol = oc.MATH_FUNCTIONS[operands[0]] if op.name == "MATH" else op.symbol

@@ -222,7 +222,7 @@ class EffectWriter:
         values = list(map(self.body.value, registers))
         ends = (0, rank, 2 * rank - 1, 3 * rank - 1, 4 * rank - 1)
         lists = [f"{{{', '.join(values[start:end])}}}" for start, end in itertools.pairwise(ends)]
-        numbers = ", ".join(map(str, constant.value))
+        numbers = ", ".join(str(int(one)) for one in constant.value)
         return (
             f"call.TensorMap({{{numbers}}}, {self._data(array)}, {', '.join(lists)}, "
             f"{self.body.at(launch.place)})"

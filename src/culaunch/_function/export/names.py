@@ -23,7 +23,7 @@ _TAKEN = """
     public register reinterpret_cast requires return short signed sizeof static static_assert
     static_cast struct switch template this thread_local throw true try typedef typeid typename
     union unsigned using virtual void volatile wchar_t while xor xor_eq
-    call outputs arguments result config ffi fn culaunch tvm std main int64_t TensorView NAN
+    call outputs arguments result ffi fn culaunch tvm std main int64_t TensorView NAN
     HUGE_VAL INT64_MIN errno assert stdin stdout stderr linux unix
 """
 _OPERATORS = {
