@@ -28,13 +28,14 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
 
 pytest_plugins = ["culaunch._pytest_plugin"]  # the installed wheel brings it by itself
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("c++filt", "clang++", "cmake", "g++", "gcc", "git", "ld", "make", "ninja", "nm", "readelf")
 # Whole folders that compile C++, build projects or run benchmarks.
 SLOW_ROOMS = tuple(ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp"))
+DRIVER = os.environ.get("CULAUNCH_DRIVER")  # whoever started this run chose it
 CUDA_TOOLS = ("compute-sanitizer", "cuobjdump", "nvcc", "nvdisasm")
 
 # Tests share two cores with each other and often with a build: no time limit for one example.
@@ -105,6 +106,13 @@ def required() -> set[str]:
 def has_capability() -> Callable[[str], bool]:
     """Return a test that runs either way the function that says what this machine has."""
     return has
+
+
+@pytest.fixture(scope="module", autouse=True)
+def driver_stays() -> Iterator[None]:
+    """Let no file, and no fixture that outlives it, choose the driver of the tests after it."""
+    yield
+    assert os.environ.get("CULAUNCH_DRIVER") == DRIVER, "a choice of the driver is left behind"
 
 
 # ---- hooks of pytest

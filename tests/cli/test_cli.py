@@ -1,9 +1,11 @@
 """The group of commands: what it lists, how it fails, and that it needs only what it says."""
 
 import importlib.machinery
+import re
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import click
 import pytest
@@ -138,3 +140,8 @@ def test_help_imports_no_framework_and_no_compiler():
     )
     result = run(code=code)
     assert result.stdout.splitlines()[-1] == "[]", result.stderr
+
+
+def test_the_page_of_the_commands_lists_them_all():
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    assert sorted(re.findall(r"^\| `culaunch (\w+)` \|", page, re.MULTILINE)) == sorted(COMMANDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -14,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))
 from recording import recorders
 
 import culaunch as cl
+from culaunch.testing import use_driver
 
 
 @pytest.fixture
@@ -94,13 +94,8 @@ def emulated(monkeypatch):
 
 @pytest.fixture(scope="session")
 def module(image):
-    before = os.environ.get("CULAUNCH_DRIVER")
-    cl.set_driver("emulator")
-    yield cl.load(image)
-    if before is None:
-        os.environ.pop("CULAUNCH_DRIVER", None)
-    else:
-        cl.set_driver(before)
+    with use_driver("emulator"):  # for this alone: the fixture outlives the tests of this folder
+        return cl.load(image)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 import culaunch as cl
+from culaunch.testing import use_driver
 
 pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
 SOURCE = """
@@ -36,8 +37,8 @@ def image_of_two():
 
 @pytest.fixture(scope="module")
 def loaded(image_of_two):
-    cl.set_driver("emulator")
-    return cl.load(image_of_two)
+    with use_driver("emulator"):
+        return cl.load(image_of_two)
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """From the names that people use to a kernel's name in the image."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from culaunch._image import demangle
-from culaunch._launch.names import _normal, without_parameters
+import culaunch as cl
+from culaunch._launch.names import without_parameters
 
 
 @pytest.mark.parametrize(
@@ -45,22 +45,27 @@ def test_a_name_without_its_parameters(demangled, bare):
         ("ns :: k", "ns::k"),
     ],
 )
-def test_spellings_of_one_name(one, other):
-    assert _normal(one) == _normal(other)
+def test_spellings_of_one_name(driver, one, other):
+    for spelled, name in ((one, other), (other, one)):
+        assert driver.kernel(8, name=name).module[spelled].name == name
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [("k<float>", "k<double>"), ("k", "K"), ("k<unsigned int>", "k<unsignedint>"), ("a b", "ab")],
 )
-def test_names_that_differ(one, other):
-    assert _normal(one) != _normal(other)
+def test_names_that_differ(driver, one, other):
+    for spelled, name in ((one, other), (other, one)):
+        with pytest.raises(cl.KernelNotFoundError):
+            driver.kernel(8, name=name).module[spelled]
 
 
 @pytest.mark.slow
-@given(st.text(max_size=60))
-def test_any_text_is_a_name(text):
-    normal = _normal(text)
-    assert _normal(normal) == normal or "const" in text or "void" in text
-    assert isinstance(without_parameters(text), str)
-    assert isinstance(demangle(text), str)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=60))
+def test_any_text_is_a_name(driver, text):
+    module = driver.kernel(8, name=text).module
+    assert module[f" {text}\n"].name == text
+    assert isinstance(repr(module[text]), str)
+    with pytest.raises(cl.KernelNotFoundError):
+        module[f"{text}x"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 import culaunch as cl
+from culaunch.testing import use_driver
 
 SOURCE = """
 template <class T> __global__ void scale(T* y, const T* x, float a, int n) {
@@ -39,13 +38,8 @@ def image():
 
 @pytest.fixture(scope="session")
 def module(image):
-    before = os.environ.get("CULAUNCH_DRIVER")
-    cl.set_driver("emulator")
-    yield cl.load(image)
-    if before is None:
-        os.environ.pop("CULAUNCH_DRIVER", None)
-    else:
-        cl.set_driver(before)
+    with use_driver("emulator"):  # for this alone: the fixture outlives the tests of this folder
+        return cl.load(image)
 
 
 @pytest.fixture
