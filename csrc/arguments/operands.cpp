@@ -238,31 +238,6 @@ bool IsAligned(const std::string& what, const Operand& operand) {
 
 }  // namespace
 
-std::string ModuleRoot(PyTypeObject* type) {
-  const Ref name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__module__"));
-  Py_ssize_t size = 0;
-  const char* text =
-      name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8AndSize(name.get(), &size) : nullptr;
-  PyErr_Clear();
-  const std::string module(text != nullptr ? text : "");
-  return module.substr(0, module.find('.'));
-}
-
-void Operand::SetDense() {
-  int64_t dense = 1;
-  for (int i = ndim; i-- > 0;) {
-    room[kMaxDims + i] = dense;
-    dense *= shape[i];
-  }
-  strides = room + kMaxDims;
-}
-
-std::string Operand::ShapeText() const {
-  std::string text = "(";
-  for (int i = 0; i < ndim; ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
-  return text + (ndim == 1 ? ",)" : ")");
-}
-
 ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, Operand* operand) {
   operand->object = object;
   operand->is_array = false;
@@ -316,19 +291,4 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
   }
   return IsAligned(what, *operand) ? ReadResult::kDone : ReadResult::kFailed;
 }
-
-void NoteOperand(const Operand& operand, const culaunch::Driver& driver) {
-  if (!operand.is_array) return;
-  const DLTensor tensor = {operand.data,
-                           operand.device,
-                           operand.ndim,
-                           TypeOf(operand.number),
-                           const_cast<int64_t*>(operand.shape),
-                           const_cast<int64_t*>(operand.strides),
-                           0};
-  const Extent extent = ExtentOf(tensor);
-  driver.note_array(extent.begin, extent.bytes,
-                    operand.is_read_only ? culaunch::kNoteReadOnlyArray : culaunch::kNoteArray);
-}
-
 }  // namespace operands

@@ -57,6 +57,12 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
 // The first part of the name of a type's module, such as "torch".
 std::string ModuleRoot(PyTypeObject* type);
 
+// The memory that an array lies in.
+Extent ExtentOf(const Operand& operand);
+
+// Put what an argument is before the message that is set, where it is of a user's mistake.
+void NameMistake(const std::string& what);
+
 // Tell a driver that wants to know of an array.
 void NoteOperand(const Operand& operand, const culaunch::Driver& driver);
 

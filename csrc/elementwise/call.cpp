@@ -40,22 +40,6 @@ PyObject* SetBusyThreads(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-void ElementwiseCall::Rename(const std::string& what) {
-  PyObject *type, *value, *trace;
-  PyErr_Fetch(&type, &value, &trace);
-  const Ref message(value != nullptr ? PyObject_Str(value) : nullptr);
-  const bool is_mistake =
-      type == PyExc_TypeError || type == PyExc_ValueError || type == PyExc_OverflowError;
-  if (message && is_mistake) {
-    PyErr_Format(type, "%s%U", what.c_str(), message.get());
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-  } else {
-    PyErr_Restore(type, value, trace);
-  }
-}
-
 bool ElementwiseCall::ReadArguments() {
   const TypeEntry* last = self_->last.load(std::memory_order_acquire);
   for (int i = 0; i < count_; ++i) {

@@ -87,8 +87,7 @@ class ElementwiseCall {
   }
 
   // Put what it is about before the message of the error that is set.
-  void NameArgument(int index) const { Rename(What(index)); }
-  static void Rename(const std::string& what);
+  void NameArgument(int index) const { operands::NameMistake(What(index)); }
 
   bool ReadArguments();
   bool Specialize();

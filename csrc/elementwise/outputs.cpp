@@ -41,7 +41,7 @@ bool ElementwiseCall::ReadOutputs(PyObject* out) {
     static const std::string none;
     const ReadResult result = ReadOperand(object, none, &place_, &operand);
     if (result == ReadResult::kFailed) {
-      Rename(WhatOut(index));
+      operands::NameMistake(WhatOut(index));
       return false;
     }
     if (result == ReadResult::kUnknownType || !operand.is_array) {

@@ -6,6 +6,11 @@
 
 namespace function {
 
+// The number of bytes of a dense array; false where it is more than there can be.
+bool BytesOf(const Effect& effect, const Word* registers, size_t* bytes);
+
+Ref TupleOf(const int64_t* numbers, int count);
+
 class Execution {
  public:
   explicit Execution(FunctionCall& call);

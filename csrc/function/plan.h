@@ -16,7 +16,4 @@ enum class PlanEnd : uint8_t {
 PlanEnd RunPlan(PyObject* self, const Program& program, const Word* inputs,
                 culaunch::Driver* driver, int ordinal, Word* registers, int32_t* leaf);
 
-// Put a text, where there is one, before the message of the error that is set.
-void PrefixError(PyObject* text);
-
 }  // namespace function

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +17,18 @@ namespace function {
 
 // A register: an int, the bits of a float, or a bool (0 or 1).
 using Word = int64_t;
+
+inline double AsFloat(Word word) {
+  double value;
+  std::memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+inline Word FromFloat(double value) {
+  Word word;
+  std::memcpy(&word, &value, sizeof word);
+  return word;
+}
 
 // One instruction of the plan. `value` is its immediate; of CHECK, the number of the check.
 struct Instruction {

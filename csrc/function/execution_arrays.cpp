@@ -1,0 +1,251 @@
+// The arrays that a program makes, and those that it closes over.
+#include <cstring>
+
+#include "arguments/allocate.h"
+#include "arguments/device_array.h"
+#include "arguments/device_array_exchange.h"
+#include "driver/errors.h"
+#include "function/execution.h"
+#include "function/problems.h"
+#include "python/upcalls.h"
+
+namespace function {
+
+namespace {
+
+constexpr size_t kAlignment = 16;  // of what a program allocates
+
+void SetAllocationError(void*, const char* kind, const char* message) {
+  if (PyErr_Occurred() == nullptr) PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
+}
+
+// What a view that is shown to Python keeps: the array that it is a view of, and its own shape.
+struct HeldView {
+  DLManagedTensorVersioned managed;
+  PyObject* owner;
+  int64_t room[2 * operands::kMaxDims];
+};
+
+void DeleteView(DLManagedTensorVersioned* managed) {
+  auto* held = static_cast<HeldView*>(managed->manager_ctx);
+  if (Py_IsInitialized() != 0) {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF(held->owner);
+    PyGILState_Release(state);
+  }
+  delete held;
+}
+
+}  // namespace
+
+Ref TupleOf(const int64_t* numbers, int count) {
+  Ref tuple(PyTuple_New(count));
+  for (int i = 0; tuple && i < count; ++i) {
+    PyTuple_SetItem(tuple.get(), i, PyLong_FromLongLong(numbers[i]));
+  }
+  return tuple;
+}
+
+bool Execution::ReadConstantArray(const Effect& effect) {
+  PyObject* object = PyTuple_GetItem(program_.constants, effect.source);
+  CallPlace& place = call_.place_;
+  operands::Place own;
+  own.types = operands::kAllTypes;
+  own.checks_gradient = false;
+  own.driver = place.driver;
+  operands::Operand operand;
+  const operands::ReadResult result =
+      operands::ReadOperand(object, "an array that the function closes over", &own, &operand);
+  if (result == operands::ReadResult::kFailed) return false;
+  if (result != operands::ReadResult::kDone || !operand.is_array) {
+    PyErr_SetString(PyExc_TypeError, "what the function closes over as an array is none");
+    return false;
+  }
+  if (place.first == nullptr) {
+    place.first = object;
+    place.entry = LookUpObject(object, &operand.scratch);
+    if (place.entry == &operand.scratch) place.entry = nullptr;
+    place.device = operand.device;
+    place.stream = own.stream;
+  } else if (operand.device.device_id != place.device.device_id ||
+             operand.device.device_type != place.device.device_type) {
+    PyErr_Format(PyExc_ValueError,
+                 "an array that the function closes over is on device %d of DLPack type %d, and "
+                 "its arguments are on device %d of type %d",
+                 operand.device.device_id, operand.device.device_type, place.device.device_id,
+                 place.device.device_type);
+    return false;
+  }
+  const Extent extent = operands::ExtentOf(operand);
+  ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
+  value.data = operand.data;
+  value.object = object;
+  value.number = operand.number;
+  value.base = effect.array;
+  value.effect = nullptr;
+  value.begin = static_cast<const char*>(extent.begin);
+  value.bytes = extent.bytes;
+  if (operand.owner) call_.owners_.push_back(std::move(operand.owner));
+  return true;
+}
+
+bool Execution::AllocateAsFramework(const Effect& effect, const int64_t* shape) {
+  const CallPlace& place = call_.place_;
+  ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
+  const int rank = static_cast<int>(effect.shape.size());
+  if (place.first == nullptr || place.entry == nullptr) {
+    const Ref tuple = TupleOf(shape, rank);
+    const DLDataType type = operands::TypeOf(effect.number);
+    if (!tuple) return false;
+    Ref array =
+        CallUp(Upcall::kAllocateArray, "Oiiiii", tuple.get(), int{type.code}, int{type.bits},
+               int{type.lanes}, place.device.device_type, place.device.device_id);
+    if (!array) return false;
+    value.data = static_cast<char*>(ViewOf(array.get()).data);
+    value.object = array.release();
+    value.is_owned = true;
+    return true;
+  }
+  operands::Operand first;
+  first.object = place.first;
+  first.entry = place.entry;
+  operands::Place own;
+  own.driver = place.driver;
+  own.device = place.device;
+  own.first = &first;
+  own.stream = place.stream;
+  own.types = operands::kAllTypes;
+  own.checks_gradient = false;
+  operands::Operand made;
+  Ref array = operands::Allocate(own, effect.number, rank, shape, nullptr, &made);
+  if (!array) return false;
+  value.data = made.data;
+  value.object = array.release();
+  value.is_owned = true;
+  return true;
+}
+
+bool Execution::Allocate(const Effect& effect) {
+  const CallPlace& place = call_.place_;
+  ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
+  int64_t shape[operands::kMaxDims];
+  const auto rank = static_cast<int32_t>(effect.shape.size());
+  for (int32_t i = 0; i < rank; ++i) shape[i] = Int(effect.shape[static_cast<size_t>(i)]);
+  size_t bytes = 0;
+  BytesOf(effect, registers_.data(), &bytes);
+  const DLPackExchangeAPI* api =
+      place.entry != nullptr && place.entry->kind == ArgumentKind::kExchange ? place.entry->api
+                                                                             : nullptr;
+  if (api != nullptr && api != DeviceArrayExchange() && api->managed_tensor_allocator != nullptr) {
+    DLTensor prototype = {nullptr, place.device, rank, operands::TypeOf(effect.number),
+                          shape,   nullptr,      0};
+    DLManagedTensorVersioned* managed = nullptr;
+    if (api->managed_tensor_allocator(&prototype, &managed, nullptr, SetAllocationError) != 0) {
+      if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, "allocation failed");
+      return false;
+    }
+    value.data = static_cast<char*>(managed->dl_tensor.data) + managed->dl_tensor.byte_offset;
+    value.managed = managed;
+  } else if (!AllocateAsFramework(effect, shape)) {
+    return false;
+  }
+  value.number = effect.number;
+  value.base = effect.array;
+  value.effect = &effect;
+  value.begin = value.data;
+  value.bytes = bytes;
+  if (reinterpret_cast<uintptr_t>(value.data) % kAlignment != 0 && bytes != 0) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "the framework allocated an array at %p, which is no multiple of 16", value.data);
+    return false;
+  }
+  return true;
+}
+
+// Whether all elements of a view lie in the memory of what it is a view of.
+bool Execution::IsInside(const ArrayValue& base, const DLTensor& view) const {
+  const int64_t item = int64_t{view.dtype.bits} * view.dtype.lanes / 8;
+  int64_t low = 0;
+  int64_t high = item;
+  bool fits = true;
+  for (int32_t i = 0; i < view.ndim; ++i) {
+    if (view.shape[i] == 0) return true;
+    int64_t reach = 0;
+    fits = fits && !__builtin_mul_overflow(view.shape[i] - 1, view.strides[i], &reach) &&
+           !__builtin_mul_overflow(reach, item, &reach);
+    int64_t& end = reach < 0 ? low : high;
+    fits = fits && !__builtin_add_overflow(end, reach, &end);
+  }
+  const auto data = static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data));
+  const auto begin = static_cast<int64_t>(reinterpret_cast<uintptr_t>(base.begin));
+  return fits && !__builtin_add_overflow(low, data, &low) &&
+         !__builtin_add_overflow(high, data, &high) && low >= begin &&
+         high - begin <= static_cast<int64_t>(base.bytes);
+}
+
+// A view as an array of the framework that owns what it is a view of.
+PyObject* Execution::ObjectOfView(int32_t array) {
+  ArrayValue& value = call_.arrays_[static_cast<size_t>(array)];
+  const Effect& effect = *value.effect;
+  PyObject* owner = ObjectOf(value.base);
+  if (owner == nullptr) return nullptr;
+  auto held = std::make_unique<HeldView>();
+  const auto rank = static_cast<int32_t>(effect.shape.size());
+  for (int32_t i = 0; i < rank; ++i) {
+    held->room[i] = Int(effect.shape[static_cast<size_t>(i)]);
+    held->room[rank + i] = Int(effect.strides[static_cast<size_t>(i)]);
+  }
+  const DLTensor tensor = {value.data, call_.place_.device, rank, operands::TypeOf(value.number),
+                           held->room, held->room + rank,   0};
+  if (!IsInside(call_.arrays_[static_cast<size_t>(value.base)], tensor)) {
+    PyErr_SetString(PyExc_ValueError, "a view reaches outside of the memory of its array");
+    PrefixError(Text(effect));
+    return nullptr;
+  }
+  const bool is_own = IsDeviceArray(owner);
+  const TypeEntry* entry = call_.place_.entry;
+  const DLPackExchangeAPI* api =
+      is_own ? DeviceArrayExchange()
+             : (entry != nullptr && entry->kind == ArgumentKind::kExchange ? entry->api : nullptr);
+  if (api == nullptr) {
+    const Ref shape = TupleOf(held->room, rank);
+    const Ref strides = TupleOf(held->room + rank, rank);
+    if (!shape || !strides) return nullptr;
+    value.object = CallUp(Upcall::kViewOf, "OKOOs", owner,
+                          static_cast<unsigned long long>(reinterpret_cast<uintptr_t>(value.data)),
+                          shape.get(), strides.get(), operands::NameOf(value.number))
+                       .release();
+    value.is_owned = value.object != nullptr;
+    return value.object;
+  }
+  held->managed.version = {1, 0};
+  held->managed.flags = 0;
+  held->managed.dl_tensor = tensor;
+  held->managed.manager_ctx = held.get();
+  held->managed.deleter = DeleteView;
+  held->owner = Ref::Borrow(owner).release();
+  void* object = nullptr;
+  DLManagedTensorVersioned* managed = &held.release()->managed;
+  if (api->managed_tensor_to_py_object_no_sync(managed, &object) != 0) {
+    DeleteView(managed);
+    return nullptr;
+  }
+  value.object = static_cast<PyObject*>(object);
+  value.is_owned = true;
+  return value.object;
+}
+
+// Tell the driver of the arrays that the next launch may touch.
+CULAUNCH_APART void Execution::TellDriver() const {
+  const culaunch::Driver& driver = *call_.place_.driver;
+  driver.note_array(nullptr, 0, culaunch::kNoteLaunch);
+  for (size_t i = 0; i < program_.arrays; ++i) {
+    const ArrayValue& value = call_.arrays_[i];
+    const bool is_made =
+        i < program_.argument_arrays || value.object != nullptr || value.managed != nullptr;
+    if (!is_made || value.base != static_cast<int32_t>(i)) continue;
+    driver.note_array(value.begin, value.bytes, culaunch::kNoteArray);
+  }
+}
+
+}  // namespace function

@@ -1,0 +1,140 @@
+// What of a program's effects can be known to be wrong before the first of them is done.
+#include <culaunch/guard.h>
+
+#include <algorithm>
+
+#include "driver/errors.h"
+#include "function/execution.h"
+#include "function/problems.h"
+#include "launch/launch_failure.h"
+
+namespace function {
+
+bool BytesOf(const Effect& effect, const Word* registers, size_t* bytes) {
+  int64_t size = operands::ItemSize(effect.number);
+  bool is_empty = false;
+  bool fits = true;
+  for (const int32_t index : effect.shape) {
+    const Word dim = registers[index];
+    is_empty = is_empty || dim == 0;
+    fits = fits && !__builtin_mul_overflow(size, std::max<Word>(dim, 1), &size);
+  }
+  *bytes = is_empty ? 0 : static_cast<size_t>(size);
+  return fits;
+}
+
+bool Execution::CheckAllocation(const Effect& effect) {
+  size_t bytes = 0;
+  const Word* registers = registers_.data();
+  const bool is_negative = std::any_of(effect.shape.begin(), effect.shape.end(),
+                                       [&](int32_t index) { return registers[index] < 0; });
+  if (!is_negative && (effect.code == EffectCode::kView || BytesOf(effect, registers, &bytes))) {
+    return true;
+  }
+  std::vector<int64_t> shape;
+  for (const int32_t index : effect.shape) shape.push_back(registers[index]);
+  const Ref tuple = TupleOf(shape.data(), static_cast<int>(shape.size()));
+  if (tuple) {
+    PyErr_Format(PyExc_ValueError,
+                 is_negative ? "a dimension of the shape %R is negative"
+                             : "an array of the shape %R is larger than any memory",
+                 tuple.get());
+  }
+  PrefixError(Text(effect));
+  return false;
+}
+
+culaunch::LaunchConfig Execution::ConfigOf(const Effect& effect) const {
+  const function::Launch& launch = *effect.launch;
+  const auto dims = [&](int first) {
+    return culaunch::Dim3(static_cast<uint32_t>(Int(launch.dims[first])),
+                          static_cast<uint32_t>(Int(launch.dims[first + 1])),
+                          static_cast<uint32_t>(Int(launch.dims[first + 2])));
+  };
+  culaunch::LaunchConfig config(dims(0), dims(3), SharedMemoryOf(launch));
+  if ((launch.flags & kHasCluster) != 0) config.cluster = dims(6);
+  if ((launch.flags & kHasPreferredCluster) != 0) config.preferred_cluster = dims(9);
+  config.cooperative = (launch.flags & kCooperative) != 0;
+  config.programmatic = (launch.flags & kProgrammatic) != 0;
+  config.has_priority = (launch.flags & kHasPriority) != 0;
+  if (config.has_priority) config.priority = static_cast<int>(Int(launch.priority));
+  return config;
+}
+
+// Whether a kernel can run with blocks of this size: that may depend on its registers.
+bool Execution::TakesBlock(culaunch::KernelState& kernel,
+                           const culaunch::LaunchConfig& config) const {
+  const culaunch::Driver& driver = *call_.place_.driver;
+  const int ordinal = call_.place_.device.device_id;
+  const CUkernel handle = kernel.handle();
+  constexpr uint64_t kAlways = 128;
+  int most = 0;
+  if (config.block.Volume() <= kAlways || handle == nullptr || ordinal < 0 ||
+      ordinal >= driver.device_count()) {
+    return true;
+  }
+  const CUresult code = driver.cuKernelGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                                    handle, driver.Handle(ordinal));
+  return code != CUDA_SUCCESS || config.block.Volume() <= static_cast<uint64_t>(most);
+}
+
+bool Execution::CheckLaunch(const Effect& effect) {
+  const function::Launch& launch = *effect.launch;
+  static constexpr const char* names[] = {"grid", "block", "cluster", "preferred_cluster"};
+  for (int i = 0; i < 12; ++i) {
+    if (launch.dims[i] < 0) continue;
+    const Word dim = Int(launch.dims[i]);
+    if (dim >= 0 && dim <= UINT32_MAX) continue;
+    PyErr_Format(PyExc_OverflowError, "%s must be from 1 to 2^31 - 1 in every dimension (got %lld)",
+                 names[i / 3], static_cast<long long>(dim));
+    PrefixError(Text(effect));
+    return false;
+  }
+  const Word shared = launch.shared_memory >= 0 ? Int(launch.shared_memory) : 0;
+  if (shared < 0 || shared > UINT32_MAX) {
+    PyErr_Format(PyExc_OverflowError,
+                 "shared_memory must be a number of bytes, an int from 0 to 2^32 - 1 (got %lld)",
+                 static_cast<long long>(shared));
+    PrefixError(Text(effect));
+    return false;
+  }
+  if (launch.priority >= 0 && Int(launch.priority) != static_cast<int>(Int(launch.priority))) {
+    PyErr_Format(PyExc_OverflowError, "priority must be an int of 32 bits (got %lld)",
+                 static_cast<long long>(Int(launch.priority)));
+    PrefixError(Text(effect));
+    return false;
+  }
+  const culaunch::LaunchConfig config = ConfigOf(effect);
+  const bool is_valid = Guarded<bool>(nullptr, false, [&] {
+    config.Validate();
+    return true;
+  });
+  if (!is_valid) {
+    PrefixError(Text(effect));
+    return false;
+  }
+  // What no device can do would be refused after the launches before it.
+  const bool is_usual = config.grid.y <= 65535 && config.grid.z <= 65535 &&
+                        config.grid.x <= INT32_MAX && config.block.Volume() <= 1024 &&
+                        config.block.z <= 64 && config.shared_memory <= (228u << 10);
+  if (is_usual && TakesBlock(*launch.kernel->state, config)) return true;
+  RaiseLaunchFailure(*launch.kernel->state, culaunch::DriverLaunchConfig(config).get(),
+                     call_.place_.device.device_id, CUDA_ERROR_INVALID_VALUE);
+  PrefixError(Text(effect));
+  return false;
+}
+
+bool Execution::CheckEffects() {
+  for (const Effect& effect : program_.blocks[static_cast<size_t>(leaf_)].effects) {
+    if (effect.code == EffectCode::kAllocate || effect.code == EffectCode::kView) {
+      if (!CheckAllocation(effect)) return false;
+    } else if (effect.code == EffectCode::kLaunch && !IsSkipped(effect)) {
+      if (!CheckLaunch(effect)) return false;
+    }
+  }
+  return true;
+}
+
+// ---- arrays
+
+}  // namespace function

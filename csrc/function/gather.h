@@ -1,0 +1,48 @@
+// What a program needs of an array that is an argument.
+#pragma once
+
+#include "function/call.h"
+
+namespace function {
+
+// ADDRESS is modulo this: what an allocator promises at most.
+inline constexpr Word kAddresses = 256;
+
+inline Word IsContiguous(const int64_t* shape, const int64_t* strides, int ndim) {
+  if (strides == nullptr) return 1;
+  int64_t dense = 1;
+  bool is_dense = true;
+  for (int i = ndim; i-- > 0;) {
+    if (shape[i] == 0) return 1;
+    is_dense = is_dense && (shape[i] == 1 || strides[i] == dense);
+    dense *= shape[i];
+  }
+  return is_dense ? 1 : 0;
+}
+
+inline int64_t StrideOf(const int64_t* shape, const int64_t* strides, int ndim, int axis) {
+  if (strides != nullptr) return strides[axis];
+  int64_t dense = 1;
+  for (int i = ndim - 1; i > axis; --i) dense *= shape[i];
+  return dense;
+}
+
+inline void FunctionCall::GatherTensor(const Program& program, size_t array, const int64_t* shape,
+                                       const int64_t* strides, int ndim) {
+  const uint32_t end = program.array_inputs[array + 1];
+  for (uint32_t i = program.array_inputs[array]; i < end; ++i) {
+    const Input& input = program.inputs[i];
+    if (input.kind == Input::kDim) {
+      inputs_[i] = shape[input.axis];
+    } else if (input.kind == Input::kContiguous) {
+      inputs_[i] = IsContiguous(shape, strides, ndim);
+    } else if (input.kind == Input::kStride) {
+      inputs_[i] = StrideOf(shape, strides, ndim, input.axis);
+    } else {
+      inputs_[i] = static_cast<Word>(reinterpret_cast<uintptr_t>(arrays_[array].data) %
+                                     static_cast<uintptr_t>(kAddresses));
+    }
+  }
+}
+
+}  // namespace function

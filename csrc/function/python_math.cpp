@@ -1,0 +1,53 @@
+#include "function/python_math.h"
+
+#include "python/upcalls.h"
+
+namespace function {
+
+namespace {
+
+Problem Ask(const Ref& result, Word* word) {
+  if (!result) return Problem::kRaised;
+  if (!PyFloat_Check(result.get())) {
+    PyErr_SetString(PyExc_ValueError, "the result is no float");
+    return Problem::kRaised;
+  }
+  *word = FromFloat(PyFloat_AsDouble(result.get()));
+  return Problem::kNone;
+}
+
+}  // namespace
+
+Problem FloatPower(double x, double y, Word* word) {
+  const Ref base(PyFloat_FromDouble(x));
+  const Ref exponent(PyFloat_FromDouble(y));
+  if (!base || !exponent) return Problem::kRaised;
+  return Ask(Ref(PyNumber_Power(base.get(), exponent.get(), Py_None)), word);
+}
+
+Problem TrueDivide(Word x, Word y, Word* word) {
+  if (y == 0) return Problem::kZeroDivision;
+  constexpr Word kExact = Word{1} << 53;
+  if (x >= -kExact && x <= kExact && y >= -kExact && y <= kExact) {
+    *word = FromFloat(static_cast<double>(x) / static_cast<double>(y));
+    return Problem::kNone;
+  }
+  const Ref dividend(PyLong_FromLongLong(x));
+  const Ref divisor(PyLong_FromLongLong(y));
+  if (!dividend || !divisor) return Problem::kRaised;
+  return Ask(Ref(PyNumber_TrueDivide(dividend.get(), divisor.get())), word);
+}
+
+Problem CallMath(Word number, double x, const double* y, Word* word) {
+#define CULAUNCH_MATH_NAME(name, number) #name,
+  static constexpr const char* names[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_MATH_NAME)};
+#undef CULAUNCH_MATH_NAME
+  const char* name = names[number];
+  const Ref math = Import(modules::kMath);
+  if (!math) return Problem::kRaised;
+  return Ask(Ref(y == nullptr ? PyObject_CallMethod(math.get(), name, "d", x)
+                              : PyObject_CallMethod(math.get(), name, "dd", x, *y)),
+             word);
+}
+
+}  // namespace function
