@@ -3,13 +3,11 @@
 #include <culaunch/guard.h>
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "driver/driver_object.h"
 #include "driver/errors.h"
-#include "formats/dlpack.h"
 #include "python/type_builder.h"
 
 namespace {
@@ -251,58 +249,11 @@ PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
 PyObject* CopyFrom(PyObject* self, PyObject* args) { return CopyBuffer(Self(self), args, true); }
 PyObject* CopyTo(PyObject* self, PyObject* args) { return CopyBuffer(Self(self), args, false); }
 
-DLTensor View(ArrayObject* self) {
-  return {reinterpret_cast<void*>(self->data),
-          self->device,
-          self->ndim,
-          self->dtype,
-          self->shape,
-          self->shape + self->ndim,
-          0};
-}
-
-// Where Python has ended, the array's memory ends with the process.
-template <class Managed>
-void Delete(Managed* managed) {
-  if (Py_IsInitialized() == 0) return;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  Py_DECREF(static_cast<PyObject*>(managed->manager_ctx));
-  PyGILState_Release(state);
-  delete managed;
-}
-
-template <class Managed>
-Managed* MakeManaged(PyObject* self) {
-  auto* managed = new (std::nothrow) Managed{};
-  if (managed == nullptr) return nullptr;
-  managed->dl_tensor = View(Self(self));
-  managed->manager_ctx = Ref::Borrow(self).release();
-  managed->deleter = Delete<Managed>;
-  return managed;
-}
-
-// A capsule that nobody consumed frees what it holds.
-template <class Managed>
-PyObject* MakeCapsule(Managed* managed, const char* name) {
-  if (managed == nullptr) return PyErr_NoMemory();
-  PyObject* capsule = PyCapsule_New(managed, name, [](PyObject* dead) {
-    const char* current = PyCapsule_GetName(dead);
-    if (current == nullptr || std::strncmp(current, "used_", 5) == 0) return;
-    auto* held = static_cast<Managed*>(PyCapsule_GetPointer(dead, current));
-    if (held != nullptr) held->deleter(held);
-  });
-  if (capsule == nullptr) managed->deleter(managed);
-  return capsule;
-}
-
 // _dlpack(versioned)
 PyObject* Dlpack(PyObject* self, PyObject* args) {
   int versioned = 0;
   if (!PyArg_ParseTuple(args, "p:_dlpack", &versioned)) return nullptr;
-  if (versioned == 0) return MakeCapsule(MakeManaged<DLManagedTensor>(self), "dltensor");
-  auto* managed = MakeManaged<DLManagedTensorVersioned>(self);
-  if (managed != nullptr) managed->version = {1, 0};
-  return MakeCapsule(managed, "dltensor_versioned");
+  return CapsuleOf(self, versioned != 0);
 }
 
 PyObject* GetDriver(PyObject* self, void*) { return Ref::Borrow(Self(self)->driver).release(); }
@@ -347,16 +298,15 @@ int AddDeviceArrayType(PyObject* module) {
 
 bool IsDeviceArray(PyObject* object) { return PyObject_TypeCheck(object, g_array_type) != 0; }
 
-DLTensor ViewOf(PyObject* array) { return View(Self(array)); }
-
-DLManagedTensorVersioned* ManagedOf(PyObject* array) {
-  auto* managed = MakeManaged<DLManagedTensorVersioned>(array);
-  if (managed == nullptr) {
-    PyErr_NoMemory();
-    return nullptr;
-  }
-  managed->version = {1, 0};
-  return managed;
+DLTensor ViewOf(PyObject* array) {
+  ArrayObject* self = Self(array);
+  return {reinterpret_cast<void*>(self->data),
+          self->device,
+          self->ndim,
+          self->dtype,
+          self->shape,
+          self->shape + self->ndim,
+          0};
 }
 
 bool SetDeviceArrayAttribute(const char* name, PyObject* value) {

@@ -11,6 +11,9 @@ bool IsDeviceArray(PyObject* object);
 // A view of an array, which must live as long.
 DLTensor ViewOf(PyObject* array);
 
+// A capsule of DLPack that keeps an array. Null with a Python error set.
+PyObject* CapsuleOf(PyObject* array, bool is_versioned);
+
 // A DLPack tensor that keeps an array. Null with a Python error set.
 DLManagedTensorVersioned* ManagedOf(PyObject* array);
 

@@ -114,6 +114,7 @@ bool ReadEntry(PyObject* entry, Kind* kind) {
 
 int IsSameStatic(PyObject* known, PyObject* object) {
   if (known == object) return 1;
+  // 1, 1.0 and True are equal, and a body may do something else with each.
   if (Py_TYPE(known) != Py_TYPE(object)) return 0;
   if (PyTuple_CheckExact(known)) {
     const Py_ssize_t size = PyTuple_Size(known);
@@ -170,6 +171,7 @@ std::unique_ptr<Kind> Kind::FromDescription(PyObject* description) {
   return kind;
 }
 
+// A program and its kind may come from a file: what the program reads has to be there.
 bool Kind::Takes(const Program& program) const {
   std::string wrong;
   if (static_cast<size_t>(program.parameters) > parameters) wrong = "has more parameters";

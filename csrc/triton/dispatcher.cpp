@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "driver/driver_object.h"
-#include "driver/errors.h"
 #include "launch/configuration.h"
 #include "python/free_threaded_lock.h"
 #include "python/recording.h"
 #include "python/type_builder.h"
 #include "triton/call.h"
+#include "triton/dispatcher_methods.h"
 #include "triton/form.h"
 #include "triton/grid.h"
 #include "triton/launcher.h"
@@ -107,19 +106,6 @@ void ClearLaunchers(DispatcherObject* self) {
   }
 }
 
-// Everything is out of reach before anything is freed, which may run Python.
-void ClearVariants(State& state) {
-  WordTable<PyObject*> variants;
-  WordTable<std::shared_ptr<const TunedChoice>> choices;
-  std::swap(variants, state.variants);
-  std::swap(choices, state.choices);
-  const std::shared_ptr<const TunedChoice> last = std::move(state.last_choice);
-  state.last_choice = nullptr;
-  Form::ForgetAll(state);
-  state.grids.Clear();
-  variants.ForEach([](PyObject*& variant) { Py_CLEAR(variant); });
-}
-
 int Clear(PyObject* self) {
   if (Self(self)->state == nullptr) return 0;
   ClearLaunchers(Self(self));
@@ -140,193 +126,6 @@ void Dealloc(PyObject* self) {
 }
 
 PyObject* Subscript(PyObject* object, PyObject* grid) { return LauncherFor(Self(object), grid); }
-
-// _set_driver(driver, type or None): the driver from now on, and the framework (by its array type)
-// whose stream a call without arrays uses.
-PyObject* SetDriver(PyObject* self, PyObject* args) {
-  PyObject* driver = nullptr;
-  PyObject* type = nullptr;
-  if (!PyArg_ParseTuple(args, "OO:_set_driver", &driver, &type)) return nullptr;
-  culaunch::Driver* table = DriverOf(driver);
-  if (table == nullptr) return nullptr;
-  State& state = StateOf(self);
-  const DLPackExchangeAPI* fallback = nullptr;
-  if (type != Py_None && PyType_Check(type)) {
-    TypeEntry scratch;
-    const TypeEntry* entry = LookUpType(reinterpret_cast<PyTypeObject*>(type), &scratch);
-    if (entry == nullptr) return nullptr;
-    if (entry->kind == ArgumentKind::kExchange) fallback = entry->api;
-  }
-  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    std::vector<int> targets;
-    for (int i = 0; i < table->device_count(); ++i) {
-      targets.push_back(10 * table->Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, i) +
-                        table->Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, i));
-    }
-    state.targets = std::move(targets);
-    state.fallback = fallback;
-    const Ref before = std::exchange(state.driver, Ref::Borrow(driver));
-    state.table = table;
-    state.device_type = table->device_types().front();
-    ClearVariants(state);  // last: freeing may run Python, which may call
-    Py_RETURN_NONE;
-  });
-}
-
-// _set_guards(((dict, name, is present, object) or (dict, None, True, size), ...), ((list, size,
-// first item or None), ...), ((cell, object), ...))
-PyObject* SetGuards(PyObject* self, PyObject* args) {
-  PyObject* guards = nullptr;
-  PyObject* lists = nullptr;
-  PyObject* cells = nullptr;
-  if (!PyArg_ParseTuple(args, "O!O!O!:_set_guards", &PyTuple_Type, &guards, &PyTuple_Type, &lists,
-                        &PyTuple_Type, &cells)) {
-    return nullptr;
-  }
-  if (!StateOf(self).guards.Set(guards, lists, cells)) return nullptr;
-  Py_RETURN_NONE;
-}
-
-// The arguments of a call in Python, as a vector call has them.
-struct Flattened {
-  std::vector<PyObject*> values;  // borrowed: of the tuple, and of `kept`
-  size_t count = 0;
-  Ref names;
-  Ref kept;  // the dict's, which Python may change
-};
-
-bool Flatten(PyObject* args, PyObject* keywords, Flattened* flat) {
-  flat->count = static_cast<size_t>(PyTuple_Size(args));
-  for (size_t i = 0; i < flat->count; ++i) {
-    flat->values.push_back(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
-  }
-  if (PyDict_Size(keywords) == 0) return true;
-  flat->names = Ref(PyTuple_New(PyDict_Size(keywords)));
-  flat->kept = Ref(PyDict_Values(keywords));
-  if (!flat->names || !flat->kept) return false;
-  PyObject* name = nullptr;
-  PyObject* value = nullptr;
-  Py_ssize_t position = 0;
-  for (Py_ssize_t i = 0; PyDict_Next(keywords, &position, &name, &value) != 0; ++i) {
-    PyTuple_SetItem(flat->names.get(), i, Ref::Borrow(name).release());
-    flat->values.push_back(value);
-  }
-  return true;
-}
-
-PyObject* CallInMode(PyObject* self, PyObject* args, CallMode mode) {
-  PyObject* grid = nullptr;
-  PyObject* positional = nullptr;
-  PyObject* keywords = nullptr;
-  if (!PyArg_ParseTuple(args, "OO!O!", &grid, &PyTuple_Type, &positional, &PyDict_Type,
-                        &keywords)) {
-    return nullptr;
-  }
-  if (CULAUNCH_UNLIKELY(IsRecording()) && mode == CallMode::kGuarded) {
-    const Ref none(PyDict_New());
-    Ref recorded;
-    if (!none || Record(self, "run", args, none.get(), &recorded)) return recorded.release();
-  }
-  Flattened flat;
-  if (!Flatten(positional, keywords, &flat)) return nullptr;
-  uint32_t dims[3];
-  const bool is_fixed = PyCallable_Check(grid) == 0;
-  if (is_fixed && !ReadGrid(grid, dims)) return nullptr;
-  return CallDispatcher(Self(self), grid, is_fixed ? dims : nullptr, flat.values.data(), flat.count,
-                        flat.names.get(), mode);
-}
-
-// _call(grid, args, keywords), _call_plain, _resolve -> (variant, device, stream, arguments, grid)
-PyObject* CallGuarded(PyObject* self, PyObject* args) {
-  return CallInMode(self, args, CallMode::kGuarded);
-}
-PyObject* CallPlain(PyObject* self, PyObject* args) {
-  return CallInMode(self, args, CallMode::kPlain);
-}
-PyObject* Resolve(PyObject* self, PyObject* args) {
-  return CallInMode(self, args, CallMode::kResolve);
-}
-
-// _specialize(args, keywords) -> [(type, key), ...]
-PyObject* Specialize(PyObject* self, PyObject* args) {
-  PyObject* positional = nullptr;
-  PyObject* keywords = nullptr;
-  if (!PyArg_ParseTuple(args, "O!O!:_specialize", &PyTuple_Type, &positional, &PyDict_Type,
-                        &keywords)) {
-    return nullptr;
-  }
-  Flattened flat;
-  if (!Flatten(positional, keywords, &flat)) return nullptr;
-  return DescribeArguments(Self(self), flat.values.data(), flat.count, flat.names.get());
-}
-
-// _serve(kernel or None, buffer): calls of the kernel come here by themselves from now on; each
-// launch adds one to the uint64 in the buffer, and what cannot be launched goes Triton's way.
-PyObject* Serve(PyObject* self, PyObject* args) {
-  PyObject* kernel = nullptr;
-  PyObject* count = nullptr;
-  if (!PyArg_ParseTuple(args, "OO:_serve", &kernel, &count)) return nullptr;
-  Py_buffer view;
-  if (PyObject_GetBuffer(count, &view, PyBUF_WRITABLE) < 0) return nullptr;
-  if (view.len != sizeof(uint64_t) || reinterpret_cast<uintptr_t>(view.buf) % sizeof(uint64_t)) {
-    PyBuffer_Release(&view);
-    PyErr_SetString(PyExc_ValueError, "launches are counted in one uint64");
-    return nullptr;
-  }
-  State& state = StateOf(self);
-  Py_buffer before = std::exchange(Self(self)->count, view);
-  state.launches = static_cast<uint64_t*>(view.buf);
-  state.falls_back = true;
-  Self(self)->served = kernel != Py_None ? kernel : nullptr;
-  if (before.obj != nullptr) PyBuffer_Release(&before);
-  Py_RETURN_NONE;
-}
-
-// _tell_choices(checks): _chose is called with each choice that differs from that of the call
-// before; where `checks`, some choices are compared with what Python says, by _compare.
-PyObject* TellChoices(PyObject* self, PyObject* args) {
-  int checks = 0;
-  if (!PyArg_ParseTuple(args, "p:_tell_choices", &checks)) return nullptr;
-  StateOf(self).tells_choices = true;
-  StateOf(self).checks = checks != 0 ? 1 : 0;
-  Py_RETURN_NONE;
-}
-
-// _guards_hold() -> whether nothing that is guarded has changed; hooks may be there.
-PyObject* GuardsHold(PyObject* self, PyObject*) {
-  return PyBool_FromLong(StateOf(self).guards.AllButHooksHold() ? 1 : 0);
-}
-
-// _clear(): forget every variant and tuned configuration.
-PyObject* ForgetAll(PyObject* self, PyObject*) {
-  ClearVariants(StateOf(self));
-  Py_RETURN_NONE;
-}
-
-PyObject* GetDriver(PyObject* self, void*) {
-  PyObject* driver = StateOf(self).driver.get();
-  return Ref::Borrow(driver != nullptr ? driver : Py_None).release();
-}
-PyObject* GetVariantCount(PyObject* self, void*) {
-  return PyLong_FromSize_t(StateOf(self).variants.count());
-}
-PyObject* GetMisses(PyObject* self, void*) { return PyLong_FromUnsignedLong(StateOf(self).misses); }
-PyObject* GetWatched(PyObject* self, void*) {
-  return PyBool_FromLong(StateOf(self).guards.is_watched() ? 1 : 0);
-}
-PyObject* GetLastConfig(PyObject* self, void*) {
-  const TunedChoice* choice = StateOf(self).last_choice.get();
-  return Ref::Borrow(choice != nullptr ? choice->config.get() : Py_None).release();
-}
-PyObject* GetParameterNames(PyObject* self, void*) {
-  State& state = StateOf(self);
-  PyObject* names = PyTuple_New(static_cast<Py_ssize_t>(state.count));
-  for (size_t i = 0; names != nullptr && i < state.count; ++i) {
-    PyTuple_SetItem(names, static_cast<Py_ssize_t>(i),
-                    Ref::Borrow(state.parameters[i].name.get()).release());
-  }
-  return names;
-}
 
 }  // namespace
 
@@ -368,29 +167,14 @@ PyObject* LauncherFor(DispatcherObject* self, PyObject* grid) {
 }
 
 int AddDispatcherType(PyObject* module) {
-  g_dispatcher_type =
-      TypeBuilder("culaunch._core.TritonDispatcher", sizeof(DispatcherObject), Py_TPFLAGS_BASETYPE)
-          .Slot(Py_tp_new, New)
-          .Slot(Py_tp_dealloc, Dealloc)
-          .Slot(Py_mp_subscript, Subscript)
-          .Collected(Traverse, Clear)
-          .Method("_set_driver", SetDriver)
-          .Method("_set_guards", SetGuards)
-          .Method("_call", CallGuarded)
-          .Method("_call_plain", CallPlain)
-          .Method("_resolve", Resolve)
-          .Method("_specialize", Specialize)
-          .Method("_serve", Serve)
-          .Method("_tell_choices", TellChoices)
-          .Method("_guards_hold", GuardsHold, METH_NOARGS)
-          .Method("_clear", ForgetAll, METH_NOARGS)
-          .Property("_driver", GetDriver)
-          .Property("_key_count", GetVariantCount)
-          .Property("_last_config", GetLastConfig)
-          .Property("_misses", GetMisses)
-          .Property("_is_watched", GetWatched)
-          .Property("_parameter_names", GetParameterNames)
-          .AddTo(module);
+  TypeBuilder builder("culaunch._core.TritonDispatcher", sizeof(DispatcherObject),
+                      Py_TPFLAGS_BASETYPE);
+  builder.Slot(Py_tp_new, New)
+      .Slot(Py_tp_dealloc, Dealloc)
+      .Slot(Py_mp_subscript, Subscript)
+      .Collected(Traverse, Clear);
+  AddDispatcherMethods(&builder);
+  g_dispatcher_type = builder.AddTo(module);
   return g_dispatcher_type != nullptr ? 0 : -1;
 }
 

@@ -158,7 +158,7 @@ Mismatch Specializer::Tuple(PyObject* tuple) {
                           &is_immutable)) {
       return Mismatch::kPython;
     }
-    ++type_number;
+    ++type_number;  // 0 is a plain tuple
   }
   const Py_ssize_t size = PyTuple_Size(tuple);
   key.Add(MakeWord(WordKind::kTuple, static_cast<uint64_t>(size) | type_number << 24));
@@ -184,6 +184,7 @@ Mismatch Specializer::Descriptor(PyObject* object, bool has_layout) {
   const size_t leaf = leaves.size();
   Mismatch mismatch = Natural(base.get(), entry, {false, false});
   if (mismatch != Mismatch::kNone) return mismatch;
+  // An address, and not what specialising made a constant of, or several words.
   if (leaves.size() != leaf + 1 || key.size() != position + 1 ||
       (KindOf(key[position]) != WordKind::kTensor && KindOf(key[position]) != WordKind::kNamed)) {
     return Mismatch::kUnsupported;

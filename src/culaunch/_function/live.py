@@ -53,6 +53,7 @@ class LiveBody(Body):
     def allocate(self, shape: tuple[Any, ...], dtype: DType, fill: int) -> StandIn:
         """Allocate as the framework of the call's first array does."""
         sizes = tuple(map(int, shape))
+        # Here and below, what is done for real would else come back to this body to be recorded.
         with running(None):
             made = allocate_as(self._like, sizes, dtype.name, self.ordinal, fill)
         return self.stand_in(Root("allocated", f"the array of line {here().line}"), made)
@@ -164,6 +165,7 @@ def real_view(owner: Any, view: StandIn) -> Any:
     shape, strides = tuple(map(int, view.shape)), tuple(map(int, view.strides))
     offset = int(view._offset)
     if root == "torch":
+        # A view of torch has the storage of its base: autograd and the allocator know of it.
         torch = sys.modules["torch"]
         base = owner
         dtype = getattr(torch, view.dtype.name)

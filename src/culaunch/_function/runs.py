@@ -71,6 +71,8 @@ def trace(
     TypeError, ValueError, and what the body raises
         If the body does what no program can do, or the call fails a check of it.
     """
+    # A check's message may turn out to hold text that was made of a number: the place where it was
+    # made is one of `sites` from then on, and the body runs again, with a token for the number.
     while True:
         run = _run(declaration, kind, values, sites, decide, tree)
         if not run.record.must_repeat:
@@ -100,6 +102,8 @@ def _run(
         _require_unchanged(declaration.name, scope)
         is_error = False
     except Exception as error:
+        # In a call the mistake is the caller's, who hears of it. Without one, values are made up,
+        # and what the body raises on a path is what that path of the program does.
         if values is not None:
             raise
         if type(error) not in oc.EXCEPTIONS or not _is_of_body(error):

@@ -75,6 +75,7 @@ class TraceBody(Body):
         """Return the address of an array that has one before the effects, else None."""
         if root.kind != "argument":
             return None
+        # A body asks how an address is aligned; all of it would make a program for each array.
         return self.number("ADDRESS", (root.index,), root.address % 256, f"address({root.name})")
 
     def pointer(self, array: StandIn) -> Any:
@@ -104,6 +105,7 @@ class TraceBody(Body):
     def _fail(self, message: str | Callable[[], str], exception: type[Exception]) -> NoReturn:
         text = self.recorded.plain_text(self._text(message))
         error = exception(text)
+        # It is raised in this package, and yet what the body says of a call.
         error.is_of_check = True  # type: ignore[attr-defined]
         raise error
 
@@ -206,6 +208,7 @@ class TraceBody(Body):
         shape, strides = ((), ()) if layout is None else layout
         sizes, steps = tuple(map(self.register, shape)), tuple(map(self.register, strides))
         where = (source, self.register(offset), array.dtype.number)
+        # A body may make the same view for each launch: one object in Python serves them all.
         key = (*where, sizes, steps)
         found = self._viewed.get(key)
         if found is None:
