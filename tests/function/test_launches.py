@@ -116,6 +116,17 @@ def test_views_are_passed_as_pointers(kernels):
         column(x, -6)
 
 
+def test_other_names_of_views(kernels):
+    @cl.function
+    def views(x):
+        return x.mT, x.flatten()
+
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    swapped, flat = views(x)
+    assert swapped.tolist() == x.swapaxes(-2, -1).tolist()
+    assert flat.tolist() == x.ravel().tolist()
+
+
 def test_shared_memory_is_an_expression(kernels):
     @cl.function
     def reverse(y):
