@@ -61,7 +61,8 @@ inline FunctionCall::Reading FunctionCall::ReadTensorAs(const Step& step, const 
     value.begin = static_cast<const char*>(extent.begin);
     value.bytes = extent.bytes;
   }
-  GatherTensor(program, array, tensor.shape, tensor.strides, tensor.ndim);
+  GatherArray(program, array, value.data, tensor.shape, tensor.strides, tensor.ndim,
+              inputs_.data());
   return Reading::kSame;
 }
 

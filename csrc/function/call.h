@@ -75,8 +75,6 @@ class FunctionCall {
   bool ReadScalar(size_t index, const operands::Operand& operand, Kind* kind);
   bool IsHashable(size_t index, PyObject* object) const;
   bool GatherOperands(Kind& kind);
-  void GatherTensor(const Program& program, size_t array, const int64_t* shape,
-                    const int64_t* strides, int ndim);
   bool FinishPlace();
   Ref Arguments() const;
   bool TakeProgram(Kind& kind);

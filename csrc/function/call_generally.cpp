@@ -206,7 +206,8 @@ bool FunctionCall::GatherOperands(Kind& kind) {
       value.begin = static_cast<const char*>(extent.begin);
       value.bytes = extent.bytes;
     }
-    GatherTensor(program, i, operand.shape, operand.strides, operand.ndim);
+    GatherArray(program, i, operand.data, operand.shape, operand.strides, operand.ndim,
+                inputs_.data());
   }
   size_t parameter = 0;
   size_t array = 0;

@@ -1,7 +1,7 @@
 // What a program needs of an array that is an argument.
 #pragma once
 
-#include "function/call.h"
+#include "function/program.h"
 
 namespace function {
 
@@ -27,20 +27,21 @@ inline int64_t StrideOf(const int64_t* shape, const int64_t* strides, int ndim, 
   return dense;
 }
 
-inline void FunctionCall::GatherTensor(const Program& program, size_t array, const int64_t* shape,
-                                       const int64_t* strides, int ndim) {
+// Put the inputs that are of an array where they belong.
+inline void GatherArray(const Program& program, size_t array, const char* data,
+                        const int64_t* shape, const int64_t* strides, int ndim, Word* inputs) {
   const uint32_t end = program.array_inputs[array + 1];
   for (uint32_t i = program.array_inputs[array]; i < end; ++i) {
     const Input& input = program.inputs[i];
     if (input.kind == Input::kDim) {
-      inputs_[i] = shape[input.axis];
+      inputs[i] = shape[input.axis];
     } else if (input.kind == Input::kContiguous) {
-      inputs_[i] = IsContiguous(shape, strides, ndim);
+      inputs[i] = IsContiguous(shape, strides, ndim);
     } else if (input.kind == Input::kStride) {
-      inputs_[i] = StrideOf(shape, strides, ndim, input.axis);
+      inputs[i] = StrideOf(shape, strides, ndim, input.axis);
     } else {
-      inputs_[i] = static_cast<Word>(reinterpret_cast<uintptr_t>(arrays_[array].data) %
-                                     static_cast<uintptr_t>(kAddresses));
+      inputs[i] =
+          static_cast<Word>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kAddresses));
     }
   }
 }

@@ -6,7 +6,7 @@
 #include "driver/errors.h"
 #include "python/recording.h"
 #include "triton/call.h"
-#include "triton/dispatcher.h"
+#include "triton/dispatcher_object.h"
 #include "triton/form.h"
 #include "triton/grid.h"
 
