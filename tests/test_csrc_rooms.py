@@ -18,12 +18,17 @@ FLOORS = (
     {"driver"},
     {"arguments"},
     {"launch"},
-    {"elementwise", "triton", "function", "torch"},
+    {"elementwise", "triton", "function", "torch", "xla"},
     {"extension"},  # which sees them all
 )
 UPCALLS = CSRC / "python" / "upcalls.h"
 # The classes of _core.pyi with what each part gives, and with what a subclass must have.
-PARTS = {"launch": "LaunchUpcalls", "triton": "TritonUpcalls", "function": "FunctionUpcalls"}
+PARTS = {
+    "launch": "LaunchUpcalls",
+    "triton": "TritonUpcalls",
+    "function": "FunctionUpcalls",
+    "jax": "JaxUpcalls",
+}
 METHODS = ("DispatcherMethods", "ElementwiseMethods", "FunctionMethods")
 
 

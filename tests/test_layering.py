@@ -17,10 +17,11 @@ PACKAGE = Path(culaunch.__file__).parent
 MODULES = sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("cmake/*")))
 # The rooms that the extension is below of, and the modules that a room imports by name.
 USES_THE_EXTENSION = {
-    "_doctor", "_elementwise", "_emulator", "_function", "_image", "_launch", "_ship", "_torch",
+    "_doctor", "_elementwise", "_emulator", "_function", "_image", "_jax", "_launch", "_ship",
+    "_torch",
     "_triton",
 }  # fmt: skip
-BY_NAME = {"_launch": {"culaunch._emulator"}}
+BY_NAME = {"_function": {"culaunch._jax"}, "_launch": {"culaunch._emulator"}}
 DOTTED = r"culaunch(\.\w+)+(?<!\.h)"  # a module, not the header
 # What a part may import at the top of a module, besides the standard library and culaunch.
 NEEDED = {"_emulator": {"numpy"}, "_pytest_plugin": {"pytest"}, "cli": {"click", "rich"}}

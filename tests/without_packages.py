@@ -101,6 +101,7 @@ CALLS = {
     "cl.launch_if": lambda: cl.launch_if(True, kernel),
     "cl.load_library": lambda: cl.load_library(FOLDER / "none.culib"),
     "cl.export": lambda: cl.export([], FOLDER / "none.so"),
+    "cl.jax_op": lambda: cl.jax_op(cl.function(kernel)),
     "cl.torch_op": lambda: cl.torch_op("mylib::k", cl.function(kernel)),
     "cl.save": lambda: cl.save([], FOLDER / "none.culib"),
     "cl.managed": lambda: cl.managed(3),
@@ -131,7 +132,7 @@ CALLS = {
 MODULES = {"cl": cl, "testing": testing, "ew": ew, "triton": triton}
 # Results of other calls, exceptions, and what is used inside a traced function alone.
 NOT_CALLED = {
-    "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "Kernel", "KernelAttributes",
+    "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "JaxOperator", "Kernel", "KernelAttributes",
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParamInfo", "Parameter", "Signature",
     "from_compiled", "testing", "elementwise", "triton",
     "Array", "DType", "Library", "LoadedFunction", "Diagnosis", "Finding", "Function", "Timing",

@@ -32,6 +32,8 @@
 #include "triton/subscript.h"
 #include "triton/tritons_way.h"
 #include "triton/variant.h"
+#include "xla/array.h"
+#include "xla/handler.h"
 
 #define CULAUNCH_TEXT_OF(token) #token
 #define CULAUNCH_TEXT(token) CULAUNCH_TEXT_OF(token)
@@ -76,7 +78,8 @@ int Execute(PyObject* module) {
                  AddElementwiseType(module) == 0 && triton::AddVariantType(module) == 0 &&
                  triton::AddDispatcherType(module) == 0 && triton::AddLauncherType(module) == 0 &&
                  triton::AddSubscriptType(module) == 0 && triton::AddTritonsWay(module) == 0 &&
-                 function::AddProgramType(module) == 0 && function::AddFunctionType(module) == 0
+                 function::AddProgramType(module) == 0 && function::AddFunctionType(module) == 0 &&
+                 xla_calls::AddArrayType(module) == 0
              ? 0
              : -1;
 }
@@ -108,6 +111,7 @@ PyMethodDef functions[] = {
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
     {"bind_operator", torch_operators::BindOperator, METH_VARARGS, nullptr},
     {"rebind_operator", torch_operators::RebindOperator, METH_VARARGS, nullptr},
+    {"xla_handler", xla_calls::Handler, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -89,6 +89,12 @@ bool FunctionCall::ReadSequence(size_t index, PyObject* object, Kind* kind) {
 bool FunctionCall::IsHashable(size_t index, PyObject* object) const {
   if (!PyComplex_Check(object) && PyObject_Hash(object) != -1) return true;
   PyErr_Clear();
+  if (operands::ModuleRoot(Py_TYPE(object)) == "jax") {
+    PyErr_Format(PyExc_TypeError,
+                 "%s is traced by JAX (got %S): in a program of JAX call %U.jax, as XLA calls it",
+                 What(index).c_str(), Spelled(object).get(), state_.name.get());
+    return false;
+  }
   PyErr_Format(PyExc_TypeError,
                "%s must be an array, a number, None, a list or tuple of arrays, or a value that "
                "can be hashed, such as a str (got %S, a %R)",

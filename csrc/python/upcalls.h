@@ -32,7 +32,8 @@
   UPCALL(kReadTritonTensor, "triton", "read_tensor")             \
   UPCALL(kViewOf, "launch", "view_of")                           \
   UPCALL(kMemoryOfTritonTensor, "triton", "memory_of")           \
-  UPCALL(kRecord, "function", "record")
+  UPCALL(kRecord, "function", "record")                          \
+  UPCALL(kResolveXlaCall, "jax", "resolve")
 
 enum class Upcall {
 #define CULAUNCH_UPCALL(upcall, part, name) upcall,

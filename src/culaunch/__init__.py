@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         synchronize,
         to_device,
     )
+    from culaunch._jax import JaxOperator, jax_op
     from culaunch._launch.benchmark import benchmark
     from culaunch._launch.texture import Surface, Texture
     from culaunch._launch.timing import Timing
@@ -113,6 +114,7 @@ _HOME = {
     "ImageInfo": "_image",
     "Inspection": "_image",
     "InternalError": "_errors",
+    "JaxOperator": "_jax",
     "Kernel": "_launch",
     "KernelAttributes": "_launch",
     "KernelInfo": "_image",
@@ -154,6 +156,7 @@ _HOME = {
     "function_debugging": "_function",
     "include_dir": "_embed",
     "inspect": "_image",
+    "jax_op": "_jax",
     "launch_if": "_function",
     "link": "_compile",
     "load": "_launch",
@@ -200,6 +203,7 @@ __all__ = [
     "ImageInfo",
     "Inspection",
     "InternalError",
+    "JaxOperator",
     "Kernel",
     "KernelAttributes",
     "KernelInfo",
@@ -241,6 +245,7 @@ __all__ = [
     "function_debugging",
     "include_dir",
     "inspect",
+    "jax_op",
     "launch_if",
     "link",
     "load",

@@ -404,6 +404,13 @@ def bind_operator(
 ) -> int | None: ...
 def rebind_operator(number: int, target: Callable[..., Any], /) -> None: ...
 
+class XlaArray:
+    """Memory of XLA during a call; made in Python it has none, and stands in for tracing."""
+
+    def __new__(cls, shape: tuple[int, ...], code: int, bits: int, device_type: int, /) -> Self: ...
+
+def xla_handler(platform: Literal["cpu", "CUDA"], minor: int, /) -> object: ...
+
 reads_numbers_in_place: int
 
 def use_shortcut(name: Literal["numbers", "dicts", "torch", "forms"], use: bool, /) -> None: ...
@@ -507,6 +514,15 @@ class FunctionUpcalls(Protocol):
         self, target: object, how: str, args: tuple[Any, ...], keywords: dict[str, Any], /
     ) -> object: ...
 
+class JaxUpcalls(Protocol):
+    """What the extension calls of ``culaunch._jax``."""
+
+    def resolve(
+        self, text: str, /
+    ) -> tuple[
+        Callable[..., Any], tuple[Any, ...], tuple[str, ...], tuple[int, ...], tuple[int, ...]
+    ]: ...
+
 def array_stream(driver: Driver, array: object, /) -> tuple[int, int] | None: ...
 def current_stream(ordinal: int, /) -> int: ...
 def set_current_stream(ordinal: int, handle: int, /) -> None: ...
@@ -515,6 +531,7 @@ def set_upcalls(
     launch: LaunchUpcalls = ...,
     triton: TritonUpcalls = ...,
     function: FunctionUpcalls = ...,
+    jax: JaxUpcalls = ...,
 ) -> None:
     """Say which functions the extension calls of a package: it keeps them."""
 

@@ -15,6 +15,7 @@ from culaunch._core import Program
 from culaunch._function.abstract import run_abstract
 from culaunch._function.backward import Backward
 from culaunch._function.declaration import Declaration
+from culaunch._function.doors import jax_door
 from culaunch._function.encode import encode
 from culaunch._function.explain import explained, signature_text
 from culaunch._function.export import Exported, library_source
@@ -212,6 +213,19 @@ class Function(CoreFunction, Generic[P, R]):
         for door in self._doors:
             door.differentiate()
         return function
+
+    @functools.cached_property
+    def jax(self) -> Any:
+        """The function as an operation of JAX, for ``jax.jit``, ``grad`` and ``vmap``.
+
+        It is what ``culaunch.jax_op(function)`` makes.
+
+        Raises
+        ------
+        MissingDependencyError
+            If JAX is not installed, or too old.
+        """
+        return jax_door(self)
 
     def traced(self) -> list[tuple[Kind, Tree]]:
         """Return each kind that was traced, and its tree, as far as globals are as they were."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 import threading
 from collections import namedtuple
@@ -12,6 +13,7 @@ from culaunch._core import Function as CoreFunction
 from culaunch._core import Program
 from culaunch._errors import ImageError
 from culaunch._function.backward import Backward
+from culaunch._function.doors import jax_door
 from culaunch._function.explain import signature_text
 from culaunch._function.failures import raise_failure
 from culaunch._function.kinds import arrays_of, described
@@ -116,6 +118,11 @@ class LoadedFunction(RecordedFunction):
     def kinds(self) -> tuple[str, ...]:
         """The kinds of arguments that it takes, in words."""
         return tuple(self._described(one.kind) for one in self._entry.kinds)
+
+    @functools.cached_property
+    def jax(self) -> Any:
+        """The function as an operation of JAX: see ``Function.jax``."""
+        return jax_door(self)
 
     def explain(self) -> str:
         """Return its programs, as text to read."""

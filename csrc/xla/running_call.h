@@ -1,0 +1,68 @@
+// The memory of one call that XLA makes: its arguments and results, and what is allocated
+// meanwhile.
+#pragma once
+
+#include <vector>
+
+#include "formats/dlpack.h"
+#include "python/python.h"
+#include "xla/abi.h"
+
+namespace xla_calls {
+
+// A buffer that XLA has assigned for a result.
+struct Result {
+  char* data;
+  DLDataType dtype;
+  int32_t ndim;
+  const int64_t* dims;
+  size_t bytes;
+  bool is_taken;  // memory was given out as a new array
+};
+
+// The call that runs on this thread: arrays are allocated from its results, where one fits, and as
+// scratch memory in the order of its stream. All of it is XLA's again when the call ends.
+class RunningCall {
+ public:
+  RunningCall(const Api* api, ExecutionContext* context, bool is_host);
+  RunningCall(const RunningCall&) = delete;
+  RunningCall& operator=(const RunningCall&) = delete;
+  ~RunningCall();
+
+  // Ask XLA for the device and the stream; false with a Python error set.
+  bool Open();
+
+  static RunningCall* Current();
+
+  // Null where there is none.
+  void* Allocate(size_t bytes);
+  char* AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* shape, size_t bytes);
+
+  // An array that is closed when the call ends.
+  void Keep(PyObject* array) { arrays_.push_back(Ref::Borrow(array)); }
+
+  DLDevice device() const { return device_; }
+  void* stream() const { return stream_; }
+  bool is_host() const { return is_host_; }
+
+  std::vector<Result> results;
+
+ private:
+  struct Scratch {
+    void* data;
+    size_t bytes;
+  };
+
+  void Destroy(Error* error) const;
+
+  const Api* api_;
+  ExecutionContext* context_;
+  bool is_host_;
+  DLDevice device_ = {0, 0};
+  void* stream_ = nullptr;
+  std::vector<Scratch> scratch_;
+  std::vector<Ref> arrays_;
+  RunningCall* outer_;
+};
+
+}  // namespace xla_calls

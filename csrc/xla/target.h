@@ -1,0 +1,25 @@
+// What a custom call calls: a function, the arguments that are no arrays, and what it writes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "python/python.h"
+
+namespace xla_calls {
+
+struct Target {
+  std::string text;
+  Ref callable;
+  Ref values;                  // a tuple: one for each parameter
+  Ref keyword_names;           // of the last parameters; null: there are none
+  std::vector<long> arrays;    // of each parameter: -1 a value, 0 an array, n a tuple of n arrays,
+                               // -1 - n a list of n
+  std::vector<size_t> writes;  // arrays that it writes, in the order of XLA's arguments
+  size_t array_count = 0;
+};
+
+// The target that a text says: found once, and kept. Null with a Python error set.
+const Target* FindTarget(const char* text, size_t size);
+
+}  // namespace xla_calls

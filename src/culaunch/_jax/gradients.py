@@ -1,0 +1,79 @@
+"""Gradients of a function for JAX: from the function that ``Function.backward`` was given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import Function as CoreFunction
+from culaunch._jax.package import jax_package
+from culaunch._jax.plan import Plan, filled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def differentiable(
+    function: Any, plan: Plan, values: tuple[Any, ...], kinds: tuple[int, ...],
+    call: Callable[..., Any],
+) -> Any:  # fmt: skip
+    """Give a call its gradients, or the error that says where they would come from."""
+    jax = jax_package()
+    gradient = function._gradient
+    made = jax.custom_vjp(call)
+
+    def forward(*arrays: Any) -> Any:
+        if gradient is None:
+            raise TypeError(
+                f"{plan.name} has no gradient: say how it is computed with {plan.name}.backward"
+            )
+        if not plan.is_functional:
+            raise TypeError(
+                f"{plan.name} writes or returns an argument, and has no gradient: return new arrays"
+            )
+        outputs = call(*arrays)
+        return outputs, (arrays, outputs)
+
+    def backward(kept: Any, grads: Any) -> Any:
+        arrays, outputs = kept
+        arguments = dict(zip(plan.names, filled(values, kinds, list(arrays)), strict=True))
+        given = {"grad": grads, "out": outputs}
+        wanted = [
+            arguments[which] if what == "argument" else given[what][which]
+            for what, which in gradient.needs
+        ]
+        compute = gradient.function
+        if isinstance(compute, CoreFunction):
+            compute = compute.jax  # type: ignore[attr-defined]
+        result = compute(*wanted)
+        found = list(result) if isinstance(result, (tuple, list)) else [result]
+        return _for_each(jax, plan, kinds, arrays, found)
+
+    made.defvjp(forward, backward)
+    return made
+
+
+def _for_each(jax: Any, plan: Plan, kinds: tuple[int, ...], arrays: Any, found: list[Any]) -> Any:
+    """Return a gradient for each array: zeros where there is none."""
+    parameters = [i for i, kind in enumerate(kinds) if kind != -1]
+    if len(found) != len(parameters):
+        raise TypeError(
+            f"the backward function of {plan.name} returned {len(found)} gradients, and there are "
+            f"{len(parameters)} array parameters: return one for each, or None"
+        )
+    flat: list[Any] = []
+    for parameter, one in zip(parameters, found, strict=True):
+        count = kinds[parameter]
+        if count == 0:
+            flat.append(one)
+        else:
+            items = count if count > 0 else -1 - count
+            flat += [None] * items if one is None else list(one)
+    return tuple(_gradient(jax, array, one) for array, one in zip(arrays, flat, strict=True))
+
+
+def _gradient(jax: Any, array: Any, given: Any) -> Any:
+    if not jax.numpy.issubdtype(array.dtype, jax.numpy.inexact):
+        import numpy as np
+
+        return np.zeros(array.shape, jax.dtypes.float0)
+    return jax.numpy.zeros_like(array) if given is None else given

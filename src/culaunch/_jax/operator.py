@@ -1,0 +1,202 @@
+"""Functions as operations of JAX."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._core import Function as CoreFunction
+from culaunch._jax.gradients import differentiable
+from culaunch._jax.package import TARGET, jax_package
+from culaunch._jax.plan import Plan, dtype_of, filled
+from culaunch._jax.texts import ARRAY, VALUE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_WAYS = ("sequential", "sequential_unrolled", "broadcast_all")
+
+
+class JaxOperator:
+    """A function as an operation of JAX: what :func:`jax_op` makes.
+
+    It is called with arrays of JAX, traced ones too, and returns new ones. What the function writes
+    is not changed but returned: an argument that it returns as it came is the new array; others
+    follow by their names.
+
+    Attributes
+    ----------
+    function : Function
+    target : str
+        The custom call's name, for ``jax.export.DisabledSafetyCheck.custom_call``.
+    """
+
+    target = TARGET
+
+    def __init__(self, function: Any, vmap: str | Callable[..., Any]) -> None:
+        self.function = function
+        self._vmap = vmap
+        self._plans: dict[Any, tuple[Plan, Any, Any]] = {}
+        self._lock = threading.Lock()
+        self.__name__: str = function.__name__
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Call the function in a program of JAX, or at once.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As a call of the function; and where JAX traces a number.
+        """
+        jax = jax_package()
+        values = self.function._bind(args, keywords)
+        found: list[Any] = []
+        kinds = tuple(
+            _sorted(jax, self.function, name, value, found)
+            for name, value in zip(self.function.declaration.names, values, strict=True)
+        )
+        plan, call, jitted = self._plan(values, kinds, found)
+        is_traced = any(isinstance(one, jax.core.Tracer) for one in found)
+        outputs = (call if is_traced else jitted)(*found)
+        return plan.rebuild(outputs, found)
+
+    def __repr__(self) -> str:
+        return f"<culaunch.JaxOperator {self.function}>".replace("\n", " ")
+
+    def _plan(self, values: Any, kinds: tuple[int, ...], arrays: list[Any]) -> Any:
+        shapes = tuple((tuple(one.shape), dtype_of(one)) for one in arrays)
+        rest = tuple(
+            (type(value), value) if kind == VALUE else None
+            for value, kind in zip(values, kinds, strict=True)
+        )
+        key = (kinds, shapes, rest, self.function._gradient)
+        try:
+            known = self._plans.get(key)
+        except TypeError:  # what cannot be hashed is refused with its name
+            known, key = None, None
+        if known is not None and self._is_current(known[0]):
+            return known
+        plan = Plan(self.function, values, kinds, shapes)  # type: ignore[arg-type]
+        jax = jax_package()
+        call = differentiable(
+            self.function, plan, values, kinds, self._batched(plan, values, kinds)
+        )
+        made = (plan, call, jax.jit(call))
+        with self._lock:
+            self._plans[key] = made
+        return made
+
+    def _is_current(self, plan: Plan) -> bool:
+        if plan.tree is None:
+            return True
+        self.function._require_same_reads()
+        return any(tree is plan.tree for _, tree in self.function._trees.values())
+
+    def _batched(self, plan: Plan, values: Any, kinds: tuple[int, ...]) -> Any:
+        vmap = self._vmap
+        if vmap in ("sequential", "sequential_unrolled"):
+            return plan.ffi_call(str(vmap))
+        jax = jax_package()
+        call = jax.custom_batching.custom_vmap(plan.ffi_call(None))
+
+        @call.def_vmap
+        def rule(size: int, is_batched: list[bool], *arrays: Any) -> Any:
+            if callable(vmap):
+                result = vmap(size, tuple(is_batched), *filled(values, kinds, list(arrays)))
+            else:
+                spread = [
+                    one if batched else jax.numpy.broadcast_to(one, (size, *one.shape))
+                    for one, batched in zip(arrays, is_batched, strict=True)
+                ]
+                result = self(*filled(values, kinds, spread))
+            outputs = tuple(jax.tree_util.tree_leaves(result))
+            return outputs, (True,) * len(outputs)
+
+        return call
+
+
+def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> JaxOperator:
+    """Make a function an operation of JAX: for ``jax.jit``, ``grad``, ``vmap`` and ``export``.
+
+    ``scale.jax`` is ``jax_op(scale)``. Its results' shapes and types come from the body; XLA calls
+    it natively, on its stream, with its memory.
+
+    Parameters
+    ----------
+    function : Function
+        Or a function of a library.
+    vmap : str or callable, optional
+        How ``jax.vmap`` calls it: ``"sequential"`` (a loop on the device), ``"sequential_unrolled"``
+        (a call for each), ``"broadcast_all"`` (one call, each array with one dimension more in
+        front), or a function ``rule(size, is_batched, *arguments)`` that returns the results with
+        the batch in front.
+
+    Returns
+    -------
+    JaxOperator
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no function, or there is no such way.
+    MissingDependencyError
+        If JAX is not installed, or too old.
+    """
+    if not isinstance(function, CoreFunction):
+        raise TypeError(f"jax_op takes a function of culaunch (got {spell(function)})")
+    if not callable(vmap) and vmap not in _WAYS:
+        raise ValueError(
+            f"vmap must be one of {', '.join(map(repr, _WAYS))}, or a function (got {spell(vmap)})"
+        )
+    jax_package()
+    return JaxOperator(function, vmap)
+
+
+def _sorted(jax: Any, function: Any, name: str, value: Any, found: list[Any]) -> int:
+    """Append the arrays of an argument; return what it is."""
+    if type(value) in (tuple, list) and value and _is_array(jax, value[0]):
+        found += [_array(jax, function, f"{name}[{i}]", one) for i, one in enumerate(value)]
+        return len(value) if type(value) is tuple else -1 - len(value)
+    if not _is_array(jax, value):
+        return VALUE
+    if _takes_number(function, name) and value.ndim == 0:
+        raise TypeError(
+            f"{function.__name__}: argument {name} is a number, and {spell(value)} is an array of "
+            "JAX, whose value the host does not know: pass a Python number (jax.jit takes it as one "
+            f"with static_argnames={name!r}), or let the kernel read it from an array"
+        )
+    found.append(_array(jax, function, name, value))
+    return ARRAY
+
+
+def _takes_number(function: Any, name: str) -> bool:
+    wanted = getattr(function.declaration, "annotations", {})
+    return wanted.get(name) in (int, float, bool, "int", "float", "bool")
+
+
+def _is_array(jax: Any, value: Any) -> bool:
+    if isinstance(value, jax.Array):
+        return True
+    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
+
+
+def _array(jax: Any, function: Any, name: str, value: Any) -> Any:
+    if not _is_array(jax, value):
+        raise TypeError(
+            f"{function.__name__}: argument {name} must be an array, as its first item is (got "
+            f"{spell(value)})"
+        )
+    if any(not isinstance(size, int) for size in value.shape):
+        raise TypeError(
+            f"{function.__name__}: argument {name} has the shape {value.shape}: export a program "
+            "for certain shapes"
+        )
+    if dtype_of(value) is None:
+        raise TypeError(
+            f"{function.__name__}: argument {name} has the element type {value.dtype}, which "
+            "kernels do not have"
+        )
+    return jax.numpy.asarray(value)

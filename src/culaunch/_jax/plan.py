@@ -1,0 +1,233 @@
+"""One call of a function in a program of JAX: what goes in, what comes out, found from shapes."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.untraced import untraced
+from culaunch._core import XlaArray
+from culaunch._function import AbstractArray, DType, Function
+from culaunch._function.dtype import find_dtype
+from culaunch._function.views import dense_strides
+from culaunch._jax.package import TARGET, jax_package
+from culaunch._jax.texts import ARRAY, VALUE, call_text
+from culaunch._launch.driver import current_driver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culaunch._function.program import Tree
+
+Shape = tuple[tuple[int, ...], DType]
+
+
+class Plan:
+    """A call of one function with arrays of certain shapes and types, and certain numbers.
+
+    Parameters
+    ----------
+    function : Function
+        Or a function of a library.
+    values : tuple
+        One for each parameter; what stands in for arrays counts by its shape and type alone.
+    arrays : tuple of int
+        What each is, as :func:`call_text` has it.
+    shapes : tuple
+        Shape and type of each array.
+
+    Attributes
+    ----------
+    returned : int
+        How many results of XLA are arrays that the function makes; then come those that it writes.
+    tree : Tree or None
+        What was traced; None of a function of a library.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As a call of the function.
+    """
+
+    def __init__(
+        self, function: Any, values: tuple[Any, ...], arrays: tuple[int, ...],
+        shapes: tuple[Shape, ...],
+    ) -> None:  # fmt: skip
+        self.name: str = function.__name__
+        self.names: tuple[str, ...] = function.declaration.names
+        self._arrays = arrays
+        self._shapes = shapes
+        traced = filled(values, arrays, [_traced(*one) for one in shapes])
+        self.tree: Tree | None = None
+        if isinstance(function, Function):
+            kind = function._kind(traced)
+            self.tree = untraced(function._learn)(traced, kind)
+        given = filled(values, arrays, [AbstractArray(shape, kind) for shape, kind in shapes])
+        named = {name for name, kind in function.declaration.parameters if kind == 2}
+        pairs = list(zip(self.names, given, strict=True))
+        self.result = function.abstract(
+            *(one for name, one in pairs if name not in named),
+            **{name: one for name, one in pairs if name in named},
+        )
+        self._places = _places(arrays)
+        self.writes = self._written(function)
+        self._made: list[AbstractArray] = []
+        self._collect(self.result)
+        self.returned = len(self._made)
+        self.text = call_text(function, values, arrays, self.writes)
+        self.outputs = [(one.shape, one.dtype) for one in self._made]
+        self.outputs += [shapes[i] for i in self.writes]
+        self._extra = self._not_returned()
+
+    def ffi_call(self, vmap: str | None) -> Any:
+        """Return what calls it in a program of JAX: a function of the arrays."""
+        jax = jax_package()
+        results = [jax.ShapeDtypeStruct(shape, _jax_dtype(self.name, kind))
+                   for shape, kind in self.outputs]  # fmt: skip
+        aliases = {one: self.returned + i for i, one in enumerate(self.writes)}
+        call = jax.ffi.ffi_call(
+            TARGET,
+            results,
+            vmap_method=vmap,
+            input_output_aliases=aliases or None,
+            has_side_effect=not results,
+        )
+        return lambda *arrays: tuple(call(*arrays, call=self.text))
+
+    def rebuild(self, outputs: Sequence[Any], arrays: Sequence[Any]) -> Any:
+        """Return what the function returns, of XLA's results and the arrays that went in."""
+        written = {one: outputs[self.returned + i] for i, one in enumerate(self.writes)}
+        made = iter(outputs)
+        result = self._rebuilt(self.result, made, written, arrays)
+        if not self._extra:
+            return result
+        new = [written[i] for i, _ in self._extra]
+        if self.result is None and len(new) == 1:
+            return new[0]
+        names = [name for _, name in self._extra]
+        if self.result is not None:
+            names, new = ["result", *names], [result, *new]
+        return namedtuple(f"{self.name}_results", names, rename=True)(*new)
+
+    @property
+    def is_functional(self) -> bool:
+        """Whether every array that it gives is a new one."""
+        return not self.writes and self.returned == len(list(_leaves(self.result)))
+
+    # ---- finding out
+
+    def _written(self, function: Any) -> tuple[int, ...]:
+        declared = function._declared if isinstance(function, Function) else function.mutates
+        if declared is None:
+            assert self.tree is not None
+            uses = self.tree.uses
+            unknown = [
+                name for i, name in enumerate(self.names)
+                if uses.get(i, set()) & {"unknown"} and "write" not in uses[i]
+            ]  # fmt: skip
+            if unknown:
+                raise TypeError(
+                    f"{self.name}: the kernels do not say whether they write {', '.join(unknown)}, "
+                    "and JAX must know: say it with @cl.function(mutates=[...])"
+                )
+            declared = [name for i, name in enumerate(self.names) if "write" in uses.get(i, ())]
+        wanted = {self.names.index(name) for name in declared}
+        return tuple(i for i, place in enumerate(self._places) if place[0] in wanted)
+
+    def _collect(self, value: Any) -> None:
+        for one in _leaves(value):
+            if one.argument is not None:
+                continue
+            dense = dense_strides(one.shape)
+            strides = one.strides or dense
+            if 0 not in one.shape and any(
+                size != 1 and step != want
+                for size, step, want in zip(one.shape, strides, dense, strict=True)
+            ):
+                raise TypeError(
+                    f"{self.name} returns a view with the strides {tuple(strides)}, and arrays of "
+                    "JAX have none: return the array, and take the view of that"
+                )
+            self._made.append(one)
+
+    def _not_returned(self) -> list[tuple[int, str]]:
+        there = {one.argument for one in _leaves(self.result)}
+        extra = []
+        for i in self.writes:
+            place = self._places[i]
+            if place not in there:
+                name = self.names[place[0]]
+                extra.append((i, name if len(place) == 1 else f"{name}_{place[1]}"))
+        return extra
+
+    def _rebuilt(self, value: Any, made: Any, written: dict[int, Any], arrays: Any) -> Any:
+        if isinstance(value, AbstractArray):
+            if value.argument is None:
+                return next(made)
+            index = self._places.index(value.argument)
+            return written.get(index, arrays[index])
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*(self._rebuilt(one, made, written, arrays) for one in value))
+        if isinstance(value, (tuple, list)):
+            return type(value)(self._rebuilt(one, made, written, arrays) for one in value)
+        if isinstance(value, dict):
+            return {k: self._rebuilt(one, made, written, arrays) for k, one in value.items()}
+        return value
+
+
+def _places(arrays: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return where each array is: its parameter, and its place in that one's list."""
+    places: list[tuple[int, ...]] = []
+    for parameter, count in enumerate(arrays):
+        if count == ARRAY:
+            places.append((parameter,))
+        elif count != VALUE:
+            items = count if count > 0 else -1 - count
+            places += [(parameter, i) for i in range(items)]
+    return places
+
+
+def filled(values: tuple[Any, ...], arrays: tuple[int, ...], found: list[Any]) -> tuple[Any, ...]:
+    """Put arrays where they belong."""
+    waiting = iter(found)
+    filled = []
+    for value, count in zip(values, arrays, strict=True):
+        if count == VALUE:
+            filled.append(value)
+        elif count == ARRAY:
+            filled.append(next(waiting))
+        else:
+            items = [next(waiting) for _ in range(count if count > 0 else -1 - count)]
+            filled.append(tuple(items) if count > 0 else items)
+    return tuple(filled)
+
+
+def _leaves(value: Any) -> Any:
+    if isinstance(value, AbstractArray):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _leaves(one)
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from _leaves(one)
+
+
+def _traced(shape: tuple[int, ...], kind: DType) -> XlaArray:
+    return XlaArray(shape, kind.code, kind.bits, current_driver().device_types[0])
+
+
+def dtype_of(array: Any) -> DType | None:
+    """Return the element type of an array of JAX, or None where a kernel has none."""
+    return find_dtype(array.dtype)
+
+
+def _jax_dtype(name: str, kind: DType) -> Any:
+    jax = jax_package()
+    dtype = jax.numpy.dtype(kind.name)
+    if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        raise TypeError(
+            f"{name} returns {kind.name}, which JAX has only after "
+            'jax.config.update("jax_enable_x64", True)'
+        )
+    return dtype

@@ -1,0 +1,500 @@
+"""Functions in programs of JAX: XLA's CPU client calls them, on the emulator."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections import namedtuple
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import culaunch as cl
+import culaunch.elementwise as ew
+
+pytestmark = pytest.mark.needs("jax")
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+SOURCE = """
+template <class T> __global__ void scale(T* y, const T* x, float a, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = (T)((float)x[i] * a);
+}
+__global__ void add(float* y, float value, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] += value;
+}
+extern "C" __global__ void untold(float* y, float* x) { y[threadIdx.x] = x[threadIdx.x]; }
+"""
+Pair = namedtuple("Pair", "first second")
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    cl.set_driver("emulator")
+    names = [f"scale<{kind}>" for kind in ("float", "double", "int")]
+    return cl.load(cl.compile(SOURCE, arch="compute_80", names=[*names, "add"]))
+
+
+@pytest.fixture(autouse=True)
+def on_emulator(emulated):
+    """Every test here runs on the emulator."""
+
+
+@pytest.fixture
+def scale(kernels):
+    @cl.function
+    def scale(x, factor: float):
+        cl.check(x.ndim < 3, "x must have one or two dimensions")
+        y = cl.empty_like(x)
+        n = x.size
+        launch = kernels[f"scale<{x.dtype}>"][cl.ceildiv(max(n, 1), 64), 64]
+        launch(y, x, factor, n)
+        return y
+
+    return scale
+
+
+@pytest.fixture
+def x():
+    return jnp.arange(5, dtype=jnp.float32)
+
+
+def test_a_program_calls_a_function(scale, x):
+    program = jax.jit(lambda x: scale.jax(x + 1, 3.0) * 2)
+    assert program(x).tolist() == [6, 12, 18, 24, 30]
+    assert program(x + 1).tolist() == [12, 18, 24, 30, 36]
+    assert program(jnp.ones((2, 3))).tolist() == [[12] * 3] * 2
+
+
+def test_a_call_at_once(scale, x):
+    assert scale.jax(x, 2.0).tolist() == [0, 2, 4, 6, 8]
+    assert scale.jax(factor=2.0, x=np.ones(3, np.float32)).tolist() == [2, 2, 2]
+    assert scale.jax(x.astype(jnp.int32), 3.0).dtype == jnp.int32
+    assert scale.jax(jnp.zeros((0,)), 2.0).shape == (0,)
+
+
+def test_an_operator_says_what_it_is(scale):
+    operator = cl.jax_op(scale)
+    assert repr(operator) == "<culaunch.JaxOperator scale(x, factor: float)>"
+    assert isinstance(scale.jax, cl.JaxOperator)
+    assert operator.__name__ == "scale"
+
+
+def test_shapes_alone(scale, x):
+    found = jax.eval_shape(lambda x: scale.jax(x, 2.0), jax.ShapeDtypeStruct((7, 2), "float32"))
+    assert (found.shape, found.dtype) == ((7, 2), "float32")
+
+
+def test_results_of_every_form(kernels, x):
+    @cl.function
+    def several(x, form: str):
+        first, scratch, second = cl.empty_like(x), cl.empty_like(x), cl.empty_like(x)
+        run = kernels["scale<float>"][1, 64]
+        run(first, x, 2.0, x.size)
+        run(scratch, first, 2.0, x.size)
+        run(second, scratch, 2.0, x.size)
+        if form == "dict":
+            return {"second": second, "first": first, "n": x.size, "none": None}
+        if form == "list":
+            return [second, [first, 1.5], x]
+        if form == "pair":
+            return Pair(second, first)
+        if form == "view":
+            return scratch.view(-1, 1), second[1:3]
+        return second, first, second
+
+    twice, eightfold = (x * 2).tolist(), (x * 8).tolist()
+    call = partial(jax.jit, static_argnums=1)(several.jax)
+    found = several.jax(x, "dict")
+    assert (found["second"].tolist(), found["first"].tolist()) == (eightfold, twice)
+    assert (found["n"], found["none"], list(found)) == (5, None, ["second", "first", "n", "none"])
+    second, (first, number), same = several.jax(x, "list")
+    assert (second.tolist(), first.tolist(), number) == (eightfold, twice, 1.5)
+    assert same is x
+    pair = call(x, "pair")
+    assert (pair.second.tolist(), pair.first.tolist()) == (twice, eightfold)
+    column, part = call(x, "view")
+    assert column.tolist() == [[one] for one in (x * 4).tolist()]
+    assert part.tolist() == eightfold[1:3]
+    assert [one.tolist() for one in call(x, "tuple")] == [eightfold, twice, eightfold]
+
+
+def test_what_is_written_is_returned(kernels, x):
+    @cl.function
+    def bump(cache, value: float):
+        kernels["add"][1, 64](cache, value, cache.size)
+
+    @cl.function
+    def append(x, cache, other):
+        kernels["add"][1, 64](cache, 1.0, cache.size)
+        kernels["add"][1, 64](other, 2.0, other.size)
+        y = cl.empty_like(x)
+        kernels["scale<float>"][1, 64](y, x, 2.0, x.size)
+        return y, other
+
+    assert bump.jax(x, 1.0).tolist() == [1, 2, 3, 4, 5]
+    assert jax.jit(lambda x: (x, bump.jax(x, 2.0), x))(x)[1].tolist() == [2, 3, 4, 5, 6]
+    assert x.tolist() == [0, 1, 2, 3, 4]
+    found = jax.jit(append.jax)(x, x, jnp.zeros(2))
+    assert (found.result[0].tolist(), found.result[1].tolist()) == ([0, 2, 4, 6, 8], [2, 2])
+    assert found.cache.tolist() == [1, 2, 3, 4, 5]
+    assert type(found).__name__ == "append_results"
+
+
+def test_a_donated_array_is_written_in_place(kernels):
+    @cl.function
+    def bump(cache):
+        kernels["add"][1, 64](cache, 1.0, cache.size)
+        return cache
+
+    cache = jnp.zeros(64)
+    before = cache.unsafe_buffer_pointer()
+    after = jax.jit(bump.jax, donate_argnums=0)(cache)
+    assert after.tolist() == [1] * 64
+    assert after.unsafe_buffer_pointer() == before
+    assert cache.is_deleted()
+
+
+def test_lists_of_arrays_and_names(kernels, x):
+    @cl.function
+    def total(arrays, *, factor: float = 1.0):
+        y = cl.zeros_like(arrays[0])
+        for one in arrays:
+            part = cl.empty_like(one)
+            kernels["scale<float>"][1, 64](part, one, factor, one.size)
+            kernels["add"][1, 64](y, part.size * 1.0, y.size)
+        return y
+
+    assert total.jax([x, x], factor=2.0).tolist() == [10] * 5
+    assert jax.jit(lambda *xs: total.jax(xs))(x, x, x).tolist() == [15] * 5
+
+
+def test_a_fused_function_in_the_body(x):
+    @ew.fuse
+    def fused(a, b):
+        return a * b + 1
+
+    @cl.function
+    def body(a, b):
+        return fused(a, b)
+
+    assert jax.jit(body.jax)(x, x).tolist() == [1, 2, 5, 10, 17]
+
+
+# ---- transformations
+
+
+def test_gradients(scale, x):
+    @scale.backward
+    def gradient(grad, x, factor):
+        return scale(grad, factor)
+
+    gradient_of = jax.grad(lambda x: (scale.jax(x, 3.0) * x).sum())
+    scale.backward(lambda grad, out, factor: scale.jax(grad, factor))
+    assert gradient_of(x).tolist() == (6 * x).tolist()
+    assert jax.jit(jax.vmap(gradient_of))(jnp.ones((2, 3))).tolist() == [[6] * 3] * 2
+
+
+def test_the_gradient_is_a_function(kernels, scale, x):
+    @cl.function
+    def gradient(grad, factor: float):
+        y = cl.empty_like(grad)
+        kernels["scale<float>"][1, 64](y, grad, factor, grad.size)
+        return y
+
+    scale.backward(gradient)
+    assert jax.grad(lambda x: scale.jax(x, 3.0).sum())(x).tolist() == [3] * 5
+
+
+def test_gradients_that_there_are_not(kernels, scale, x):
+    @cl.function
+    def bump(cache):
+        kernels["add"][1, 64](cache, 1.0, cache.size)
+
+    with pytest.raises(TypeError, match=r"scale has no gradient: .* with scale.backward"):
+        jax.grad(lambda x: scale.jax(x, 3.0).sum())(x)
+    bump.backward(lambda grad: grad)
+    with pytest.raises(TypeError, match="bump writes or returns an argument"):
+        jax.grad(lambda x: bump.jax(x).sum())(x)
+    scale.backward(lambda grad: (grad, grad))
+    with pytest.raises(TypeError, match="returned 2 gradients, and there are 1 array parameters"):
+        jax.grad(lambda x: scale.jax(x, 3.0).sum())(x)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "sequential",
+        "sequential_unrolled",
+        "broadcast_all",
+        lambda size, batched, x, factor: x * factor,
+    ],
+    ids=["sequential", "sequential_unrolled", "broadcast_all", "rule"],
+)
+def test_batches(scale, way):
+    operator = cl.jax_op(scale, vmap=way)
+    rows = jnp.arange(6, dtype=jnp.float32).reshape(2, 3)
+    assert jax.vmap(lambda x: operator(x, 3.0))(rows).tolist() == (rows * 3).tolist()
+    columns = jax.vmap(lambda x: operator(x, 3.0), in_axes=1, out_axes=1)
+    assert jax.jit(columns)(rows).tolist() == (rows * 3).tolist()
+
+
+def test_loops_and_conditions(scale, x):
+    def program(x):
+        x = jax.lax.fori_loop(0, 3, lambda _, x: scale.jax(x, 2.0), x)
+        return jax.lax.cond(x.sum() > 0, lambda x: scale.jax(x, 0.5), lambda x: x, x)
+
+    assert jax.jit(program)(x).tolist() == (x * 4).tolist()
+
+
+# ---- what changes between calls
+
+
+def test_a_global_that_changes(kernels, x):
+    factor = 2.0
+
+    @cl.function
+    def scaled(x):
+        y = cl.empty_like(x)
+        kernels["scale<float>"][1, 64](y, x, factor, x.size)
+        return y
+
+    program = jax.jit(scaled.jax)
+    assert program(x).tolist() == (x * 2).tolist()
+    factor = 3.0
+    # The compiled program calls the function, which notices.
+    assert program(x).tolist() == (x * 3).tolist()
+    assert scaled.jax(x).tolist() == (x * 3).tolist()
+
+
+def test_a_result_that_changes_is_an_error(kernels, x):
+    more = 0
+
+    @cl.function
+    def made(x):
+        return cl.zeros((x.size + more,), "float32")
+
+    program = jax.jit(made.jax)
+    assert program(x).shape == (5,)
+    more = 1
+    with pytest.raises(Exception, match="returned other arrays than when jax"):
+        program(x).block_until_ready()
+    assert made.jax(x).shape == (6,)
+
+
+def test_many_threads(scale, x):
+    program = jax.jit(lambda x, y: scale.jax(x, 2.0) + scale.jax(y, 3.0))
+    found = []
+
+    def call(i):
+        for _ in range(5):
+            found.append(program(x * i, x)[1].item() == 2 * i + 3)
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 20
+
+
+# ---- programs as files
+
+
+def test_an_exported_program(scale, x):
+    safe = jax.export.DisabledSafetyCheck.custom_call(scale.jax.target)
+    program = jax.jit(lambda x: scale.jax(x, 2.0))
+    with pytest.raises(ValueError, match="culaunch_function"):
+        jax.export.export(program)(x)
+    exported = jax.export.export(program, disabled_checks=[safe])(x)
+    assert exported.call(x).tolist() == (x * 2).tolist()
+    assert "culaunch_function" in exported.mlir_module()
+
+
+EXPORTER = """
+import sys
+import jax, jax.numpy as jnp
+import culaunch as cl
+cl.set_driver("emulator")
+sys.path.insert(0, sys.argv[1])
+import scaling
+file = sys.argv[1] + "/program"
+x = jnp.arange(4.0)
+if sys.argv[2] == "write":
+    safe = jax.export.DisabledSafetyCheck.custom_call(scaling.scale.jax.target)
+    program = jax.jit(lambda x: scaling.scale.jax(x, 2.0))
+    exported = jax.export.export(program, disabled_checks=[safe])
+    open(file, "wb").write(exported(x).serialize())
+elif sys.argv[2] == "read":
+    scaling.scale.jax
+    print(jax.export.deserialize(open(file, "rb").read()).call(x).tolist())
+else:
+    mesh = jax.sharding.Mesh(jax.devices(), "i")
+    spec = jax.sharding.PartitionSpec("i")
+    sharded = jax.shard_map(lambda x: scaling.scale.jax(x, 3.0), mesh=mesh, in_specs=spec,
+                            out_specs=spec, check_vma=False)
+    print(len(mesh.devices), jax.jit(sharded)(x).tolist())
+"""
+MODULE = """
+import culaunch as cl
+kernels = cl.load({path!r})
+
+@cl.function
+def scale(x, factor: float):
+    y = cl.empty_like(x)
+    kernels["scale<float>"][1, 64](y, x, factor, x.size)
+    return y
+"""
+
+
+def run_steps(folder, *steps):
+    image = cl.compile(SOURCE, arch="compute_80", names=["scale<float>"])
+    (folder / "image.ptx").write_bytes(image.data)
+    (folder / "scaling.py").write_text(MODULE.format(path=str(folder / "image.ptx")))
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    for step in steps:
+        done = subprocess.run(
+            [sys.executable, "-c", EXPORTER, str(folder), step],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, **flags},
+        )
+        assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.needs("flatbuffers")
+def test_a_program_of_another_process(tmp_path):
+    assert run_steps(tmp_path, "write", "read") == "[0.0, 2.0, 4.0, 6.0]"
+
+
+@pytest.mark.slow
+def test_shards(tmp_path):
+    assert run_steps(tmp_path, "shards") == "2 [0.0, 3.0, 6.0, 9.0]"
+
+
+def test_a_text_of_another_process():
+    from culaunch._jax.texts import resolve
+
+    text = '{"function":"%s","values":[],"arrays":[],"writes":[]}'
+    with pytest.raises(RuntimeError, match="import the module nowhere before"):
+        resolve(text % "nowhere:scale")
+    with pytest.raises(RuntimeError, match="define the function at the top of a module"):
+        resolve(text % "#123456789")
+
+
+def test_a_function_of_a_library(scale, tmp_path, x):
+    scale(np.ones(3, np.float32), 2.0)
+    cl.save([scale], tmp_path / "scale.culib")
+    library = cl.load_library(tmp_path / "scale.culib")
+    assert jax.jit(lambda x: library.scale.jax(x, 3.0))(x).tolist() == (x * 3).tolist()
+
+
+# ---- errors
+
+
+def test_errors_come_when_a_program_is_traced(scale, x):
+    with pytest.raises(ValueError, match="x must have one or two dimensions"):
+        jax.jit(lambda x: scale.jax(x, 2.0))(jnp.zeros((1, 1, 1)))
+    with pytest.raises(cl.KernelNotFoundError, match=re.escape("scale<signed char>")):
+        scale.jax(x.astype(jnp.int8), 2.0)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'factor'"):
+        scale.jax(x)
+    with pytest.raises(TypeError, match=r"factor is a number, .* static_argnames='factor'"):
+        jax.jit(scale.jax)(x, 2.0)
+    with pytest.raises(TypeError, match=r"is traced by JAX .* call scale\.jax"):
+        jax.jit(lambda x: scale(x, 2.0))(x)
+
+
+def test_annotated_arguments(kernels, x):
+    @cl.function
+    def both(a: cl.Array("float32", "n"), b: cl.Array(cl.same("a"), "n")):
+        return cl.empty_like(a)
+
+    with pytest.raises(ValueError, match="b has 4 elements along n, a has 5"):
+        jax.jit(both.jax)(x, x[1:])
+    with pytest.raises(TypeError, match=r"a must be float32|float32"):
+        both.jax(x.astype(jnp.float16), x)
+
+
+def test_what_jax_cannot_have(kernels, x):
+    @cl.function
+    def double(x):
+        return cl.empty(x.shape, "float64")
+
+    @cl.function
+    def strided(x):
+        return cl.zeros_like(x)[::2]
+
+    with pytest.raises(TypeError, match=r"returns float64, .*jax_enable_x64"):
+        double.jax(x)
+    with pytest.raises(TypeError, match=r"returns a view with the strides \(2,\)"):
+        strided.jax(x)
+    with pytest.raises(TypeError, match="jax_op takes a function of culaunch"):
+        cl.jax_op(len)
+    with pytest.raises(ValueError, match="vmap must be one of 'sequential'"):
+        cl.jax_op(double, vmap="fast")
+    shape = jax.export.symbolic_shape("n")
+    with pytest.raises(TypeError, match="export a program for certain shapes"):
+        jax.eval_shape(strided.jax, jax.ShapeDtypeStruct(shape, "float32"))
+
+
+def test_what_kernels_do_not_say(x):
+    image = cl.compile(SOURCE, arch="compute_80", names=["scale<float>"])
+    kernel = cl.load(image)["untold"]
+
+    @cl.function
+    def unknown(x):
+        y = cl.empty_like(x)
+        kernel[1, 5](y, x)
+        return y
+
+    with pytest.raises(TypeError, match=r"do not say whether they write x, .*mutates="):
+        unknown.jax(x)
+
+
+def test_an_error_while_a_program_runs(kernels, x):
+    wrong = "add"
+
+    @cl.function
+    def changed(x):
+        y = cl.zeros_like(x)
+        kernels[wrong][1, 64](y, 1.0, x.size)
+        return y
+
+    program = jax.jit(changed.jax)
+    assert program(x).tolist() == [1] * 5
+    wrong = "scale<double>"
+    with pytest.raises(Exception, match=r"TypeError: .*scale"):
+        program(x).block_until_ready()
+
+
+def test_jax_that_is_too_old(monkeypatch):
+    from culaunch._jax import package
+
+    monkeypatch.setattr(package, "_is_registered", False)
+    monkeypatch.setattr(package, "_interface_version", lambda _: None)
+    with pytest.raises(cl.MissingDependencyError, match=r"has none: python -m pip install 'jax>="):
+        package.jax_package()
+
+
+def test_the_headers_are_as_they_were_read():
+    """The structures of csrc/xla/abi.h have the sizes that the header of this JAX says."""
+    header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
+    text = header.read_text()
+    assert "#define XLA_FFI_API_MAJOR 0" in text
+    frame = text[text.index("struct XLA_FFI_CallFrame {") :]
+    fields = re.findall(r"(\w+);", frame[: frame.index("};")])
+    assert fields == ["struct_size", "extension_start", "api", "ctx", "stage", "args", "rets",
+                      "attrs", "future"]  # fmt: skip
