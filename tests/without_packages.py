@@ -132,9 +132,9 @@ CALLS = {
 MODULES = {"cl": cl, "testing": testing, "ew": ew, "triton": triton}
 # Results of other calls, exceptions, and what is used inside a traced function alone.
 NOT_CALLED = {
-    "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "JaxOperator", "Kernel", "KernelAttributes",
+    "CacheInfo", "GlobalVariable", "ImageInfo", "Inspection", "Kernel", "KernelAttributes",
     "KernelInfo", "Launcher", "NativeKernel", "Occupancy", "ParamInfo", "Parameter", "Signature",
-    "from_compiled", "testing", "elementwise", "triton",
+    "JaxOperator", "from_compiled", "testing", "elementwise", "triton",
     "Array", "DType", "Library", "LoadedFunction", "Diagnosis", "Finding", "Function", "Timing",
     "VariableInfo", "TorchOperator", "same",
     "Installation", "KernelReport", "Report",

@@ -1,4 +1,4 @@
-"""The doors of frameworks that a function has as attributes: they stand above, and come when asked."""
+"""Doors to frameworks that are attributes of a function: they stand above, and come when asked."""
 
 from __future__ import annotations
 

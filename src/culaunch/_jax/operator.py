@@ -72,11 +72,11 @@ class JaxOperator:
             (type(value), value) if kind == VALUE else None
             for value, kind in zip(values, kinds, strict=True)
         )
-        key = (kinds, shapes, rest, self.function._gradient)
+        key: Any = (kinds, shapes, rest, self.function._gradient)
         try:
             known = self._plans.get(key)
         except TypeError:  # what cannot be hashed is refused with its name
-            known, key = None, None
+            known = key = None
         if known is not None and self._is_current(known[0]):
             return known
         plan = Plan(self.function, values, kinds, shapes)  # type: ignore[arg-type]
@@ -102,7 +102,7 @@ class JaxOperator:
         jax = jax_package()
         call = jax.custom_batching.custom_vmap(plan.ffi_call(None))
 
-        @call.def_vmap
+        @call.def_vmap  # type: ignore[untyped-decorator]
         def rule(size: int, is_batched: list[bool], *arrays: Any) -> Any:
             if callable(vmap):
                 result = vmap(size, tuple(is_batched), *filled(values, kinds, list(arrays)))
@@ -129,8 +129,8 @@ def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> J
     function : Function
         Or a function of a library.
     vmap : str or callable, optional
-        How ``jax.vmap`` calls it: ``"sequential"`` (a loop on the device), ``"sequential_unrolled"``
-        (a call for each), ``"broadcast_all"`` (one call, each array with one dimension more in
+        How ``jax.vmap`` calls it: ``"sequential"`` (a loop of XLA), ``"sequential_unrolled"`` (a call
+        for each), ``"broadcast_all"`` (one call, each array with one dimension more in
         front), or a function ``rule(size, is_batched, *arguments)`` that returns the results with
         the batch in front.
 
@@ -165,8 +165,8 @@ def _sorted(jax: Any, function: Any, name: str, value: Any, found: list[Any]) ->
     if _takes_number(function, name) and value.ndim == 0:
         raise TypeError(
             f"{function.__name__}: argument {name} is a number, and {spell(value)} is an array of "
-            "JAX, whose value the host does not know: pass a Python number (jax.jit takes it as one "
-            f"with static_argnames={name!r}), or let the kernel read it from an array"
+            "JAX, whose value the host does not know: pass a Python number (jax.jit takes it as "
+            f"one with static_argnames={name!r}), or let the kernel read it from an array"
         )
     found.append(_array(jax, function, name, value))
     return ARRAY
