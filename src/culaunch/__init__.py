@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         inspect,
     )
     from culaunch._inline import load_inline
+    from culaunch._jax import JaxOperator, jax_op
     from culaunch._launch import (
         Device,
         DeviceArray,
@@ -84,7 +85,6 @@ if TYPE_CHECKING:
         synchronize,
         to_device,
     )
-    from culaunch._jax import JaxOperator, jax_op
     from culaunch._launch.benchmark import benchmark
     from culaunch._launch.texture import Surface, Texture
     from culaunch._launch.timing import Timing

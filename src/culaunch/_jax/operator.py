@@ -129,7 +129,7 @@ def jax_op(function: Any, *, vmap: str | Callable[..., Any] = "sequential") -> J
     function : Function
         Or a function of a library.
     vmap : str or callable, optional
-        How ``jax.vmap`` calls it: ``"sequential"`` (a loop of XLA), ``"sequential_unrolled"`` (a call
+        How ``jax.vmap`` calls it: ``"sequential"`` (a loop), ``"sequential_unrolled"`` (a call
         for each), ``"broadcast_all"`` (one call, each array with one dimension more in
         front), or a function ``rule(size, is_batched, *arguments)`` that returns the results with
         the batch in front.
