@@ -142,7 +142,7 @@ int FromManaged(DLManagedTensorVersioned* tensor, void** object) {
   Ref array = Make(tensor->dl_tensor);
   if (!array) return -1;
   Self(array.get())->owner = tensor;
-  if (RunningCall* call = RunningCall::Current()) call->Keep(array.get());
+  if (RunningCall* call = RunningCall::Current()) call->Keep(array.get(), CloseArray);
   *object = array.release();
   return 0;
 }

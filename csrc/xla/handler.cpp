@@ -128,7 +128,7 @@ class Invocation {
     Ref array =
         MakeArray(data, call_.device(), dtype, static_cast<int32_t>(buffer.rank), buffer.dims);
     if (array) {
-      call_.Keep(array.get());
+      call_.Keep(array.get(), CloseArray);
       arrays_.push_back(array.get());
     }
     return array;

@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "xla/array.h"
-
 namespace xla_calls {
 
 namespace {
@@ -25,7 +23,7 @@ RunningCall::RunningCall(const Api* api, ExecutionContext* context, bool is_host
 
 RunningCall::~RunningCall() {
   t_call = outer_;
-  for (const Ref& array : arrays_) CloseArray(array.get());
+  for (const auto& [array, close] : arrays_) close(array.get());
   for (const Scratch& one : scratch_) {
     if (is_host_) {
       std::free(one.data);

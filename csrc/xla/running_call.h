@@ -2,6 +2,7 @@
 // meanwhile.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "formats/dlpack.h"
@@ -38,8 +39,9 @@ class RunningCall {
   void* Allocate(size_t bytes);
   char* AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* shape, size_t bytes);
 
-  // An array that is closed when the call ends.
-  void Keep(PyObject* array) { arrays_.push_back(Ref::Borrow(array)); }
+  // An array, and what closes it when the call ends.
+  using Close = void (*)(PyObject* array);
+  void Keep(PyObject* array, Close close) { arrays_.emplace_back(Ref::Borrow(array), close); }
 
   DLDevice device() const { return device_; }
   void* stream() const { return stream_; }
@@ -61,7 +63,7 @@ class RunningCall {
   DLDevice device_ = {0, 0};
   void* stream_ = nullptr;
   std::vector<Scratch> scratch_;
-  std::vector<Ref> arrays_;
+  std::vector<std::pair<Ref, Close>> arrays_;
   RunningCall* outer_;
 };
 

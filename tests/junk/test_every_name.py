@@ -23,12 +23,14 @@ NOT_CALLED = {
     "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot",
     "Diagnosis", "Finding", "VariableInfo",
     # Of functions: what a library returns, and what its functions ask of themselves.
-    "Library", "LoadedFunction", "TorchOperator",
+    "Library", "LoadedFunction", "TorchOperator", "JaxOperator",
+    "JaxOperator.__call__",
     # Of culaunch.triton.install: what it and report return.
     "Installation", "KernelReport", "Report",
 }  # fmt: skip
 HERE = {
     **VERBS, **LAUNCHES, **ELEMENTWISE, **TRITON, **FUNCTIONS, **METHODS, "torch_op": None,
+    "jax_op": None,
     **dict.fromkeys(OPERATIONS),
 }  # fmt: skip
 

@@ -95,3 +95,8 @@ def test_an_operator_refuses_junk_by_name(scale):
 def test_a_function_refuses_junk_by_name(name, scale):
     method, call = METHODS[name]
     assert wrong_answers(lambda **k: method(scale, **k), call) == []
+
+
+@pytest.mark.needs("jax")
+def test_junk_of_jax_op(scale):
+    assert wrong_answers(cl.jax_op, {"function": scale}) == []
