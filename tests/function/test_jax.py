@@ -37,9 +37,14 @@ Pair = namedtuple("Pair", "first second")
 
 @pytest.fixture(scope="module")
 def kernels():
+    before = os.environ.get("CULAUNCH_DRIVER")
     cl.set_driver("emulator")
     names = [f"scale<{kind}>" for kind in ("float", "double", "int")]
-    return cl.load(cl.compile(SOURCE, arch="compute_80", names=[*names, "add"]))
+    yield cl.load(cl.compile(SOURCE, arch="compute_80", names=[*names, "add"]))
+    if before is None:
+        os.environ.pop("CULAUNCH_DRIVER", None)
+    else:
+        cl.set_driver(before)
 
 
 @pytest.fixture(autouse=True)
