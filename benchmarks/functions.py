@@ -10,6 +10,7 @@ missing or fails is named with the reason and does not stop the others.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import functools
 import json
 import sys
@@ -152,6 +153,8 @@ def in_python(made: Functions) -> Burst:
 def by_hand(made: Functions) -> Burst:
     import tvm_ffi
 
+    # TVM-FFI's launcher calls the driver by its symbols, which must be in the process.
+    ctypes.CDLL(made.bench.driver, mode=ctypes.RTLD_GLOBAL)
     module = tvm_ffi.load_module(str(_by_hand_library()))
     module.load(made.bench.image)
     return _of_one_array(module.allocates, made)

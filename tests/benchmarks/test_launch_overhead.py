@@ -40,9 +40,11 @@ def test_every_contender_is_measured_or_named(
 ) -> None:
     result, text = run
     ours, tvm, peers, parts = map(overhead, ("ours", "tvm", "peers", "parts"))
+    shortcuts = overhead("shortcuts").NAMES
     contenders = {ours.C_LOOP, ours.C_LOOP_KERNEL, ours.LAUNCHER, ours.STREAM_GIVEN}
     contenders |= {ours.SUBSCRIPT, ours.DEVICE_ARRAYS, tvm.EMPTY, tvm.CUBIN_DRIVER}
     contenders |= {peers.CORE_RAW, peers.CORE_BUFFER, *parts.PARTS.values()}
+    contenders |= {f"{ours.LAUNCHER}, {shortcuts[name]}" for name in ("numbers", "torch")}
     measured = {entry["contender"] for entry in result["results"]}
     missing = {entry["contender"]: entry["reason"] for entry in result["missing"]}
     assert measured | set(missing) == contenders

@@ -129,13 +129,29 @@ def test_kernel_libraries_have_no_warnings(request, build, compiler):
     build(program, "exports.o", "-fsyntax-only", *WARNINGS, *headers, HERE / "exports.cpp")
 
 
+def headers(*, of_tvm_ffi):
+    """Return the public headers that need TVM-FFI's, or those that do not."""
+    found = sorted((Path(cl.include_dir()) / "culaunch").glob("*.h"))
+    # function.h and its kin are what exported functions are written with.
+    return [one for one in found if one.stem.startswith(("tvm_ffi", "function")) == of_tvm_ffi]
+
+
 def test_no_header_depends_on_another_one_being_included_first(build, gxx, tmp_path):
-    for header in sorted((Path(cl.include_dir()) / "culaunch").glob("*.h")):
-        if header.name == "tvm_ffi.h":
-            continue
+    for header in headers(of_tvm_ffi=False):
         source = tmp_path / f"{header.stem}.cpp"
         source.write_text(f"#include <culaunch/{header.name}>\n" * 2)
         build(gxx, "alone.o", "-fsyntax-only", *WARNINGS, source)
+
+
+@pytest.mark.needs("tvm_ffi")
+def test_no_header_over_tvm_ffi_depends_on_another_one(build, gxx, tmp_path):
+    from tvm_ffi import libinfo
+
+    for header in headers(of_tvm_ffi=True):
+        source = tmp_path / f"{header.stem}.cpp"
+        source.write_text(f"#include <culaunch/{header.name}>\n" * 2)
+        include = ("-isystem", libinfo.find_include_path())
+        build(gxx, "alone.o", "-fsyntax-only", *WARNINGS, *include, source)
 
 
 def test_a_library_shows_nothing_of_culaunch(build, gxx):
