@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import threading
 from pathlib import Path
@@ -40,8 +41,8 @@ def jax_package() -> Any:
 
 def _register(jax: Any) -> None:
     try:
-        import jax.ffi as ffi
-
+        # By name: jax is not installed where everything else is checked.
+        ffi: Any = importlib.import_module("jax.ffi")
         version = _interface_version(Path(ffi.include_dir()))
     except (ImportError, AttributeError, OSError):
         version = None
