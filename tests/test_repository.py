@@ -29,6 +29,7 @@ def test_the_changelog_has_this_version_first_after_what_is_not_released():
     assert "Unreleased" not in headings[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("git")
 def test_no_file_names_a_machine_or_leaves_a_mark():
     check = subprocess.run(

@@ -54,6 +54,7 @@ def test_the_files_that_a_page_names_exist(page):
     assert [name for name in named if not (ROOT / name.replace("NAME.py", "")).exists()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.needs("git")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_names_of_code_that_a_page_has_are_in_the_code(page):

@@ -41,6 +41,7 @@ def test_a_scalar_that_does_not_fit_becomes_the_nearest_integer():
         assert run(add, zero, number).tolist() == [wanted]
 
 
+@pytest.mark.slow
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("number", [0.1, 0.3, 1 / 3, 65519.0, 1e-7, 7e-8])
 def test_half_precision_is_compared_with_a_number_of_its_own_type(number):

@@ -34,6 +34,7 @@ def test_mov_packs_and_unpacks() -> None:
     np.testing.assert_array_equal(got, np.ascontiguousarray(turned).view(np.uint64)[:, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"])
 @pytest.mark.parametrize("to", ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"])
 def test_cvt_between_integers(source: str, to: str) -> None:

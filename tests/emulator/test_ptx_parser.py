@@ -199,6 +199,7 @@ def test_import_of_culaunch_loads_no_emulator() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_parsing_is_fast() -> None:
     import time
 

@@ -57,6 +57,7 @@ def test_lanes_that_did_not_wait_for_each_other_race(kernel: str) -> None:
     assert "__syncwarp" in fail(kernel).reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["zero_then_count", "count_then_read", "one_word"])
 def test_threads_of_several_warps_race(kernel: str) -> None:
     fail(kernel)

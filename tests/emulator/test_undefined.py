@@ -36,6 +36,7 @@ def test_cub_block_merge_sort_is_right() -> None:
     np.testing.assert_array_equal(keys, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 100, 256])
 def test_cub_block_merge_sort_of_fewer_items_is_right(n: int) -> None:
     keys, values = np.random.default_rng(n).standard_normal(256), np.arange(256, dtype=np.int32)

@@ -47,6 +47,7 @@ def chained(x, y, s: float):
     return scaled(total, x, 2), is_more, z.shape[0] * 2
 
 
+@pytest.mark.slow
 def test_results_are_arrays_that_a_body_goes_on_with():
     for x, y in (
         (an_array((4, 6)), an_array((4, 6))),

@@ -90,6 +90,7 @@ def test_an_empty_output(host_driver, framework):
     assert tuple(f(make(framework, (0, 3))).shape) == (0, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_views_keep_their_array(host_driver, framework):
     """A view of a new array, and one of an argument, are the framework's, and keep the memory."""

@@ -76,6 +76,7 @@ def expected(x, row, factor, times):
     return y, tail * np.float32(-1.5) + tail, np.where(y > other, y * s, other - s)
 
 
+@pytest.mark.slow
 @FEW
 @given(
     rows=st.sampled_from((0, 1, 2, 5, 8)),
@@ -113,6 +114,7 @@ def test_the_same_body_takes_torch_tensors(body):
         np.testing.assert_allclose(result.numpy(), value, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("torch")
 def test_bodies_run_on_shapes_alone(body):
     import torch

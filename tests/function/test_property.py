@@ -183,6 +183,7 @@ floats = st.sampled_from([0.0, -0.0, 1.0, 0.1, -2.5, 7.0, 1e18, 1e19, 1e308, mat
 calls = st.tuples(numbers, numbers, floats, floats, st.integers(0, 5), st.integers(0, 5))
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=150)
 @hypothesis.given(tree=trees, given=st.lists(calls, min_size=1, max_size=5))
 def test_arithmetic_and_branches(tree, given):

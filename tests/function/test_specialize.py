@@ -120,6 +120,7 @@ def test_shapes_alone(scale):
         scale.abstract(AbstractArray((7,), "int8"), 2.0)
 
 
+@pytest.mark.slow
 def test_shapes_of_a_framework(scale):
     torch = pytest.importorskip("torch", reason="needs torch")
     from torch.fx.experimental.symbolic_shapes import ShapeEnv

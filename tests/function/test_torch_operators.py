@@ -213,6 +213,7 @@ def test_opcheck_of_what_writes_its_argument(scale_in_place, name, torch):
     assert torch.equal(compiled(x), torch.full((5,), 8.0))
 
 
+@pytest.mark.slow
 def test_gradients_are_another_functions(product, name, torch):
     op = cl.torch_op(name, product)
     x, y = (torch.randn(5, dtype=torch.float64, requires_grad=True) for _ in range(2))

@@ -41,6 +41,7 @@ def numbers(n, offset=0):
     return whole[aligned + offset : aligned + offset + n]
 
 
+@pytest.mark.slow
 def test_divisibility_ones_and_alignment_are_guards(add):
     @cl.function
     def scaled(x, y, factor: float):

@@ -115,6 +115,7 @@ def test_agrees_with_cppfilt():
     assert [demangle(name) for name in NAMES] == filtered("c++filt", NAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("c++filt")
 def test_agrees_with_cppfilt_on_a_large_library(libcurand):
     names = sorted({k.name for image in cl.inspect(libcurand).images for k in image.kernels})

@@ -78,6 +78,7 @@ METHODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_junk_is_refused_by_name(name, monkeypatch, tmp_path):
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")

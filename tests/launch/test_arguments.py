@@ -118,6 +118,7 @@ def test_an_int_enum_is_an_int(driver):
 # ---- float
 
 
+@pytest.mark.slow
 @SHARED
 @given(st.floats())
 def test_a_float_is_rounded_once(driver, value):

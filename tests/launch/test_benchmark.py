@@ -83,6 +83,7 @@ def test_the_cache_is_flushed_before_each_run(driver):
     assert "flushed" not in str(unflushed)
 
 
+@pytest.mark.slow
 def test_the_number_of_runs_follows_the_time(driver):
     assert 5 <= len(cl.benchmark(lambda: None).times) <= 1000
 

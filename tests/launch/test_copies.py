@@ -45,6 +45,7 @@ def test_into_an_array_and_out_of_it(culaunch_driver):
     cl.empty(3, "f8").copy_from([1.0, 2.0, 3.0])
 
 
+@pytest.mark.slow
 def test_parts_share_the_memory(twice):
     array = cl.to_device(np.arange(24, dtype="f4").reshape(6, 4))
     assert len(array) == 6
@@ -122,6 +123,7 @@ def test_in_a_stream(twice):
     assert (cl.zeros(100, stream=stream).numpy(stream) == 0).all()
 
 
+@pytest.mark.slow
 def test_pinned_memory_lives_as_long_as_its_views(culaunch_driver):
     view = cl.pinned((4, 5), "i2")[2:, ::2]
     gc.collect()
@@ -132,6 +134,7 @@ def test_pinned_memory_lives_as_long_as_its_views(culaunch_driver):
     assert cl.pinned(3, ml_dtypes.bfloat16).dtype.name == "bfloat16"
 
 
+@pytest.mark.slow
 def test_managed_memory(twice):
     array = cl.managed(100)
     array.on_host()[:] = np.arange(100)

@@ -79,6 +79,7 @@ def test_copies_run_in_the_stream_that_is_given(driver):
     assert waited == [stream.handle] * 3
 
 
+@pytest.mark.slow
 def test_memory_is_freed_on_its_device(driver):
     array = cl.empty(1000, "f8", device=1)
     assert len(driver.memory) == 1
@@ -133,6 +134,7 @@ def test_what_no_kernel_computes_with(driver, dtype):
         cl.empty(3, dtype)
 
 
+@pytest.mark.slow
 def test_a_copy_that_fails(driver):
     driver.fail("cuMemcpyHtoDAsync", 700)
     with pytest.raises(cl.DriverError, match="copying to the device failed: CUDA_ERROR_ILLEGAL"):
@@ -148,6 +150,7 @@ def test_a_copy_that_fails(driver):
 # ---- handed over
 
 
+@pytest.mark.slow
 def test_dlpack_on_the_host(host_driver):
     array = cl.to_device(np.arange(6, dtype="f4").reshape(2, 3))
     assert array.__dlpack_device__() == (1, 0)
@@ -219,6 +222,7 @@ def test_the_cuda_array_interface(driver):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_exports_and_launches_in_a_loop(host_driver):
     host_driver.recording = False
     array = cl.to_device(np.ones(3))

@@ -73,6 +73,7 @@ def test_priorities(culaunch_driver):
         cl.Stream(priority=most - 1)
 
 
+@pytest.mark.slow
 def test_a_stream_of_another_library(culaunch_driver):
     own = cl.Stream()
     same = cl.Stream.from_handle(types.SimpleNamespace(cuda_stream=own.handle))
@@ -156,6 +157,7 @@ def test_what_is_not_done(driver):
         stream.query()
 
 
+@pytest.mark.slow
 def test_events_belong_to_a_device(driver):
     first, second = cl.Stream(0), cl.Stream(1)
     assert second.record().device == 1

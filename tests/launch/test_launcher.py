@@ -349,6 +349,7 @@ def test_clusters_of_more_than_eight_are_opted_in_once(driver):
 # ---- what it keeps alive
 
 
+@pytest.mark.slow
 def test_a_launcher_keeps_its_kernel_and_module(driver):
     launcher = driver.kernel(4)[1, 1]
     gc.collect()
@@ -356,6 +357,7 @@ def test_a_launcher_keeps_its_kernel_and_module(driver):
     assert len(driver.launches) == 1
 
 
+@pytest.mark.slow
 def test_kernels_and_launchers_are_collected(driver):
     kernel = driver.kernel(4)
     for i in range(20):
@@ -369,6 +371,7 @@ def test_kernels_and_launchers_are_collected(driver):
     assert driver.count("cuLibraryUnload") == 0  # never by the garbage collector
 
 
+@pytest.mark.slow
 def test_a_launcher_keeps_its_stream(driver):
     class Owner:
         def __init__(self, handle):

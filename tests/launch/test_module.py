@@ -370,6 +370,7 @@ def test_a_with_block_unloads(driver):
     assert driver.libraries == {}
 
 
+@pytest.mark.slow
 def test_nothing_else_unloads(driver):
     for _ in range(3):
         cl.load(driver.image({"k": ()}))["k"][1, 1]()

@@ -179,6 +179,7 @@ def test_a_stream(driver):
     assert driver.stack == []
 
 
+@pytest.mark.slow
 def test_a_stream_is_destroyed_with_its_last_user(driver):
     stream = cl.Stream()
     handle = stream.handle
@@ -193,6 +194,7 @@ def test_a_stream_is_destroyed_with_its_last_user(driver):
     assert handle not in driver.streams
 
 
+@pytest.mark.slow
 def test_a_stream_that_cannot_be_made(driver):
     driver.fail("cuStreamCreateWithPriority", 2)
     with pytest.raises(cl.DriverError, match="creating a stream failed: CUDA_ERROR_OUT_OF_MEMORY"):

@@ -79,6 +79,7 @@ def test_a_surface_is_written_and_sampled(gpu_module):
 # ---- what the driver is asked for
 
 
+@pytest.mark.slow
 def test_the_descriptors(driver):
     image = np.zeros((3, 4, 2), "f2")
     texture = cl.Texture(image, channels=2, filter="linear", address="mirror", normalized=True)
@@ -98,6 +99,7 @@ def test_the_descriptors(driver):
     assert driver.objects == {}
 
 
+@pytest.mark.slow
 def test_a_texture_keeps_the_memory_of_its_surface(driver):
     surface = cl.Surface(np.zeros((2, 3, 4), "u4"), device=1)
     assert struct.unpack_from("QQQIII", driver.descriptors[0]) == (4, 3, 2, 3, 1, 2)
@@ -112,6 +114,7 @@ def test_a_texture_keeps_the_memory_of_its_surface(driver):
     assert driver.objects == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("array", "options", "message"),
     [
@@ -135,6 +138,7 @@ def test_what_is_no_texture(driver, array, options, message):
     assert driver.objects == {}
 
 
+@pytest.mark.slow
 def test_what_fails_leaves_nothing(driver):
     for function in ("cuMemcpy3DAsync", "cuTexObjectCreate"):
         driver.fail(function, 1)

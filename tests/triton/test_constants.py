@@ -126,6 +126,7 @@ def test_not_a_number_is_one_constant(recorder, x, constant):
     assert kernel._key_count == before + 1
 
 
+@pytest.mark.slow
 def test_tuples_nested_too_deeply_are_an_error(recorder, x, constant):
     from culaunch.triton import native
 

@@ -235,6 +235,7 @@ def test_native_works_while_installed(kernels):
     assert counts() == {}
 
 
+@pytest.mark.slow
 def test_kernels_are_freed(kernels):
     def make():
         kernel = triton.jit(kernels.add.fn)

@@ -434,6 +434,7 @@ def test_many_threads(recorder, tutorials, x):
     assert len(recorder.launches) == 801
 
 
+@pytest.mark.slow
 def test_a_kernel_is_freed_with_its_dispatcher(recorder, tutorials, x):
     import gc
     import weakref
