@@ -441,15 +441,28 @@ def test_many_launches_take_no_memory(install):
         run(2000)
         gc.collect()
         tracemalloc.start()
-        run(500)
-        first = tracemalloc.get_traced_memory()[0]
-        run(2000)
-        second = tracemalloc.get_traced_memory()[0]
-        tracemalloc.stop()
-        assert second - first < 2000
-        before = resident_bytes()
-        run(200_000)
-        assert resident_bytes() - before < 1 << 20
+        try:
+            run(500)
+            growth = least_growth(run, 2000, lambda: tracemalloc.get_traced_memory()[0], 2000)
+        finally:
+            tracemalloc.stop()
+        assert growth < 2000
+        assert least_growth(run, 200_000, resident_bytes, 1 << 20) < 1 << 20
+
+
+def least_growth(run, count, measure, limit, rounds=6):
+    """Return the least that a round of launches adds; what leaks adds to every round.
+
+    One round may grow by what does not come from the launches: a table of the interpreter that is
+    just then made larger, or freed memory that a sanitizer holds back until it holds enough.
+    """
+    growth = []
+    while len(growth) < rounds and (not growth or min(growth) >= limit):
+        gc.collect()
+        before = measure()
+        run(count)
+        growth.append(measure() - before)
+    return min(growth)
 
 
 # ---- the interpreter
