@@ -18,12 +18,12 @@ CLI_ONLY = {
 }
 # What only a command has: files, and how to print.
 CLI_OPTIONS = {
-    "compile": {"output"},
+    "compile": {"output", "verbose"},
     "doctor": {"as_json"},
     "embed": {"input_obj", "output", "output_obj", "verbose"},
-    "fatbin": {"output"},
+    "fatbin": {"output", "verbose"},
     "inspect": {"as_json", "files", "no_kernels"},
-    "link": {"output"},
+    "link": {"output", "verbose"},
 }
 
 

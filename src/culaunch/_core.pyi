@@ -2,13 +2,18 @@
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NoReturn, Protocol, final
+from typing import Any, Literal, NoReturn, Protocol, SupportsIndex, TypeAlias, final
 
 from typing_extensions import Buffer, Self
 
 __version__: str
 NUMBERS: dict[str, dict[str, int]]
 """The numbers that C++ and Python know things by: the name of a list to names and numbers."""
+
+# A size in threads or blocks: x, or up to (x, y, z).
+_Dims: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
+# The grid of a Triton kernel, or what gives it for the arguments of a call.
+_TritonGrid: TypeAlias = Sequence[SupportsIndex] | Callable[[dict[str, Any]], Sequence[Any]]
 
 @final
 class Driver:
@@ -148,14 +153,20 @@ class Kernel:
     def name(self) -> str: ...
     @property
     def handle(self) -> int: ...
-    def __getitem__(self, key: tuple[Any, ...], /) -> Launcher: ...
+    def __getitem__(
+        self,
+        key: tuple[_Dims, _Dims]
+        | tuple[_Dims, _Dims, SupportsIndex]
+        | tuple[_Dims, _Dims, SupportsIndex, object],
+        /,
+    ) -> Launcher: ...
     def configure(
         self,
         *,
-        grid: int | tuple[int, ...],
-        block: int | tuple[int, ...],
-        cluster: int | tuple[int, ...] | None = None,
-        preferred_cluster: int | tuple[int, ...] | None = None,
+        grid: _Dims,
+        block: _Dims,
+        cluster: _Dims | None = None,
+        preferred_cluster: _Dims | None = None,
         shared_memory: int = 0,
         stream: object = None,
         cooperative: bool = False,
@@ -167,9 +178,9 @@ class Kernel:
     def _occupancy(
         self,
         ordinal: int,
-        block: int | tuple[int, ...],
+        block: _Dims,
         shared_memory: int,
-        cluster: int | tuple[int, ...] | None,
+        cluster: _Dims | None,
         /,
     ) -> tuple[int, int, int, int | None, int | None]: ...
 
@@ -275,7 +286,7 @@ class TritonDispatcher:
         tuning_key: Sequence[tuple[int, int]] | None,
         /,
     ) -> Self: ...
-    def __getitem__(self, grid: Any, /) -> TritonLauncher: ...
+    def __getitem__(self, grid: _TritonGrid, /) -> TritonLauncher: ...
     @property
     def _driver(self) -> Driver | None: ...
     @property

@@ -1,6 +1,7 @@
 """``culaunch compile``: the same words and the same answers as ``cl.compile``."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -121,3 +122,17 @@ def test_mistakes(culaunch, arguments, code, message):
     found = culaunch("compile", *arguments, code=code)
     assert message in " ".join(found.split())
     assert "Traceback" not in found
+
+
+def test_verbose_says_what_was_written(culaunch):
+    said = culaunch("compile", "kernel.cu", "-o", "k.ptx", "--arch", "compute_80", *OPTIONS, "-v")
+    assert re.match(r"k\.ptx: ptx for compute_80, \d+ bytes\n  .*scale", said)
+    said = culaunch("fatbin", "k.ptx", "-o", "k.fatbin", "--verbose")
+    assert re.match(r"k\.fatbin: fatbin for compute_80, \d+ bytes\n  .*scale", said)
+
+
+def test_an_error_is_said_once(culaunch, tmp_path):
+    (tmp_path / "wrong.cu").write_text("__global__ void k() { int x = y; }")
+    said = culaunch("compile", "wrong.cu", "-o", "k.ptx", "--arch", "compute_80", code=1)
+    assert said.count("undefined") == said.count("int x = y") == 1
+    assert said.splitlines()[2].index("^") == said.splitlines()[1].index("y;")

@@ -53,7 +53,7 @@ def test_fatbin(parts, tmp_path):
 def test_standard_output(parts, monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(buffer=written))
-    fatbin.command.callback((str(parts / "sm_80.bin"),), "-")
+    fatbin.command.callback((str(parts / "sm_80.bin"),), "-", verbose=False)
     assert cl.Image.open(written.getvalue()).arch == ("sm_80",)
 
 

@@ -338,6 +338,22 @@ def test_an_option_that_the_compiler_rejects(compiled):
         compiled(PLAIN, extra_options=["--bogus"])
 
 
+def test_one_error_is_said_once_and_the_rest_of_several_is_there():
+    with pytest.raises(cl.CompileError) as info:
+        cl.compile("__global__ void k() { one(); }", arch="sm_80")
+    message = str(info.value)
+    assert message.count("one") == 2  # the error, and the line
+    assert message.splitlines()[2] == "        |                       ^"
+    assert "1 error detected" in info.value.log
+    assert "1 error detected" not in message
+    with pytest.raises(cl.CompileError) as info:
+        cl.compile("__global__ void k() {\n one(); \n two(); }", arch="sm_80")
+    message = str(info.value)
+    assert (message.count('"one" is'), message.count('"two" is')) == (1, 1)
+    assert "2 errors detected" in message
+    assert info.value.log.count('"one" is') == 1
+
+
 def test_an_unknown_architecture_lists_those_that_are_known(compiled):
     with pytest.raises(ValueError, match=r"'sm_99' is unknown to NVRTC .* supports .*sm_90, "):
         compiled(PLAIN, arch="sm_99")

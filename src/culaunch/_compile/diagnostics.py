@@ -24,6 +24,8 @@ _MISSING = re.compile(
 )
 _NAME_EXPRESSION = re.compile(r"Input name expression was: \" ?(?P<name>[^\"]*?) ?\"")
 _NVCC_NAME = re.compile(r"^names: (?P<name>.*)\(\d+\): error", re.MULTILINE)
+_MARK = re.compile(r" {2}[ ~^]*")
+_ONE_ERROR = re.compile(r"1 error detected in the compilation of ")
 _LOG_LIMIT = 8000
 
 _PACKAGES = (
@@ -75,14 +77,18 @@ def compile_error(
         Returns the path of one of CUDA's headers, or None: a hint names only what is there.
     """
     log = log.strip("\0\n ")
-    parts = [_headline(log, compiler, sources)]
+    headline, rest = _headline(log, compiler, sources)
+    parts = [headline]
     hint = _missing_header_hint(log, compiler, find) or _name_hint(log) or _keyword_hint(log)
     if hint:
         parts.append(hint)
     parts += notes
-    parts.append(f"options: {' '.join(flags)}")
-    shown = log if len(log) <= _LOG_LIMIT else f"{log[:_LOG_LIMIT]}\n[...]"
-    parts.append(f"{compiler} says:\n{shown}" if shown else f"{compiler} wrote no log")
+    options = f"options: {' '.join(flags)}"
+    if rest:
+        shown = rest if len(rest) <= _LOG_LIMIT else f"{rest[:_LOG_LIMIT]}\n[...]"
+        parts += [options, f"{compiler} says:\n{shown}"]
+    else:
+        parts.append(f"{options} ({compiler}{'' if log else ', which wrote no log'})")
     return CompileError("\n".join(parts), log=log)
 
 
@@ -95,17 +101,25 @@ def warnings_error(log: str) -> CompileError | None:
     return CompileError(f"{found[0]}\n{count}, and warnings_as_errors=True\n{log}", log=log)
 
 
-def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> str:
+def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> tuple[str, str]:
+    """Return the first error with its source line, and what the log says besides."""
     match = _FRONT_END.search(log) or _HOST.search(log)
     if match is None:
         first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "")
-        return first.strip() or f"{compiler} failed"
+        return first.strip() or f"{compiler} failed", log
     headline = match[0]
+    before, after = log[: match.start()], log[match.end() :].removeprefix("\n").splitlines()
     lines = sources.get(match["file"], "").splitlines()
     number = int(match["line"])
     if 0 < number <= len(lines):
         headline += f"\n  {number:>5} | {lines[number - 1]}"
-    return headline
+        # The same line in the compiler's words, with a mark below it.
+        if after and after[0] == f"  {lines[number - 1]}":
+            del after[0]
+            if after and _MARK.fullmatch(after[0]):
+                headline += f"\n  {'':>5} | {after.pop(0)[2:]}"
+    after = [line for line in after if not _ONE_ERROR.match(line)]
+    return headline, (before + "\n".join(after)).strip("\n ")
 
 
 def _missing_header_hint(log: str, compiler: str, find: Callable[[str], str | None]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
@@ -18,11 +18,25 @@ if TYPE_CHECKING:
 
     from culaunch._elementwise.element_code import ElementCode
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class Fused(ElementwiseFunction):
-    """A Python function, traced for each list of argument types; :func:`fuse` makes it."""
 
-    def __new__(cls, function: Callable[..., Any]) -> Fused:
+class Fused(ElementwiseFunction, Generic[P, R]):
+    """A Python function, traced for each list of argument types; :func:`fuse` makes it.
+
+    To type checkers its calls are those of the function, and take ``out=``, too.
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, *args: P.args, **keywords: P.kwargs) -> R: ...
+        @overload
+        def __call__(self, *args: Any, out: Any, **keywords: Any) -> R: ...
+        def __call__(self, *args: Any, out: Any = None, **keywords: Any) -> Any: ...
+
+    def __new__(cls, function: Callable[P, R]) -> Fused[P, R]:
         """Read the function's parameters; it is traced at the first call."""
         if not callable(function):
             raise TypeError(f"function must be a function to trace (got {spell(function)})")
@@ -108,7 +122,7 @@ class Fused(ElementwiseFunction):
         return self._run(list(args))
 
 
-def fuse(function: Callable[..., Any]) -> Fused:
+def fuse(function: Callable[P, R]) -> Fused[P, R]:
     """Make one kernel of a Python function of arrays.
 
     The function runs once for each list of argument types, on values that record what is done to
@@ -118,7 +132,8 @@ def fuse(function: Callable[..., Any]) -> Fused:
     Parameters
     ----------
     function : callable
-        Takes arrays and numbers; returns a value, or a tuple of values for several outputs.
+        Takes arrays and numbers; returns a value, or a tuple of values for several outputs. For
+        type checkers, annotate its arrays as ``Any``: calls give it arrays, its body sees values.
 
     Returns
     -------

@@ -16,12 +16,15 @@ from culaunch._launch.driver import device_ordinal
 from culaunch._launch.signature import Signature, kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import SupportsIndex
+
     from typing_extensions import Never
 
     from culaunch._launch.module import Module
 
     # A size in threads or blocks: x, or up to (x, y, z).
-    Dims = int | tuple[int, ...]
+    Dims = SupportsIndex | Sequence[SupportsIndex]
 
 
 class Kernel(CoreKernel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from culaunch._triton.reads import Guard
 
 
-def native(kernel: Any) -> Any:
+def native(kernel: Any) -> NativeKernel:
     """Make the calls of a Triton kernel native: same call, same results.
 
     Parameters
@@ -64,7 +64,7 @@ def native(kernel: Any) -> Any:
     autotuner = triton_module("runtime.autotuner")
     function_type = triton_module("runtime.jit").JITFunction
     if isinstance(kernel, NativeKernel) or _interpreted(kernel):
-        return kernel
+        return cast("NativeKernel", kernel)  # what Triton interprets is called alike
     stand_in_where_triton_has_no_driver()
     if isinstance(kernel, (function_type, autotuner.Autotuner, autotuner.Heuristics)):
         try:
@@ -73,7 +73,7 @@ def native(kernel: Any) -> Any:
             if isinstance(kernel, function_type):
                 raise
             # This decorator is Python that runs at every call; what it chooses goes on natively.
-            return native_tuner(kernel, native(kernel.fn))
+            return cast("NativeKernel", native_tuner(kernel, native(kernel.fn)))
     raise TypeError(
         "native() takes what @triton.jit makes, with @triton.autotune and @triton.heuristics above "
         f"it or not (got {type(kernel).__module__}.{type(kernel).__qualname__})"
@@ -333,7 +333,7 @@ class NativeKernel(Dispatcher):
             return self._successor._for_body(body)  # noqa: SLF001
         self._check_globals()
         if not self._are_as_before() and self._changed() is not None:
-            return native(self._kernel)._for_body(body)  # type: ignore[no-any-return]  # noqa: SLF001
+            return native(self._kernel)._for_body(body)  # noqa: SLF001
         if self._function.pre_run_hooks:
             raise TypeError(
                 f"{self.name} has a pre_run_hook, which is Python that runs at every launch: a "
@@ -373,7 +373,7 @@ class NativeKernel(Dispatcher):
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         """Give all further calls to one that is made of the kernel as it is now."""
-        made = native(self._kernel)
+        made: Any = native(self._kernel)
         if not isinstance(made, NativeKernel):
             return lambda grid, args, kwargs: made.run(*args, grid=grid, warmup=False, **kwargs)
         vars(self)["_successor"] = made

@@ -13,4 +13,4 @@ def print_error(error: Exception | str) -> None:
         # Its own text, "[Errno 2] No such file or directory: 'x'", is for programmers.
         message = f"{error.filename}: {error.strerror}"
     console = Console(stderr=True, highlight=False)
-    console.print(Text(f"error: {message}"), style="red", soft_wrap=True)
+    console.print(Text.assemble(("error:", "bold red"), f" {message}"), soft_wrap=True)

@@ -9,6 +9,10 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
+import click
+
+import culaunch as cl
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,3 +34,17 @@ def output_path(output: str, suffix: str = "") -> Iterator[str]:
         with open(path, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer)
         sys.stdout.buffer.flush()
+
+
+def save_image(image: cl.Image, output: str, verbose: bool) -> None:
+    """Write an image, show what its compiler warned of, and what was written if that is asked."""
+    with output_path(output) as path:
+        image.save(path)
+    if image.log:
+        click.echo(image.log, err=True)
+    if verbose:
+        kernels = {kernel.demangled for one in cl.inspect(image).images for kernel in one.kernels}
+        archs = ", ".join(image.arch)
+        click.echo(f"{output}: {image.format} for {archs}, {len(image.data)} bytes", err=True)
+        for name in sorted(kernels):
+            click.echo(f"  {name}", err=True)

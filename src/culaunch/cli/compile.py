@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import culaunch as cl
-from culaunch.cli._output import STANDARD, output_path
+from culaunch.cli._output import STANDARD, save_image
 
 _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
 
@@ -45,7 +45,8 @@ _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
     "--backend", type=click.Choice(["nvrtc", "nvcc"]), default="nvrtc", help="The compiler."
 )
 @click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
-def command(source: str, output: str, arch: str | None, **keywords: Any) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
+def command(source: str, output: str, arch: str | None, verbose: bool, **keywords: Any) -> None:
     """Compile SOURCE, a file or - for standard input.
 
     The suffix of the output says what to make: a cubin for one architecture, a fatbin for any
@@ -74,10 +75,7 @@ def command(source: str, output: str, arch: str | None, **keywords: Any) -> None
             f"--arch {','.join(image.arch)} gives a {image.format}, and a .{kind} file is for "
             f"{wanted}: name that, or the output {os.path.splitext(output)[0]}.{image.format}"
         )
-    with output_path(output) as path:
-        image.save(path)
-    if image.log:
-        click.echo(image.log, err=True)
+    save_image(image, output, verbose)
 
 
 def _takes_anything(output: str) -> bool:

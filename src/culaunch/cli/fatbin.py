@@ -6,18 +6,18 @@ import click
 
 import culaunch as cl
 from culaunch.cli._input import image_source
-from culaunch.cli._output import output_path
+from culaunch.cli._output import save_image
 
 
 @click.command("fatbin")
 @click.argument("images", metavar="IMAGE...", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, help="The file to write; - for standard output.")
-def command(images: tuple[str, ...], output: str) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
+def command(images: tuple[str, ...], output: str, verbose: bool) -> None:
     """Put images of several architectures into one fatbin.
 
     IMAGE is a cubin or PTX, at most one of each for an architecture; - is standard input. The
     driver picks the one that fits. The same as culaunch.fatbin.
     """
     image = cl.fatbin([image_source(name) for name in images])
-    with output_path(output) as path:
-        image.save(path)
+    save_image(image, output, verbose)

@@ -8,7 +8,7 @@ import click
 
 import culaunch as cl
 from culaunch.cli._input import image_source
-from culaunch.cli._output import output_path
+from culaunch.cli._output import save_image
 
 
 @click.command("link")
@@ -20,7 +20,10 @@ from culaunch.cli._output import output_path
 @click.option("--maxrregcount", type=int, help="The most registers that a thread may use.")
 @click.option("--option", "extra_options", multiple=True, help="An option for nvJitLink.")
 @click.option("--cache/--no-cache", default=True, help="Use the user's cache.")
-def command(images: tuple[str, ...], output: str, arch: str | None, **keywords: Any) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Say what was written.")
+def command(
+    images: tuple[str, ...], output: str, arch: str | None, verbose: bool, **keywords: Any
+) -> None:
     """Link images to one that can be loaded.
 
     IMAGE is what `culaunch compile --relocatable` or `--lto` wrote, PTX, or an object or static
@@ -28,7 +31,4 @@ def command(images: tuple[str, ...], output: str, arch: str | None, **keywords: 
     """
     archs = None if arch is None else [name.strip() for name in arch.split(",") if name.strip()]
     image = cl.link([image_source(name) for name in images], arch=archs, **keywords)
-    with output_path(output) as path:
-        image.save(path)
-    if image.log:
-        click.echo(image.log, err=True)
+    save_image(image, output, verbose)
