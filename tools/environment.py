@@ -37,7 +37,8 @@ SOURCES = (
 FRAMEWORKS = {
     "torch": "torch==2.13.0+cpu",
     "triton": "triton==3.6.0",
-    "jax": "jax[cpu]",
+    "jax": "jax==0.10.2",
+    "flatbuffers": "flatbuffers>=24.3",  # for jax.export
     "warp": "warp-lang==1.19.0",
     "liger_kernel": "liger-kernel==0.8.5",
     "fla": "fla-core==0.6.0",

@@ -103,7 +103,7 @@ struct Api {
   void* set_available;
   void* set_error;
   void* run_id;
-  Error* (*ordinal)(OrdinalArguments*);  // since 0.2: absent where `size` says so
+  Error* (*ordinal)(OrdinalArguments*);  // absent where `size` says so
 };
 
 struct DestroyArguments {

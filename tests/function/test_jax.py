@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import importlib
 import os
 import re
 import subprocess
@@ -20,6 +23,8 @@ import culaunch.elementwise as ew
 pytestmark = pytest.mark.needs("jax")
 
 jax = pytest.importorskip("jax")
+with contextlib.suppress(ImportError):  # jax imports it itself in newer versions
+    importlib.import_module("jax.export")
 jnp = jax.numpy
 
 SOURCE = """
@@ -325,7 +330,7 @@ def test_an_exported_program(scale, x):
 
 EXPORTER = """
 import sys
-import jax, jax.numpy as jnp
+import jax, jax.export, jax.numpy as jnp
 import culaunch as cl
 cl.set_driver("emulator")
 sys.path.insert(0, sys.argv[1])
@@ -454,12 +459,33 @@ def test_what_jax_cannot_have(kernels, x):
         jax.eval_shape(strided.jax, jax.ShapeDtypeStruct(shape, "float32"))
 
 
-def test_what_kernels_do_not_say(scale, x):
-    scale.jax(x, 2.0)
-    ((_, tree),) = scale._trees.values()
-    tree.uses[0] = {"unknown"}
+UNTOLD = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry bump(.param .u64 y) {
+  .reg .b64 %p<3>;
+  .reg .f32 %f<3>;
+  ld.param.u64 %p1, [y];
+  cvta.to.global.u64 %p2, %p1;
+  ld.global.f32 %f1, [%p2];
+  add.f32 %f2, %f1, 0f3F800000;
+  st.global.f32 [%p2], %f2;
+  ret;
+}
+"""
+
+
+def test_what_kernels_do_not_say(kernels, x):
+    bump = cl.load(UNTOLD.encode())["bump"]
+
+    @cl.function
+    def first(x):
+        bump[1, 1](x)
+
     with pytest.raises(TypeError, match=r"do not say whether they write x, .*mutates="):
-        scale.jax(x[1:], 2.0)
+        first.jax(x)
+    assert cl.function(mutates=["x"])(first.__wrapped__).jax(x).tolist() == [1, 1, 2, 3, 4]
 
 
 def test_an_error_while_a_program_runs(kernels, x):
@@ -478,21 +504,89 @@ def test_an_error_while_a_program_runs(kernels, x):
         program(x).block_until_ready()
 
 
-def test_jax_that_is_too_old(monkeypatch):
+@pytest.mark.parametrize(
+    "header",
+    ["", "#define XLA_FFI_API_MAJOR 1\nXLA_FFI_DeviceOrdinal_Get", "#define XLA_FFI_API_MAJOR 0"],
+    ids=["none", "another", "without ordinals"],
+)
+def test_jax_that_is_too_old(monkeypatch, tmp_path, header):
     from culaunch._jax import package
 
+    folder = tmp_path / "xla" / "ffi" / "api"
+    folder.mkdir(parents=True)
+    (folder / "c_api.h").write_text(f"{header}\n#define XLA_FFI_API_MINOR 1\n")
     monkeypatch.setattr(package, "_is_registered", False)
-    monkeypatch.setattr(package, "_interface_version", lambda _: None)
-    with pytest.raises(cl.MissingDependencyError, match=r"has none: python -m pip install 'jax>="):
+    monkeypatch.setattr(jax.ffi, "include_dir", lambda: str(tmp_path))
+    with pytest.raises(cl.MissingDependencyError, match=r"needs JAX 0\.6 or newer, .*'jax>=0\.6'"):
         package.jax_package()
 
 
+def test_a_call_is_no_part_of_a_graph():
+    """XLA asks every handler whether a graph may hold its work: scratch memory forbids it."""
+    from culaunch import _core
+
+    class Version(ctypes.Structure):
+        _fields_ = [
+            ("size", ctypes.c_size_t), ("extensions", ctypes.c_void_p), ("major", ctypes.c_int),
+            ("minor", ctypes.c_int),
+        ]  # fmt: skip
+
+    class Metadata(ctypes.Structure):
+        _fields_ = [
+            ("size", ctypes.c_size_t), ("version", Version), ("traits", ctypes.c_uint32),
+            ("state", ctypes.c_int64),
+        ]  # fmt: skip
+
+    class Extension(ctypes.Structure):
+        _fields_ = [
+            ("size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.c_void_p),
+            ("metadata", ctypes.POINTER(Metadata)),
+        ]  # fmt: skip
+
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.argtypes, address.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    for platform, minor in (("cpu", 1), ("CUDA", 2), ("CUDA", 99)):
+        said = Metadata(ctypes.sizeof(Metadata), traits=0xFFFF)
+        asked = Extension(ctypes.sizeof(Extension), 1, None, ctypes.pointer(said))
+        # Of the frame the size and the extension alone are looked at.
+        frame = (ctypes.c_void_p * 32)(256, ctypes.addressof(asked))
+        handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
+            address(_core.xla_handler(platform, minor), None)
+        )
+        assert handler(ctypes.addressof(frame)) is None
+        assert (said.traits, said.version.major) == (0, 0)
+        # No newer interface than the one that it was written for, and none newer than XLA's.
+        assert said.version.minor == min(minor, 3)
+
+
+def test_one_plan_for_calls_that_are_alike(scale, x):
+    operator = cl.jax_op(scale)
+    traces = []
+
+    @jax.jit
+    def program(x):
+        traces.append(1)
+        return operator(x, 2.0) + operator(x + 1, 2.0)
+
+    for _ in range(3):
+        assert program(x).tolist() == [2, 6, 10, 14, 18]
+        operator(x, 2.0)
+    assert len(traces) == 1
+    assert len(operator._plans) == 1
+    operator(x, 3.0)
+    operator(x[1:], 2.0)
+    assert len(operator._plans) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.needs("g++")
 def test_the_headers_are_as_they_were_read():
-    """The structures of csrc/xla/abi.h have the sizes that the header of this JAX says."""
-    header = Path(jax.ffi.include_dir()) / "xla" / "ffi" / "api" / "c_api.h"
-    text = header.read_text()
-    assert "#define XLA_FFI_API_MAJOR 0" in text
-    frame = text[text.index("struct XLA_FFI_CallFrame {") :]
-    fields = re.findall(r"(\w+);", frame[: frame.index("};")])
-    assert fields == ["struct_size", "extension_start", "api", "ctx", "stage", "args", "rets",
-                      "attrs", "future"]  # fmt: skip
+    """Every structure of csrc/xla/abi.h lies in memory as the header of this JAX has it."""
+    here = Path(__file__)
+    abi = here.parents[2] / "csrc" / "xla" / "abi.h"
+    command = [
+        "g++", "-std=c++17", "-fsyntax-only", f'-DABI="{abi}"', f"-I{jax.ffi.include_dir()}",
+        str(here.with_name("xla_layouts.cpp")),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

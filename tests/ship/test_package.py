@@ -61,6 +61,7 @@ def test_the_parts_of_a_wheel(wheel, library, tmp_path):
         "My_kernels/My_kernels.culib",
         "My_kernels/__init__.py",
         "My_kernels/__init__.pyi",
+        "My_kernels/jax.py",
         "My_kernels/py.typed",
         "My_kernels/torch.py",
         f"{folder}/METADATA",
@@ -203,6 +204,54 @@ def test_the_operators_of_torch(scale, kernels, tmp_path):
         "torch.Size([7])",
         "[[1.0, 3.0, 5.0], [1.0, 3.0, 5.0, 7.0]]",
     ]
+
+
+JAX = """
+import sys
+import jax, jax.export
+import jax.numpy as jnp
+import My_kernels.jax
+x = jnp.arange(5.0)
+if sys.argv[1] == "write":
+    program = jax.jit(lambda x: My_kernels.jax.scale(x + 1, 2.0))
+    print(program(x).tolist(), My_kernels.jax.fill_(jnp.zeros(3, jnp.int32), 7).tolist())
+    safe = jax.export.DisabledSafetyCheck.custom_call(My_kernels.jax.scale.target)
+    data = jax.export.export(program, disabled_checks=[safe])(x).serialize()
+    open("program", "wb").write(data)
+else:
+    print(jax.export.deserialize(open("program", "rb").read()).call(x).tolist())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("jax", "flatbuffers")
+def test_the_operations_of_jax(scale, kernels, tmp_path):
+    @cl.function
+    def fill_(y, value: int):
+        kernels["fill"][1, 32](y, value, y.shape[0])
+
+    scale.specialize()
+    fill_(np.zeros(3, np.int32), 1)
+    cl.save([scale, fill_], tmp_path / "k.culib")
+    wheel = cl.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path / "site"),
+        "CULAUNCH_DRIVER": "emulator",
+        "JAX_PLATFORMS": "cpu",
+    }
+    found = []
+    # What one process exports, another one calls: it finds the functions by the package's names.
+    for step in ("write", "read"):
+        run = [sys.executable, "-c", JAX, step]
+        done = subprocess.run(
+            run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        found += done.stdout.splitlines()
+    assert found == ["[2.0, 4.0, 6.0, 8.0, 10.0] [7, 7, 7]", "[2.0, 4.0, 6.0, 8.0, 10.0]"]
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from culaunch._errors import MissingDependencyError
 
 TARGET = "culaunch_function"
 # The handler is one for all functions; the attribute `call` says which.
-_MAJOR, _FIRST_MINOR = 0, 1
-_OLDEST = "0.5"
+_MAJOR = 0
+_OLDEST = "0.6"
 
 _lock = threading.Lock()
 _is_registered = False
@@ -43,23 +43,24 @@ def _register(jax: Any) -> None:
     try:
         # By name: jax is not installed where everything else is checked.
         ffi: Any = importlib.import_module("jax.ffi")
-        version = _interface_version(Path(ffi.include_dir()))
+        minor = _interface_minor(Path(ffi.include_dir()))
     except (ImportError, AttributeError, OSError):
-        version = None
-    if version is None or version < (_MAJOR, _FIRST_MINOR) or version[0] != _MAJOR:
-        has = "none" if version is None else "{}.{}".format(*version)
+        minor = None
+    if minor is None:
         raise MissingDependencyError(
-            f"a function in a program of JAX needs XLA's FFI interface {_MAJOR}.{_FIRST_MINOR} or "
-            f"a later {_MAJOR}.x, and JAX {jax.__version__} has {has}: python -m pip install "
-            f"'jax>={_OLDEST}'",
+            f"a function in a program of JAX needs JAX {_OLDEST} or newer, and version {_MAJOR}.x "
+            f"of its interface for custom calls (this is JAX {jax.__version__}): "
+            f"python -m pip install 'jax>={_OLDEST}'",
             name="jax",
         )
-    ffi.register_ffi_target(TARGET, xla_handler("cpu", version[1]), platform="cpu")
-    ffi.register_ffi_target(TARGET, xla_handler("CUDA", version[1]), platform="CUDA")
+    ffi.register_ffi_target(TARGET, xla_handler("cpu", minor), platform="cpu")
+    ffi.register_ffi_target(TARGET, xla_handler("CUDA", minor), platform="CUDA")
 
 
-def _interface_version(include: Path) -> tuple[int, int] | None:
-    """Read the version of the interface from the header that comes with JAX."""
+def _interface_minor(include: Path) -> int | None:
+    """Read the version of the interface from the header that comes with JAX; None: another one."""
     text = (include / "xla" / "ffi" / "api" / "c_api.h").read_text(encoding="utf-8")
     found = dict(re.findall(r"#define XLA_FFI_API_(MAJOR|MINOR) (\d+)", text))
-    return (int(found["MAJOR"]), int(found["MINOR"])) if len(found) == 2 else None
+    # XLA says on which device it calls in JAX 0.6 and newer; the version is that of before.
+    is_known = found.get("MAJOR") == str(_MAJOR) and "XLA_FFI_DeviceOrdinal_Get" in text
+    return int(found["MINOR"]) if is_known and "MINOR" in found else None

@@ -30,6 +30,9 @@ __all__ = [{names}]
 _library = _culaunch.load_library(_Path(__file__).with_name("{file}"))
 
 {functions}
+# By these names a program of JAX finds them in another process.
+for _function in _library:
+    _function.__module__ = __name__
 '''
 
 _TORCH = '''\
@@ -43,7 +46,18 @@ __all__ = [{names}]
 
 {functions}
 '''
-# Names that modules of such a package have, or will have.
+_JAX = '''\
+"""The functions as operations of JAX, for programs of jax.jit."""
+
+import culaunch as _culaunch
+
+from {package} import _library
+
+__all__ = [{names}]
+
+{functions}
+'''
+# Names that modules of such a package have.
 _MODULES = frozenset(("torch", "jax"))
 
 
@@ -59,8 +73,9 @@ def package(
     """Make a wheel of a library, which pip installs as a package with its functions.
 
     The package has the library, the functions under their names, stubs with their types and
-    docstrings, and a module ``torch`` that registers them as operators when it is imported. It
-    needs culaunch, and nothing else. The same library gives the same bytes.
+    docstrings, a module ``torch`` that registers them as operators when it is imported, and a
+    module ``jax`` that has them as operations of JAX. It needs culaunch, and nothing else. The same
+    library gives the same bytes.
 
     Parameters
     ----------
@@ -136,9 +151,12 @@ def _files(module: str, version: str, lib: Library, data: bytes) -> dict[str, by
         f'{one} = _culaunch.torch_op("{module}::{one}", _library.{one})' for one in lib.functions
     )
     torch = _TORCH.format(package=module, names=names, functions="\n".join(doors))
+    operations = (f"{one} = _culaunch.jax_op(_library.{one})" for one in lib.functions)
+    jax = _JAX.format(package=module, names=names, functions="\n".join(operations))
     return {
         f"{module}/__init__.py": init.encode(),
         f"{module}/__init__.pyi": stub_text(lib).encode(),
+        f"{module}/jax.py": jax.encode(),
         f"{module}/py.typed": b"",
         f"{module}/torch.py": torch.encode(),
         f"{module}/{file}": data,

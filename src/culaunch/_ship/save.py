@@ -20,7 +20,9 @@ from culaunch._image import Image
 from culaunch._launch import Module
 from culaunch._library import library_bytes
 from culaunch._ship import entry as rules
+from culaunch._ship.annotation import write_annotation
 from culaunch._ship.kinds import write_kind
+from culaunch._ship.texts import check_texts
 from culaunch._ship.values import write_value
 
 if TYPE_CHECKING:
@@ -164,7 +166,7 @@ class _Saved(NamedTuple):
             if name in declaration.defaults:
                 entry["default"] = self._value(declaration.defaults[name], f"the default of {name}")
             if index in declaration.wanted:
-                entry["annotation"] = rules.write_annotation(declaration.wanted[index])
+                entry["annotation"] = write_annotation(declaration.wanted[index])
             found.append(entry)
         return found
 
@@ -185,7 +187,7 @@ class _Saved(NamedTuple):
         place = _Places(tree)
         texts = [place.shortened(text) for text in encoded.texts]
         try:
-            rules.check_texts(encoded.words, tuple(texts))
+            check_texts(encoded.words, tuple(texts))
         except ValueError as error:
             raise ValueError(f"{self.function.__name__}: {error}") from None
         guards = [

@@ -1,0 +1,49 @@
+"""What a parameter takes, in a manifest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from culaunch._function.annotations import Array, Wanted, same
+from culaunch._ship.json_lists import list_of, texts_of
+
+_PLAIN: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+def write_annotation(want: Wanted) -> dict[str, Any]:
+    """Return what a parameter takes, as JSON has it."""
+    array: dict[str, Any] | None = None
+    if want.array is not None:
+        one = want.array
+        array = {
+            "dtypes": None if one.dtypes is None else [dtype.name for dtype in one.dtypes],
+            "same": one.same,
+            "dims": None if one.dims is None else " ".join(map(str, one.dims)),
+        }
+    return {
+        "array": array,
+        "plain": [kind.__name__ for kind in want.plain],
+        "optional": want.is_optional,
+    }
+
+
+def read_annotation(data: Any) -> Wanted:
+    if type(data) is not dict or type(data.get("optional")) is not bool:
+        raise ValueError(f"{data!r:.60} is no annotation")
+    plain = list_of(data, "plain", len(_PLAIN))
+    if not all(isinstance(one, str) and one in _PLAIN for one in plain):
+        raise ValueError("an annotation has int, float, bool and str, and nothing else")
+    array = data.get("array")
+    made = None
+    if array is not None:
+        if type(array) is not dict:
+            raise ValueError(f"{array!r:.60} is no array of an annotation")
+        dtypes, other, dims = (array.get(key) for key in ("dtypes", "same", "dims"))
+        dtype: Any = None
+        if other is not None:
+            dtype = same(other)
+        elif dtypes is not None:
+            dtype = " | ".join(texts_of(array, "dtypes", 64))
+        made = Array(dtype, dims)
+        made.is_optional = data["optional"]
+    return Wanted(made, tuple(_PLAIN[one] for one in plain), data["optional"])

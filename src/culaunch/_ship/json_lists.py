@@ -1,0 +1,32 @@
+"""Lists in a manifest, with their limits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._ship.texts import MOST_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def list_of(data: Mapping[str, Any], key: str, most: int) -> list[Any]:
+    """Return the list of an entry.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or it is longer than it may be.
+    """
+    value = data.get(key)
+    if type(value) is not list or len(value) > most:
+        raise ValueError(f"{key} is no list of at most {most} entries")
+    return value
+
+
+def texts_of(data: Mapping[str, Any], key: str, most: int) -> list[str]:
+    """Return the list of texts of an entry, as :func:`list_of`."""
+    value = list_of(data, key, most)
+    if not all(isinstance(one, str) and len(one) <= MOST_TEXT for one in value):
+        raise ValueError(f"{key} has what is no text of at most {MOST_TEXT} characters")
+    return value

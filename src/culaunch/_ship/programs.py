@@ -1,0 +1,145 @@
+"""The programs of a function of a library: decoded when something first needs them."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import Program
+from culaunch._errors import ImageError
+from culaunch._ship.constants import make_constant
+from culaunch._ship.kinds import key_of
+from culaunch._ship.numbers import with_ints
+from culaunch._ship.plan import Plan
+from culaunch._ship.texts import check_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from culaunch._function.kinds import Kind
+    from culaunch._launch import Kernel
+    from culaunch._ship.entry import SavedEntry, SavedKind
+
+    class Source(Protocol):
+        """The library of a function, as its programs see it."""
+
+        source: str
+
+        def read(self, member: str) -> bytes:
+            """Return a member."""
+
+        def kernel(self, member: str, name: str) -> Kernel:
+            """Return a kernel of an image."""
+
+
+class SavedPrograms:
+    """The programs of one function.
+
+    Parameters
+    ----------
+    library : Source
+    entry : SavedEntry
+    install : callable
+        Adds a program to the function, given its kind, and checks that it goes with the kind.
+    """
+
+    def __init__(
+        self, library: Source, entry: SavedEntry, install: Callable[[Kind, Program], None]
+    ) -> None:
+        self._library = library
+        self._entry = entry
+        self._install = install
+        self._saved = {key_of(one.kind): one for one in entry.kinds}
+        self._decoded: dict[Any, tuple[Program, Plan]] = {}
+        self._lock = threading.RLock()
+
+    def saved(self, kind: Kind) -> SavedKind | None:
+        """Return what is saved of a kind; an int is good where a float alone is taken."""
+        return self._saved.get(key_of(kind)) or self._saved.get(key_of(self._as_floats(kind)))
+
+    def program(self, kind: Kind) -> tuple[Program, Plan]:
+        """Return the program of a kind that is saved, and its plan.
+
+        Raises
+        ------
+        ImageError
+            If what the library has is none, or an image is not what it should be.
+        """
+        key = key_of(kind)
+        with self._lock:
+            found = self._decoded.get(key)
+            if found is None:
+                found = self._decoded[key] = self._decode(kind)
+            return found
+
+    def plan(self, saved: SavedKind) -> Plan:
+        """Return the plan of what is saved: no kernel is loaded.
+
+        Raises
+        ------
+        ImageError
+            If the words are no program.
+        """
+        try:
+            return Plan(self._library.read(saved.program), saved.texts)
+        except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
+            raise self.damaged(saved, error) from None
+
+    def damaged(self, saved: SavedKind, error: Exception) -> ImageError:
+        """Return the error that says which member is none of a program's."""
+        return ImageError(f"{saved.program} is no program: {error!r}", source=self._library.source)
+
+    def constant(self, data: Any) -> Any:
+        """Return the object that a constant is."""
+        return make_constant(data, self._library)
+
+    def install(self, kind: Kind, program: Program) -> None:
+        """Give the function a program.
+
+        Raises
+        ------
+        ImageError
+            If it reads of its arguments what the kind has not.
+        """
+        try:
+            self._install(kind, program)
+        except ValueError as error:
+            raise self._refused(error) from None
+
+    def _decode(self, kind: Kind) -> tuple[Program, Plan]:
+        saved = self.saved(kind)
+        assert saved is not None
+        words = self._library.read(saved.program)
+        constants = tuple(map(self.constant, saved.constants))
+        try:
+            program = Program(words, constants, saved.texts)
+            check_texts(words, saved.texts)
+            ints = [i for i, entry in enumerate(kind) if entry is int and saved.kind[i] is float]
+            if ints:
+                words = with_ints(words, frozenset(ints))
+                program = Program(words, constants, saved.texts)
+        except ValueError as error:
+            raise self._refused(error) from None
+        # It is checked against the kind, too, before anything is run of it.
+        self.install(tuple(map(_writable, kind)), program)
+        return program, Plan(words, saved.texts)
+
+    def _refused(self, error: ValueError) -> ImageError:
+        return ImageError(f"{self._entry.name}: {error}", source=self._library.source)
+
+    def _as_floats(self, kind: Kind) -> Kind:
+        wanted = self._entry.wanted
+        return tuple(
+            float if entry is int and i in wanted and wanted[i].plain == (float,) else entry
+            for i, entry in enumerate(kind)
+        )
+
+
+def _writable(entry: Any) -> Any:
+    if type(entry) is not tuple or entry[0] == "value":
+        return entry
+    if entry[0] == "array":
+        return (*entry[:3], False)
+    return (entry[0], tuple((*one[:3], False) for one in entry[1]))
