@@ -27,13 +27,14 @@ from culaunch._ship.results import effects_of, raises
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from inspect import Signature
+    from typing import Protocol
 
     from culaunch._core import FunctionMethods
     from culaunch._function.kinds import Kind
     from culaunch._ship.entry import SavedEntry, SavedKind
     from culaunch._ship.programs import Source
 
-    class Origin(Source):
+    class Origin(Source, Protocol):
         """The library of a function, as the function sees it."""
 
         def __getitem__(self, name: str) -> LoadedFunction: ...
