@@ -68,7 +68,7 @@ void SetScalarOfKind(TypeEntry* entry, char kind, int bytes) {
     case 'b':
       return SetScalar(entry, TypeClass::kBool, kDLBool, bytes);
     case 'c':
-      return SetScalar(entry, TypeClass::kStructure, 5, bytes);
+      return SetScalar(entry, TypeClass::kStructure, kDLComplex, bytes);
     case 'V':
       entry->kind = ArgumentKind::kStructure;
       return;
@@ -95,7 +95,7 @@ bool ClassifyNumpy(TypeEntry* entry, PyTypeObject* type) {
   const std::string text = Text(name.get());
   // ml_dtypes registers its types with kind 'V' (or 'f'): their names tell.
   if (text == "bfloat16") {
-    SetScalar(entry, TypeClass::kFloat, 4, bytes);
+    SetScalar(entry, TypeClass::kFloat, kDLBfloat, bytes);
   } else if (text.rfind("float8", 0) == 0) {
     SetScalar(entry, TypeClass::kFloat, Float8Code(text), bytes);
   } else {
@@ -123,7 +123,7 @@ bool ClassifyCtypes(TypeEntry* entry, PyTypeObject* type) {
   } else if (letter != '\0' && std::strchr("BHILQu", letter) != nullptr) {
     SetScalarOfKind(entry, 'u', bytes);
   } else if (letter != '\0' && std::strchr("PzZ", letter) != nullptr) {
-    SetScalar(entry, TypeClass::kPointer, 3, bytes);
+    SetScalar(entry, TypeClass::kPointer, kDLOpaqueHandle, bytes);
   }  // not a reference to a Python object
   return true;
 }
@@ -166,7 +166,7 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
              HasBase(type, "_ctypes", "Array")) {
     entry->kind = ArgumentKind::kStructure;
   } else if (HasBase(type, "_ctypes", "_Pointer")) {
-    SetScalar(entry, TypeClass::kPointer, 3, sizeof(void*));
+    SetScalar(entry, TypeClass::kPointer, kDLOpaqueHandle, sizeof(void*));
   } else if (!ClassifyExchange(entry, type)) {
     entry->has_dlpack = static_cast<bool>(TypeAttribute(type, "__dlpack__")) &&
                         static_cast<bool>(TypeAttribute(type, "__dlpack_device__"));

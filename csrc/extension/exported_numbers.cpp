@@ -3,6 +3,7 @@
 #include <culaunch/driver_table.h>
 
 #include <initializer_list>
+#include <vector>
 
 #include "arguments/element_types.h"
 #include "arguments/operands.h"
@@ -41,15 +42,19 @@ bool AddList(PyObject* all, const char* name, const Named* begin, const Named* e
   return list && PyDict_SetItemString(all, name, list.get()) == 0;
 }
 
+// The element types: their numbers, and what DLPack knows each by.
 bool AddElementTypes(PyObject* all) {
-  const Ref list(PyDict_New());
-  for (uint8_t i = 0; list && i < operands::kTypes; ++i) {
-    const Ref number(PyLong_FromLong(i));
-    if (!number || PyDict_SetItemString(list.get(), operands::NameOf(i), number.get()) < 0) {
-      return false;
-    }
+  std::vector<Named> numbers, codes, bits;
+  for (uint8_t i = 0; i < operands::kAllTypes; ++i) {
+    numbers.emplace_back(operands::NameOf(i), i);
+    codes.emplace_back(operands::NameOf(i), operands::TypeOf(i).code);
+    bits.emplace_back(operands::NameOf(i), operands::TypeOf(i).bits);
   }
-  return list && PyDict_SetItemString(all, "ElementType", list.get()) == 0;
+  const auto add = [all](const char* name, const std::vector<Named>& list) {
+    return AddList(all, name, list.data(), list.data() + list.size());
+  };
+  return add("ElementType", numbers) && add("ElementTypeCode", codes) &&
+         add("ElementTypeBits", bits);
 }
 
 }  // namespace
@@ -90,6 +95,7 @@ int AddNumbers(PyObject* module) {
         {"FUNCTION", culaunch::kNoteFunction}}},
       {"operands",
        {{"MAX_OPERANDS", operands::kMaxOperands},
+        {"TYPES", operands::kTypes},
         {"FIRST_SCALAR", operands::kFirstScalar},
         {"FIRST_WEAK", operands::kFirstWeak},
         {"WEAK_BOOL", operands::kWeakBool},

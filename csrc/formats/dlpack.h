@@ -13,6 +13,7 @@ enum DLDataTypeCode : uint8_t {
   kDLInt = 0,
   kDLUInt = 1,
   kDLFloat = 2,
+  kDLOpaqueHandle = 3,
   kDLBfloat = 4,
   kDLComplex = 5,
   kDLBool = 6,

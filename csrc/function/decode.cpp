@@ -5,7 +5,6 @@ namespace function {
 
 namespace {
 
-constexpr int64_t kVersion = 1;
 constexpr int64_t kMostRegisters = 1 << 16;
 constexpr int64_t kMostBlocks = 1 << 12;
 constexpr int64_t kMostStates = 1 << 24;  // blocks times registers
@@ -13,7 +12,7 @@ constexpr int64_t kMostStates = 1 << 24;  // blocks times registers
 }  // namespace
 
 void Decoder::Decode() {
-  if (reader_.Next() != kVersion) throw Wrong("its version is not 1");
+  if (reader_.Next() != kVersion) throw Wrong("its version is not " + std::to_string(kVersion));
   program_.registers = static_cast<size_t>(reader_.NextBelow(kMostRegisters + 1, "registers"));
   program_.argument_arrays =
       static_cast<size_t>(reader_.NextBelow(kMostArrays + 1, "argument arrays"));

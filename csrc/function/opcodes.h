@@ -153,51 +153,69 @@ enum class Opcode : uint8_t {
   EXCEPTION(RuntimeError, 6)                 \
   EXCEPTION(NotImplementedError, 7)
 
+// The version of the encoding, the first word of a program.
+constexpr int64_t kVersion = 1;
+
+#define CULAUNCH_EFFECTS(EFFECT) \
+  EFFECT(kAllocate, allocate, 1) \
+  EFFECT(kView, view, 2)         \
+  EFFECT(kMemset, memset, 3)     \
+  EFFECT(kLaunch, launch, 4)     \
+  EFFECT(kCall, call, 5)         \
+  EFFECT(kReturn, return, 6)
+
+// What a kernel's parameter, or a field of a structure, is made of: an array is the address of its
+// first element; an int the low bytes of a register; a float a register, as a type of DLPack; a
+// bool one byte of a register; bytes are a constant's, in which fields are filled in; null is
+// zeros; a tensor map lies over an array; an object is a constant, an array.
+#define CULAUNCH_SOURCES(SOURCE)    \
+  SOURCE(kArray, array, 0)          \
+  SOURCE(kInt, int, 1)              \
+  SOURCE(kFloat, float, 2)          \
+  SOURCE(kBool, bool, 3)            \
+  SOURCE(kBytes, bytes, 4)          \
+  SOURCE(kNull, null, 5)            \
+  SOURCE(kTensorMap, tensor_map, 6) \
+  SOURCE(kObject, object, 7)
+
+// What an argument of CALL is, and a value of RETURN; from tuple on of RETURN alone. An argument is
+// what came, as it came; an element is one of a list or tuple that came; called is what a constant
+// gives for the values.
+#define CULAUNCH_VALUES(VALUE)  \
+  VALUE(kNone, none, 0)         \
+  VALUE(kInt, int, 1)           \
+  VALUE(kFloat, float, 2)       \
+  VALUE(kBool, bool, 3)         \
+  VALUE(kArray, array, 4)       \
+  VALUE(kArgument, argument, 5) \
+  VALUE(kConstant, constant, 6) \
+  VALUE(kTuple, tuple, 7)       \
+  VALUE(kList, list, 8)         \
+  VALUE(kDict, dict, 9)         \
+  VALUE(kCalled, called, 10)    \
+  VALUE(kElement, element, 11)
+
+#define CULAUNCH_LAUNCH_FLAGS(FLAG)                 \
+  FLAG(kCooperative, cooperative, 1)                \
+  FLAG(kProgrammatic, programmatic, 2)              \
+  FLAG(kHasPriority, priority, 4)                   \
+  FLAG(kHasCluster, cluster, 8)                     \
+  FLAG(kHasPreferredCluster, preferred_cluster, 16) \
+  FLAG(kHasSharedMemory, shared_memory, 32)
+
+#define CULAUNCH_ENUMERATOR(enumerator, name, number) enumerator = number,
 enum class EffectCode : uint8_t {
-  kAllocate = 1,
-  kView = 2,
-  kMemset = 3,
-  kLaunch = 4,
-  kCall = 5,
-  kReturn = 6,
-  kConstantArray = 7,  // not of the encoding: an array that a launch gets, read before all effects
+  CULAUNCH_EFFECTS(CULAUNCH_ENUMERATOR) kConstantArray =
+      7,  // not of the encoding: an array that a launch gets, read before all effects
 };
 
-// What a kernel's parameter, or a field of a structure, is made of.
-enum class Source : uint8_t {
-  kArray = 0,      // an array: the address of its first element
-  kInt = 1,        // an int register, its low bytes
-  kFloat = 2,      // a float register, as a type of DLPack
-  kBool = 3,       // a bool register, one byte
-  kBytes = 4,      // a constant's bytes, in which fields are filled in
-  kNull = 5,       // zeros
-  kTensorMap = 6,  // a tensor map over an array
-  kObject = 7,     // a constant, an array
-};
+enum class Source : uint8_t { CULAUNCH_SOURCES(CULAUNCH_ENUMERATOR) };
+enum class Value : uint8_t { CULAUNCH_VALUES(CULAUNCH_ENUMERATOR) };
+enum LaunchFlag : int64_t { CULAUNCH_LAUNCH_FLAGS(CULAUNCH_ENUMERATOR) };
+#undef CULAUNCH_ENUMERATOR
 
-// What an argument of CALL is, and a value of RETURN; from kTuple on of RETURN alone.
-enum class Value : uint8_t {
-  kNone = 0,
-  kInt = 1,
-  kFloat = 2,
-  kBool = 3,
-  kArray = 4,
-  kArgument = 5,  // as it came
-  kConstant = 6,
-  kTuple = 7,
-  kList = 8,
-  kDict = 9,
-  kCalled = 10,   // what a constant gives for the values
-  kElement = 11,  // of a list or tuple that came
-};
-
-// The flags of a launch.
-constexpr int64_t kCooperative = 1;
-constexpr int64_t kProgrammatic = 2;
-constexpr int64_t kHasPriority = 4;
-constexpr int64_t kHasCluster = 8;
-constexpr int64_t kHasPreferredCluster = 16;
-constexpr int64_t kHasSharedMemory = 32;
-constexpr int64_t kAllFlags = 63;
+#define CULAUNCH_OR_FLAG(enumerator, name, number) number |
+constexpr int64_t kAllFlags = CULAUNCH_LAUNCH_FLAGS(CULAUNCH_OR_FLAG) 0;
+#undef CULAUNCH_OR_FLAG
 
 }  // namespace function

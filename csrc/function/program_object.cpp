@@ -57,13 +57,19 @@ PyObject* GetConstants(PyObject* self, void*) {
 }
 PyObject* GetTexts(PyObject* self, void*) { return Ref::Borrow(Self(self)->texts).release(); }
 
-bool SetNumbers(PyObject* format, const char* key, const char* const* names, int count) {
+struct NamedNumber {
+  const char* name;
+  int number;
+};
+
+template <class Numbers>
+bool SetNumbers(PyObject* format, const char* key, const Numbers& numbers) {
   const Ref dict(PyDict_New());
-  for (int i = 0; dict && i < count; ++i) {
-    const Ref number(PyLong_FromLong(i));
-    if (!number || PyDict_SetItemString(dict.get(), names[i], number.get()) < 0) return false;
+  for (const NamedNumber& one : numbers) {
+    const Ref number(dict ? PyLong_FromLong(one.number) : nullptr);
+    if (!number || PyDict_SetItemString(dict.get(), one.name, number.get()) < 0) return false;
   }
-  return dict && PyDict_SetItemString(format, key, dict.get()) == 0;
+  return PyDict_SetItemString(format, key, dict.get()) == 0;
 }
 
 }  // namespace
@@ -81,22 +87,22 @@ int AddProgramType(PyObject* module) {
 }
 
 PyObject* ProgramFormat(PyObject*, PyObject*) {
-  static constexpr const char* sources[] = {"array", "int",  "float",      "bool",
-                                            "bytes", "null", "tensor_map", "object"};
-  static constexpr const char* values[] = {"none",  "int",      "float",    "bool",
-                                           "array", "argument", "constant", "tuple",
-                                           "list",  "dict",     "called",   "element"};
-  static constexpr const char* effects[] = {"",       "allocate", "view",  "memset",
-                                            "launch", "call",     "return"};
-#define CULAUNCH_TEXT_OF_NAME(name, number) #name,
-  static constexpr const char* math[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_TEXT_OF_NAME)};
-  static constexpr const char* exceptions[] = {CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_TEXT_OF_NAME)};
-#undef CULAUNCH_TEXT_OF_NAME
-  const char* types[operands::kAllTypes];
-  for (uint8_t i = 0; i < operands::kAllTypes; ++i) types[i] = operands::NameOf(i);
+#define CULAUNCH_NAMED(enumerator, name, number) {#name, number},
+  static constexpr NamedNumber effects[] = {CULAUNCH_EFFECTS(CULAUNCH_NAMED)};
+  static constexpr NamedNumber sources[] = {CULAUNCH_SOURCES(CULAUNCH_NAMED)};
+  static constexpr NamedNumber values[] = {CULAUNCH_VALUES(CULAUNCH_NAMED)};
+  static constexpr NamedNumber flags[] = {CULAUNCH_LAUNCH_FLAGS(CULAUNCH_NAMED)};
+#undef CULAUNCH_NAMED
+#define CULAUNCH_NAMED(name, number) {#name, number},
+  static constexpr NamedNumber math[] = {CULAUNCH_MATH_FUNCTIONS(CULAUNCH_NAMED)};
+  static constexpr NamedNumber exceptions[] = {CULAUNCH_CHECK_EXCEPTIONS(CULAUNCH_NAMED)};
+#undef CULAUNCH_NAMED
+  NamedNumber types[operands::kAllTypes];
+  for (uint8_t i = 0; i < operands::kAllTypes; ++i) types[i] = {operands::NameOf(i), i};
   Ref format(PyDict_New());
   const Ref opcodes(PyDict_New());
-  if (!format || !opcodes) return nullptr;
+  const Ref version(PyLong_FromLong(kVersion));
+  if (!format || !opcodes || !version) return nullptr;
 #define CULAUNCH_OPCODE(name, number, operands)                                                \
   {                                                                                            \
     const Ref entry(Py_BuildValue("(is)", number, operands));                                  \
@@ -104,16 +110,14 @@ PyObject* ProgramFormat(PyObject*, PyObject*) {
   }
   CULAUNCH_OPCODES(CULAUNCH_OPCODE)
 #undef CULAUNCH_OPCODE
-  const auto count = [](const auto& names) {
-    return static_cast<int>(sizeof names / sizeof *names);
-  };
-  const bool is_set = PyDict_SetItemString(format.get(), "opcodes", opcodes.get()) == 0 &&
-                      SetNumbers(format.get(), "sources", sources, count(sources)) &&
-                      SetNumbers(format.get(), "values", values, count(values)) &&
-                      SetNumbers(format.get(), "effects", effects, count(effects)) &&
-                      SetNumbers(format.get(), "math", math, count(math)) &&
-                      SetNumbers(format.get(), "exceptions", exceptions, count(exceptions)) &&
-                      SetNumbers(format.get(), "dtypes", types, operands::kAllTypes);
+  const bool is_set =
+      PyDict_SetItemString(format.get(), "version", version.get()) == 0 &&
+      PyDict_SetItemString(format.get(), "opcodes", opcodes.get()) == 0 &&
+      SetNumbers(format.get(), "effects", effects) &&
+      SetNumbers(format.get(), "sources", sources) && SetNumbers(format.get(), "values", values) &&
+      SetNumbers(format.get(), "flags", flags) && SetNumbers(format.get(), "math", math) &&
+      SetNumbers(format.get(), "exceptions", exceptions) &&
+      SetNumbers(format.get(), "dtypes", types);
   return is_set ? format.release() : nullptr;
 }
 

@@ -16,14 +16,25 @@ struct NamedType {
   const char* name;
 };
 
-// DLPack's type codes (dlpack.h, DLDataTypeCode) and Triton's names.
+// Triton's names of element types.
 constexpr NamedType kTypes[] = {
-    {{6, 8, 1}, "u1"},     {{0, 8, 1}, "i8"},        {{0, 16, 1}, "i16"},
-    {{0, 32, 1}, "i32"},   {{0, 64, 1}, "i64"},      {{1, 8, 1}, "u8"},
-    {{1, 16, 1}, "u16"},   {{1, 32, 1}, "u32"},      {{1, 64, 1}, "u64"},
-    {{2, 16, 1}, "fp16"},  {{2, 32, 1}, "fp32"},     {{2, 64, 1}, "fp64"},
-    {{4, 16, 1}, "bf16"},  {{10, 8, 1}, "fp8e4nv"},  {{11, 8, 1}, "fp8e4b8"},
-    {{12, 8, 1}, "fp8e5"}, {{13, 8, 1}, "fp8e5b16"},
+    {{kDLBool, 8, 1}, "u1"},
+    {{kDLInt, 8, 1}, "i8"},
+    {{kDLInt, 16, 1}, "i16"},
+    {{kDLInt, 32, 1}, "i32"},
+    {{kDLInt, 64, 1}, "i64"},
+    {{kDLUInt, 8, 1}, "u8"},
+    {{kDLUInt, 16, 1}, "u16"},
+    {{kDLUInt, 32, 1}, "u32"},
+    {{kDLUInt, 64, 1}, "u64"},
+    {{kDLFloat, 16, 1}, "fp16"},
+    {{kDLFloat, 32, 1}, "fp32"},
+    {{kDLFloat, 64, 1}, "fp64"},
+    {{kDLBfloat, 16, 1}, "bf16"},
+    {{kDLFloat8_e4m3fn, 8, 1}, "fp8e4nv"},
+    {{kDLFloat8_e4m3fnuz, 8, 1}, "fp8e4b8"},
+    {{kDLFloat8_e5m2, 8, 1}, "fp8e5"},
+    {{kDLFloat8_e5m2fnuz, 8, 1}, "fp8e5b16"},
 };
 
 }  // namespace

@@ -1,27 +1,30 @@
 """Element types in a body, and the numbers of programs."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import culaunch as cl
 from culaunch import _core
-from culaunch._function import opcodes
-from culaunch._function.dtype import BY_NAME, DTYPES
+from culaunch import elementwise as ew
+from culaunch._launch.dtype import BY_NAME, DTYPES
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
 
-def test_the_numbers_are_the_extensions():
-    known = _core.program_format()
-    assert {dtype.name: dtype.number for dtype in DTYPES} == known["dtypes"]
+def test_there_is_one_table_with_the_extensions_numbers():
+    assert {dtype.name: dtype.number for dtype in DTYPES} == _core.program_format()["dtypes"]
     assert [dtype.number for dtype in DTYPES] == list(range(len(DTYPES)))
-    ops = {op.name: (op.number, op.operands) for op in opcodes.OPS.values()}
-    ends = {"GUARD": opcodes.GUARD, "EFFECTS": opcodes.EFFECTS}
-    assert {name: row for name, row in known["opcodes"].items() if name not in ends} == ops
-    assert {name: known["opcodes"][name][0] for name in ends} == ends
-    assert known["math"] == opcodes.MATH_NUMBER
-    raised = {kind.__name__: number for number, kind in enumerate(opcodes.EXCEPTIONS)}
-    assert raised == known["exceptions"]
+    assert ew.DType is cl.DType
+    assert ew.bfloat16 is BY_NAME["bfloat16"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=repr)
+def test_a_copy_is_the_same_type(dtype):
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    assert copy.deepcopy(dtype) is dtype
 
 
 @pytest.mark.parametrize("name", sorted(BY_NAME))

@@ -34,7 +34,7 @@ def apply(name: str, operands: tuple[Node, ...]) -> Node:
 def choose(condition: Node, operands: tuple[Node, Node]) -> Node:
     """Return the node of a selection between two operands, which are brought to one type."""
     if condition.dtype.kind != "b":
-        raise TypeError(f"where: condition must be bool (got {condition.dtype})")
+        raise TypeError(f"where: condition must be bool (got {condition.dtype.name})")
     dtype = _common("where", operands)
     args = (condition, *(convert(node, dtype, "where") for node in operands))
     return condition.trace.operation("where", dtype, args)
@@ -49,7 +49,8 @@ def convert(node: Node, dtype: dt.DType, what: str = "") -> Node:
         return node
     if node.dtype.kind == "c" and dtype.kind not in "cb":
         raise TypeError(
-            f"astype: {node.dtype} does not convert to {dtype}: use ew.real(x) or ew.abs(x)"
+            f"astype: {node.dtype.name} does not convert to {dtype.name}: use ew.real(x) or "
+            "ew.abs(x)"
         )
     if node.number is not None and node.dtype.is_weak:
         return node.trace.constant(_fitting(node.number, dtype, what or "astype"), dtype)
@@ -94,7 +95,9 @@ def _fitting(number: Number, dtype: dt.DType, what: str) -> Number:
     if dtype.kind in "iu" and isinstance(number, int):
         low, high = dt.integer_range(dtype)
         if not low <= number <= high:
-            raise OverflowError(f"{what}: {spell(number)} does not fit {dtype} ({low} to {high})")
+            raise OverflowError(
+                f"{what}: {spell(number)} does not fit {dtype.name} ({low} to {high})"
+            )
     return number
 
 
@@ -104,4 +107,4 @@ def _wrong_kind(name: str, dtype: dt.DType, kinds: str) -> TypeError:
     hint = ""
     if dtype.kind in "iu" and "f" in kinds:
         hint = ": convert first, as in ew.astype(x, ew.float32)"
-    return TypeError(f"{name} takes {taken} types (got {dtype}){hint}")
+    return TypeError(f"{name} takes {taken} types (got {dtype.name}){hint}")

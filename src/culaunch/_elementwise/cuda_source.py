@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.helper_files import helpers_for, pack
 from culaunch._elementwise.loop import BLOCK, raw_type
 from culaunch._elementwise.strided import contiguous, strided
@@ -24,9 +25,9 @@ def render(code: ElementCode, layout: Layout) -> str:
     """Write the source of the kernel."""
     writer = {"contiguous": contiguous, "strided": strided, "tiled": tiled}[layout.kind]
     loop, parameters = writer(code, layout)
-    operands = [f"{array.dtype.storage}* {array.name}_out" for array in code.outputs]
-    operands += [f"const {array.dtype.storage}* {array.name}_in" for array in code.inputs]
-    operands += [f"{scalar.dtype.compute} {scalar.name}_scalar" for scalar in code.scalars]
+    operands = [f"{dt.storage(array.dtype)}* {array.name}_out" for array in code.outputs]
+    operands += [f"const {dt.storage(array.dtype)}* {array.name}_in" for array in code.inputs]
+    operands += [f"{dt.compute(scalar.dtype)} {scalar.name}_scalar" for scalar in code.scalars]
     everything = ", ".join([*operands, *parameters])
     kernel = (
         f"__global__ void __launch_bounds__({BLOCK})\n{kernel_name(code, layout)}({everything}) "
@@ -40,13 +41,13 @@ def render(code: ElementCode, layout: Layout) -> str:
 
 def _compute(code: ElementCode) -> str:
     """Write the function of one element."""
-    parameters = [f"{array.dtype.compute}& {array.name}" for array in code.outputs]
+    parameters = [f"{dt.compute(array.dtype)}& {array.name}" for array in code.outputs]
     parameters += [
             f"const {raw_type(array)} {array.name}" if array.is_raw
-            else f"{array.dtype.compute} {array.name}"
+            else f"{dt.compute(array.dtype)} {array.name}"
         for array in code.inputs
     ]  # fmt: skip
-    parameters += [f"{scalar.dtype.compute} {scalar.name}" for scalar in code.scalars]
+    parameters += [f"{dt.compute(scalar.dtype)} {scalar.name}" for scalar in code.scalars]
     if code.uses_index:
         parameters += ["const long long i", "const Indexer _ind"]
     body = "".join(f"  {line}\n" for line in code.body)

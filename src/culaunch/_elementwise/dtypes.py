@@ -1,123 +1,53 @@
-"""Element types: what they are in C++, and how they promote (array API standard, 2024.12)."""
+"""Element types in fused functions: what computes them in C++, and how they promote.
+
+They promote as the array API standard (2024.12) says.
+"""
 
 from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 
 from culaunch._base.values import spell
 from culaunch._core import NUMBERS
+from culaunch._launch import dtype as all_types
 from culaunch._launch.dlpack import TypeCode
 
-
-@dataclass(frozen=True, eq=False)
-class DType:
-    """An element type.
-
-    It is equal to its name and to the same type of a framework: ``x.dtype == "float32"``.
-
-    Attributes
-    ----------
-    name : str
-        NumPy's name of it, such as ``"float32"``.
-    number : int
-        What the native call knows it by; 64 and more are Python scalars.
-    code, bits : int
-        As DLPack has them.
-    kind : str
-        ``b``, ``i``, ``u``, ``f`` or ``c``: bool, signed, unsigned, real, complex.
-    storage, compute : str
-        Its C++ type in memory, and the one that it is computed in.
-    """
-
-    name: str
-    number: int
-    code: int
-    bits: int
-    kind: str
-    storage: str
-    compute: str
-
-    @property
-    def is_weak(self) -> bool:
-        """Whether it is a Python scalar's, which takes the type of the arrays it meets."""
-        return self.number >= FIRST_WEAK
-
-    @property
-    def is_half(self) -> bool:
-        """Whether it is computed in float32 and rounded when it is stored."""
-        return self.name in ("float16", "bfloat16")
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, DType):
-            return self.number == other.number
-        try:
-            return as_dtype(other) is self
-        except TypeError:
-            return False
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-
-def _array_type(
-    name: str, code: TypeCode, bits: int, kind: str, storage: str, compute: str
-) -> DType:
-    return DType(name, NUMBERS["ElementType"][name], code, bits, kind, storage, compute)
-
-
+DType = all_types.DType
+FIRST_SCALAR, FIRST_WEAK = all_types.FIRST_SCALAR, all_types.FIRST_WEAK
 _OPERANDS = NUMBERS["operands"]
-FIRST_SCALAR = _OPERANDS["FIRST_SCALAR"]
-FIRST_WEAK = _OPERANDS["FIRST_WEAK"]
+# The types that kernels compute with come first in the table of all.
+DTYPES = all_types.DTYPES[: _OPERANDS["TYPES"]]
+BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 
-bool_ = _array_type("bool", TypeCode.BOOL, 8, "b", "bool", "bool")
-int8 = _array_type("int8", TypeCode.INT, 8, "i", "signed char", "signed char")
-int16 = _array_type("int16", TypeCode.INT, 16, "i", "short", "short")
-int32 = _array_type("int32", TypeCode.INT, 32, "i", "int", "int")
-int64 = _array_type("int64", TypeCode.INT, 64, "i", "long long", "long long")
-uint8 = _array_type("uint8", TypeCode.UINT, 8, "u", "unsigned char", "unsigned char")
-uint16 = _array_type("uint16", TypeCode.UINT, 16, "u", "unsigned short", "unsigned short")
-uint32 = _array_type("uint32", TypeCode.UINT, 32, "u", "unsigned int", "unsigned int")
-uint64 = _array_type("uint64", TypeCode.UINT, 64, "u", "unsigned long long", "unsigned long long")
-float16 = _array_type("float16", TypeCode.FLOAT, 16, "f", "__half", "float")
-bfloat16 = _array_type("bfloat16", TypeCode.BFLOAT, 16, "f", "__nv_bfloat16", "float")
-float32 = _array_type("float32", TypeCode.FLOAT, 32, "f", "float", "float")
-float64 = _array_type("float64", TypeCode.FLOAT, 64, "f", "double", "double")
-complex64 = _array_type("complex64", TypeCode.COMPLEX, 64, "c", "complex<float>", "complex<float>")
-complex128 = _array_type(
-    "complex128", TypeCode.COMPLEX, 128, "c", "complex<double>", "complex<double>"
-)
+bool_ = BY_NAME["bool"]
+int8 = BY_NAME["int8"]
+int16 = BY_NAME["int16"]
+int32 = BY_NAME["int32"]
+int64 = BY_NAME["int64"]
+uint8 = BY_NAME["uint8"]
+uint16 = BY_NAME["uint16"]
+uint32 = BY_NAME["uint32"]
+uint64 = BY_NAME["uint64"]
+float16 = BY_NAME["float16"]
+bfloat16 = BY_NAME["bfloat16"]
+float32 = BY_NAME["float32"]
+float64 = BY_NAME["float64"]
+complex64 = BY_NAME["complex64"]
+complex128 = BY_NAME["complex128"]
 
 # Python scalars: values of these types are computed as wide as C++ goes, and cast where they meet
 # an array.
-weak_bool = DType("Python bool", _OPERANDS["WEAK_BOOL"], TypeCode.BOOL, 8, "b", "bool", "bool")
-weak_int = DType(
-    "Python int", _OPERANDS["WEAK_INT"], TypeCode.INT, 64, "i", "long long", "long long"
-)
-weak_float = DType(
-    "Python float", _OPERANDS["WEAK_FLOAT"], TypeCode.FLOAT, 64, "f", "double", "double"
-)
+weak_bool = DType("Python bool", _OPERANDS["WEAK_BOOL"], TypeCode.BOOL, 8, "b", "bool")
+weak_int = DType("Python int", _OPERANDS["WEAK_INT"], TypeCode.INT, 64, "i", "long long")
+weak_float = DType("Python float", _OPERANDS["WEAK_FLOAT"], TypeCode.FLOAT, 64, "f", "double")
 weak_complex = DType(
-    "Python complex",
-    _OPERANDS["WEAK_COMPLEX"],
-    TypeCode.COMPLEX,
-    128,
-    "c",
-    "complex<double>",
-    "complex<double>",
+    "Python complex", _OPERANDS["WEAK_COMPLEX"], TypeCode.COMPLEX, 128, "c", "double2"
 )
-
-DTYPES = (
-    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
-    float16, bfloat16, float32, float64, complex64, complex128,
-)  # fmt: skip
 WEAK = (weak_bool, weak_int, weak_float, weak_complex)
-BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 
+# The kernels' own complex numbers have arithmetic, which CUDA's pairs have not.
+_COMPLEX = {64: "complex<float>", 128: "complex<double>"}
 _SIGNED = (int8, int16, int32, int64)
 _UNSIGNED = (uint8, uint16, uint32, uint64)
 _KIND_NAMES = {"b": "bool", "i": "integer", "u": "integer", "f": "real", "c": "complex"}
@@ -129,19 +59,22 @@ def as_dtype(what: object) -> DType:
     Raises
     ------
     TypeError
-        If there is none.
+        If there is none that kernels compute with.
     """
-    if isinstance(what, DType) and not what.is_weak:
-        return what
-    # numpy.float32 is a class, numpy.dtype and torch.dtype print as "float32", "torch.float32".
-    # An int is neither, and one that is large cannot be written at all.
-    text = what.__name__ if isinstance(what, type) else "" if isinstance(what, int) else str(what)
-    name = text.rpartition(".")[2]
-    found = BY_NAME.get(name)
-    if found is None:
-        known = ", ".join(BY_NAME)
-        raise TypeError(f"dtype must be one of {known} (got {spell(what)})")
+    found = bool_ if what is bool else all_types.find_dtype(what)
+    if found is None or found not in DTYPES:
+        raise TypeError(f"dtype must be one of {', '.join(BY_NAME)} (got {spell(what)})")
     return found
+
+
+def storage(dtype: DType) -> str:
+    """Return the C++ type of an element in memory."""
+    return _COMPLEX[dtype.bits] if dtype.kind == "c" else dtype.spelling
+
+
+def compute(dtype: DType) -> str:
+    """Return the C++ type that an element is computed in."""
+    return "float" if dtype.is_half else storage(dtype)
 
 
 def promote(first: DType, second: DType, what: str) -> DType:
@@ -207,7 +140,7 @@ def rounded(number: float, dtype: DType) -> float:
 
 def unsigned_of(dtype: DType) -> str:
     """Return the C++ type in which overflow of an integer type is defined."""
-    return next(other.compute for other in _UNSIGNED if other.bits == max(dtype.bits, 32))
+    return next(other.spelling for other in _UNSIGNED if other.bits == max(dtype.bits, 32))
 
 
 def _promote_weak(first: DType, second: DType, what: str) -> DType:

@@ -132,7 +132,7 @@ class _Writer:
         if op not in ("cast", "round_to"):
             self._operations.append(op)
         name = f"v{len(self._body)}"
-        self._body.append(f"const {dtype.compute} {name} = {code};")
+        self._body.append(f"const {dt.compute(dtype)} {name} = {code};")
         return name
 
     def _input(self, node: Node) -> str:
@@ -157,38 +157,38 @@ class _Writer:
             return conversion(args[0], source, dtype)
         if node.op == "round_to":
             kind = _HALVES[dtype.name]
-            real = f"to_odd({args[0]})" if source.compute == "double" else f"(float){args[0]}"
+            real = f"to_odd({args[0]})" if dt.compute(source) == "double" else f"(float){args[0]}"
             return f"load_{kind}(store_{kind}({real}))"
         code = OPERATIONS[node.op].code
         template = code.get("h", code.get("f")) if source.is_half else code.get(source.kind)
         assert template is not None
         return template.format(
             *args,
-            T=source.compute,
+            T=dt.compute(source),
             U=dt.unsigned_of(source) if source.kind in "iu" else "",
-            s="f" if dt.real_of(source).compute == "float" else "",
+            s="f" if dt.compute(dt.real_of(source)) == "float" else "",
             H=_HALVES.get(source.name, source.name),
         )
 
 
 def conversion(code: str, source: dt.DType, target: dt.DType) -> str:
     """Write a conversion between the types that two element types are computed in."""
-    if source.compute == target.compute:
+    if dt.compute(source) == dt.compute(target):
         return code
     if target.kind == "b":
         return f"{code}.re != 0 || {code}.im != 0" if source.kind == "c" else f"{code} != 0"
     if target.kind == "c":
-        part = dt.real_of(target).compute
+        part = dt.compute(dt.real_of(target))
         if source.kind == "c":
-            return f"{target.compute}{{({part}){code}.re, ({part}){code}.im}}"
-        return f"{target.compute}{{({part}){code}, 0}}"
+            return f"{dt.compute(target)}{{({part}){code}.re, ({part}){code}.im}}"
+        return f"{dt.compute(target)}{{({part}){code}, 0}}"
     if source.kind == "f" and target.kind in "iu" and target.bits < 32:
         # The GPU converts to 32 bits and keeps the low ones: the limits must come between.
         low, high = dt.integer_range(target)
         if target.kind == "u":
-            return f"({target.compute})min((unsigned int){code}, {high}u)"
-        return f"({target.compute})max(min((int){code}, {high}), {low})"
-    return f"({target.compute}){code}"
+            return f"({dt.compute(target)})min((unsigned int){code}, {high}u)"
+        return f"({dt.compute(target)})max(min((int){code}, {high}), {low})"
+    return f"({dt.compute(target)}){code}"
 
 
 def literal(number: Number, dtype: dt.DType) -> str:
@@ -196,24 +196,24 @@ def literal(number: Number, dtype: dt.DType) -> str:
     if dtype.kind == "c":
         whole = complex(number)
         part = dt.real_of(dtype)
-        return f"{dtype.compute}{{{literal(whole.real, part)}, {literal(whole.imag, part)}}}"
+        return f"{dt.compute(dtype)}{{{literal(whole.real, part)}, {literal(whole.imag, part)}}}"
     if isinstance(number, complex):
-        raise TypeError(f"the complex number {number} does not convert to {dtype}")
+        raise TypeError(f"the complex number {number} does not convert to {dtype.name}")
     if dtype.kind == "f":
-        return _real_literal(float(number), dtype.compute == "float")
+        return _real_literal(float(number), dt.compute(dtype) == "float")
     if dtype.kind == "b":
         return "true" if number else "false"
     if not math.isfinite(number):
-        raise OverflowError(f"{number} does not convert to {dtype}")
+        raise OverflowError(f"{number} does not convert to {dtype.name}")
     whole_number = int(number)
     low, high = dt.integer_range(dtype)
     if not low <= whole_number <= high:
-        raise OverflowError(f"{whole_number} does not fit {dtype} ({low} to {high})")
+        raise OverflowError(f"{whole_number} does not fit {dtype.name} ({low} to {high})")
     if whole_number == -(1 << 63):
         return "(-9223372036854775807ll - 1)"
     suffix = {"unsigned long long": "ull", "long long": "ll", "unsigned int": "u"}
-    text = f"{whole_number}{suffix.get(dtype.compute, '')}"
-    cast_to = "" if dtype.bits >= 32 else f"({dtype.compute})"
+    text = f"{whole_number}{suffix.get(dt.compute(dtype), '')}"
+    cast_to = "" if dtype.bits >= 32 else f"({dt.compute(dtype)})"
     return f"{cast_to}({text})" if whole_number < 0 else f"{cast_to}{text}"
 
 

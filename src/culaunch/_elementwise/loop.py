@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from culaunch._core import NUMBERS
+from culaunch._elementwise import dtypes as dt
 
 if TYPE_CHECKING:
-    from culaunch._elementwise import dtypes as dt
     from culaunch._elementwise.element_code import Array, ElementCode
 
 BLOCK = NUMBERS["elementwise"]["BLOCK"]  # threads
@@ -87,7 +87,7 @@ def call_compute(code: ElementCode, inputs: dict[str, str], index: str, count: s
 
 def declared(code: ElementCode) -> str:
     """Write the declarations of the results."""
-    return " ".join(f"{array.dtype.compute} {array.name}_result;" for array in code.outputs)
+    return " ".join(f"{dt.compute(array.dtype)} {array.name}_result;" for array in code.outputs)
 
 
 def mapped(code: ElementCode) -> list[Array]:
@@ -117,7 +117,7 @@ def raw_type(array: Array) -> str:
     """Return the C++ type of a raw argument."""
     if array.dtype.is_half:
         return "RawHalf" if array.dtype.name == "float16" else "RawBfloat16"
-    return f"{array.dtype.storage}*"
+    return f"{dt.storage(array.dtype)}*"
 
 
 def indented(lines: list[str]) -> str:

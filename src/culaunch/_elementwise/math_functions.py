@@ -124,15 +124,15 @@ def clip(x: Value, /, min: Operand | None = None, max: Operand | None = None) ->
     """
     result = operate("positive", x)
     if result.dtype.kind not in "iuf":
-        raise TypeError(f"clip takes signed, unsigned, real types (got {result.dtype})")
+        raise TypeError(f"clip takes signed, unsigned, real types (got {result.dtype.name})")
     for name, limit in (("maximum", min), ("minimum", max)):
         if limit is None:
             continue
         limited = operate(name, result, limit)
         if limited.dtype != result.dtype:
             raise TypeError(
-                f"clip: the limits must promote to the type of x, {result.dtype} (with them it "
-                f"is {limited.dtype})"
+                f"clip: the limits must promote to the type of x, {result.dtype.name} (with "
+                f"them it is {limited.dtype.name})"
             )
         result = limited
     return result

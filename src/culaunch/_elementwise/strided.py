@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.loop import (
     BLOCK,
     call_compute,
@@ -31,19 +32,19 @@ def contiguous(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
         f"for ({index} first = blockIdx.x * ({index}){step} + threadIdx.x; first < packs;",
         f"     first += gridDim.x * ({index}){step}) {{",
     ]
-    lines += [f"  Pack<{a.dtype.storage}, {vector}> {a.name}_pack[{times}];" for a in inputs]
+    lines += [f"  Pack<{dt.storage(a.dtype)}, {vector}> {a.name}_pack[{times}];" for a in inputs]
     at = f"first + u * {BLOCK}"
     if inputs:
         lines += ["#pragma unroll", f"  for (int u = 0; u < {times}; ++u) {{"]
         lines += [f"    if ({at} >= packs) continue;"]
         for a in inputs:
-            pack = f"Pack<{a.dtype.storage}, {vector}>"
+            pack = f"Pack<{dt.storage(a.dtype)}, {vector}>"
             source = f"reinterpret_cast<const {pack}*>({pointer(a)})"
             lines.append(f"    {a.name}_pack[u] = {source}[{at}];")
         lines += ["  }"]
     lines += ["#pragma unroll", f"  for (int u = 0; u < {times}; ++u) {{"]
     lines += [f"    if ({at} >= packs) continue;"]
-    lines += [f"    Pack<{a.dtype.storage}, {vector}> {a.name}_pack;" for a in outputs]
+    lines += [f"    Pack<{dt.storage(a.dtype)}, {vector}> {a.name}_pack;" for a in outputs]
     lines += ["#pragma unroll", f"    for (int k = 0; k < {vector}; ++k) {{"]
     lines.append(f"      {declared(code)}")
     values = {a.name: f"{a.name}_pack[u].at[k]" for a in inputs}
@@ -51,7 +52,7 @@ def contiguous(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     lines += [f"      {a.name}_pack.at[k] = {stored(a)};" for a in outputs]
     lines += ["    }"]
     for a in outputs:
-        target = f"reinterpret_cast<Pack<{a.dtype.storage}, {vector}>*>({pointer(a)})"
+        target = f"reinterpret_cast<Pack<{dt.storage(a.dtype)}, {vector}>*>({pointer(a)})"
         lines.append(f"    {target}[{at}] = {a.name}_pack;")
     lines += ["  }", "}"]
     if vector > 1:
@@ -84,7 +85,7 @@ def strided(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
         f"for ({index} first = blockIdx.x * ({index}){step} + threadIdx.x; first < size;",
         f"     first += gridDim.x * ({index}){step}) {{",
     ]
-    lines += [f"  Pack<{a.dtype.storage}, {width(a)}> {a.name}_pack[{times}];" for a in inputs]
+    lines += [f"  Pack<{dt.storage(a.dtype)}, {width(a)}> {a.name}_pack[{times}];" for a in inputs]
     lines += [f"  {offset} {a.name}_at[{times}];" for a in outputs]
     lines += ["#pragma unroll", f"  for (int u = 0; u < {times}; ++u) {{"]
     lines += [f"    {index} rest = first + u * {BLOCK};", "    if (rest >= size) continue;"]
@@ -114,13 +115,13 @@ def strided(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
         if a.argument < 0:
             lines.append(f"    {a.name}_at[u] = {place};")
         else:
-            pack = f"Pack<{a.dtype.storage}, {width(a)}>"
+            pack = f"Pack<{dt.storage(a.dtype)}, {width(a)}>"
             lines.append(
                 f"    {a.name}_pack[u] = *reinterpret_cast<const {pack}*>({pointer(a)} + {place});"
             )
     lines += ["  }", "#pragma unroll", f"  for (int u = 0; u < {times}; ++u) {{"]
     lines += [f"    if (first + u * {BLOCK} >= size) continue;"]
-    lines += [f"    Pack<{a.dtype.storage}, {vector}> {a.name}_pack;" for a in outputs]
+    lines += [f"    Pack<{dt.storage(a.dtype)}, {vector}> {a.name}_pack;" for a in outputs]
     lines += ["#pragma unroll", f"    for (int k = 0; k < {vector}; ++k) {{"]
     lines.append(f"      {declared(code)}")
     values = {a.name: f"{a.name}_pack[u].at[{'k' if a.name in packed else 0}]" for a in inputs}
@@ -129,7 +130,7 @@ def strided(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     lines += [f"      {a.name}_pack.at[k] = {stored(a)};" for a in outputs]
     lines += ["    }"]
     for a in outputs:
-        target = f"reinterpret_cast<Pack<{a.dtype.storage}, {vector}>*>"
+        target = f"reinterpret_cast<Pack<{dt.storage(a.dtype)}, {vector}>*>"
         lines.append(f"    *{target}({pointer(a)} + {a.name}_at[u]) = {a.name}_pack;")
     lines += ["  }", "}"]
     return indented(lines), parameters

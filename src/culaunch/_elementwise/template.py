@@ -89,17 +89,17 @@ class TemplateKernel(ElementwiseFunction):
                 if parameter.is_raw:
                     raise TypeError(f"{what} is raw, and must be an array")
                 if not dtype.is_weak and dtype != wanted:
-                    raise TypeError(f"{what} must be {wanted} (got {dtype})")
+                    raise TypeError(f"{what} must be {wanted.name} (got {dtype.name})")
                 if dtype.is_weak and "biufc".index(dtype.kind) > "biufc".index(wanted.kind):
-                    raise TypeError(f"{what} must be {wanted} (got a {dtype})")
+                    raise TypeError(f"{what} must be {wanted.name} (got a {dtype.name})")
                 scalars.append(Scalar(parameter.name, wanted, index))
             elif dtype != wanted:
-                raise TypeError(f"{what} must be an array of {wanted} (got {dtype})")
+                raise TypeError(f"{what} must be an array of {wanted.name} (got {dtype.name})")
             else:
                 inputs.append(Array(parameter.name, wanted, index, parameter.is_raw))
         outputs = tuple(Array(p.name, types[p.type]) for p in self._outputs)
         aliases = [
-            f"using {name} = {dtype.compute};\n"
+            f"using {name} = {dt.compute(dtype)};\n"
             for name, dtype in sorted(types.items())
             if name not in dt.BY_NAME
         ]
@@ -129,9 +129,10 @@ class TemplateKernel(ElementwiseFunction):
                 default = {"b": dt.bool_, "i": dt.int64, "f": dt.float64, "c": dt.complex128}
                 types.setdefault(parameter.type, default[dtype.kind])
             elif types.setdefault(parameter.type, dtype) != dtype:
+                known = types[parameter.type].name
                 raise TypeError(
-                    f"{self.__name__}: {parameter.type} is {types[parameter.type]}, and argument "
-                    f"{parameter.name} is {dtype}: convert one of them"
+                    f"{self.__name__}: {parameter.type} is {known}, and argument "
+                    f"{parameter.name} is {dtype.name}: convert one of them"
                 )
         return types
 

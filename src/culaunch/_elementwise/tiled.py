@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.loop import (
     PATCH,
     TILE,
@@ -55,8 +56,8 @@ def tiled(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
         parameters += [f"int {a.name}_stride{d}" for d in range(layout.rank)]
         place = " + ".join(f"i{d} * {a.name}_stride{d}" for d in range(layout.rank))
         const = "" if a.argument < 0 else "const "
-        lines.append(f"  {const}{a.dtype.storage}* {a.name}_at = {pointer(a)} + {place};")
-        lines.append(f"  {a.dtype.storage} {a.name}_patch[{PATCH}][{PATCH}];")
+        lines.append(f"  {const}{dt.storage(a.dtype)}* {a.name}_at = {pointer(a)} + {place};")
+        lines.append(f"  {dt.storage(a.dtype)} {a.name}_patch[{PATCH}][{PATCH}];")
     for a in inputs:
         lines += _patch(a, classes[a.name], layout.vector, is_store=False)
     lines += ["#pragma unroll", f"  for (int r = 0; r < {PATCH}; ++r) {{", "#pragma unroll"]
@@ -80,7 +81,7 @@ def _patch(array: Array, kind: str, vector: int, *, is_store: bool) -> list[str]
     )  # fmt: skip
     lines = []
     if vector > 1 and kind in "ub":
-        pack = f"Pack<{array.dtype.storage}, {PATCH}>"
+        pack = f"Pack<{dt.storage(array.dtype)}, {PATCH}>"
         outer, inner = ("r", "c") if kind == "u" else ("c", "r")
         stride = f"{name}_stride{1 if kind == 'u' else 0}"
         const = "" if is_store else "const "

@@ -41,7 +41,7 @@ class Value:
         return cast(self, dt.as_dtype(dtype))
 
     def __repr__(self) -> str:
-        return f"<culaunch.elementwise value of {self.dtype}>"
+        return f"<culaunch.elementwise value of {self.dtype.name}>"
 
     __hash__ = object.__hash__
 

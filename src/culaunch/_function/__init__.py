@@ -6,7 +6,6 @@ from culaunch._function.abstract import AbstractArray
 from culaunch._function.annotations import Array, same
 from culaunch._function.debugging import function_debugging
 from culaunch._function.decorator import function
-from culaunch._function.dtype import DType
 from culaunch._function.function import Function
 from culaunch._function.launches import launch_if
 from culaunch._function.verbs import (
@@ -18,6 +17,7 @@ from culaunch._function.verbs import (
     zeros,
     zeros_like,
 )
+from culaunch._launch.dtype import DType
 
 set_upcalls(function=upcalls)
 

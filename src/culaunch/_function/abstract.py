@@ -12,11 +12,11 @@ from culaunch._function.arguments import Argument
 from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body
 from culaunch._function.device import BodyDevice
-from culaunch._function.dtype import DType, as_dtype, find_dtype
 from culaunch._function.pointers import Pointer
 from culaunch._function.runs import call, inlined, recording
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
 from culaunch._launch.driver import current_driver
+from culaunch._launch.dtype import DType, as_dtype, find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from culaunch._base.checks import checked_text
 from culaunch._base.values import show, spell
 from culaunch._function.arithmetic import as_float
 from culaunch._function.array import StandIn
-from culaunch._function.dtype import DType, as_dtype
 from culaunch._function.symbols import is_symbolic
+from culaunch._launch.dtype import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,6 +12,7 @@ from culaunch._function.arithmetic import as_float, as_int
 from culaunch._function.array import StandIn
 from culaunch._function.effects import Constant, Parameter
 from culaunch._function.given import STRUCTURES, given_of
+from culaunch._function.limits import fits_float
 from culaunch._function.numbers import SymBool, SymFloat
 from culaunch._function.pointers import Pointer
 from culaunch._function.structures import patches_of
@@ -19,6 +20,8 @@ from culaunch._function.symbols import is_symbolic
 from culaunch._function.tensor_maps import TensorMapStandIn
 from culaunch._launch import messages
 from culaunch._launch.array import array_info
+from culaunch._launch.dlpack import TypeCode
+from culaunch._launch.dtype import find_dtype
 from culaunch._launch.parameter_type import ParameterType, TypeClass
 
 if TYPE_CHECKING:
@@ -151,7 +154,7 @@ class RecordedArgument(Argument):
     def _checked_float(self, value: Any, code: int, bits: int) -> Any:
         if bits != 64:
             if not is_symbolic(value):
-                if not oc.fits_float(float(value), code, bits):
+                if not fits_float(float(value), code, bits):
                     self.refuse("overflow")
             else:
                 guarded = self.body.where(self.predicate, value, 0.0)
@@ -253,10 +256,9 @@ def _signedness(kind: ParameterType) -> int:
 def _float_type(value: Any) -> tuple[int, int]:
     code = getattr(type(value), "_type_", None)
     if isinstance(code, str):
-        return 2, 8 * ctypes.sizeof(value)
-    name = value.dtype.name
-    codes = {"bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12, "float8_e8m0fnu": 14}
-    return codes.get(name, 2), 8 * value.dtype.itemsize
+        return TypeCode.FLOAT, 8 * ctypes.sizeof(value)
+    known = find_dtype(value.dtype)
+    return TypeCode.FLOAT if known is None else known.code, 8 * value.dtype.itemsize
 
 
 def _is_signed(value: Any) -> bool:

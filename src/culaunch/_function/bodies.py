@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function.configuration import Configuration, from_keywords
-from culaunch._function.dtype import BY_NAME
 from culaunch._function.record import escaped
+from culaunch._launch.dtype import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from culaunch._function.dtype import DType
+    from culaunch._launch.dtype import DType
 
 
 class Body:

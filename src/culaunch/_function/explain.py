@@ -7,7 +7,6 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function import opcodes as oc
-from culaunch._function.dtype import DTYPES
 from culaunch._function.effects import (
     Allocate,
     Call,
@@ -20,6 +19,7 @@ from culaunch._function.effects import (
 from culaunch._function.encode import needed
 from culaunch._function.kinds import Kind, described
 from culaunch._function.record import Register
+from culaunch._launch.dtype import DTYPES
 
 if TYPE_CHECKING:
     from culaunch._base.places import Place

@@ -10,7 +10,6 @@ from culaunch._function.annotations import check
 from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body, running
 from culaunch._function.device import BodyDevice
-from culaunch._function.dtype import DType, from_dlpack
 from culaunch._function.kinds import Kind, first_array, static
 from culaunch._function.pointers import Pointer
 from culaunch._function.runs import call, inlined, recording
@@ -19,6 +18,7 @@ from culaunch._launch import TensorMap
 from culaunch._launch.allocate import finish_allocation, view_of
 from culaunch._launch.array import array_info
 from culaunch._launch.driver import current_driver
+from culaunch._launch.dtype import DType, from_dlpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

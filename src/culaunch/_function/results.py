@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._function import opcodes as oc
 from culaunch._function.array import StandIn
-from culaunch._function.dtype import DType
 from culaunch._function.effects import Constant
 from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.symbols import is_symbolic
+from culaunch._launch.dtype import DType
 
 if TYPE_CHECKING:
     from culaunch._function.trace import TraceBody

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._function.annotations import Array
-from culaunch._function.dtype import BY_NAME
 from culaunch._function.program import MOST_PATHS
 from culaunch._function.runs import Run, Sites, trace
+from culaunch._launch.dtype import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,14 +10,15 @@ from culaunch._function import views
 from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body
 from culaunch._function.device import BodyDevice
-from culaunch._function.dtype import DTYPES, DType
 from culaunch._function.effects import Allocate, Call, Constant, View
 from culaunch._function.instructions import select
+from culaunch._function.limits import is_within
 from culaunch._function.numbers import SymBool, SymFloat, SymInt
 from culaunch._function.pointers import Pointer
 from culaunch._function.symbols import is_symbolic, make, register_of
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
 from culaunch._launch.driver import current_driver
+from culaunch._launch.dtype import DTYPES, DType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,9 +126,7 @@ class TraceBody(Body):
             If it is not, in this call.
         """
         register = self.register(value)
-        if self.recorded.has_hints and not oc.is_within(
-            name, self.recorded.hints[register], limits
-        ):
+        if self.recorded.has_hints and not is_within(name, self.recorded.hints[register], limits):
             raise OverflowError
         self.recorded.check(name, (register, *limits), place)
 

@@ -10,7 +10,6 @@ from culaunch._base.values import spell
 from culaunch._function import instructions
 from culaunch._function.array import StandIn
 from culaunch._function.bodies import checked_message, current
-from culaunch._function.dtype import BY_NAME, as_dtype, find_dtype, from_dlpack
 from culaunch._function.opcodes import EXCEPTIONS
 from culaunch._function.record import escaped
 from culaunch._function.symbols import hint_of, is_negative, is_symbolic
@@ -20,7 +19,8 @@ from culaunch._launch.allocate import _numpy_dtype as numpy_dtype
 from culaunch._launch.allocate import allocate_like
 from culaunch._launch.array import array_info
 from culaunch._launch.copies import fill_bytes
-from culaunch._launch.element_types import checked_shape
+from culaunch._launch.dtype import BY_NAME, as_dtype, find_dtype, from_dlpack
+from culaunch._launch.numpy_dtypes import checked_shape
 from culaunch._launch.stream_handle import stream_or_current
 
 if TYPE_CHECKING:

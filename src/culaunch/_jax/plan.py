@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.untraced import untraced
 from culaunch._core import XlaArray
 from culaunch._function import AbstractArray, DType, Function
-from culaunch._function.dtype import find_dtype
 from culaunch._function.views import dense_strides
 from culaunch._jax.package import TARGET, jax_package
 from culaunch._jax.texts import ARRAY, VALUE, call_text
 from culaunch._launch.driver import current_driver
+from culaunch._launch.dtype import find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import Function as CoreFunction
-from culaunch._function.dtype import DType, as_dtype
+from culaunch._launch.dtype import DType, as_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,8 +8,8 @@ from culaunch._base.values import show, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._core import Driver, array_info
 from culaunch._launch.dlpack import DeviceType
-from culaunch._launch.element_types import unpacked
 from culaunch._launch.host_memory import bytes_of, host_array
+from culaunch._launch.numpy_dtypes import unpacked
 from culaunch._launch.stream_handle import stream_or_current
 
 

@@ -10,8 +10,8 @@ from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._launch.copies import copy_in, copy_out, fill_elements
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver, device_ordinal
-from culaunch._launch.element_types import checked_dtype, checked_shape, filled_in, packed
 from culaunch._launch.host_memory import bytes_of, over_host
+from culaunch._launch.numpy_dtypes import checked_dtype, checked_shape, filled_in, packed
 from culaunch._launch.stream_handle import stream_or_current
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.optional import optional
-from culaunch._launch.element_types import unpacked
+from culaunch._launch.numpy_dtypes import unpacked
 
 if TYPE_CHECKING:
     import numpy as np

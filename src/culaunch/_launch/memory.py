@@ -11,8 +11,8 @@ from culaunch._launch.copies import fill_bytes, is_on_device
 from culaunch._launch.device_array import DeviceArray, over
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver, device_ordinal
-from culaunch._launch.element_types import checked_dtype, checked_shape, unpacked
 from culaunch._launch.host_memory import bytes_of, host_array, over_host
+from culaunch._launch.numpy_dtypes import checked_dtype, checked_shape, unpacked
 from culaunch._launch.stream_handle import stream_or_current
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._function import opcodes as oc
-from culaunch._function.dtype import BY_NAME
 from culaunch._function.effects import Return, View
 from culaunch._function.kinds import arrays_of
 from culaunch._function.recorded import RecordedFunction
 from culaunch._function.specialize import explore
+from culaunch._launch.dtype import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

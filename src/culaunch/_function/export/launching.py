@@ -6,12 +6,12 @@ import itertools
 from typing import TYPE_CHECKING, Any, Protocol
 
 from culaunch._function import opcodes as oc
-from culaunch._function.dtype import DTYPES, DType
 from culaunch._function.effects import Allocate, Call, Launch, Parameter, Return, View
 from culaunch._function.export.expressions import float_literal, int_literal
 from culaunch._function.export.names import text_literal
 from culaunch._function.export.outputs import output_index
 from culaunch._function.export.refusals import refusal
+from culaunch._launch.dtype import DTYPES, DType
 
 if TYPE_CHECKING:
     from culaunch._function.export.images import Images

@@ -8,7 +8,6 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.values import spell
-from culaunch._function.dtype import find_dtype
 from culaunch._function.export import expressions as ex
 from culaunch._function.export.body import BodyWriter
 from culaunch._function.export.images import Images
@@ -17,6 +16,7 @@ from culaunch._function.export.names import Names, comment, text_literal
 from culaunch._function.export.outputs import outputs_of
 from culaunch._function.export.refusals import refusal
 from culaunch._function.kinds import described
+from culaunch._launch.dtype import DTYPES, find_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -290,8 +290,6 @@ def _read_only(kind: Kind) -> int:
 
 def _body_name(title: str, kind: Kind) -> str:
     """Return a name with the element types in it: ScaleFloat32."""
-    from culaunch._function.dtype import DTYPES
-
     words = [
         DTYPES[entry[1]].name.title().replace("_", "")
         for entry in kind

@@ -1,15 +1,18 @@
-"""Element types, as a body sees them."""
+"""Element types: one table, whose numbers the extension has, for functions and fused kernels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from culaunch._base.values import spell
+from culaunch._core import NUMBERS
+from culaunch._launch.dlpack import TypeCode
 
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """The element type of an array in a function's body.
+    """An element type.
 
     It is equal to its name and to the same type of a framework: ``x.dtype == "float32"``. As text
     it is spelled as C++ does, so that ``kernels[f"scale<{x.dtype}>"]`` finds the kernel.
@@ -19,7 +22,7 @@ class DType:
     name : str
         NumPy's name of it, such as ``"float32"``.
     number : int
-        What programs know it by.
+        What programs and native calls know it by.
     code, bits : int
         As DLPack has them.
     kind : str
@@ -40,6 +43,16 @@ class DType:
         """The size of an element in bytes; of numbers of 4 bits, of two of them."""
         return max(self.bits // 8, 1)
 
+    @property
+    def is_weak(self) -> bool:
+        """Whether it is a Python scalar's, which takes the type of the arrays it meets."""
+        return self.number >= FIRST_WEAK
+
+    @property
+    def is_half(self) -> bool:
+        """Whether fused functions compute it in float32, and round it when it is stored."""
+        return self.name in ("float16", "bfloat16")
+
     def __repr__(self) -> str:
         return self.name
 
@@ -48,42 +61,62 @@ class DType:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):
-            return self is other
+            return self.number == other.number
         try:
-            return as_dtype(other) is self
-        except TypeError:
+            return find_dtype(other) is self
+        except TypeError:  # a name that cannot be hashed
             return False
 
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
 
-_ROWS = (
-    ("bool", 6, 8, "b", "bool"),
-    ("int8", 0, 8, "i", "signed char"),
-    ("int16", 0, 16, "i", "short"),
-    ("int32", 0, 32, "i", "int"),
-    ("int64", 0, 64, "i", "long long"),
-    ("uint8", 1, 8, "u", "unsigned char"),
-    ("uint16", 1, 16, "u", "unsigned short"),
-    ("uint32", 1, 32, "u", "unsigned int"),
-    ("uint64", 1, 64, "u", "unsigned long long"),
-    ("float16", 2, 16, "f", "__half"),
-    ("bfloat16", 4, 16, "f", "__nv_bfloat16"),
-    ("float32", 2, 32, "f", "float"),
-    ("float64", 2, 64, "f", "double"),
-    ("complex64", 5, 64, "c", "float2"),
-    ("complex128", 5, 128, "c", "double2"),
-    ("float8_e4m3fn", 10, 8, "f", "__nv_fp8_e4m3"),
-    ("float8_e5m2", 12, 8, "f", "__nv_fp8_e5m2"),
-    ("float8_e8m0fnu", 14, 8, "f", "__nv_fp8_e8m0"),
-    ("float8_e4m3fnuz", 11, 8, "f", "unsigned char"),  # CUDA has no type of its own
-    ("float8_e5m2fnuz", 13, 8, "f", "unsigned char"),
-    ("float4_e2m1fn_x2", 17, 4, "f", "__nv_fp4x2_e2m1"),  # two in a byte
-)
+
+# Native calls know a scalar of an element type by this number and the type's own, and what Python's
+# own numbers are by a number from FIRST_WEAK on.
+FIRST_SCALAR = NUMBERS["operands"]["FIRST_SCALAR"]
+FIRST_WEAK = NUMBERS["operands"]["FIRST_WEAK"]
+
+# What C++ calls the types. CUDA has none for the two of AMD's.
+_SPELLINGS = {
+    "bool": "bool",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+    "float16": "__half",
+    "bfloat16": "__nv_bfloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "float2",
+    "complex128": "double2",
+    "float8_e4m3fn": "__nv_fp8_e4m3",
+    "float8_e5m2": "__nv_fp8_e5m2",
+    "float8_e8m0fnu": "__nv_fp8_e8m0",
+    "float8_e4m3fnuz": "unsigned char",
+    "float8_e5m2fnuz": "unsigned char",
+    "float4_e2m1fn_x2": "__nv_fp4x2_e2m1",  # two in a byte
+}
+# All others are real: of floating point there is a code for each kind.
+_KINDS = {
+    int(TypeCode.BOOL): "b",
+    int(TypeCode.INT): "i",
+    int(TypeCode.UINT): "u",
+    int(TypeCode.COMPLEX): "c",
+}
+_CODES, _BITS = NUMBERS["ElementTypeCode"], NUMBERS["ElementTypeBits"]
+
 DTYPES = tuple(
-    DType(name, number, code, bits, kind, spelling)
-    for number, (name, code, bits, kind, spelling) in enumerate(_ROWS)
+    DType(name, number, code, _BITS[name], _KINDS.get(code, "f"), _SPELLINGS[name])
+    for name, number, code in (
+        (name, number, _CODES[name]) for name, number in NUMBERS["ElementType"].items()
+    )
 )
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 _BY_DLPACK = {(dtype.code, dtype.bits): dtype for dtype in DTYPES}

@@ -1,0 +1,33 @@
+"""What a number must be within, for the instructions of a plan that check it."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from culaunch._launch.dlpack import TypeCode
+
+
+def is_within(name: str, value: float, limits: tuple[int, ...]) -> bool:
+    """Tell whether a value passes RANGE, FLOAT_RANGE or DIMENSION."""
+    if name == "DIMENSION":
+        return 1 <= value <= limits[0]
+    if name == "FLOAT_RANGE":
+        return fits_float(value, *limits)
+    size, is_signed = limits
+    low = 0 if is_signed == 0 else -(1 << 8 * size - 1)
+    high = 1 << 8 * size - 1 if is_signed == 1 else 1 << 8 * size
+    return low <= value < high
+
+
+def fits_float(value: float, code: int, bits: int) -> bool:
+    """Tell whether a finite number stays finite in a type, by DLPack's code and its bits."""
+    if not math.isfinite(value) or bits == 64:
+        return True
+    if code == TypeCode.BFLOAT:  # 8 bits of precision, rounded to even
+        return abs(value) < 2.0**128 * (1 - 2.0**-9)
+    try:
+        struct.pack("<e" if bits == 16 else "<f", value)
+    except OverflowError:
+        return False
+    return True

@@ -1,0 +1,61 @@
+"""The numbers of programs: the extension's, which Python and the page of programs have, too."""
+
+import itertools
+import re
+from pathlib import Path
+
+from culaunch import _core
+from culaunch._function import opcodes as oc
+
+FORMAT = _core.program_format()
+PAGE = Path(__file__).parents[2] / "docs" / "dev" / "functions.md"
+
+
+def test_each_number_of_the_extension_has_its_name_in_python():
+    assert FORMAT["version"] == oc.VERSION
+    assert FORMAT["opcodes"].keys() == oc.OPS.keys() | {"GUARD", "EFFECTS"}
+    for name, (number, operands) in FORMAT["opcodes"].items():
+        if name in oc.OPS:
+            assert (oc.OPS[name].number, oc.OPS[name].operands) == (number, operands)
+        else:
+            assert getattr(oc, name) == number
+    for key, prefix in (("effects", ""), ("flags", ""), ("sources", "P_"), ("values", "V_")):
+        for name, number in FORMAT[key].items():
+            shown = {"V_CALLED": "V_MADE"}.get(prefix + name.upper(), prefix + name.upper())
+            assert getattr(oc, shown) == number
+    assert [kind.__name__ for kind in oc.EXCEPTIONS] == list(FORMAT["exceptions"])
+    assert list(FORMAT["exceptions"].values()) == list(range(len(oc.EXCEPTIONS)))
+
+
+def test_what_python_adds_is_of_instructions_that_there_are():
+    assert oc.OPS.keys() >= oc.RAISES
+    assert oc.OPS.keys() >= oc.SYMBOLS.keys()
+    # What raises says where it stands in the body.
+    assert all("t" in oc.OPS[name].operands for name in oc.RAISES)
+    assert oc.MATH_NUMBER.keys() >= oc.TWO_OPERANDS
+
+
+def rows(page):
+    """Yield the numbers and the names of the tables of instructions, ends and effects."""
+    row = re.compile(r"^\| ([\d, to]+) \| ([A-Z][A-Z0-9_, ]+) \|", re.MULTILINE)
+    for numbers, names in row.findall(page):
+        ends = [int(number) for number in re.findall(r"\d+", numbers)]
+        every = range(ends[0], ends[-1] + 1) if " to " in numbers else ends
+        yield from zip(every, re.findall(r"\w+", names), strict=True)
+
+
+def test_the_page_of_programs_has_these_numbers():
+    page = PAGE.read_text(encoding="utf-8")
+    known = {name: number for name, (number, _) in FORMAT["opcodes"].items()}
+    effects = {name.upper(): number for name, number in FORMAT["effects"].items()}
+    assert sorted(rows(page), key=str) == sorted(
+        ((number, name) for name, number in itertools.chain(known.items(), effects.items())),
+        key=str,
+    )
+    sources = re.findall(r"^\| (\d+) ([A-Z_]+) \|", page, re.MULTILINE)
+    assert {name.lower(): int(number) for number, name in sources} == FORMAT["sources"]
+    words = " ".join(page.split())
+    for start, key in (("Functions of MATH: ", "math"), ("Exceptions of CHECK: ", "exceptions")):
+        said = words.split(start)[1].split(". ")[0].rstrip(".")
+        assert said == ", ".join(f"{number} {name}" for name, number in FORMAT[key].items())
+    assert f"words  = [version = {FORMAT['version']}," in page
