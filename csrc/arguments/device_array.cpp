@@ -6,31 +6,15 @@
 #include <memory>
 #include <vector>
 
-#include "driver/driver_object.h"
+#include "arguments/device_array_object.h"
 #include "driver/errors.h"
 #include "python/type_builder.h"
+
+using namespace device_array;
 
 namespace {
 
 PyTypeObject* g_array_type = nullptr;
-
-struct ArrayObject {
-  PyObject_HEAD PyObject* driver;  // the _core.Driver
-  CUdeviceptr data;
-  size_t bytes;
-  DLDevice device;
-  DLDataType dtype;
-  int32_t ndim;
-  int64_t* shape;                   // owned: ndim sizes, then ndim strides in elements
-  DLManagedTensorVersioned* owner;  // of memory that is another library's; null for its own
-  PyObject* keeper;                 // whose memory this is a part of; null for its own
-};
-
-ArrayObject* Self(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }
-
-culaunch::Driver& DriverOfArray(ArrayObject* self) {
-  return *reinterpret_cast<DriverObject*>(self->driver)->driver;
-}
 
 // An array of no memory yet. Null with a Python error set.
 Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape, int code,
@@ -59,10 +43,6 @@ Ref Make(PyTypeObject* type, PyObject* driver, DLDevice device, PyObject* shape,
   }
   self->bytes = static_cast<size_t>(elements) * static_cast<size_t>((bits + 7) / 8);
   return object;
-}
-
-CUstream StreamOf(unsigned long long handle) {
-  return reinterpret_cast<CUstream>(static_cast<uintptr_t>(handle));
 }
 
 // DeviceArray(driver, ordinal, shape, code, bits, stream=None): with a stream, allocated in its
@@ -208,46 +188,6 @@ PyObject* Adopt(PyObject* type, PyObject* args) {
   self->owner = managed;
   return object.release();
 }
-
-// Copy between the array and a contiguous buffer of the same length, on a stream, and wait for it
-// if that is asked for.
-PyObject* CopyBuffer(ArrayObject* self, PyObject* args, bool to_device) {
-  Py_buffer host;
-  unsigned long long handle = 0;
-  int waits = 1;
-  if (!PyArg_ParseTuple(args, to_device ? "y*K|p:_copy_from" : "w*K|p:_copy_to", &host, &handle,
-                        &waits)) {
-    return nullptr;
-  }
-  PyObject* result = Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
-    if (static_cast<size_t>(host.len) != self->bytes) {
-      PyErr_Format(PyExc_ValueError, "the buffer must have %zu bytes (got %zd)", self->bytes,
-                   host.len);
-      return nullptr;
-    }
-    if (self->bytes == 0) Py_RETURN_NONE;
-    culaunch::Driver& driver = DriverOfArray(self);
-    const CUstream stream = StreamOf(handle);
-    CUresult code;
-    {
-      const ReleaseGil released;
-      const culaunch::DeviceGuard guard(driver, self->device.device_id);
-      code = guard.code();
-      if (code == CUDA_SUCCESS) {
-        code = to_device ? driver.cuMemcpyHtoDAsync(self->data, host.buf, self->bytes, stream)
-                         : driver.cuMemcpyDtoHAsync(host.buf, self->data, self->bytes, stream);
-      }
-      if (code == CUDA_SUCCESS && waits != 0) code = driver.cuStreamSynchronize(stream);
-    }
-    driver.Check(code, to_device ? "copying to the device" : "copying from the device");
-    Py_RETURN_NONE;
-  });
-  PyBuffer_Release(&host);
-  return result;
-}
-
-PyObject* CopyFrom(PyObject* self, PyObject* args) { return CopyBuffer(Self(self), args, true); }
-PyObject* CopyTo(PyObject* self, PyObject* args) { return CopyBuffer(Self(self), args, false); }
 
 // _dlpack(versioned)
 PyObject* Dlpack(PyObject* self, PyObject* args) {

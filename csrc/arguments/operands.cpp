@@ -88,11 +88,6 @@ bool SameFramework(const TypeEntry* a, const TypeEntry* b, const Operand& first,
   return ModuleRoot(Py_TYPE(first.object)) == ModuleRoot(Py_TYPE(other.object));
 }
 
-culaunch::Driver* CurrentDriver() {
-  const Ref driver = CallUp(Upcall::kCurrentDriver);
-  return driver ? DriverOf(driver.get()) : nullptr;
-}
-
 // Check where an array lives against the arrays before it; the first decides.
 bool SeePlace(const std::string& what, Place* place, const Operand& operand, DLDevice device) {
   if (place->first != nullptr) {

@@ -12,6 +12,7 @@
 #include "driver/python_gate.h"
 #include "driver/shared_driver.h"
 #include "python/type_builder.h"
+#include "python/upcalls.h"
 
 PyTypeObject* g_driver_type = nullptr;
 
@@ -21,6 +22,11 @@ culaunch::Driver* DriverOf(PyObject* object) {
     return nullptr;
   }
   return reinterpret_cast<DriverObject*>(object)->driver;
+}
+
+culaunch::Driver* CurrentDriver() {
+  const Ref driver = CallUp(Upcall::kCurrentDriver);
+  return driver ? DriverOf(driver.get()) : nullptr;
 }
 
 namespace {

@@ -59,6 +59,8 @@ bool MemoryOrder(const Operand& operand, int* order);
 // `in_order` elements stay in C order. `threads` is how many keep the device busy.
 LayoutKey ChooseLayout(Problem* problem, bool in_order, int64_t threads);
 
+inline int64_t Magnitude(int64_t number) { return number < 0 ? -number : number; }
+
 // Whether two arrays may share memory; the same elements in the same places are `exact`.
 bool Overlap(const Problem& problem, const View& a, const View& b, bool* exact);
 

@@ -162,8 +162,7 @@ bool FunctionCall::FinishPlace() {
   if (program_->driver != nullptr) {
     place_.driver = program_->driver;
   } else {
-    const Ref current = CallUp(Upcall::kCurrentDriver);
-    place_.driver = current ? DriverOf(current.get()) : nullptr;
+    place_.driver = CurrentDriver();
     if (place_.driver == nullptr) return false;
   }
   const int ordinal = culaunch::CurrentDevice(*place_.driver);

@@ -5,7 +5,6 @@
 #include "function/call.h"
 #include "function/gather.h"
 #include "python/numbers.h"
-#include "python/upcalls.h"
 
 namespace function {
 
@@ -180,8 +179,7 @@ bool FunctionCall::GatherOperands(Kind& kind) {
     place_.stream = general_.stream;
     if (program.driver != nullptr && program.driver != place_.driver) {
       // Drivers may be of the same kinds of memory: the one in use counts.
-      const Ref current = CallUp(Upcall::kCurrentDriver);
-      place_.driver = current ? DriverOf(current.get()) : nullptr;
+      place_.driver = CurrentDriver();
       if (place_.driver == nullptr) return false;
       if (program.driver != place_.driver ||
           !place_.driver->IsDeviceMemory(place_.device.device_type)) {

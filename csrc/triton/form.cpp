@@ -12,6 +12,7 @@
 #include "python/upcalls.h"
 #include "triton/grid.h"
 #include "triton/launch.h"
+#include "triton/quick_arguments.h"
 
 namespace triton {
 
@@ -26,61 +27,6 @@ CULAUNCH_APART void Note(const culaunch::Driver& driver, const void* const* begi
     driver.note_array(begins[i], spans[i], culaunch::kNoteArray);
   }
 }
-
-// Ask a grid that is a function, with the arguments by parameter, and the defaults. `found` is null
-// where its variant has no say in what the function is given.
-bool Ask(PyObject* grid, const State& state, PyObject* const* args, size_t count,
-         PyObject* keyword_names, const Found* found, uint32_t* dims) {
-  const Ref dict(PyDict_New());
-  for (size_t i = 0; dict && i < state.count; ++i) {
-    const Parameter& parameter = state.parameters[i];
-    const int argument = ArgumentOf(parameter.name.get(), i, count, keyword_names);
-    PyObject* value = argument >= 0 ? args[argument] : parameter.default_value.get();
-    if (found != nullptr && found->choice != nullptr) {
-      for (const auto& one : found->choice->constants) {
-        if (one.name == i) value = one.value.get();
-      }
-    }
-    if (value != nullptr && PyDict_SetItem(dict.get(), parameter.name.get(), value) < 0) {
-      return false;
-    }
-  }
-  return dict && AskGrid(grid, dict.get(), found != nullptr ? found->variant : nullptr,
-                         state.falls_back, dims);
-}
-
-// The arguments of a call for a grid that is known: what was chosen stands before what was given.
-class QuickArguments final : public ArgumentsOfCall {
- public:
-  QuickArguments(const State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
-                 const Found* found)
-      : state_(state), args_(args), count_(count), keyword_names_(keyword_names), found_(found) {}
-
-  PyObject* operator[](size_t i) const override {
-    if (found_ != nullptr && found_->choice != nullptr) {
-      for (const auto& one : found_->choice->constants) {
-        if (one.name == i) return one.value.get();
-      }
-    }
-    if (i < count_) return args_[i];
-    const Parameter& parameter = state_.parameters[i];
-    const Py_ssize_t size = keyword_names_ != nullptr ? PyTuple_Size(keyword_names_) : 0;
-    for (Py_ssize_t k = 0; k < size; ++k) {  // both are interned, nearly always
-      if (PyTuple_GetItem(keyword_names_, k) == parameter.name.get()) {
-        return args_[count_ + static_cast<size_t>(k)];
-      }
-    }
-    const int argument = ArgumentOf(parameter.name.get(), i, count_, keyword_names_);
-    return argument >= 0 ? args_[argument] : parameter.default_value.get();
-  }
-
- private:
-  const State& state_;
-  PyObject* const* args_;
-  size_t count_;
-  PyObject* keyword_names_;
-  const Found* found_;
-};
 
 // The value of a float or a bool, or of None.
 uint64_t KeyBits(PyObject* object) {
@@ -164,7 +110,7 @@ CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* ask
   }
   uint32_t known[3];
   if (is_known) std::copy(asked, asked + 3, known);
-  if (!Ask(grid, state, args, count, keyword_names, found, asked)) return true;
+  if (!arguments.Ask(grid, asked)) return true;
   if (is_known && !IsSameGrid(grid, known, asked)) return true;
   if (!is_known && !state.grids.Learn(state.self, grid, arguments, asked)) return true;
   if (found == nullptr) *dims = asked;

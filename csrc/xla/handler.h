@@ -10,7 +10,4 @@ namespace xla_calls {
 // "CUDA". `minor`: of the interface 0.x that this XLA has.
 PyObject* Handler(PyObject* module, PyObject* args);
 
-// The name of the attribute that says what is called: a text that the upcall `resolve` reads.
-inline constexpr char kAttribute[] = "call";
-
 }  // namespace xla_calls

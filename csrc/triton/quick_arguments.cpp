@@ -1,0 +1,44 @@
+#include "triton/quick_arguments.h"
+
+#include "triton/grid.h"
+
+namespace triton {
+
+// What a decorator set for a parameter; null where it set nothing.
+PyObject* QuickArguments::Chosen(size_t parameter) const {
+  if (found_ == nullptr || found_->choice == nullptr) return nullptr;
+  for (const auto& one : found_->choice->constants) {
+    if (one.name == parameter) return one.value.get();
+  }
+  return nullptr;
+}
+
+PyObject* QuickArguments::operator[](size_t parameter) const {
+  PyObject* const chosen = Chosen(parameter);
+  if (chosen != nullptr) return chosen;
+  if (parameter < count_) return args_[parameter];
+  const Parameter& asked = state_.parameters[parameter];
+  const Py_ssize_t size = keyword_names_ != nullptr ? PyTuple_Size(keyword_names_) : 0;
+  for (Py_ssize_t k = 0; k < size; ++k) {  // both are interned, nearly always
+    if (PyTuple_GetItem(keyword_names_, k) == asked.name.get()) {
+      return args_[count_ + static_cast<size_t>(k)];
+    }
+  }
+  const int argument = ArgumentOf(asked.name.get(), parameter, count_, keyword_names_);
+  return argument >= 0 ? args_[argument] : asked.default_value.get();
+}
+
+bool QuickArguments::Ask(PyObject* grid, uint32_t* dims) const {
+  const Ref dict(PyDict_New());
+  for (size_t i = 0; dict && i < state_.count; ++i) {
+    PyObject* const value = (*this)[i];
+    if (value != nullptr &&
+        PyDict_SetItem(dict.get(), state_.parameters[i].name.get(), value) < 0) {
+      return false;
+    }
+  }
+  return dict && AskGrid(grid, dict.get(), found_ != nullptr ? found_->variant : nullptr,
+                         state_.falls_back, dims);
+}
+
+}  // namespace triton

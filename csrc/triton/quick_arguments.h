@@ -1,0 +1,32 @@
+// The arguments of a quick call, by parameter: what a grid that is a function is asked with.
+#pragma once
+
+#include "triton/form.h"
+#include "triton/grid_memo.h"
+
+namespace triton {
+
+// What was chosen stands before what was given, and a default behind it. `found` is null where its
+// variant has no say in what the function is given.
+class QuickArguments final : public ArgumentsOfCall {
+ public:
+  QuickArguments(const State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
+                 const Found* found)
+      : state_(state), args_(args), count_(count), keyword_names_(keyword_names), found_(found) {}
+
+  PyObject* operator[](size_t parameter) const override;
+
+  // Ask a grid, with the arguments by name. False with a Python error set.
+  bool Ask(PyObject* grid, uint32_t* dims) const;
+
+ private:
+  PyObject* Chosen(size_t parameter) const;
+
+  const State& state_;
+  PyObject* const* args_;
+  size_t count_;
+  PyObject* keyword_names_;
+  const Found* found_;
+};
+
+}  // namespace triton
