@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "triton/found.h"
 #include "triton/state.h"
 #include "triton/variant.h"
 
@@ -37,31 +38,6 @@ struct Step {
   bool is_key;  // of kFloat and kBool: a choice depends on the value
 };
 
-// A variant that calls of a form led to.
-struct Found {
-  static constexpr size_t kMost = 64;                  // arguments, and parameters
-  static constexpr size_t kMostWords = 2 * kMost + 1;  // of a key
-
-  Found() = default;
-  Found(const Found&) = delete;
-  Found& operator=(const Found&) = delete;
-  ~Found() { Py_XDECREF(reinterpret_cast<PyObject*>(variant)); }
-
-  // Take a variant over, and find the parameter of each leaf. False where it has others than those
-  // of `leaf_count` leaves and null pointers for scratch memory that it does not need.
-  bool Set(VariantObject* variant, std::shared_ptr<const TunedChoice> choice, size_t leaf_count);
-
-  // For the garbage collector.
-  int Traverse(visitproc visit, void* arg, unsigned traversal) const;
-
-  VariantState* state = nullptr;
-  VariantObject* variant = nullptr;           // owned
-  std::shared_ptr<const TunedChoice> choice;  // of an autotuner; null: there is none
-  uint8_t nulls[2] = {kMost, kMost};          // the parameters that get null pointers, and
-  uint8_t slots[kMost];                       // of each leaf; kMost: none
-  uint64_t words[kMostWords];
-};
-
 // What a call that went the general way led to.
 struct CallOutcome {
   VariantObject* variant;
@@ -73,9 +49,6 @@ struct CallOutcome {
 // Note what was chosen for a call, where that is not what the call before had. False with a Python
 // error set.
 CULAUNCH_APART bool SetLastChoice(State& state, std::shared_ptr<const TunedChoice> choice);
-
-// Which argument a parameter's value is; -1 where there is none.
-int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names);
 
 // Reading a tensor may run Python, which calls the same kernel, and may let another thread do so. A
 // call therefore takes what it needs of these once, before it reads, and it stays while any call is

@@ -4,6 +4,17 @@
 
 namespace triton {
 
+int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names) {
+  if (index < count) return static_cast<int>(index);
+  const Py_ssize_t size = keyword_names != nullptr ? PyTuple_Size(keyword_names) : 0;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    if (PyUnicode_Compare(PyTuple_GetItem(keyword_names, i), name) == 0) {
+      return static_cast<int>(count) + static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
 // What a decorator set for a parameter; null where it set nothing.
 PyObject* QuickArguments::Chosen(size_t parameter) const {
   if (found_ == nullptr || found_->choice == nullptr) return nullptr;

@@ -1,10 +1,14 @@
 // The arguments of a quick call, by parameter: what a grid that is a function is asked with.
 #pragma once
 
-#include "triton/form.h"
+#include "triton/found.h"
 #include "triton/grid_memo.h"
+#include "triton/state.h"
 
 namespace triton {
+
+// Which argument a parameter's value is; -1 where there is none.
+int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names);
 
 // What was chosen stands before what was given, and a default behind it. `found` is null where its
 // variant has no say in what the function is given.
