@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["culaunch._pytest_plugin"]  # the installed wheel brings it by itself
 ROOT = Path(__file__).resolve().parents[1]
-TOOLS = ("c++filt", "clang++", "cmake", "g++", "gcc", "git", "ld", "make", "ninja", "nm", "readelf")
+TOOLS = (
+    "c++filt", "clang++", "cmake", "g++", "gcc", "git", "ld", "make", "mpiexec", "ninja", "nm",
+    "readelf",
+)  # fmt: skip
 # Whole folders that compile C++, build projects or run benchmarks.
 SLOW_ROOMS = tuple(ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp"))
 DRIVER = os.environ.get("CULAUNCH_DRIVER")  # whoever started this run chose it

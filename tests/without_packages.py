@@ -12,8 +12,8 @@ import tempfile
 import traceback
 
 BLOCKED = {
-    "click", "cuda", "cupy", "jax", "lz4", "ml_dtypes", "numba", "numpy", "rich", "torch",
-    "triton", "tvm_ffi", "zstandard",
+    "click", "cuda", "cupy", "jax", "lz4", "ml_dtypes", "numba", "numpy", "ray", "rich",
+    "torch", "triton", "tvm_ffi", "zstandard",
 }  # fmt: skip
 
 
@@ -70,6 +70,8 @@ CALLS = {
     "cl.Module": lambda: cl.Module(cl.Image(PTX)),
     "cl.Stream": lambda: cl.Stream(),
     "cl.TensorMap": lambda: cl.TensorMap.tiled(3, box=(1,)),
+    "cl.Progress": lambda: cl.Progress(1, 2, 0, 1.0).remaining,
+    "cl.RayExecutor": lambda: cl.RayExecutor(),
     "cl.cmake_dir": lambda: cl.cmake_dir(),
     "cl.compile": lambda: cl.compile(CUDA, arch="sm_80", cache=False),
     "cl.compile nvcc": lambda: cl.compile(CUDA, arch="sm_80", cache=False, backend="nvcc"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         MissingDependencyError,
     )
     from culaunch._export import export
+    from culaunch._farm import Progress, RayExecutor
     from culaunch._function import (
         Array,
         DType,
@@ -128,6 +129,8 @@ _HOME = {
     "Occupancy": "_launch",
     "ParamInfo": "_image",
     "Parameter": "_launch",
+    "Progress": "_farm",
+    "RayExecutor": "_farm",
     "Signature": "_launch",
     "Stream": "_launch",
     "Surface": "_launch.texture",
@@ -217,6 +220,8 @@ __all__ = [
     "Occupancy",
     "ParamInfo",
     "Parameter",
+    "Progress",
+    "RayExecutor",
     "Signature",
     "Stream",
     "Surface",

@@ -1,6 +1,7 @@
 """``compile_many``: order, errors, progress, executors."""
 
 import concurrent.futures
+import math
 import multiprocessing
 import sys
 import threading
@@ -50,7 +51,21 @@ def test_progress(cache):
     cl.compile_many(
         sources(4), jobs=2, arch="sm_80", cache=cache, progress=lambda *a: seen.append(a)
     )
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert [(now.done, now.total, now.failed) for (now,) in seen] == [
+        (number, 4, 0) for number in (1, 2, 3, 4)
+    ]
+    assert seen[3][0].remaining == 0 < seen[3][0].elapsed
+    assert math.isnan(cl.Progress(0, 4, 0, 0.0).remaining)
+    assert cl.Progress(1, 4, 0, 2.0).remaining == 6.0
+
+
+def test_progress_counts_failures(cache):
+    seen = []
+    requests = ["oops;", *sources(1)]
+    cl.compile_many(
+        requests, jobs=1, arch="sm_80", cache=cache, progress=seen.append, return_exceptions=True
+    )
+    assert [(now.done, now.failed) for now in seen] == [(1, 1), (2, 1)]
 
 
 @pytest.mark.needs("rich")

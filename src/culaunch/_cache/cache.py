@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import warnings
 from typing import TYPE_CHECKING
@@ -230,7 +231,7 @@ class Cache:
         return tempfile.mkdtemp(prefix="culaunch-")
 
     def __reduce__(self) -> tuple[object, ...]:
-        # For the workers of an executor.
+        # For the workers of an executor, where the cache of many requests is one object.
         return _rebuild, (self.path, self.max_bytes, self.shipped, self.lock_timeout)
 
     def __repr__(self) -> str:
@@ -275,4 +276,15 @@ def _read(directory: TrustedDirectory, key: str, *, own: bool) -> Image | None:
 
 
 def _rebuild(path: str, max_bytes: int, shipped: tuple[str, ...], lock_timeout: float) -> Cache:
+    return _known(path, max_bytes, shipped, lock_timeout, os.getpid())
+
+
+@functools.lru_cache(maxsize=16)
+def _known(
+    path: str,
+    max_bytes: int,
+    shipped: tuple[str, ...],
+    lock_timeout: float,
+    process: int,  # noqa: ARG001 - what a parent has locked is locked for ever in its child
+) -> Cache:
     return Cache(path, max_bytes=max_bytes, shipped=shipped, lock_timeout=lock_timeout)

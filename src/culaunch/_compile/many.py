@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from culaunch._base.checks import checked_flag
 from culaunch._base.values import spell
-from culaunch._compile.architectures import resolve_arch
 from culaunch._compile.compilation import compile as compile_one
-from culaunch._errors import MissingDependencyError
+from culaunch._compile.parcels import Parcels
+from culaunch._compile.source import is_source_text
+from culaunch._farm.progress import checked_progress
+from culaunch._farm.run import checked_executor, run_all
+from culaunch._farm.task import Task
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from culaunch._farm.progress import Progress
     from culaunch._image import Image
 
     Request = str | os.PathLike[str] | Mapping[str, Any]
@@ -28,7 +32,7 @@ def compile_many(
     *,
     jobs: int | None = None,
     executor: concurrent.futures.Executor | None = None,
-    progress: bool | Callable[[int, int], None] = False,
+    progress: bool | Callable[[Progress], object] = False,
     return_exceptions: Literal[False] = False,
     **common: Any,
 ) -> list[Image]: ...
@@ -40,7 +44,7 @@ def compile_many(
     *,
     jobs: int | None = None,
     executor: concurrent.futures.Executor | None = None,
-    progress: bool | Callable[[int, int], None] = False,
+    progress: bool | Callable[[Progress], object] = False,
     return_exceptions: Literal[True],
     **common: Any,
 ) -> list[Image | Exception]: ...
@@ -51,7 +55,7 @@ def compile_many(
     *,
     jobs: int | None = None,
     executor: concurrent.futures.Executor | None = None,
-    progress: bool | Callable[[int, int], None] = False,
+    progress: bool | Callable[[Progress], object] = False,
     return_exceptions: bool = False,
     **common: Any,
 ) -> list[Image] | list[Image | Exception]:
@@ -64,10 +68,12 @@ def compile_many(
     jobs : int, optional
         How many threads; by default as many as this process may use CPUs.
     executor : concurrent.futures.Executor, optional
-        What runs the compiles instead: a process pool, or the executor of a cluster. The requests
-        and the images are pickled where it needs that.
+        What runs the compiles instead: a process pool, or the executor of a cluster (of Dask, MPI,
+        submitit; :class:`RayExecutor`). Requests and images are pickled where it needs that;
+        headers, and sources of some size, are sent once to each worker. Paths are made absolute,
+        and mean the same file there. A worker uses its own cache, or the one that is given.
     progress : bool or callable, optional
-        True draws a bar (which needs ``rich``); a callable gets (done, total) after each one.
+        True draws a bar (which needs ``rich``); a callable gets a :class:`Progress` after each one.
     return_exceptions : bool, optional
         Compile every request, and return what one raised in its place. Without it the first one
         that fails is raised; the images that were made are in the cache, if it is used, so that
@@ -92,8 +98,7 @@ def compile_many(
         requests, Iterable
     ):
         raise TypeError(f"requests must be a list of sources or mappings (got {spell(requests)})")
-    if not callable(progress):
-        checked_flag("progress", progress)
+    checked_progress(progress)
     checked_flag("return_exceptions", return_exceptions)
     work = [_arguments(request, common) for request in requests]
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
@@ -102,106 +107,47 @@ def compile_many(
         raise ValueError("give jobs or executor, not both: an executor has its own workers")
     if not work:
         return []
-    if executor is not None and not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"executor must be a concurrent.futures.Executor (got {spell(executor)})")
     if executor is not None:
-        # The workers may have no GPU: what "current" means is decided here.
-        for arguments in work:
-            arguments["arch"] = resolve_arch(arguments.get("arch"))
+        checked_executor(executor)
         return _run(executor, work, progress, return_exceptions)
-    from concurrent.futures import ThreadPoolExecutor
-
-    count = min(jobs or _cpus(), len(work))
-    with ThreadPoolExecutor(count, "culaunch-compile") as threads:
+    with ThreadPoolExecutor(min(jobs or _cpus(), len(work)), "culaunch-compile") as threads:
         return _run(threads, work, progress, return_exceptions)
 
 
 def _run(
     executor: concurrent.futures.Executor,
     work: list[dict[str, Any]],
-    progress: bool | Callable[[int, int], None],
+    progress: bool | Callable[[Progress], object],
     return_exceptions: bool,
-) -> list[Image] | list[Image | Exception]:
-    from concurrent.futures import as_completed
-
-    futures = [executor.submit(_compile, arguments) for arguments in work]
-    try:
-        with _progress(progress, len(work)) as advance:
-            for done, future in enumerate(as_completed(futures), 1):
-                if future.exception() is not None and not return_exceptions:
-                    break
-                advance(done)
-    finally:
-        for future in futures:
-            future.cancel()
-    images: list[Any] = []
-    failed = [
-        index
-        for index, future in enumerate(futures)
-        if not future.cancelled() and future.exception() is not None
+) -> list[Any]:
+    # Threads see what the caller sees, and nothing is pickled for them.
+    prepare = _as_it_is if isinstance(executor, ThreadPoolExecutor) else Parcels().pack
+    tasks = [
+        prepare(f"request {index} of compile_many ({_shown(arguments)})", arguments)
+        for index, arguments in enumerate(work)
     ]
-    for index, future in enumerate(futures):
-        if future.cancelled():
-            continue
-        error = future.exception()
-        if error is not None:
-            _say_which(error, index, work[index], len(failed) - 1)
-            if not (return_exceptions and isinstance(error, Exception)):
-                raise error
-            images.append(error)
-            continue
-        images.append(future.result())
-    return images
+    return run_all(tasks, executor, progress=progress, return_exceptions=return_exceptions)
 
 
-def _compile(arguments: dict[str, Any]) -> Image:
-    """Run one compile; at module level, so that it can be pickled."""
-    return compile_one(**arguments)
+def _as_it_is(label: str, arguments: dict[str, Any]) -> Task:
+    return Task(compile_one, arguments, label)
 
 
 def _arguments(request: Request, common: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(request, Mapping):
         if "source" not in request:
-            raise ValueError(f"a request must have 'source' (got {sorted(request)})")
+            raise ValueError(f"a request must have 'source' (got {spell(list(request))})")
         return {**common, **request}
     if not isinstance(request, (str, os.PathLike)):
         raise TypeError(f"requests must hold sources or mappings (got {spell(request)})")
     return {**common, "source": request}
 
 
-def _say_which(error: BaseException, index: int, arguments: Mapping[str, Any], others: int) -> None:
+def _shown(arguments: Mapping[str, Any]) -> Any:
     source = arguments.get("name") or arguments["source"]
-    is_text = isinstance(source, str) and any(mark in source for mark in "\n;{#")
-    shown = (
-        "a text" if is_text else os.fspath(source) if isinstance(source, os.PathLike) else source
-    )
-    which = f"request {index} of compile_many ({shown})"
-    if others:
-        which += f", and {others} more failed"
-    if len(error.args) == 1 and isinstance(error.args[0], str):
-        error.args = (f"{which}: {error.args[0]}",)
-    elif hasattr(error, "add_note"):  # from Python 3.11 on
-        error.add_note(f"in {which}")
-
-
-@contextlib.contextmanager
-def _progress(
-    progress: bool | Callable[[int, int], None], total: int
-) -> Iterator[Callable[[int], None]]:
-    if callable(progress):
-        yield lambda done: progress(done, total)
-    elif progress:
-        try:
-            from rich.progress import Progress
-        except ImportError as error:
-            raise MissingDependencyError(
-                "progress=True needs rich: python -m pip install rich; or pass a callable"
-            ) from error
-        with Progress(transient=True) as bar:
-            task = bar.add_task("compiling", total=total)
-            yield lambda done: bar.update(task, completed=done)
-    else:
-        yield lambda done: None  # noqa: ARG005
+    if is_source_text(source):
+        return "a text"
+    return os.fspath(source) if isinstance(source, os.PathLike) else source
 
 
 def _cpus() -> int:

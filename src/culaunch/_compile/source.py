@@ -42,7 +42,8 @@ def read_source(source: str | os.PathLike[str], name: str | None) -> Source:
         raise TypeError(f"name must be a str, a file name for messages (got {spell(name)})")
     if name is not None and (not name or "\n" in name or not is_text(name)):
         raise ValueError(f"name must be a file name for messages (got {name!r})")
-    if isinstance(source, str) and (not source or any(mark in source for mark in _ONLY_IN_TEXT)):
+    if is_source_text(source):
+        assert isinstance(source, str)
         text, directory = source, None
     else:
         path = checked_path("source", source)
@@ -71,3 +72,8 @@ def read_source(source: str | os.PathLike[str], name: str | None) -> Source:
     if not text.strip():
         raise ValueError("source is empty; give the text of a kernel, or the path of one")
     return Source(text, name or "kernel.cu", directory)
+
+
+def is_source_text(source: object) -> bool:
+    """Tell whether a source is text itself, and no path."""
+    return isinstance(source, str) and (not source or any(mark in source for mark in _ONLY_IN_TEXT))

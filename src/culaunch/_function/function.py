@@ -24,12 +24,14 @@ from culaunch._function.kinds import Kind, arrays_of, key_of
 from culaunch._function.live import run_live
 from culaunch._function.program import Tree
 from culaunch._function.runs import Run, Sites, trace
-from culaunch._function.specialize import explore, kinds_of
+from culaunch._function.specialize import explore, explore_elsewhere, kinds_of
 
 if TYPE_CHECKING:
+    import concurrent.futures
     from collections.abc import Callable, Sequence
 
     from culaunch._core import FunctionMethods
+    from culaunch._farm.progress import Progress
     from culaunch._function.scope import Read
 
 P = ParamSpec("P")
@@ -129,7 +131,14 @@ class Function(CoreFunction, Generic[P, R]):
         kind = self._kind(values)
         return explained(self.declaration, kind, self._learn(values, kind))
 
-    def specialize(self, *, both_sides: bool = True, **parameters: Any) -> tuple[Kind, ...]:
+    def specialize(
+        self,
+        *,
+        both_sides: bool = True,
+        executor: concurrent.futures.Executor | None = None,
+        progress: bool | Callable[[Progress], object] = False,
+        **parameters: Any,
+    ) -> tuple[Kind, ...]:
         """Trace a kind of arguments without a call, as saving and exporting need it.
 
         Parameters
@@ -137,6 +146,12 @@ class Function(CoreFunction, Generic[P, R]):
         both_sides : bool, optional
             Whether every guard is followed to both sides; else to the side of large, contiguous and
             aligned arrays.
+        executor : concurrent.futures.Executor, optional
+            Whose workers trace each kind first, as for :func:`culaunch.compile_many`, so that what
+            that compiles (Triton kernels in the body) is in the caches which they share with this
+            process. They import the function by its name.
+        progress : bool or callable, optional
+            With an executor: True draws a bar, a callable gets a :class:`culaunch.Progress`.
         **parameters
             What each parameter is: ``cl.Array("float32 | float16", "b n")``, the types ``int`` and
             ``float``, None, a list or tuple of these, or a value. What is left out is as its
@@ -154,6 +169,7 @@ class Function(CoreFunction, Generic[P, R]):
         """
         checked_flag("both_sides", both_sides)
         found = kinds_of(self.declaration, parameters)
+        explore_elsewhere(self, found, both_sides, executor, progress)
         for kind in found:
             for run in explore(self.declaration, kind, self._sites, both_sides=both_sides):
                 with self._lock:

@@ -6,15 +6,22 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
+from culaunch._farm.by_name import find, name_of
+from culaunch._farm.progress import checked_progress
+from culaunch._farm.run import checked_executor, run_all
+from culaunch._farm.task import Task
 from culaunch._function.annotations import Array
 from culaunch._function.program import MOST_PATHS
 from culaunch._function.runs import Run, Sites, trace
 from culaunch._launch.dtype import BY_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import concurrent.futures
+    from collections.abc import Callable, Iterator
 
+    from culaunch._farm.progress import Progress
     from culaunch._function.declaration import Declaration
+    from culaunch._function.function import Function
     from culaunch._function.kinds import Kind
     from culaunch._function.record import Register
 
@@ -70,6 +77,44 @@ def explore(
                 "trace with both_sides=False, and call it with the arguments of the other paths"
             )
         yield run
+
+
+def explore_elsewhere(
+    function: Function[..., Any],
+    kinds: tuple[Kind, ...],
+    both_sides: bool,
+    executor: concurrent.futures.Executor | None,
+    progress: bool | Callable[[Progress], object],
+) -> None:
+    """Have the workers of an executor, if there is one, trace kinds: what that compiles is cached.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What tracing raised there; or if workers could not find the function.
+    """
+    checked_progress(progress)
+    if executor is None:
+        return
+    checked_executor(executor)
+    module, name = name_of("the function", function)
+    if find(module, name) is not function:
+        raise ValueError(f"{module}.{name} is another function than the one to specialize")
+    tasks = [
+        Task(
+            _count_paths,
+            {"module": module, "name": name, "kind": kind, "both_sides": both_sides},
+            f"kind {index} of {name}",
+        )
+        for index, kind in enumerate(kinds)
+    ]
+    run_all(tasks, executor, progress=progress)
+
+
+def _count_paths(module: str, name: str, kind: Kind, both_sides: bool) -> int:
+    """Trace a kind in a worker, for what it leaves in the caches."""
+    declaration = find(module, name).declaration
+    return sum(1 for _ in explore(declaration, kind, set(), both_sides=both_sides))
 
 
 def kinds_of(declaration: Declaration, parameters: dict[str, Any]) -> tuple[Kind, ...]:

@@ -5,15 +5,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
-from culaunch._triton.compile_variant import backend_of, compile_variant
+from culaunch._triton.compile_variant import backend_of
+from culaunch._triton.compile_variants import VariantRequest, compile_variants
 from culaunch._triton.decorated import Decorated
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.settings import check_constants, check_options
 from culaunch._triton.signature import Argument, make_constant, parse_signature
+
+if TYPE_CHECKING:
+    import concurrent.futures
+    from collections.abc import Callable
+
+    from culaunch._farm.progress import Progress
 
 
 def compile(  # noqa: A001
@@ -24,6 +31,8 @@ def compile(  # noqa: A001
     constants: Mapping[str, Any] | None = None,
     configs: Sequence[Mapping[str, Any]] | None = None,
     keep_ptx: bool = False,
+    executor: concurrent.futures.Executor | None = None,
+    progress: bool | Callable[[Progress], object] = False,
     **options: Any,
 ) -> KernelSet:
     """Compile a kernel for several signatures, configurations and architectures. No GPU is needed.
@@ -51,6 +60,12 @@ def compile(  # noqa: A001
         Each sets constants and options of its own, over those of the call.
     keep_ptx : bool, optional
         Keep the PTX beside each cubin: the emulator runs it.
+    executor : concurrent.futures.Executor, optional
+        What compiles the variants, as for :func:`culaunch.compile_many`: its workers import the
+        kernel by its name, so that it must be at the top of a module. Without it they are compiled
+        here, one after the other.
+    progress : bool or callable, optional
+        With an executor: True draws a bar, a callable gets a :class:`culaunch.Progress`.
     **options
         Triton's compile options: ``num_warps``, ``num_stages``, ``num_ctas``, ...
 
@@ -90,14 +105,14 @@ def compile(  # noqa: A001
         given = {name: value for name, value in {**options, **config}.items() if name not in names}
         where = f"the configuration {dict(config)}" if config else "the call"
         check_options(function, given, backend_of(target), where)
-    members: dict[str, bytes] = {}
-    variants = []
+    work = []
     for text, config, target in itertools.product(signatures, configs or ({},), arches):
         settings = {**(constants or {}), **options, **config}
         fixed = {name: value for name, value in settings.items() if name in names}
         extra = {name: value for name, value in settings.items() if name not in names}
         arguments = _arguments(function, text, fixed)
-        variants.append(compile_variant(function, arguments, target, extra, keep_ptx, members))
+        work.append(VariantRequest(arguments, target, extra, keep_ptx))
+    variants, members = compile_variants(function, work, executor, progress)
     parameters = [
         replace(one, is_heuristic=one.name in decorated.heuristics)
         for one in parameters_of(function, frozenset())

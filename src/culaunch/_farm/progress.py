@@ -1,0 +1,93 @@
+"""How far a farm has come: counts, and an estimate of the rest."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culaunch._base.values import spell
+from culaunch._errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a ``progress=`` callable gets after each request that has ended."""
+
+    done: int
+    """Requests that have ended, with those that failed."""
+    total: int
+    failed: int
+    elapsed: float
+    """Seconds since the start."""
+
+    @property
+    def remaining(self) -> float:
+        """Seconds until the end, if the rest goes as fast as what is done; NaN before the first."""
+        return self.elapsed / self.done * (self.total - self.done) if self.done else float("nan")
+
+
+class Meter:
+    """Counts, and tells whoever asked."""
+
+    def __init__(self, total: int, tell: Callable[[Progress], object]) -> None:
+        self._total = total
+        self._tell = tell
+        self._start = time.monotonic()
+        self._done = self._failed = 0
+
+    def count(self, *, failed: bool) -> None:
+        """Count a request that has ended."""
+        self._done += 1
+        self._failed += failed
+        elapsed = time.monotonic() - self._start
+        self._tell(Progress(self._done, self._total, self._failed, elapsed))
+
+
+@contextlib.contextmanager
+def metered(progress: bool | Callable[[Progress], object], total: int) -> Iterator[Meter]:
+    """Yield a meter that draws a bar (True), tells a callable, or says nothing (False)."""
+    if callable(progress):
+        yield Meter(total, progress)
+    elif progress:
+        try:
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
+            from rich.progress import Progress as Bar
+        except ImportError as error:
+            raise MissingDependencyError(
+                "progress=True needs rich: python -m pip install rich; or pass a callable"
+            ) from error
+        columns = (
+            TextColumn("compiling"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[failures]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        with Bar(*columns, transient=True) as bar:
+            row = bar.add_task("", total=total, failures="")
+
+            def draw(now: Progress) -> None:
+                failures = f"{now.failed} failed" if now.failed else ""
+                bar.update(row, completed=now.done, failures=failures)
+
+            yield Meter(total, draw)
+    else:
+        yield Meter(total, lambda _: None)
+
+
+def checked_progress(progress: object) -> None:
+    """Raise TypeError for what is neither a switch nor a callable."""
+    if not isinstance(progress, bool) and not callable(progress):
+        raise TypeError(f"progress must be True or False, or a callable (got {spell(progress)})")

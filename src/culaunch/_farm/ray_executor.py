@@ -1,0 +1,90 @@
+"""Ray as an executor: what Ray itself has no class for."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._errors import MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class RayExecutor(concurrent.futures.Executor):
+    """An executor whose tasks Ray runs.
+
+    Ray is the caller's: ``ray.init()`` says which cluster, before the first task.
+
+    Parameters
+    ----------
+    **options
+        Of ``ray.remote``: ``num_cpus=1``, ``resources={...}``, ``runtime_env={...}``, ...
+
+    Raises
+    ------
+    MissingDependencyError
+        If Ray is not installed.
+    TypeError, ValueError
+        Ray's own, if it has no such option.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise MissingDependencyError(
+                "RayExecutor needs Ray: python -m pip install ray"
+            ) from error
+        self._ray: Any = ray
+        # A worker's pool of tasks is Ray's; a task that is tried again compiles what the cache has.
+        self._remote = ray.remote(**options)(_call) if options else ray.remote(_call)
+        self._is_open = True
+
+    def submit(  # type: ignore[override]
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> concurrent.futures.Future[Any]:
+        """Have Ray run ``fn(*args, **kwargs)``; return the future of its result."""
+        if not callable(fn):
+            raise TypeError(f"fn must be callable (got {spell(fn)})")
+        if not self._is_open:
+            raise RuntimeError("cannot submit to a RayExecutor that was shut down")
+        reference = self._remote.remote(fn, args, kwargs)
+        future: concurrent.futures.Future[Any] = _RayFuture(self._ray, reference)
+        reference.future().add_done_callback(lambda done: _hand_on(done, future))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+        """Take no more tasks; those that were taken go on, and Ray stays up."""
+        self._is_open = False
+
+
+class _RayFuture(concurrent.futures.Future[Any]):
+    """A future that tells Ray when it is cancelled."""
+
+    def __init__(self, ray: Any, reference: Any) -> None:
+        super().__init__()
+        self._ray = ray
+        self._reference = reference
+
+    def cancel(self) -> bool:
+        cancelled = super().cancel()
+        if cancelled:
+            # Not by force: a task that runs gets an interrupt, as at a terminal, and cleans up.
+            self._ray.cancel(self._reference, force=False)
+        return cancelled
+
+
+def _hand_on(done: concurrent.futures.Future[Any], future: concurrent.futures.Future[Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    error = done.exception()
+    if error is None:
+        future.set_result(done.result())
+    else:
+        future.set_exception(error)
+
+
+def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return fn(*args, **kwargs)

@@ -1,0 +1,220 @@
+"""Tasks on an executor: what is sent, what comes back, what is cancelled."""
+
+import concurrent.futures
+import multiprocessing
+import pickle
+import threading
+import time
+
+import pytest
+
+import culaunch as cl
+from culaunch._farm import task as task_module
+from culaunch._farm.run import run_all
+from culaunch._farm.task import Shared, Task
+
+
+def double(number, text=""):
+    if number < 0:
+        raise ValueError("number is negative")
+    return 2 * number + len(text)
+
+
+def tasks(numbers, **more):
+    return [Task(double, {"number": number}, f"task {number}", **more) for number in numbers]
+
+
+class Away(concurrent.futures.Executor):
+    """An executor whose one worker is elsewhere: everything is pickled, and nothing known there."""
+
+    def __init__(self):
+        self.sizes = []
+        self.known = task_module.OrderedDict()
+
+    def submit(self, fn, /, message):
+        data = pickle.dumps((fn, message))
+        self.sizes.append(len(data))
+        future = concurrent.futures.Future()
+        fn, message = pickle.loads(data)
+        here, task_module._kept = task_module._kept, self.known
+        sender, task_module._HERE = task_module._HERE, b"elsewhere"
+        try:
+            future.set_result(pickle.loads(pickle.dumps(fn(message))))
+        finally:
+            task_module._kept, task_module._HERE = here, sender
+        return future
+
+
+def test_results_are_in_order():
+    assert run_all(tasks(range(20)), Away()) == [2 * number for number in range(20)]
+    assert run_all([], Away()) == []
+
+
+def test_what_is_shared_is_sent_once_to_a_worker():
+    away = Away()
+    text = "x" * 1_000_000
+    shared = {"text": Shared("digest", text)}
+    found = run_all(tasks(range(50), shared=shared), away)
+    assert found == [2 * number + len(text) for number in range(50)]
+    whole = [size for size in away.sizes if size > len(text)]
+    # Eight are on the way before the first answer says that the worker lacks it.
+    assert len(whole) <= 8
+    assert max(size for size in away.sizes if size not in whole) < 600
+
+
+def test_a_worker_that_forgot_asks_again():
+    away = Away()
+    many = [
+        Task(double, {"number": 1}, "x", {"text": Shared(f"{number % 40}", "a" * (number % 40))})
+        for number in range(120)
+    ]
+    assert run_all(many, away) == [2 + number % 40 for number in range(120)]
+
+
+def test_failures_come_back_by_task_with_where_they_were_raised():
+    found = run_all(tasks([1, -1, 2, -2]), Away(), return_exceptions=True)
+    assert found[::2] == [2, 4]
+    assert [type(one) for one in found[1::2]] == [ValueError, ValueError]
+    assert str(found[1]) == "task -1, and 1 more failed: number is negative"
+    assert "in double" in str(found[1].__cause__)
+    with pytest.raises(ValueError, match=r"^task -1: number is negative$"):
+        run_all(tasks([1, 2, -1]), Away())
+
+
+class TwoArguments(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+def odd():
+    raise TwoArguments(1, 2)
+
+
+def test_an_exception_that_cannot_be_pickled_is_told_as_text():
+    (found,) = run_all([Task(odd, {}, "odd")], Away(), return_exceptions=True)
+    assert type(found) is cl.CulaunchError
+    assert str(found) == "odd: TwoArguments: 1 and 2"
+    with concurrent.futures.ThreadPoolExecutor(1) as threads, pytest.raises(TwoArguments):
+        run_all([Task(odd, {}, "odd")], threads)
+
+
+def test_nothing_begins_after_a_failure():
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        if number == 3:
+            raise ValueError("three")
+        time.sleep(0.001)
+
+    some = [Task(work, {"number": number}, f"task {number}") for number in range(500)]
+    with (
+        concurrent.futures.ThreadPoolExecutor(1) as threads,
+        pytest.raises(ValueError, match="task 3: three"),
+    ):
+        run_all(some, threads)
+    assert len(begun) < 400
+
+
+def test_nothing_begins_after_the_caller_was_interrupted():
+    gate = threading.Event()
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        gate.wait(10)
+
+    def stop(now):
+        raise KeyboardInterrupt
+
+    some = [Task(lambda: None, {}, "first")]
+    some += [Task(work, {"number": number}, f"task {number}") for number in range(100)]
+    with concurrent.futures.ThreadPoolExecutor(1) as threads:
+        with pytest.raises(KeyboardInterrupt):
+            run_all(some, threads, progress=stop)
+        gate.set()
+    assert len(begun) <= 1
+
+
+class Jobs:
+    """What submitit's executors are like: jobs without callbacks, whose cancel says nothing."""
+
+    def __init__(self):
+        self.cancelled = 0
+
+    def submit(self, fn, message):
+        return Job(self, fn(message))
+
+
+class Job:
+    def __init__(self, jobs, value):
+        self._jobs = jobs
+        self._value = value
+        self._looks = 0
+
+    def done(self):
+        self._looks += 1
+        return self._looks > 1
+
+    def exception(self):
+        return None
+
+    def result(self):
+        return self._value
+
+    def cancel(self):
+        self._jobs.cancelled += 1
+
+
+def test_jobs_without_callbacks():
+    jobs = Jobs()
+    assert run_all(tasks(range(5)), jobs) == [0, 2, 4, 6, 8]
+    assert jobs.cancelled == 0
+    with pytest.raises(ValueError, match="task -1: number is negative"):
+        run_all(tasks([-1, *range(5)]), jobs)
+    assert jobs.cancelled > 0
+
+
+def test_an_executor_that_was_shut_down():
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match=r"task 0.*cannot schedule new futures"):
+        run_all(tasks(range(3)), pool)
+    found = run_all(tasks(range(3)), pool, return_exceptions=True)
+    assert [type(one) for one in found] == [RuntimeError] * 3
+
+
+def die(number):
+    import os
+
+    if number == 1:
+        os._exit(3)
+    return number
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_its_requests_failure():
+    context = multiprocessing.get_context("spawn")
+    some = [Task(die, {"number": number}, f"task {number}") for number in range(3)]
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+        found = run_all(some, pool, return_exceptions=True)
+    assert isinstance(found[1], concurrent.futures.process.BrokenProcessPool)
+
+
+def test_mistakes():
+    for executor in (3, "pool", object()):
+        with pytest.raises(TypeError, match="executor must have submit"):
+            cl.compile_many(["__global__ void k() {}"], executor=executor)
+    for progress in (3, "yes", None):
+        with pytest.raises(TypeError, match="progress must be True or False, or a callable"):
+            cl.compile_many([], progress=progress)
+
+
+@pytest.mark.needs("ray")
+def test_ray_takes_no_task_after_shutdown():
+    executor = cl.RayExecutor()
+    with pytest.raises(TypeError, match="fn must be callable"):
+        executor.submit(3)
+    executor.shutdown()
+    with pytest.raises(RuntimeError, match="shut down"):
+        executor.submit(print)
