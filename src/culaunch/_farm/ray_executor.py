@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
@@ -32,17 +33,17 @@ class RayExecutor(concurrent.futures.Executor):
 
     def __init__(self, **options: Any) -> None:
         try:
-            import ray
+            # By name: type checkers need not have it.
+            self._ray: Any = importlib.import_module("ray")
         except ImportError as error:
             raise MissingDependencyError(
                 "RayExecutor needs Ray: python -m pip install ray"
             ) from error
-        self._ray: Any = ray
         # A worker's pool of tasks is Ray's; a task that is tried again compiles what the cache has.
-        self._remote = ray.remote(**options)(_call) if options else ray.remote(_call)
+        self._remote = _remote(self._ray, options)
         self._is_open = True
 
-    def submit(  # type: ignore[override]
+    def submit(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
     ) -> concurrent.futures.Future[Any]:
         """Have Ray run ``fn(*args, **kwargs)``; return the future of its result."""
@@ -88,3 +89,8 @@ def _hand_on(done: concurrent.futures.Future[Any], future: concurrent.futures.Fu
 
 def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return fn(*args, **kwargs)
+
+
+def _remote(ray: Any, options: dict[str, Any]) -> Any:
+    # Ray takes the parentheses only where there is something in them.
+    return ray.remote(**options)(_call) if options else ray.remote(_call)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from culaunch._farm.progress import Progress
     from culaunch._function.declaration import Declaration
-    from culaunch._function.function import Function
     from culaunch._function.kinds import Kind
     from culaunch._function.record import Register
 
@@ -80,7 +79,7 @@ def explore(
 
 
 def explore_elsewhere(
-    function: Function[..., Any],
+    function: Callable[..., Any],
     kinds: tuple[Kind, ...],
     both_sides: bool,
     executor: concurrent.futures.Executor | None,
