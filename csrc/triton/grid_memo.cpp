@@ -68,9 +68,10 @@ const GridMemo::Plan* GridMemo::PlanOf(PyObject* grid) const {
 bool GridMemo::Add(const Plan& plan, PyObject* object, bool is_held, Values* read,
                    std::vector<Ref>* kept) {
   if (read->count == kMost) return false;
+  if (object == nullptr) return false;  // the variant of a saved set gives it, and may be another
   Value& value = read->values[read->count++];
-  value = {object != nullptr ? Py_TYPE(object) : nullptr, 0};
-  if (object == nullptr || object == Py_None) return true;
+  value = {Py_TYPE(object), 0};
+  if (object == Py_None) return true;
   if (PyLong_CheckExact(object) != 0) {
     int64_t number = 0;
     if (ReadInt(object, &number) != IntRange::kSigned) return false;

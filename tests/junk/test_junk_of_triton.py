@@ -59,7 +59,19 @@ def installed(**keywords):
         pass
 
 
-COMPILED = {"signature": SIGNATURE, "arch": "sm_80", "constants": {"BLOCK": 64}}
+@functools.cache
+def with_grid():
+    return face().compile(
+        jit(),
+        SIGNATURE,
+        arch="sm_80",
+        constants={"BLOCK": 64},
+        keep_ptx=True,
+        grid="cdiv(n, BLOCK)",
+    )
+
+
+COMPILED = {"signature": SIGNATURE, "arch": "sm_80", "constants": {"BLOCK": 64}, "grid": "n"}
 CALLS = {
     "compile": lambda: (face().compile, {**COMPILED, "kernel": jit()}),
     "from_cache": lambda: (face().from_cache, {"directory": ".", "signature": SIGNATURE}),
@@ -73,6 +85,7 @@ CALLS = {
     "KernelSet.save": lambda: (saved().save, {"path": "k.culib"}),
     "KernelSet.write_c": lambda: (saved().write_c, {"path": "k.c"}),
     "KernelSet.__getitem__": lambda: (lambda grid: saved()[grid](**given()), {"grid": (1,)}),
+    "KernelSet.__call__": lambda: (lambda **call: with_grid()(**call), given()),
     "KernelSet()": lambda: (lambda **call: saved()[(1,)](**call), given()),
     "NativeKernel": lambda: (face().NativeKernel, {"function": Odd(), "tuner": None}),
     "NativeKernel.__getitem__": lambda: (lambda grid: native()[grid](**given()), {"grid": (1,)}),

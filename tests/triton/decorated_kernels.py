@@ -70,3 +70,9 @@ def of_gluon(x_ptr, out_ptr, BLOCK: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout([1], [32], [4], [0])
     offsets = gl.arange(0, BLOCK, layout=layout)
     gl.store(out_ptr + offsets, gl.load(x_ptr + offsets) * 2)
+
+
+@triton.jit
+def maybe(out, h, n, USE: tl.constexpr, HALF: tl.constexpr, SIZE: tl.constexpr):
+    if USE:
+        tl.store(out, tl.load(h) + n + SIZE)

@@ -23,11 +23,15 @@ VARIANT["launch"]["descriptors"] = [
 ]
 FUNCTION = function(
     parameters=[parameter("x"), parameter("n"), parameter("pair"),
-                parameter("BLOCK", constexpr=True), parameter("T", constexpr=True, default=1)],
+                parameter("BLOCK", constexpr=True),
+                parameter("T", constexpr=True, default=1, heuristic=True)],
     variants=[VARIANT],
     tuning={"key": ["n"], "entries": [{"values": [64], "dtypes": ["fp32"], "arch": "sm_90",
                                        "constants": {"BLOCK": 64}, "options": {}}]},
     zeroes=["x"],
+    heuristics=[{"name": "T", "value": ["if", ["is_none", "x"], 1, ["//", ["value", "n"], 64]],
+                 "early": False}],
+    grid=[["cdiv", ["value", "n"], ["value", "BLOCK"]], 1],
 )  # fmt: skip
 
 
@@ -46,6 +50,8 @@ def test_inspect_shows_it(tmp_path):
     assert done.exit_code == 0
     assert "k(x, n, pair, BLOCK, T), 1 variants" in done.output
     assert "  x set to zero before each launch" in done.output
+    assert "  T = (1 if (x is None) else (n // 64))" in done.output
+    assert "  grid (cdiv(n, BLOCK), 1)" in done.output
     assert "sm_90a (*fp32:16, i32, (i32, *fp16)) BLOCK=64" in done.output
     done = CliRunner().invoke(command, ["--json", str(path)])
     assert json.loads(done.output)["functions"][0]["variants"][0]["arch"] == "sm_90a"
@@ -136,6 +142,23 @@ def test_inspect_shows_it(tmp_path):
         (("zeroes",), ["missing"]),
         (("zeroes",), ["BLOCK"]),
         (("zeroes",), ["x", "x"]),
+        (("heuristics",), {}),
+        (("heuristics", 0), []),
+        (("heuristics", 0, "name"), "missing"),
+        (("heuristics", 0, "name"), "BLOCK"),
+        (("heuristics", 0, "early"), 1),
+        (("heuristics", 0, "value"), "n"),
+        (("heuristics", 0, "value"), ["value", "T"]),
+        (("heuristics", 0, "value"), ["value", "missing"]),
+        (("heuristics", 0, "value"), ["is_none", "x", "n"]),
+        (("heuristics", 0, "value"), ["__import__", "os"]),
+        (("heuristics", 0, "value"), ["constant", {"code": "evil()"}]),
+        (("grid",), []),
+        (("grid",), 3),
+        (("grid",), [1, 1, 1, 1]),
+        (("grid",), ["n"]),
+        (("grid",), [["value", "missing"]]),
+        (("grid",), [["cdiv", 1]]),
     ],
 )
 def test_refused(path, value):

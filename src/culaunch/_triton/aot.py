@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,10 @@ from culaunch._base.values import spell
 from culaunch._triton.compile_variant import backend_of
 from culaunch._triton.compile_variants import VariantRequest, compile_variants
 from culaunch._triton.decorated import Decorated
+from culaunch._triton.given_grid import grid_expressions
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.parameters import parameters_of
+from culaunch._triton.saved_heuristics import Heuristics
 from culaunch._triton.settings import check_constants, check_options
 from culaunch._triton.signature import Argument, make_constant, parse_signature
 
@@ -31,6 +33,7 @@ def compile(  # noqa: A001
     constants: Mapping[str, Any] | None = None,
     configs: Sequence[Mapping[str, Any]] | None = None,
     keep_ptx: bool = False,
+    grid: Any = None,
     executor: concurrent.futures.Executor | None = None,
     progress: bool | Callable[[Progress], object] = False,
     **options: Any,
@@ -44,8 +47,10 @@ def compile(  # noqa: A001
         compiled: those that it chose, with the table of its choices, if it has tuned already; else
         all of them. A ``pre_hook`` of a configuration is Python and cannot be saved, unless it does
         nothing but set arguments to zero (``kw["out_ptr"].zero_()``): the set does that before
-        each launch. Heuristics are Python, too: the constants that they give are given by
-        `constants` or `configs` here, and in every call of the set.
+        each launch. Heuristics are kept as expressions where their code is arithmetic and
+        comparisons of arguments: what the signature and the constants decide is compiled, and both
+        forms where only a call can decide between True and False. The values of any other are
+        given by `constants` or `configs` here; and in every call, where it is no expression.
     signature : str or sequence of str
         One entry for each argument that is no constant, as in
         ``"*fp32:16, *fp32:16, i32, i32:1"``: ``:16`` promises divisibility by 16, ``:1`` folds an
@@ -60,6 +65,9 @@ def compile(  # noqa: A001
         Each sets constants and options of its own, over those of the call.
     keep_ptx : bool, optional
         Keep the PTX beside each cubin: the emulator runs it.
+    grid : str, callable or sequence of int, optional
+        The grid, so that a call needs none: ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1"``, or a
+        function of the arguments by name that does no more than that.
     executor : concurrent.futures.Executor, optional
         What compiles the variants, as for :func:`culaunch.compile_many`: its workers import the
         kernel by its name, so that it must be at the top of a module. Without it they are compiled
@@ -105,19 +113,26 @@ def compile(  # noqa: A001
         given = {name: value for name, value in {**options, **config}.items() if name not in names}
         where = f"the configuration {dict(config)}" if config else "the call"
         check_options(function, given, backend_of(target), where)
+    heuristics = Heuristics(function, decorated.heuristics)
+    sizes = grid_expressions(grid, function)
     work = []
     for text, config, target in itertools.product(signatures, configs or ({},), arches):
         settings = {**(constants or {}), **options, **config}
         fixed = {name: value for name, value in settings.items() if name in names}
         extra = {name: value for name, value in settings.items() if name not in names}
-        arguments = _arguments(function, text, fixed)
-        work.append(VariantRequest(arguments, target, extra, keep_ptx))
+        work += [
+            VariantRequest(arguments, target, extra, keep_ptx)
+            for arguments in _cases(function, text, fixed, heuristics)
+        ]
     variants, members = compile_variants(function, work, executor, progress)
     parameters = [
-        replace(one, is_heuristic=one.name in decorated.heuristics)
+        replace(one, is_heuristic=one.name in heuristics.names)
         for one in parameters_of(function, frozenset())
     ]
-    return KernelSet(function.__name__, parameters, variants, members.__getitem__, table, zeroes)
+    return KernelSet(
+        function.__name__, parameters, variants, members.__getitem__, table, zeroes,
+        heuristics.saved, sizes,
+    )  # fmt: skip
 
 
 def _texts(what: str, given: Any) -> list[str]:
@@ -127,17 +142,31 @@ def _texts(what: str, given: Any) -> list[str]:
     return list(texts)
 
 
-def _arguments(function: Any, text: str, fixed: Mapping[str, Any]) -> list[Argument]:
-    """Return every parameter its argument."""
+def _cases(
+    function: Any, text: str, fixed: Mapping[str, Any], heuristics: Heuristics
+) -> Iterator[list[Argument]]:
+    """Give the kernel's arguments for each variant that a signature needs."""
+    open_ones = [one for one in function.params if not heuristics.is_given(one.name)]
+    own = {name: value for name, value in fixed.items() if not heuristics.is_given(name)}
+    by_name = _arguments(function, open_ones, text, own)
+    for case in heuristics.cases(by_name, fixed, text):
+        made = {**by_name, **{name: make_constant(value) for name, value in case.items()}}
+        yield [made[one.name] for one in function.params]
+
+
+def _arguments(
+    function: Any, parameters: Sequence[Any], text: str, fixed: Mapping[str, Any]
+) -> dict[str, Argument]:
+    """Return every one of some parameters its argument."""
     given = parse_signature(text)
-    open_names = [one.name for one in function.params if one.name not in fixed]
+    open_names = [one.name for one in parameters if one.name not in fixed]
     required = [
         one.name
-        for one in function.params
+        for one in parameters
         if one.name not in fixed and not (one.is_constexpr and one.has_default)
     ]
-    if len(given) == len(function.params) != len(open_names):
-        names = [one.name for one in function.params]  # constants stand in their places
+    if len(given) == len(parameters) != len(open_names):
+        names = [one.name for one in parameters]  # constants stand in their places
     else:
         names = open_names if len(given) == len(open_names) else required
     if len(given) != len(names):
@@ -147,8 +176,8 @@ def _arguments(function: Any, text: str, fixed: Mapping[str, Any]) -> list[Argum
             "constants={...}"
         )
     by_name = dict(zip(names, given, strict=True))
-    arguments = []
-    for one in function.params:
+    arguments = {}
+    for one in parameters:
         argument = by_name.get(one.name)
         if one.name in fixed:
             if argument is not None and argument.value != fixed[one.name]:
@@ -163,7 +192,7 @@ def _arguments(function: Any, text: str, fixed: Mapping[str, Any]) -> list[Argum
             )
         if not one.is_constexpr:
             argument = _folded(one.name, argument)
-        arguments.append(argument)
+        arguments[one.name] = argument
     return arguments
 
 

@@ -64,7 +64,7 @@ class _COutput:
         self.functions = [
             CFunction(
                 self._function_name(types, groups), self.config, self.fields,
-                bool(kernels.heuristics), kernels.parameters, variants, self.macros,
+                bool(kernels.from_heuristics), kernels.parameters, variants, self.macros,
             )
             for types, variants in groups.items()
         ]  # fmt: skip
@@ -97,7 +97,7 @@ class _COutput:
             )
         if self.choices:
             unsaid = ""
-            if self.kernels.heuristics:
+            if self.kernels.from_heuristics:
                 unsaid = f"\n * It does not say {self._heuristics()}: copy it and set that."
             parts.append(
                 "/* The configuration that was tuned for these values and the function's element\n"
@@ -161,12 +161,14 @@ class _COutput:
     def _about_config(self) -> str:
         if not self.fields:
             return ""
-        if self.kernels.heuristics:
+        if self.kernels.from_heuristics:
             return f" and the\n * configuration, which must say {self._heuristics()}"
         return " and the\n * configuration (NULL: any; the most specialised variant is taken)"
 
     def _heuristics(self) -> str:
-        return ", ".join(self.fields[one] for one in self.kernels.heuristics if one in self.fields)
+        return ", ".join(
+            self.fields[one] for one in self.kernels.from_heuristics if one in self.fields
+        )
 
 
 def _varying(kernels: SavedSet) -> list[str]:
@@ -180,7 +182,7 @@ def _varying(kernels: SavedSet) -> list[str]:
     return [
         name
         for name in names
-        if name in kernels.heuristics
+        if name in kernels.from_heuristics
         or len({repr(setting_of(one, name)) for one in kernels.variants}) > 1
     ]
 

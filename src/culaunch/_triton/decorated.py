@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._launch.driver import capability_of, current_driver
@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Heuristic:
+    """One argument that ``@triton.heuristics`` gives.
+
+    Attributes
+    ----------
+    name : str
+    call : callable
+        Of a dict of the arguments.
+    is_early : bool
+        Whether it stands above the autotuner.
+    """
+
+    name: str
+    call: Any
+    is_early: bool
+
+
+@dataclass(frozen=True)
 class Decorated:
     """What :func:`culaunch.triton.compile` was given, taken apart.
 
@@ -26,13 +44,13 @@ class Decorated:
     ----------
     function : triton.runtime.JITFunction
     tuner : triton.runtime.Autotuner or None
-    heuristics : frozenset of str
-        What ``@triton.heuristics`` gives.
+    heuristics : tuple of Heuristic
+        What ``@triton.heuristics`` gives, in the order in which it is worked out.
     """
 
     function: Any
     tuner: Any
-    heuristics: frozenset[str]
+    heuristics: tuple[Heuristic, ...]
 
     @classmethod
     def of(cls, kernel: Any) -> Decorated:
@@ -47,7 +65,7 @@ class Decorated:
         """
         function_type = triton_module("runtime.jit").JITFunction
         tuner = None
-        heuristics: set[str] = set()
+        heuristics: dict[str, Heuristic] = {}
         while not isinstance(kernel, function_type):
             if type(kernel).__name__ == "InterpretedFunction":
                 raise TypeError("TRITON_INTERPRET is set: unset it to compile")
@@ -61,7 +79,9 @@ class Decorated:
                 )
             tuner = tuner or found
             if type(kernel).__name__ == "Heuristics":
-                heuristics.update(kernel.values)
+                for name, call in kernel.values.items():
+                    heuristics.pop(name, None)  # the inner one has the last word
+                    heuristics[name] = Heuristic(name, call, is_early=tuner is None)
             inner = getattr(kernel, "fn", None)
             if inner is None:
                 raise TypeError(
@@ -74,7 +94,9 @@ class Decorated:
                 f"{kernel.__name__} has pre-run hooks, which are Python and are not saved: compile "
                 "it without them"
             )
-        return cls(kernel, tuner, frozenset(heuristics))
+        if tuner is None:
+            heuristics = {name: replace(one, is_early=False) for name, one in heuristics.items()}
+        return cls(kernel, tuner, tuple(heuristics.values()))
 
     def zeroes(self, has_own_configs: bool) -> tuple[str, ...]:
         """Return the arguments that the ``pre_hook`` of every configuration sets to zero.

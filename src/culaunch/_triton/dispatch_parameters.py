@@ -16,9 +16,21 @@ _FORCED = ("i8", "i16", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp64")
 
 
 def dispatch_parameters(
-    name: str, parameters: tuple[TritonParameter, ...], variants: tuple[SavedVariant, ...]
+    name: str,
+    parameters: tuple[TritonParameter, ...],
+    variants: tuple[SavedVariant, ...],
+    computed: frozenset[str] = frozenset(),
 ) -> list[TritonParameter]:
     """Return the parameters with what all the variants together ask of them.
+
+    Parameters
+    ----------
+    name : str
+        The kernel's, for messages.
+    parameters : tuple of TritonParameter
+    variants : tuple of SavedVariant
+    computed : frozenset of str
+        Those that are worked out from others: no call has to give them.
 
     Raises
     ------
@@ -28,6 +40,9 @@ def dispatch_parameters(
     own = []
     runtime = 0
     for one in parameters:
+        if one.name in computed and one.is_constexpr:
+            own.append(replace(one, is_optional=True, has_default=False))
+            continue
         if one.is_heuristic and one.is_constexpr:
             own.append(replace(one, is_optional=False, has_default=False))
             continue
@@ -42,7 +57,7 @@ def dispatch_parameters(
         kinds = {variant.types[runtime] for variant in variants} - {"constexpr"}
         runtime += 1
         if one.is_heuristic:
-            one = replace(one, has_default=False)  # noqa: PLW2901
+            one = replace(one, has_default=False, is_optional=one.name in computed)  # noqa: PLW2901
         special = kinds.intersection(_FORCED)
         if special and len(kinds) > 1 and not one.annotation:
             raise TypeError(

@@ -1,17 +1,58 @@
-"""The variants of several sets, with their images under names that differ."""
+"""Several sets of one kernel as one: their variants, with images under names that differ."""
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from culaunch._triton.tuned_table import TunedTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from culaunch._triton.saved_set import SavedSet
     from culaunch._triton.saved_variant import SavedVariant
 
 
-def join_variants(sets: Sequence[Variants]) -> tuple[list[SavedVariant], dict[str, bytes]]:
+def merge_sets(sets: Sequence[SavedSet]) -> SavedSet:
+    """Return the set of all variants, in order; where two tables say something, the first one's.
+
+    Raises
+    ------
+    ValueError
+        If they are of different kernels, were tuned by different arguments, set different
+        arguments to zero before a launch, or have other heuristics or another grid.
+    """
+    first, *others = sets
+    for other in others:
+        if other.name != first.name or _facts(first) != _facts(other):
+            raise ValueError(f"{other.name} is not the kernel {first.name}: save it by itself")
+        if set(other.zeroes) != set(first.zeroes):
+            raise ValueError(
+                f"one set of {first.name} sets ({', '.join(first.zeroes)}) to zero before each "
+                f"launch, and another ({', '.join(other.zeroes)}): compile both the same way"
+            )
+        for what, own, given in (
+            ("the grid", first.grid, other.grid),
+            ("the heuristics", first.computed, other.computed),
+        ):
+            if repr(own) != repr(given):
+                raise ValueError(
+                    f"{what} of one set of {first.name} differ from those of another: compile both "
+                    "the same way"
+                )
+    variants, members = join_variants(sets)
+    tables = [one.table for one in sets if one.table is not None]
+    table = functools.reduce(TunedTable.merge, tables) if tables else None
+    return replace(first, variants=tuple(variants), read=members.__getitem__, table=table)
+
+
+def _facts(kernels: SavedSet) -> list[tuple[str, bool, bool]]:
+    return [(own.name, own.is_constexpr, own.is_heuristic) for own in kernels.parameters]
+
+
+def join_variants(sets: Sequence[SavedSet]) -> tuple[list[SavedVariant], dict[str, bytes]]:
     """Return all variants, in order, and their images by name; the first set's keep theirs."""
     members: dict[str, bytes] = {}
     variants = []
@@ -38,13 +79,3 @@ def _fresh(name: str, taken: dict[str, bytes]) -> str:
     while (made := f"{folder}/{number}-{rest}") in taken:
         number += 1
     return made
-
-
-class Variants(Protocol):
-    """Variants, and what reads their images: a set, loaded or saved."""
-
-    variants: tuple[SavedVariant, ...]
-
-    def read(self, member: str) -> bytes:
-        """Return an image by its name."""
-        raise NotImplementedError

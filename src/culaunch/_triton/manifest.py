@@ -13,13 +13,16 @@ from culaunch._triton.checks import (
     check_settings,
 )
 from culaunch._triton.constants import checked, decode, encode
+from culaunch._triton.expressions import read_expression, write_expression
 from culaunch._triton.parameters import TritonParameter
+from culaunch._triton.saved_set import SavedHeuristic
 from culaunch._triton.saved_variant import SavedVariant
 from culaunch._triton.tuned_table import TunedTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from culaunch._triton.expressions import Expression
     from culaunch._triton.saved_set import SavedSet
 
 KIND = "triton"
@@ -36,6 +39,13 @@ def write_entry(kernels: SavedSet) -> dict[str, Any]:
     }
     if kernels.zeroes:
         entry["zeroes"] = list(kernels.zeroes)
+    if kernels.computed:
+        entry["heuristics"] = [
+            {"name": one.name, "value": write_expression(one.value), "early": one.is_early}
+            for one in kernels.computed
+        ]
+    if kernels.grid is not None:
+        entry["grid"] = [write_expression(one) for one in kernels.grid]
     return entry
 
 
@@ -98,6 +108,8 @@ def _read(entry: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
         "variants": variants,
         "table": _read_table(entry["tuning"], constexprs, names),
         "zeroes": _read_zeroes(entry.get("zeroes", []), names, constexprs),
+        "computed": _read_heuristics(entry.get("heuristics", []), parameters),
+        "grid": _read_grid(entry.get("grid"), names),
     }
 
 
@@ -133,6 +145,37 @@ def _read_zeroes(
     if len(set(found)) != len(found) or not set(found) <= set(names) - set(constexprs):
         raise ValueError("what is set to zero before a launch is no argument, or comes twice")
     return found
+
+
+def _read_heuristics(
+    entries: Any, parameters: tuple[TritonParameter, ...]
+) -> tuple[SavedHeuristic, ...]:
+    given = {one.name for one in parameters if one.is_heuristic}
+    open_names = {one.name for one in parameters} - {
+        check_identifier(checked(one, dict)["name"]) for one in checked(entries, list)
+    }
+    made = []
+    # Those that stand above the autotuner come first; each may read what was worked out before.
+    is_early = True
+    for one in entries:
+        if one["name"] not in given or one["name"] in open_names:
+            raise ValueError("a heuristic gives no argument that one may give, or one twice")
+        if checked(one["early"], bool) and not is_early:
+            raise ValueError("an early heuristic comes after a late one")
+        is_early = one["early"]
+        value = read_expression(one["value"], open_names)
+        made.append(SavedHeuristic(one["name"], value, is_early))
+        open_names.add(one["name"])
+    return tuple(made)
+
+
+def _read_grid(entry: Any, names: Collection[str]) -> tuple[Expression, ...] | None:
+    if entry is None:
+        return None
+    sizes = tuple(read_expression(one, names) for one in checked(entry, list))
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError("a grid has 1 to 3 numbers")
+    return sizes
 
 
 def _write_parameter(one: TritonParameter) -> dict[str, Any]:

@@ -8,9 +8,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from culaunch._triton.expressions import Expression
     from culaunch._triton.parameters import TritonParameter
     from culaunch._triton.saved_variant import SavedVariant
     from culaunch._triton.tuned_table import TunedTable
+
+
+@dataclass(frozen=True)
+class SavedHeuristic:
+    """What ``@triton.heuristics`` gives for one argument, as an expression.
+
+    Attributes
+    ----------
+    name : str
+        The argument.
+    value : Expression
+    is_early : bool
+        Whether it stands above the autotuner, which may choose by it; else it may read what the
+        autotuner chose.
+    """
+
+    name: str
+    value: Expression
+    is_early: bool = False
 
 
 @dataclass(frozen=True)
@@ -28,16 +48,30 @@ class SavedSet:
         The tuned configurations by key, if there are any.
     zeroes : tuple of str
         The arguments that are set to zero before each launch.
+    computed : tuple of SavedHeuristic
+        The arguments that are worked out from others, in that order.
+    grid : tuple of Expression or None
+        One to three numbers.
     """
 
     name: str
     parameters: tuple[TritonParameter, ...]
     variants: tuple[SavedVariant, ...]
     read: Callable[[str], bytes]
-    table: TunedTable | None
-    zeroes: tuple[str, ...]
+    table: TunedTable | None = None
+    zeroes: tuple[str, ...] = ()
+    computed: tuple[SavedHeuristic, ...] = ()
+    grid: tuple[Expression, ...] | None = None
 
     @property
     def heuristics(self) -> tuple[str, ...]:
         """The constants that every call has to give."""
+        computed = {one.name for one in self.computed}
+        return tuple(
+            one.name for one in self.parameters if one.is_heuristic and one.name not in computed
+        )
+
+    @property
+    def from_heuristics(self) -> tuple[str, ...]:
+        """The constants that heuristics gave, however a call gets them."""
         return tuple(one.name for one in self.parameters if one.is_heuristic)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from culaunch._triton.reads import Guard
 
 # csrc/triton/tuning.h, KeyKind.
-_VALUE, _NUMBER, _NONE, _TYPE = range(4)
+VALUE, NUMBER, NONE, TYPE = range(4)
 # What a copy of an autotuner that decides must not give back.
 _OF_THE_COPY = {"fn", "do_bench", "_do_bench", "_bench", ATTRIBUTE}
 
@@ -237,10 +237,10 @@ class Stack:
                 raise Unknown(f"the heuristic {name} is called: {unknown}") from None
             self._reads.append(reads)
             for names, kind in (
-                (reads.values, _NUMBER),
-                (reads.nones, _NONE),
-                (reads.types, _TYPE),
-                (reads.dtypes, _TYPE),
+                (reads.values, NUMBER),
+                (reads.nones, NONE),
+                (reads.types, TYPE),
+                (reads.dtypes, TYPE),
             ):
                 # What a decorator has set before depends on what that one read.
                 yield from ((one, kind) for one in names - self._set)
@@ -264,7 +264,7 @@ class Stack:
         # With one configuration there is nothing to choose by.
         if len(layer.configs) > 1 or self._decides(layer):
             names = set(layer.keys) & set(self.function.arg_names)
-            yield from ((one, _VALUE) for one in names - self._set)
+            yield from ((one, VALUE) for one in names - self._set)
         for config in layer.configs:
             self._set.update(config.kwargs)
 

@@ -32,6 +32,10 @@ def library_lines(path: str) -> list[str]:
         lines.append(f"  every call gives {', '.join(kernels.heuristics)}")
     if kernels.zeroes:
         lines.append(f"  {', '.join(kernels.zeroes)} set to zero before each launch")
+    for name, value in kernels.computed.items():
+        lines.append(f"  {name} = {value}")
+    if kernels.grid is not None:
+        lines.append(f"  grid {kernels.grid}")
     for one in kernels.variants:
         images = ", ".join(name for name in (one.image, one.ptx) if name)
         lines.append(

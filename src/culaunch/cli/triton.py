@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
-import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from culaunch.cli._output import output_path
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-_COMMA = re.compile(r",(?![^(\[]*[)\]])")  # between settings, not in a tuple
+from culaunch.cli._settings import read_options, read_settings, split_settings
 
 
 @click.command("triton")
@@ -40,7 +34,7 @@ _COMMA = re.compile(r",(?![^(\[]*[)\]])")  # between settings, not in a tuple
     "constants",
     multiple=True,
     metavar="NAME=VALUE",
-    help="The value of a constant of the kernel.",
+    help="The value of a constant of the kernel: a number, text, tl.float16, (1, 2), (a=1, b=2).",
 )
 @click.option(
     "--config",
@@ -55,6 +49,12 @@ _COMMA = re.compile(r",(?![^(\[]*[)\]])")  # between settings, not in a tuple
 @click.option("--num-warps", type=int, help="Warps of a block; Triton's default is 4.")
 @click.option("--num-stages", type=int, help="Stages of software pipelining.")
 @click.option("--num-ctas", type=int, help="Blocks of a cluster.")
+@click.option(
+    "--grid",
+    metavar="EXPRESSION",
+    help='The grid, such as "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1"; or the name of a function '
+    "of FILE.py.",
+)
 @click.option("--keep-ptx", is_flag=True, help="Keep the PTX beside each cubin.")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE.culib", help="Write a library.")
 @click.option(
@@ -73,6 +73,7 @@ def command(
     num_warps: int | None,
     num_stages: int | None,
     num_ctas: int | None,
+    grid: str | None,
     keep_ptx: bool,
     output: str | None,
     c_output: str | None,
@@ -89,15 +90,19 @@ def command(
     from culaunch.triton import compile  # noqa: A004
 
     given = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas}
+    function, module = _load(kernel)
     try:
         kernels = compile(
-            _load(kernel),
+            function,
             list(signatures),
             arch=[arch.strip() for text in arches for arch in text.split(",")],
-            constants=_settings(constants),
-            configs=[_settings(_COMMA.split(text)) for text in configs] or None,
+            constants=read_settings(constants),
+            configs=[read_settings(split_settings(text)) for text in configs] or None,
             keep_ptx=keep_ptx,
-            **_options(options, {key: value for key, value in given.items() if value is not None}),
+            grid=_grid(grid, function, module),
+            **read_options(
+                options, {key: value for key, value in given.items() if value is not None}
+            ),
         )
     except TypeError as error:
         raise click.ClickException(str(error)) from error
@@ -114,8 +119,8 @@ def command(
     click.echo(f"wrote {', '.join(written)}", err=True)
 
 
-def _load(text: str) -> Any:
-    """Run a file and give the kernel that it defines."""
+def _load(text: str) -> tuple[Any, Any]:
+    """Run a file and return the kernel that it defines, and the module."""
     path, _, name = text.rpartition(":")
     if not path or not name:
         raise click.UsageError(f"the kernel is named as FILE.py:KERNEL (got {text})")
@@ -130,33 +135,12 @@ def _load(text: str) -> Any:
     found = getattr(module, name, None)
     if found is None:
         raise click.UsageError(f"{path} has no {name}")
-    return found
+    return found, module
 
 
-def _settings(texts: Iterable[str]) -> dict[str, Any]:
-    """Read NAME=VALUE of each text; a name that is given twice would lose a value."""
-    found: dict[str, Any] = {}
-    for name, value in map(_setting, texts):
-        if name in found:
-            raise click.UsageError(f"{name} is given twice")
-        found[name] = value
-    return found
-
-
-def _options(texts: Iterable[str], own: dict[str, Any]) -> dict[str, Any]:
-    """Join the compile options that have an option of the command with those that have none."""
-    found = _settings(texts)
-    for name in found:
-        if name in own or name in ("signature", "arch", "constants", "configs", "keep_ptx"):
-            raise click.UsageError(f"{name} is no --option: the command has one of that name")
-    return {**found, **own}
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip().isidentifier():
-        raise click.UsageError(f"a setting is NAME=VALUE (got {text!r})")
-    try:
-        return name.strip(), ast.literal_eval(value.strip())
-    except (ValueError, SyntaxError):
-        return name.strip(), value.strip()
+def _grid(text: str | None, kernel: Any, module: Any) -> Any:
+    """Return the function of the file that a text names, or the text."""
+    if text is None or not text.isidentifier() or text in getattr(kernel, "arg_names", ()):
+        return text
+    found = getattr(module, text, None)
+    return found if callable(found) else text

@@ -1,0 +1,28 @@
+"""Expressions over a kernel's arguments: what of a heuristic or of a grid can be saved."""
+
+from culaunch._triton.expressions.evaluate import (
+    ExpressionError,
+    evaluate,
+    known_values,
+    partly,
+)
+from culaunch._triton.expressions.saved import read_expression, write_expression
+from culaunch._triton.expressions.text import parse_expressions
+from culaunch._triton.expressions.traced import traced_grid, traced_heuristic
+from culaunch._triton.expressions.tree import Expression, constant, is_boolean, names_of
+
+__all__ = [
+    "Expression",
+    "ExpressionError",
+    "constant",
+    "evaluate",
+    "is_boolean",
+    "known_values",
+    "names_of",
+    "parse_expressions",
+    "partly",
+    "read_expression",
+    "traced_grid",
+    "traced_heuristic",
+    "write_expression",
+]

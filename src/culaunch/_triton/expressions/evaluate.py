@@ -1,0 +1,97 @@
+"""Evaluate expressions: with all arguments, or with what is known of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.constants import normal_constant
+from culaunch._triton.expressions.arithmetic import APPLY, ExpressionError
+from culaunch._triton.expressions.tree import Expression, constant, make
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["ExpressionError", "evaluate", "partly"]
+
+
+def evaluate(
+    expression: Expression, values: Mapping[str, Any], type_of: Callable[[Any], Any]
+) -> Any:
+    """Return the value of an expression.
+
+    Parameters
+    ----------
+    expression : Expression
+    values : mapping
+        The arguments by name.
+    type_of : callable
+        Returns the element type of an array, as expressions have it.
+
+    Raises
+    ------
+    ExpressionError
+        If an argument is missing or is no number, or a number is too large.
+    """
+    op, operands = expression.op, expression.operands
+    if op == "constant":
+        return operands[0]
+    if op == "error":
+        raise ExpressionError(operands[0])
+    if op in ("value", "is_none", "dtype"):
+        name = operands[0]
+        if name not in values:
+            raise ExpressionError(f"{name} is not given")
+        value = values[name]
+        if op == "is_none":
+            return value is None
+        return _plain(name, value) if op == "value" else type_of(value)
+    if op == "if":
+        condition, chosen, other = operands
+        is_true = evaluate(condition, values, type_of)
+        return evaluate(chosen if is_true else other, values, type_of)
+    return APPLY[op](*(evaluate(one, values, type_of) for one in operands))
+
+
+def partly(expression: Expression, known: Callable[[str, str], Any]) -> Expression:
+    """Put in what is known; what becomes of that is a constant where it can be.
+
+    Parameters
+    ----------
+    expression : Expression
+    known : callable
+        ``known(op, name)`` returns what a leaf is, as an `Expression`, or None.
+    """
+    op, operands = expression.op, expression.operands
+    if op in ("constant", "error"):
+        return expression
+    if op in ("value", "is_none", "dtype"):
+        found = known(op, operands[0])
+        return expression if found is None else found
+    if op == "if":
+        condition = partly(operands[0], known)
+        if condition.is_constant:
+            return partly(operands[1] if condition.value else operands[2], known)
+        return make("if", condition, partly(operands[1], known), partly(operands[2], known))
+    return make(op, *(partly(one, known) for one in operands))
+
+
+def known_values(values: Mapping[str, Any]) -> Callable[[str, str], Expression | None]:
+    """Return what is known where some arguments are constants."""
+
+    def known(op: str, name: str) -> Expression | None:
+        if name not in values or op == "dtype":
+            return None
+        return constant(values[name] is None if op == "is_none" else values[name])
+
+    return known
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return an argument as expressions have it: a number, a str, None, an element type."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    kinds = {(one.__module__, one.__name__) for one in type(value).__mro__}
+    try:
+        return normal_constant(value.item() if ("numpy", "generic") in kinds else value)
+    except (TypeError, ValueError):
+        raise ExpressionError(f"{name} is a {type(value).__qualname__}, and not a number") from None

@@ -1,0 +1,83 @@
+"""Expressions in a manifest: written, and read with nothing trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.checks import check_identifier
+from culaunch._triton.constants import checked, decode, encode
+from culaunch._triton.expressions.arithmetic import ARITY
+from culaunch._triton.expressions.tree import LEAVES, Expression, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_DEEPEST = 60
+_MOST = 1000  # operations of one expression
+_LONGEST = 1000  # of the text of an error
+
+
+def write_expression(expression: Expression) -> Any:
+    """Return an expression as JSON has it: ``["//", ["value", "n"], 64]``."""
+    if expression.is_constant:
+        value = encode(expression.value)
+        return value if _is_plain(value) else ["constant", value]
+    if expression.op in (*LEAVES, "error"):
+        return [expression.op, expression.operands[0]]
+    return [expression.op, *(write_expression(one) for one in expression.operands)]
+
+
+def read_expression(entry: Any, names: Collection[str]) -> Expression:
+    """Read one, which may ask of these arguments alone.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none.
+    """
+    made = _read(entry, names, 0)
+    if sum(1 for _ in walk(made)) > _MOST:
+        raise ValueError(f"an expression has more than {_MOST} operations")
+    return made
+
+
+def check_size(expression: Expression) -> Expression:
+    """Return an expression that a manifest may have.
+
+    Raises
+    ------
+    ValueError
+        If it is too large, or says what no file can.
+    """
+    return read_expression(write_expression(expression), _Everything())
+
+
+def _read(entry: Any, names: Collection[str], depth: int) -> Expression:
+    if _is_plain(entry):
+        return Expression("constant", (entry,))
+    if depth == _DEEPEST:
+        raise ValueError("an expression is nested too deeply")
+    op, *operands = checked(entry, list)
+    checked(op, str)
+    if op == "constant" and len(operands) == 1:
+        return Expression(op, (decode(operands[0]),))
+    if op == "error" and len(operands) == 1 and len(checked(operands[0], str)) <= _LONGEST:
+        return Expression(op, (operands[0],))
+    if op in LEAVES and len(operands) == 1:
+        if check_identifier(operands[0]) not in names:
+            raise ValueError(f"an expression reads {operands[0]!r:.60}, which it cannot")
+        return Expression(op, (operands[0],))
+    if ARITY.get(op) != len(operands):
+        raise ValueError(f"{op!r:.60} with {len(operands)} operands is no operation")
+    return Expression(op, tuple(_read(one, names, depth + 1) for one in operands))
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or type(value) in (bool, int, float)
+
+
+class _Everything(frozenset[str]):
+    """Every name."""
+
+    def __contains__(self, _: object) -> bool:
+        return True

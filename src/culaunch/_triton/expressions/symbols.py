@@ -1,0 +1,173 @@
+"""Stand-ins for a kernel's arguments: what a function does with them becomes an expression."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from culaunch._triton.constants import normal_constant
+from culaunch._triton.expressions.tree import Expression, constant, make, same
+from culaunch._triton.reads import Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST_CASES = 24  # questions that one way through a function may ask
+
+
+class Fork(BaseException):
+    """A question that was not answered yet."""
+
+    def __init__(self, question: Expression) -> None:
+        self.question = question
+
+
+class Failure(BaseException):
+    """What a function was about to decide by has no value."""
+
+    def __init__(self, error: Expression) -> None:
+        self.error = error
+
+
+class Answers:
+    """The answers to what a function asks on its way, in order.
+
+    Parameters
+    ----------
+    given : tuple of bool
+        Beyond these a question raises `Fork`.
+    """
+
+    def __init__(self, given: tuple[bool, ...]) -> None:
+        self._given = given
+        self._asked: list[Expression] = []
+
+    def ask(self, question: Expression) -> bool:
+        """Return the answer."""
+        if question.op == "bool":
+            question = question.operands[0]
+        if question.op == "error":
+            raise Failure(question)
+        if question.is_constant:
+            return bool(question.value)
+        for known, answer in zip(self._asked, self._given, strict=False):
+            if same(known, question):
+                return answer
+        if len(self._asked) == len(self._given):
+            if len(self._given) == _MOST_CASES:
+                raise Unknown("it distinguishes too many cases")
+            raise Fork(question)
+        self._asked.append(question)
+        return self._given[len(self._asked) - 1]
+
+
+class Symbol:
+    """A value that is not known yet."""
+
+    def __init__(self, expression: Expression, answers: Answers) -> None:
+        self.expression = expression
+        self.answers = answers
+
+    @property
+    def dtype(self) -> Symbol:
+        """The element type of an argument."""
+        if self.expression.op != "value":
+            self._refuse()
+        return Symbol(Expression("dtype", self.expression.operands), self.answers)
+
+    def __bool__(self) -> bool:
+        return self.answers.ask(self.expression)
+
+    def apply(self, op: str, *operands: Any) -> Symbol:
+        """Make an operation on this and others."""
+        return Symbol(make(op, *map(expression_of, operands)), self.answers)
+
+    def __divmod__(self, other: Any) -> tuple[Symbol, Symbol]:
+        return self.apply("//", self, other), self.apply("%", self, other)
+
+    def __rdivmod__(self, other: Any) -> tuple[Symbol, Symbol]:
+        return self.apply("//", other, self), self.apply("%", other, self)
+
+    def __pos__(self) -> Symbol:
+        return self
+
+    def bit_length(self) -> NoReturn:
+        """Refuse: there is no such operation."""
+        self._refuse()
+
+    def is_integer(self) -> NoReturn:
+        """Refuse: there is no such operation."""
+        self._refuse()
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise Unknown(f"it does with {self.expression} what no expression can say")
+
+    # A TypeError would be taken for one of the function's own.
+    __len__ = __iter__ = __contains__ = __hash__ = __index__ = __float__ = __int__ = _refuse
+    __complex__ = __getitem__ = __call__ = __format__ = __str__ = __repr__ = __round__ = _refuse
+    __trunc__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __bytes__ = __reversed__ = _refuse
+    __next__ = __enter__ = __exit__ = __setitem__ = __delitem__ = __await__ = _refuse
+    __getattr__ = _refuse
+
+
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+    "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+_COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_UNARY = {"neg": "neg", "invert": "invert", "abs": "abs", "ceil": "ceil", "floor": "floor"}
+
+
+def _method(op: str, is_reflected: bool = False) -> Callable[..., Symbol]:
+    def method(self: Symbol, *other: Any) -> Symbol:
+        operands = (*other, self) if is_reflected else (self, *other)
+        return self.apply(op, *operands)
+
+    return method
+
+
+for _name, _op in {**_BINARY, **_COMPARED, **_UNARY}.items():
+    setattr(Symbol, f"__{_name}__", _method(_op))
+for _name, _op in _BINARY.items():
+    setattr(Symbol, f"__r{_name}__", _method(_op, is_reflected=True))
+
+
+class Arguments:
+    """The mapping of arguments by name; each is asked whether it is None when it is looked up.
+
+    Parameters
+    ----------
+    answers : Answers
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+
+    def __getitem__(self, name: str) -> Symbol | None:
+        if self._answers.ask(Expression("is_none", (name,))):
+            return None
+        return Symbol(Expression("value", (name,)), self._answers)
+
+    def get(self, name: str, *default: Any) -> Symbol | None:  # noqa: ARG002
+        """Look one up: those that are parameters are always there."""
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+def expression_of(value: Any) -> Expression:
+    """Return a symbol, or a constant, as an expression.
+
+    Raises
+    ------
+    Unknown
+        If it is neither.
+    """
+    if isinstance(value, Symbol):
+        return value.expression
+    if isinstance(value, (tuple, list)):
+        raise Unknown("it makes a tuple")
+    try:
+        return constant(normal_constant(value))
+    except (TypeError, ValueError):
+        raise Unknown(f"it uses {type(value).__qualname__}") from None

@@ -1,0 +1,142 @@
+"""Expressions as people write them: ``"cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N), 1, 1"``."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from culaunch._triton.expressions.saved import check_size
+from culaunch._triton.expressions.tree import Expression, constant, make
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_BINARY = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+}  # fmt: skip
+_COMPARED = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+_UNARY = {ast.USub: "neg", ast.Not: "not", ast.Invert: "invert"}
+_CALLED = {
+    "cdiv": 2, "next_power_of_2": 1, "abs": 1, "int": 1, "float": 1, "bool": 1, "ceil": 1,
+    "floor": 1,
+}  # fmt: skip
+_LONGEST = 10_000
+
+
+def parse_expressions(text: str, names: Collection[str]) -> tuple[Expression, ...]:
+    """Read expressions with commas between them.
+
+    Parameters
+    ----------
+    text : str
+        Numbers, the kernel's arguments by name, Python's arithmetic and comparisons, ``and``,
+        ``or``, ``not``, ``a if b else c``, ``x is None``, and ``cdiv``, ``next_power_of_2``,
+        ``min``, ``max``, ``abs``, ``int``, ``float``, ``bool``, ``ceil``, ``floor``.
+    names : collection of str
+        The arguments that there are.
+
+    Raises
+    ------
+    ValueError
+        Naming what else is there.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError(f"an expression of {len(text)} characters is too long")
+    try:
+        body = _parse(text)
+        items = body.elts if isinstance(body, ast.Tuple) else [body]
+        return tuple(check_size(_Reader(text, names).read(item)) for item in items)
+    except (RecursionError, MemoryError):
+        raise ValueError(f"{text!r:.80} is nested too deeply") from None
+
+
+def _parse(text: str) -> ast.expr:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:  # a zero byte, half a surrogate
+        reason = getattr(error, "msg", "it has characters that no program has")
+        raise ValueError(f"{text!r:.200} is no expression: {reason}") from None
+
+
+class _Reader:
+    def __init__(self, text: str, names: Collection[str]) -> None:
+        self._text = text
+        self._names = names
+
+    def read(self, node: ast.expr) -> Expression:
+        if isinstance(node, ast.Constant):
+            if node.value is None or isinstance(node.value, (bool, int, float, str)):
+                return constant(node.value)
+        elif isinstance(node, ast.Name):
+            return Expression("value", (self._known(node.id),))
+        elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+            return make(_BINARY[type(node.op)], self.read(node.left), self.read(node.right))
+        elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+            return make(_UNARY[type(node.op)], self.read(node.operand))
+        elif isinstance(node, ast.BoolOp):
+            return self._logic(node)
+        elif isinstance(node, ast.Compare):
+            return self._compared(node)
+        elif isinstance(node, ast.IfExp):
+            return make("if", self.read(node.test), self.read(node.body), self.read(node.orelse))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return self._called(node, node.func.id)
+        raise self._wrong(node)
+
+    def _known(self, name: str) -> str:
+        if name not in self._names:
+            raise ValueError(
+                f"{self._text!r:.200} reads {name}, which is no parameter: there are "
+                f"{', '.join(self._names)}"
+            )
+        return name
+
+    def _logic(self, node: ast.BoolOp) -> Expression:
+        *before, made = map(self.read, node.values)
+        for one in reversed(before):
+            made = (
+                make("if", one, made, one)
+                if isinstance(node.op, ast.And)
+                else make("if", one, one, made)
+            )
+        return made
+
+    def _compared(self, node: ast.Compare) -> Expression:
+        made = None
+        left = node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            one = self._pair(node, left, op, right)
+            made = one if made is None else make("if", made, one, made)
+            left = right
+        assert made is not None
+        return made
+
+    def _pair(self, node: ast.expr, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Expression:
+        if type(op) in _COMPARED:
+            return make(_COMPARED[type(op)], self.read(left), self.read(right))
+        is_none = isinstance(right, ast.Constant) and right.value is None
+        if not isinstance(op, (ast.Is, ast.IsNot)) or not is_none or not isinstance(left, ast.Name):
+            raise self._wrong(node)
+        made = Expression("is_none", (self._known(left.id),))
+        return made if isinstance(op, ast.Is) else make("not", made)
+
+    def _called(self, node: ast.Call, name: str) -> Expression:
+        operands = [self.read(one) for one in node.args]
+        if not node.keywords and name in ("min", "max") and len(operands) >= 2:
+            made = operands[0]
+            for one in operands[1:]:
+                made = make(name, made, one)
+            return made
+        if node.keywords or _CALLED.get(name) != len(operands):
+            raise self._wrong(node)
+        return make(name, *operands)
+
+    def _wrong(self, node: ast.expr) -> ValueError:
+        shown = ast.get_source_segment(self._text.strip(), node) or type(node).__name__
+        return ValueError(
+            f"{shown!r:.200} is nothing that an expression can say: it has numbers, the kernel's "
+            f"arguments, arithmetic, comparisons, conditions, min, max and {', '.join(_CALLED)}"
+        )

@@ -1,0 +1,268 @@
+"""A heuristic, or a grid, as expressions: its Python is run on stand-ins, once for each case."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import types
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.expressions.saved import check_size
+from culaunch._triton.expressions.symbols import (
+    Answers,
+    Arguments,
+    Failure,
+    Fork,
+    Symbol,
+    expression_of,
+)
+from culaunch._triton.expressions.tree import Expression, make
+from culaunch._triton.reads import Reads, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+_TYPES = (bool, int, float)
+_MOST_WAYS = 200
+
+
+def traced_heuristic(function: Any, names: Collection[str]) -> Expression:
+    """Return what a heuristic gives.
+
+    Parameters
+    ----------
+    function : callable
+        Of a dict of arguments.
+    names : collection of str
+        The kernel's parameters.
+
+    Raises
+    ------
+    Unknown
+        Why no expression can say it.
+    """
+    return _traced(function, names, (1,), is_tuple=False)[0]
+
+
+def traced_grid(function: Any, names: Collection[str]) -> tuple[Expression, ...]:
+    """Return the one to three numbers that a grid function gives.
+
+    Raises
+    ------
+    Unknown
+        Why no expression can say it.
+    """
+    _refuse_numbers(function)
+    return _traced(function, names, (1, 2, 3), is_tuple=True)
+
+
+def _traced(
+    function: Any, names: Collection[str], counts: tuple[int, ...], *, is_tuple: bool
+) -> tuple[Expression, ...]:
+    reads = Reads.of(function)
+    _refuse_identity(function)
+    missing = sorted(reads.names - set(names))
+    if missing:
+        raise Unknown(f"it reads {', '.join(missing)}, which is no parameter")
+    if reads.types:
+        raise Unknown(f"it asks for the type of {', '.join(sorted(reads.types))}")
+    tracer = _Tracer(function, is_tuple=is_tuple)
+    made = _tidy(tracer.explore(()))
+    if len(tracer.lengths) != 1 or not tracer.lengths <= set(counts):
+        raise Unknown(f"it gives {sorted(tracer.lengths)} numbers")
+    return tuple(check_size(_column(made, i)) for i in range(*tracer.lengths))
+
+
+class _Tracer:
+    """Runs a function along every way through it."""
+
+    def __init__(self, function: types.FunctionType, *, is_tuple: bool) -> None:
+        self._function = function
+        self._is_tuple = is_tuple
+        self._runs = 0
+        self.lengths: set[int] = set()
+
+    def explore(self, given: tuple[bool, ...]) -> Expression:
+        """Return what it gives after these answers, as an expression whose results are tuples."""
+        self._runs += 1
+        if self._runs > _MOST_WAYS:
+            raise Unknown("it distinguishes too many cases")
+        answers = Answers(given)
+        copy = _Substitution(answers).function(self._function)
+        try:
+            found = copy(Arguments(answers))
+        except Fork as fork:
+            yes, no = (self.explore((*given, answer)) for answer in (True, False))
+            return Expression("if", (fork.question, yes, no))
+        except Failure as failure:
+            return failure.error
+        except Unknown:
+            raise
+        except Exception as error:  # noqa: BLE001  (what it raises, it raises when it is called)
+            return Expression("error", (f"{type(error).__name__}: {error}"[:500],))
+        items = found if self._is_tuple and isinstance(found, (tuple, list)) else (found,)
+        result = tuple(map(expression_of, items))
+        self.lengths.add(len(result))
+        failing = [one for one in result if one.op == "error"]
+        return failing[0] if failing else Expression("tuple", result)
+
+
+def _column(made: Expression, index: int) -> Expression:
+    """Return one number of the results."""
+    if made.op == "tuple":
+        return made.operands[index]  # type: ignore[no-any-return]
+    if made.op == "error":
+        return made
+    question, yes, no = made.operands
+    return make("if", question, _column(yes, index), _column(no, index))
+
+
+def _tidy(made: Expression) -> Expression:
+    """Drop the question for None where None fails by itself: the value is used as a number."""
+    if made.op != "if":
+        return made
+    question, yes, no = made.operands[0], _tidy(made.operands[1]), _tidy(made.operands[2])
+    if yes.op == no.op == "error":
+        return no
+    if question.op == "is_none" and yes.op == "error" and _uses(no, question.operands[0]):
+        return no
+    return Expression("if", (question, yes, no))
+
+
+def _uses(expression: Expression, name: str) -> bool:
+    """Whether every way through an expression does something with an argument's value."""
+    operands = expression.operands
+    if expression.op == "if":
+        return _uses(operands[0], name) or (_uses(operands[1], name) and _uses(operands[2], name))
+    if expression.op == "dtype":
+        return bool(operands[0] == name)
+    if expression.op == "error":
+        return True
+    if expression.op in ("value", "is_none", "constant"):
+        return False
+    is_number = expression.op not in ("tuple", "==", "!=", "not", "bool")
+    return any(
+        (is_number and one.op == "value" and one.operands[0] == name) or _uses(one, name)
+        for one in operands
+    )
+
+
+class _Substitution:
+    """Copies of functions that know what a symbol is."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._builtins = {
+            name: self._of(found)
+            for name, found in vars(builtins).items()
+            if callable(found) or name == "__debug__"
+        }
+
+    def function(self, function: types.FunctionType) -> types.FunctionType:
+        """Return a copy whose globals and closed-over variables are substituted."""
+        code = function.__code__
+        namespace: dict[str, Any] = {"__builtins__": self._builtins}
+        for name in code.co_names:
+            if name in function.__globals__:
+                namespace[name] = self._of(function.__globals__[name])
+        cells = tuple(
+            types.CellType(self._of(cell.cell_contents)) for cell in function.__closure__ or ()
+        )
+        made = types.FunctionType(code, namespace, function.__name__, function.__defaults__, cells)
+        made.__kwdefaults__ = function.__kwdefaults__
+        return made
+
+    def _of(self, found: Any) -> Any:
+        if isinstance(found, types.ModuleType):
+            return _Module(found, self._of)
+        name = getattr(found, "__name__", "")
+        module = getattr(found, "__module__", "")
+        if module == "triton" and name in ("cdiv", "next_power_of_2"):
+            return self._operation(name, found)
+        if found in _TYPES if isinstance(found, type) else False:
+            return self._conversion(found)
+        if found is isinstance:
+            return _isinstance
+        if found is min or found is max:
+            return self._extreme(found)
+        return self.function(found) if isinstance(found, types.FunctionType) else found
+
+    def _operation(self, op: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            if any(isinstance(one, Symbol) for one in args):
+                return Symbol(make(op, *map(expression_of, args)), self._answers)
+            return real(*args)
+
+        return call
+
+    def _conversion(self, kind: type) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            if len(args) == 1 and isinstance(args[0], Symbol):
+                return args[0].apply(kind.__name__, args[0])
+            return kind(*args)
+
+        return call
+
+    def _extreme(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            items = args[0] if len(args) == 1 else args
+            if not any(isinstance(one, Symbol) for one in items):
+                return real(*args)
+            first, *others = map(expression_of, items)
+            for one in others:
+                first = make(real.__name__, first, one)
+            return Symbol(first, self._answers)
+
+        return call
+
+
+class _Module:
+    """A module whose attributes are substituted."""
+
+    def __init__(self, module: types.ModuleType, substitute: Callable[[Any], Any]) -> None:
+        self._module = module
+        self._substitute = substitute
+
+    def __getattr__(self, name: str) -> Any:
+        return self._substitute(getattr(self._module, name))
+
+
+def _isinstance(value: Any, kinds: Any) -> bool:
+    if isinstance(value, Symbol):
+        raise Unknown(f"it asks for the type of {value.expression}")
+    return isinstance(value, kinds)
+
+
+def _refuse_identity(function: types.FunctionType, depth: int = 0) -> None:
+    """Refuse ``is`` but for ``is None``: no symbol is what it stands for."""
+    before: dis.Instruction | None = None
+    for one in dis.get_instructions(function.__code__):
+        if one.opname in ("CACHE", "EXTENDED_ARG", "NOP"):
+            continue
+        is_none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
+        if one.opname == "IS_OP" and not is_none:
+            raise Unknown("it asks whether an object is another one")
+        before = one
+    if depth > 5:
+        return
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    used = [function.__globals__.get(name) for name in function.__code__.co_names]
+    for found in (*held, *used):
+        if isinstance(found, types.FunctionType) and found.__module__ != "triton":
+            _refuse_identity(found, depth + 1)
+
+
+def _refuse_numbers(grid: Any) -> None:
+    """Refuse a grid that uses numbers of its surroundings: mostly they are of one call."""
+    code = getattr(grid, "__code__", None)
+    if code is None:
+        return
+    cells = zip(code.co_freevars, grid.__closure__ or (), strict=True)
+    found = {name: cell.cell_contents for name, cell in cells}
+    found.update((name, grid.__globals__.get(name)) for name in code.co_names)
+    for name, value in found.items():
+        if isinstance(value, (int, float)):
+            raise Unknown(
+                f"it uses the variable {name}, whose value may be of one call: read an argument, "
+                f'meta["..."], or write the number itself'
+            )

@@ -1,0 +1,191 @@
+"""What a saved set chooses for a call, before a variant is looked for: as its decorators did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.constants import same_constant
+from culaunch._triton.expressions import ExpressionError, evaluate, names_of
+from culaunch._triton.saved_grid import element_type
+from culaunch._triton.select import arch_fits, settings_fit
+from culaunch._triton.stack import NONE, NUMBER, TYPE, VALUE
+from culaunch._triton.tuned_table import TunedEntry, TunedTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culaunch._triton.saved_set import SavedHeuristic, SavedSet
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What was chosen.
+
+    Attributes
+    ----------
+    constants, options : dict
+        Arguments of the kernel, and options.
+    replaced : frozenset of str
+        Those that stand in the place of what the call gave.
+    """
+
+    constants: dict[str, Any]
+    options: dict[str, Any]
+    replaced: frozenset[str]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Constants and options in one."""
+        return {**self.constants, **self.options}
+
+
+class SetChoice:
+    """The tuned table and the heuristics of a set.
+
+    Parameters
+    ----------
+    saved : SavedSet
+
+    Attributes
+    ----------
+    is_needed : bool
+        Whether there is anything to choose, or to do, before a launch.
+    key : list of (int, int)
+        The parameters that the choice depends on, and how (csrc/triton/tuning.h).
+    common : dict
+        The constants that all variants agree in.
+    """
+
+    def __init__(self, saved: SavedSet) -> None:
+        self._saved = saved
+        self._tables: dict[tuple[int, bool], TunedTable | None] = {}
+        self.common = _common(saved)
+        self._computed = frozenset(one.name for one in saved.computed)
+        self.is_needed = saved.table is not None or bool(saved.zeroes or saved.computed)
+        self.key = self._key()
+
+    def choose(
+        self,
+        values: dict[str, Any],
+        dtypes: list[str],
+        capability: int,
+        *,
+        only_ptx: bool,
+    ) -> Chosen:
+        """Choose for a call.
+
+        Parameters
+        ----------
+        values : dict
+            The call's arguments by name.
+        dtypes : list of str
+            The element types of its tensors, in order.
+        capability : int
+            10 major + minor of the device.
+        only_ptx : bool
+            Whether the driver takes nothing but PTX (the emulator).
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument that a choice depends on is missing, or is nothing to choose by.
+        """
+        saved = self._saved
+        defaults = {one.name: one.default for one in saved.parameters if one.has_default}
+        known = {**defaults, **self.common, **values}
+        made = self._heuristics(known, is_early=True)
+        known.update(made)
+        entry = TunedEntry((), (), {}, {})
+        table = self.table_of(capability, only_ptx=only_ptx)
+        if table is not None:
+            key = [self.key_value(name, known) for name in table.key]
+            entry = table.look_up(key, dtypes)
+            known.update(entry.constants)
+        made.update(self._heuristics(known, is_early=False))
+        return Chosen({**entry.constants, **made}, entry.options, frozenset(made))
+
+    def table_of(self, capability: int, *, only_ptx: bool) -> TunedTable | None:
+        """Return the part of the table that is for a device, of variants that run on it."""
+        table = self._saved.table
+        if table is None:
+            return None
+        place = (capability, only_ptx)
+        if place not in self._tables:
+            runnable = [
+                one
+                for one in self._saved.variants
+                if not arch_fits(one, capability, only_ptx=only_ptx)[0]
+            ]
+            entries = tuple(
+                entry
+                for entry in table.entries
+                if any(not settings_fit(one, entry.constants, entry.options) for one in runnable)
+            )
+            part = TunedTable(table.key, entries) if entries else None
+            self._tables[place] = part and part.of_device(capability)
+        return self._tables[place]
+
+    def key_value(self, name: str, values: dict[str, Any]) -> Any:
+        """Return an argument that the kernel was tuned by."""
+        value = values.get(name)
+        if hasattr(value, "__dlpack__") or hasattr(value, "data_ptr"):
+            raise TypeError(
+                f"argument {name!r} of {self._saved.name}() must be a number, a bool, a str or "
+                "None: the kernel was tuned by its value (got "
+                f"{type(value).__module__}.{type(value).__qualname__})"
+            )
+        return value
+
+    def _heuristics(self, known: dict[str, Any], *, is_early: bool) -> dict[str, Any]:
+        """Work out what the heuristics above, or below, the autotuner give."""
+        made: dict[str, Any] = {}
+        for one in self._saved.computed:
+            if one.is_early == is_early:
+                made[one.name] = self._heuristic(one, {**known, **made})
+        return made
+
+    def _heuristic(self, one: SavedHeuristic, known: dict[str, Any]) -> Any:
+        name = self._saved.name
+        for read in sorted(names_of(one.value) - known.keys()):
+            raise TypeError(
+                f"{name}() misses argument {read!r}: the heuristic {one.name} = {one.value} reads "
+                f"it{self._values_of(read)}"
+            )
+        try:
+            return evaluate(one.value, known, element_type)
+        except ExpressionError as error:
+            raise ValueError(f"the heuristic {one.name} = {one.value} of {name}: {error}") from None
+
+    def _values_of(self, name: str) -> str:
+        found = dict.fromkeys(
+            str(one.constants[name]) for one in self._saved.variants if name in one.constants
+        )
+        return f", and the set has variants for {', '.join(found)}" if found else ""
+
+    def _key(self) -> list[tuple[int, int]]:
+        saved = self._saved
+        kinds: set[tuple[str, int]] = set()
+        if saved.table is not None:
+            kinds.update((name, VALUE) for name in saved.table.key)
+        for one in saved.computed:
+            for op, kind in (("value", NUMBER), ("is_none", NONE), ("dtype", TYPE)):
+                kinds.update((name, kind) for name in names_of(one.value, op))
+        numbers = {one.name: i for i, one in enumerate(saved.parameters)}
+        return sorted((numbers[name], kind) for name, kind in kinds if name not in self._computed)
+
+
+def _common(saved: SavedSet) -> dict[str, Any]:
+    """Return the constants that all variants agree in: who leaves them out means these."""
+    first, *others = saved.variants
+    return {
+        name: value
+        for name, value in first.constants.items()
+        if all(name in one.constants and same_constant(value, one.constants[name])
+               for one in others)
+    }  # fmt: skip
+
+
+def tensor_types(description: Sequence[tuple[Any, Any]]) -> list[str]:
+    """Return the element types of the tensors of a call, in order."""
+    return [kind.lstrip("*k") for kind, _ in description if str(kind).startswith("*")]

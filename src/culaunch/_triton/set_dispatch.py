@@ -1,0 +1,126 @@
+"""``SetDispatcher``: the calls of a saved set, as its decorators and its grid want them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.body_choice import BodyChoice, pinned
+from culaunch._triton.messages import raise_binding
+from culaunch._triton.object_kinds import type_name
+from culaunch._triton.saved_grid import SavedGrid
+from culaunch._triton.set_choice import SetChoice, tensor_types
+from culaunch._triton.variant_dispatch import VariantDispatcher
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from culaunch._core import DispatcherMethods
+    from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.saved_set import SavedSet
+
+
+class SetDispatcher(VariantDispatcher):
+    """Chooses first what the decorators chose, and then a variant.
+
+    Parameters
+    ----------
+    saved : SavedSet
+    """
+
+    _choice: SetChoice
+    _grid: SavedGrid | None
+    _inner: VariantDispatcher | None
+
+    def __new__(cls, saved: SavedSet) -> Self:
+        """Make one."""
+        choice = SetChoice(saved)
+        # What is done before a launch is done where a configuration is chosen, or might be.
+        self = super().__new__(cls, saved, choice.key if choice.is_needed else None)
+        self._choice = choice
+        self._grid = None
+        if saved.grid is not None:
+            self._grid = SavedGrid(saved.name, saved.grid, choice.common)
+        self._inner = VariantDispatcher(saved) if choice.is_needed else None
+        if self._inner is not None:
+            self._loaded = self._inner._loaded  # noqa: SLF001
+        return self
+
+    # ---- what the native half calls
+
+    def _tune(
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
+    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]:
+        """Choose as the decorators did, and launch what was chosen."""
+        assert self._inner is not None
+        names = self._parameter_names
+        values = {**dict(zip(names, args, strict=False)), **kwargs}
+        dtypes: list[str] = []
+        if self._saved.table is not None:
+            own = {name: value for name, value in kwargs.items() if name in names}
+            dtypes = tensor_types(self._specialize(args, own))
+        capability, only_ptx = self._target(device)
+        chosen = self._choice.choose(values, dtypes, capability, only_ptx=only_ptx)
+        for name in (chosen.settings.keys() & values.keys()) - chosen.replaced:
+            raise_binding(self, "tuned", name, len(args))
+        if self._saved.zeroes:
+            self._run_hook(chosen, values)
+        result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
+        has_hook = bool(self._saved.zeroes)
+        return (
+            chosen.constants, chosen.options, chosen, has_hook, result, chosen.replaced, True,
+        )  # fmt: skip
+
+    def _choose_in_body(
+        self,
+        body: RecordingBody,
+        bound: dict[str, Any],
+        options: dict[str, Any],  # noqa: ARG002
+    ) -> BodyChoice:
+        """Choose as the decorators did; what the choice depends on is guarded."""
+        if self._saved.zeroes:
+            raise TypeError(
+                f"{self.name} sets {', '.join(self._saved.zeroes)} to zero before each launch, "
+                "which is Python: allocate with cl.zeros in the body, and save the set without "
+                "the hook"
+            )
+        if not self._choice.is_needed:
+            return BodyChoice()
+        names = self._parameter_names
+        values = dict(bound)
+        for index, _ in self._choice.key:
+            if names[index] in values:
+                values[names[index]] = pinned(body, values[names[index]])
+        dtypes = [
+            type_name(bound[name].dtype.name)
+            for name in names
+            if body.what(bound.get(name)) == "array"
+        ]
+        capability, only_ptx = self._target(body.ordinal)
+        chosen = self._choice.choose(values, dtypes, capability, only_ptx=only_ptx)
+        return BodyChoice(chosen.constants, chosen.options, chosen.replaced)
+
+    def _read_grid(
+        self, grid: Any
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[object, ...], bool] | None:
+        """Say what the grid of the set depends on; any other is called."""
+        reads = grid.reads() if isinstance(grid, SavedGrid) else None
+        if reads is None:
+            return None
+        numbers = {name: i for i, name in enumerate(self._parameter_names)}
+        values, nones = (tuple(sorted(numbers[name] for name in names)) for names in reads)
+        return values, nones, (), False
+
+    def _run_hook(self, _: Any, values: dict[str, Any]) -> None:
+        """Set to zero what is to be zero before a launch, in the order of the array's stream."""
+        for name in self._saved.zeroes:
+            clear = getattr(values.get(name), "zero_", None)
+            if clear is None:
+                raise TypeError(
+                    f"argument {name!r} of {self.name}() is set to zero before each launch, by its "
+                    f"method zero_(): it must be a PyTorch tensor (got {type(values.get(name))})"
+                )
+            clear()
+
+
+if TYPE_CHECKING:  # the extension calls methods of it
+    _methods: type[DispatcherMethods] = SetDispatcher

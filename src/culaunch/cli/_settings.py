@@ -1,0 +1,87 @@
+"""Constants and options as the command line has them: ``BLOCK=64``, ``DT=tl.float16``."""
+
+from __future__ import annotations
+
+import ast
+import collections
+import importlib
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_COMMA = re.compile(r",(?![^(\[]*[)\]])")  # between settings, not in a tuple
+_OWN = ("signature", "arch", "constants", "configs", "keep_ptx", "grid")
+
+
+def split_settings(text: str) -> list[str]:
+    """Split ``NAME=VALUE,NAME=VALUE`` at its commas; those of a tuple stay."""
+    return _COMMA.split(text)
+
+
+def read_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Read NAME=VALUE of each text; a name that is given twice would lose a value."""
+    found: dict[str, Any] = {}
+    for name, value in map(_setting, texts):
+        if name in found:
+            raise click.UsageError(f"{name} is given twice")
+        found[name] = value
+    return found
+
+
+def read_options(texts: Iterable[str], own: dict[str, Any]) -> dict[str, Any]:
+    """Join the compile options that have an option of the command with those that have none."""
+    found = read_settings(texts)
+    for name in found:
+        if name in own or name in _OWN:
+            raise click.UsageError(f"{name} is no --option: the command has one of that name")
+    return {**found, **own}
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise click.UsageError(f"a setting is NAME=VALUE (got {text!r})")
+    return name.strip(), _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    """Read a value: what is nothing else is text."""
+    try:
+        # A named tuple is written as the arguments of a call.
+        is_named = text.startswith("(") and re.match(r"\(\s*\w+\s*=[^=]", text)
+        return _evaluate(ast.parse(f"_{text}" if is_named else text, mode="eval").body)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def _evaluate(node: ast.expr) -> Any:
+    if isinstance(node, ast.Attribute):
+        return _element_type(ast.unparse(node))
+    if isinstance(node, ast.Tuple):
+        return tuple(_evaluate(item) for item in node.elts)
+    if isinstance(node, ast.Call):
+        names = " ".join(str(one.arg) for one in node.keywords)
+        if node.args or not isinstance(node.func, ast.Name) or node.func.id != "_":
+            raise ValueError
+        kind = collections.namedtuple("named", names)  # type: ignore[misc]
+        return kind(*(_evaluate(one.value) for one in node.keywords))
+    return ast.literal_eval(node)
+
+
+def _element_type(text: str) -> Any:
+    """Return an element type of Triton: ``tl.float16``."""
+    place, _, name = text.rpartition(".")
+    if place not in ("tl", "triton.language"):
+        raise ValueError
+    try:
+        tl = importlib.import_module("triton.language")
+    except ImportError:
+        raise ValueError from None  # compile() says what is missing
+    found = getattr(tl, name, None)
+    if not isinstance(found, tl.dtype):
+        raise click.UsageError(f"{text} is no element type of Triton")
+    return found

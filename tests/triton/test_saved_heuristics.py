@@ -1,0 +1,350 @@
+"""Heuristics and grids that a set brings with it: saved, loaded without Triton, launched."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import culaunch as cl
+
+pytestmark = pytest.mark.needs("triton", "torch")
+
+FLOATS = "*fp32:16, *fp32:16, i32"
+
+
+@pytest.fixture
+def emulator(monkeypatch):
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    import decorated_kernels
+
+    return decorated_kernels
+
+
+def even(kernels):
+    import triton
+
+    return triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})(kernels.guarded)
+
+
+@pytest.fixture(scope="module")
+def even_set(kernels):
+    from culaunch.triton import compile  # noqa: A004
+
+    return compile(
+        even(kernels), FLOATS, arch=["sm_80", "sm_90a"], keep_ptx=True, constants={"BLOCK": 64},
+        grid="cdiv(n, BLOCK)",
+    )  # fmt: skip
+
+
+def test_a_heuristic_that_a_call_decides_is_compiled_either_way(even_set):
+    assert [(one.arch, one.constants["EVEN"]) for one in even_set.variants] == [
+        (arch, choice) for arch in ("sm_80", "sm_90a") for choice in (True, False)
+    ]
+    assert even_set.heuristics == ()
+    assert even_set.computed == {"EVEN": "((n % BLOCK) == 0)"}
+    assert str(even_set.grid) == "(cdiv(n, BLOCK))"
+
+
+def test_it_is_worked_out_from_the_file(even_set, emulator, tmp_path):
+    import torch
+
+    from culaunch.triton import KernelSet
+
+    even_set.save(tmp_path / "k.culib")
+    for one in (even_set.merge(), KernelSet.load(tmp_path / "k.culib")):
+        x, out = torch.ones(64), torch.zeros(64)
+        for n in (63, 64, 63, 20, 64):
+            out.zero_()
+            one[(1,)](x, out, n)
+            assert out.tolist() == [1] * n + [0] * (64 - n)
+            out.zero_()
+            one(x, out, n)
+            assert out.tolist() == [1] * n + [0] * (64 - n)
+        out.zero_()
+        one(x, out, n=40, EVEN=True)  # as with Triton, the heuristic has the last word
+        assert out.sum() == 40
+        one[one.grid](x_ptr=x, out_ptr=out, n=64)
+        assert out.sum() == 64
+
+
+def test_a_file_needs_neither_triton_nor_the_source(even_set, tmp_path):
+    even_set.save(tmp_path / "k.culib")
+    program = """
+import sys
+for name in ("triton", "torch"):
+    sys.modules[name] = None
+import numpy as np
+from culaunch.triton import KernelSet
+kernels = KernelSet.load(sys.argv[1])
+x = np.ones(128, np.float32)[-64:]
+out = np.zeros(64, np.float32)
+kernels(x, out, 63)
+print(out.sum(), kernels.grid)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "k.culib")], capture_output=True, text=True,
+        check=False, env={**os.environ, "CULAUNCH_DRIVER": "emulator"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["63.0", "(cdiv(n,", "BLOCK))"]
+
+
+def test_calls_of_one_kind_need_no_python(even_set, recorder, monkeypatch):
+    import torch
+
+    one = even_set.merge()
+    x = torch.ones(4096)
+    for n, blocks in ((64, 1), (640, 10), (1000, 16)):
+        for _ in range(3):
+            one(x, x, n)
+            assert recorder.last.grid == (blocks, 1, 1)
+    asked = []
+    monkeypatch.setattr(one._choice, "choose", asked.append)
+    monkeypatch.setattr(type(one.grid), "__call__", lambda *args: asked.append(args))
+    one(x, x, 640)
+    assert recorder.last.grid == (10, 1, 1)
+    assert asked == []
+
+
+def test_what_the_signature_decides_is_compiled_once(kernels):
+    """Whether an argument is None, and its element type, need no call."""
+    import torch
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    kernel = triton.heuristics(
+        {
+            "USE": lambda args: args["h"] is not None,
+            "HALF": lambda args: args["out"].dtype == torch.float16,
+            "SIZE": lambda args: 16 if args["USE"] else 32,
+        }
+    )(kernels.maybe)
+    made = compile(kernel, ["*fp16, *fp32, i32", "*fp32, None, i32"], arch="sm_80")
+    assert [one.constants for one in made.variants] == [
+        {"USE": True, "HALF": True, "SIZE": 16}, {"USE": False, "HALF": False, "SIZE": 32},
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"USE = .* is True for .*, and never False: leave it out"):
+        compile(kernel, "*fp16, *fp32, i32", arch="sm_80", constants={"USE": False})
+
+
+def test_values_that_only_a_call_decides_are_to_be_named(kernels, recorder):
+    import torch
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    kernel = triton.heuristics({"BLOCK": lambda args: triton.next_power_of_2(args["n"])})(
+        kernels.accumulate
+    )
+    with pytest.raises(ValueError, match=r"BLOCK = next_power_of_2\(n\) .* name those"):
+        compile(kernel, FLOATS, arch="sm_90a")
+    made = compile(kernel, FLOATS, arch="sm_90a", configs=[{"BLOCK": 64}, {"BLOCK": 128}])
+    x = torch.ones(128)
+    for n, block in ((64, 64), (33, 64), (65, 128)):
+        made[lambda meta: (meta["BLOCK"],)](x, x, n)
+        assert recorder.last.grid == (block, 1, 1)
+    with pytest.raises(cl.KernelNotFoundError, match="BLOCK is 256, not 64"):
+        made[(1,)](x, x, 129)
+
+
+def test_a_heuristic_that_no_expression_can_say_is_refused_by_name(kernels):
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    kernel = triton.heuristics({"EVEN": lambda args: print(args["n"])})(kernels.guarded)
+    with pytest.raises(ValueError, match="the heuristic EVEN of guarded cannot be saved: it uses "):
+        compile(kernel, FLOATS, arch="sm_80", constants={"BLOCK": 64})
+
+
+def test_a_constant_that_a_heuristic_reads_cannot_be_left_open(kernels, recorder):
+    import torch
+
+    from culaunch.triton import compile  # noqa: A004
+
+    made = compile(
+        even(kernels), FLOATS, arch="sm_90a", configs=[{"BLOCK": 64}, {"BLOCK": 128}],
+        grid="cdiv(n, BLOCK)",
+    )  # fmt: skip
+    x = torch.ones(128)
+    with pytest.raises(TypeError, match=r"misses argument 'BLOCK': the heuristic EVEN .* 64, 128"):
+        made(x, x, 64)
+    for n, block in ((128, 64), (128, 128), (100, 64), (128, 128), (128, 64)):
+        made(x, x, n, BLOCK=block)
+        assert recorder.last.grid == (-(-n // block), 1, 1)
+
+
+def test_a_grid_where_the_constant_is_left_open(kernels, recorder):
+    """What the variant was compiled with counts, and that may differ from call to call."""
+    import torch
+
+    from culaunch.triton import compile  # noqa: A004
+
+    made = compile(
+        kernels.accumulate, "*fp32:16, *fp32:16, i32", arch="sm_90a", constants={"BLOCK": 64},
+        grid=lambda meta: (-(-meta["n"] // meta["BLOCK"]), 2),
+    ).merge(
+        compile(
+            kernels.accumulate, "*fp16:16, *fp16:16, i32", arch="sm_90a", constants={"BLOCK": 256},
+            grid="-(-n // BLOCK), 2",
+        )
+    )  # fmt: skip
+    x = torch.ones(1024)
+    for _ in range(3):
+        made(x, x, 1000)
+        assert recorder.last.grid == (16, 2, 1)
+        made(x.half(), x.half(), 1000)
+        assert recorder.last.grid == (4, 2, 1)
+
+
+def test_heuristics_around_an_autotuner(kernels, recorder):
+    """Above it they are part of its key; below it they read what it chose."""
+    import torch
+    import triton
+
+    from culaunch.triton import KernelSet, compile  # noqa: A004
+
+    configs = [triton.Config({"BLOCK": size}) for size in (64, 128)]
+    kernel = triton.autotune(configs, key=["n"])(even(kernels))
+    kernel.cache[(64, "torch.float32", "torch.float32")] = configs[0]
+    kernel.cache[(1000, "torch.float32", "torch.float32")] = configs[1]
+    made = compile(kernel, FLOATS, arch="sm_90a", grid="cdiv(n, BLOCK)")
+    assert [one.is_early for one in made._saved.computed] == [False]
+    x = torch.ones(1024)
+    for n, blocks in ((64, 1), (1000, 8), (1024, 8), (65, 2), (64, 1)):
+        made(x, x, n)
+        assert recorder.last.grid == (blocks, 1, 1)
+    early = triton.heuristics({"EVEN": lambda args: args["n"] % 2 == 0})(
+        triton.autotune(configs, key=["EVEN"])(kernels.guarded)
+    )
+    tuner = early.fn
+    for key, config in ((True, configs[0]), (False, configs[1])):
+        tuner.cache[(key, "torch.float32", "torch.float32")] = config
+    made = compile(early, FLOATS, arch="sm_90a", grid="cdiv(n, BLOCK)")
+    assert [one.is_early for one in made._saved.computed] == [True]
+    entry = json.loads(json.dumps(made.to_manifest()))
+    assert entry["heuristics"][0]["early"] is True
+    for n, blocks in ((1000, 16), (1001, 8), (1000, 16)):
+        made(x, x, n)
+        assert recorder.last.grid == (blocks, 1, 1)
+    with pytest.raises(ValueError, match="the heuristics of one set of guarded differ"):
+        made.merge(compile(kernel, FLOATS, arch="sm_90a", grid="cdiv(n, BLOCK)"))
+    with pytest.raises(ValueError, match="the grid of one set of guarded differ"):
+        made.merge(compile(early, FLOATS, arch="sm_90a"))
+    assert isinstance(made.merge(), KernelSet)
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        ("cdiv(n, SIZE)", "reads SIZE, which is no parameter"),
+        ("1, 2, 3, 4", "1 to 3 numbers"),
+        ((1, -1), "ints from 0"),
+        ("1.5", "ints from 0"),
+        ([], "1 to 3 numbers"),
+        (print, "cannot be saved: it is no function"),
+        ({"x": 1}, "grid must be text"),
+        (1.5, "grid must be text"),
+        (True, "grid must be text"),
+    ],
+)
+def test_grids_that_are_none(kernels, grid, words):
+    from culaunch.triton import compile  # noqa: A004
+
+    with pytest.raises((TypeError, ValueError), match=words):
+        compile(kernels.accumulate, FLOATS, arch="sm_80", constants={"BLOCK": 64}, grid=grid)
+
+
+def test_a_grid_that_comes_out_wrong(kernels, recorder):
+    import torch
+
+    from culaunch.triton import compile  # noqa: A004
+
+    x = torch.ones(64)
+    made = compile(kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64}, grid="n / 2")
+    with pytest.raises(ValueError, match=r"the grid \(\(n / 2\)\) of accumulate: .* is 3.0"):
+        made(x, x, 6)
+    made = compile(kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64}, grid="8//n")
+    with pytest.raises(ValueError, match=r"zero"):
+        made(x, x, 0)
+    made(x, x, 4)
+    assert recorder.last.grid == (2, 1, 1)
+    plain = compile(kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64})
+    assert plain.grid is None
+    with pytest.raises(TypeError, match="accumulate has no grid of its own"):
+        plain(x, x, 6)
+
+
+def test_the_command(tmp_path, recorder):
+    import torch
+    from click.testing import CliRunner
+
+    from culaunch.cli.triton import command
+    from culaunch.triton import KernelSet
+
+    (tmp_path / "k.py").write_text(
+        "import triton\nimport triton.language as tl\n"
+        "from decorated_kernels import guarded as plain, of_pair, constants\n"
+        "even = {'EVEN': lambda args: args['n'] % args['BLOCK'] == 0}\n"
+        "guarded = triton.heuristics(even)(plain)\n"
+        "def blocks(meta):\n    return (triton.cdiv(meta['n'], meta['BLOCK']),)\n"
+    )
+    x = torch.ones(256)
+    for grid in ("cdiv(n, BLOCK)", "blocks"):
+        done = CliRunner().invoke(
+            command,
+            [f"{tmp_path}/k.py:guarded", "--signature", FLOATS, "--arch", "sm_90a", "--constant",
+             "BLOCK=64", "--grid", grid, "-o", f"{tmp_path}/k.culib"],
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        KernelSet.load(tmp_path / "k.culib")(x, x, 200)
+        assert recorder.last.grid == (4, 1, 1)
+    done = CliRunner().invoke(
+        command,
+        [f"{tmp_path}/k.py:constants", "--signature", "*i32", "--arch", "sm_90a", "--constant",
+         "V=tl.float16", "-o", f"{tmp_path}/c.culib"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    loaded = KernelSet.load(tmp_path / "c.culib")
+    assert str(loaded.variants[0].constants["V"]) == "fp16"
+    done = CliRunner().invoke(
+        command,
+        [f"{tmp_path}/k.py:of_pair", "--signature", "*i32, (a=i32, b=i32)", "--arch", "sm_90a",
+         "-o", f"{tmp_path}/p.culib"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3), ("relu", "relu"), ("'3'", "3"), ("(1, 2)", (1, 2)), ("None", None),
+        ("(1, (2, x))", "(1, (2, x))"), ("fp16", "fp16"), ("print(1)", "print(1)"),
+        ("a.b", "a.b"), ("(" * 400, "(" * 400),
+    ],
+)  # fmt: skip
+def test_values_on_the_command_line(text, value):
+    from culaunch.cli._settings import read_settings
+
+    assert read_settings([f"A={text}"]) == {"A": value}
+
+
+def test_types_and_named_tuples_on_the_command_line():
+    import click
+    import triton.language as tl
+
+    from culaunch.cli._settings import read_settings, split_settings
+
+    assert split_settings("A=(1, 2),B=3") == ["A=(1, 2)", "B=3"]
+    assert read_settings(["A=(tl.float16, 2)"]) == {"A": (tl.float16, 2)}
+    named = read_settings(["A=(a=1, b=tl.int8)"])["A"]
+    assert (named._fields, tuple(named)) == (("a", "b"), (1, tl.int8))
+    with pytest.raises(click.UsageError, match="no element type"):
+        read_settings(["A=tl.load"])
