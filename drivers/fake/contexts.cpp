@@ -21,6 +21,8 @@ CUctx_st primary[kDevices] = {};
 thread_local CUcontext stack[kDepth];
 thread_local int depth = 0;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+// The handle of a stream that was destroyed is that of the next one, of whatever context.
+auto& destroyed = *new std::vector<CUstream>;
 
 }  // namespace
 
@@ -46,6 +48,12 @@ bool IsCaptureRelaxed() { return capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED;
 using fake::Current;
 
 extern "C" {
+
+void* fake_driver_own_context(int ordinal) {
+  static CUctx_st own[fake::kDevices];
+  own[ordinal].device = ordinal;
+  return &own[ordinal];
+}
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   fake::Write("retain %d", device - fake::kFirstHandle);
@@ -137,7 +145,11 @@ CUresult cuStreamGetPriority(CUstream, int* priority) {
 
 CUresult cuStreamCreate(CUstream* stream, unsigned) {
   if (Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  *stream = new CUstream_st{Current()};
+  const std::lock_guard<std::recursive_mutex> lock(fake::mutex);
+  if (fake::destroyed.empty()) fake::destroyed.push_back(new CUstream_st);
+  *stream = fake::destroyed.back();
+  fake::destroyed.pop_back();
+  (*stream)->context = Current();
   return CUDA_SUCCESS;
 }
 
@@ -146,7 +158,8 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned flags, int) {
 }
 
 CUresult cuStreamDestroy(CUstream stream) {
-  delete stream;
+  const std::lock_guard<std::recursive_mutex> lock(fake::mutex);
+  fake::destroyed.push_back(stream);
   return CUDA_SUCCESS;
 }
 

@@ -67,10 +67,16 @@ const Error* Find(CUresult code) {
 }
 
 bool IsDevice(CUdevice device) {
-  return device >= fake::kFirstHandle && device < fake::kFirstHandle + fake::kDevices;
+  return device >= fake::kFirstHandle && device < fake::kFirstHandle + fake::Devices();
 }
 
 }  // namespace
+
+int fake::Devices() {
+  const char* text = std::getenv("FAKE_DRIVER_DEVICES");
+  const int asked = text != nullptr ? std::atoi(text) : kDevices;
+  return asked > 0 && asked < kDevices ? asked : kDevices;
+}
 
 extern "C" {
 
@@ -96,11 +102,11 @@ CUresult cuGetErrorString(CUresult code, const char** text) {
 
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   *device = fake::kFirstHandle + ordinal;
-  return ordinal >= 0 && ordinal < fake::kDevices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  return ordinal >= 0 && ordinal < fake::Devices() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuDeviceGetCount(int* count) {
-  *count = fake::kDevices;
+  *count = fake::Devices();
   return CUDA_SUCCESS;
 }
 

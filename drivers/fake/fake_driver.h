@@ -1,10 +1,10 @@
 // A CUDA driver that runs nothing: sm_90 devices, memory of the host's, and launches that are
 // written down or only counted. It is built in two ways.
 //
-// FAKE_DRIVER_LOG=1, for tests: two devices whose handles are no ordinals, kernels as images have
-// them (PTX, cubin, fatbin), launches checked as a driver checks them. What happens is a line of
-// the log; where the environment variable FAKE_DRIVER_LOG_FILE names a file, it is appended there
-// as well.
+// FAKE_DRIVER_LOG=1, for tests: two devices (one, where FAKE_DRIVER_DEVICES is 1) whose handles are
+// no ordinals, kernels as images have them (PTX, cubin, fatbin), launches checked as a driver
+// checks them. What happens is a line of the log; where the environment variable
+// FAKE_DRIVER_LOG_FILE names a file, it is appended there as well.
 //
 //   retain DEVICE                     a primary context
 //   load KERNEL... [(relaxed)]        an image; in the relaxed mode of capture
@@ -13,7 +13,8 @@
 //   resident KERNEL device=N          a kernel is loaded on a device
 //   launch KERNEL device=N grid=X,Y,Z block=X,Y,Z shared=N stream=own|default
 //       [cluster=X,Y,Z] [preferred_cluster=X,Y,Z] [cooperative=N] [priority=N] [programmatic=N]
-//       [attributeN] args HEX...      one line; the bytes of each argument as the kernel has it
+//       [attributeN=HEX] args HEX...  one line; the first bytes of any other attribute; the bytes
+//       of each argument as the kernel has it
 //   synchronize                       a context
 //   unload                            an image
 //   call FUNCTION                     any function of the table, where FAKE_DRIVER_CALLS is set
@@ -46,6 +47,9 @@ FAKE_EXPORT void fake_driver_clear();
 
 // With the log: let the next call of a function of the table fail.
 FAKE_EXPORT void fake_driver_fail(const char* function, int code);
+
+// With the log: a context of a device that is not the primary one. CUcontext, as void*.
+FAKE_EXPORT void* fake_driver_own_context(int ordinal);
 
 // The flags that cuGetProcAddress was last asked with.
 FAKE_EXPORT unsigned long long fake_driver_address_flags();

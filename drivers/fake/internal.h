@@ -41,10 +41,23 @@ struct KernelInfo {
   std::vector<Param> params;
 };
 
+struct Kernel;
+
+// What a CUkernel and a CUfunction point to. With the log a CUfunction is of one context.
+struct Handle {
+  Kernel* kernel;
+  CUcontext context;  // null: a CUkernel, of all of them
+};
+
 struct Kernel {
+  explicit Kernel(KernelInfo own_info = {}) : info(std::move(own_info)) {}
+  Kernel(const Kernel&) = delete;
+
+  Handle handle = {this, nullptr};
   KernelInfo info;
-  std::map<std::pair<int, int>, int> attributes;  // (device, attribute)
-  void* library = nullptr;                        // the last that it was loaded with
+  std::map<std::pair<int, int>, int> attributes;           // (device, attribute)
+  void* library = nullptr;                                 // the last that it was loaded with
+  std::map<CUcontext, std::unique_ptr<Handle>> functions;  // see Handle
 };
 
 extern std::recursive_mutex mutex;
@@ -61,14 +74,17 @@ CUresult Enter(const char* function, uint64_t* calls);
 // Whether the calling thread may load while a stream is under capture.
 bool IsCaptureRelaxed();
 
+// How many devices there are: kDevices, or fewer where FAKE_DRIVER_DEVICES says so.
+int Devices();
+
 // The calling thread's context, or null; the primary one of a device; that of a stream's handle.
 CUcontext Current();
 CUcontext Primary(int ordinal);
 CUcontext ContextOf(CUstream stream);
 
-// A CUkernel and a CUfunction are the same.
-inline Kernel& KernelOf(CUkernel kernel) { return *reinterpret_cast<Kernel*>(kernel); }
-inline Kernel& KernelOf(CUfunction function) { return *reinterpret_cast<Kernel*>(function); }
+inline Handle& HandleOf(CUfunction function) { return *reinterpret_cast<Handle*>(function); }
+inline Kernel& KernelOf(CUkernel kernel) { return *reinterpret_cast<Handle*>(kernel)->kernel; }
+inline Kernel& KernelOf(CUfunction function) { return *HandleOf(function).kernel; }
 int KernelAttribute(const Kernel& kernel, int attribute, int ordinal);
 
 }  // namespace fake

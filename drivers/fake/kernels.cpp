@@ -1,5 +1,4 @@
-// Images, kernels and what is asked of them. CUlibrary and CUmodule are the same, and so are
-// CUkernel and CUfunction.
+// Images, kernels and what is asked of them. CUlibrary and CUmodule are the same.
 #include <cstring>
 
 #include "internal.h"
@@ -94,7 +93,7 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
   std::string names;
   for (auto& info : read) {
     names += " " + info.name;
-    loaded->own.push_back(std::make_unique<Kernel>(Kernel{std::move(info), {}, nullptr}));
+    loaded->own.push_back(std::make_unique<Kernel>(std::move(info)));
     loaded->kernels.push_back(loaded->own.back().get());
   }
   for (const auto& kernel : fake::declared) loaded->kernels.push_back(kernel.get());
@@ -127,7 +126,7 @@ CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* nam
   if (library == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   for (Kernel* candidate : LibraryOf(library).kernels) {
     if (candidate->info.name != name) continue;
-    *kernel = reinterpret_cast<CUkernel>(candidate);
+    *kernel = reinterpret_cast<CUkernel>(&candidate->handle);
     return CUDA_SUCCESS;
   }
   return CUDA_ERROR_NOT_FOUND;
@@ -141,7 +140,7 @@ CUresult cuLibraryGetKernelCount(unsigned* count, CUlibrary library) {
 CUresult cuLibraryEnumerateKernels(CUkernel* kernels, unsigned count, CUlibrary library) {
   const auto& all = LibraryOf(library).kernels;
   for (unsigned i = 0; i < count && i < all.size(); ++i) {
-    kernels[i] = reinterpret_cast<CUkernel>(all[i]);
+    kernels[i] = reinterpret_cast<CUkernel>(&all[i]->handle);
   }
   return CUDA_SUCCESS;
 }
@@ -154,6 +153,11 @@ CUresult cuLibraryGetGlobal(CUdeviceptr*, size_t*, CUlibrary, const char*) {
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   if (fake::Current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   *function = reinterpret_cast<CUfunction>(kernel);
+  if (!fake::kLogs) return CUDA_SUCCESS;
+  const Lock lock(mutex);
+  std::unique_ptr<fake::Handle>& own = KernelOf(kernel).functions[fake::Current()];
+  if (own == nullptr) own.reset(new fake::Handle{&KernelOf(kernel), fake::Current()});
+  *function = reinterpret_cast<CUfunction>(own.get());
   return CUDA_SUCCESS;
 }
 

@@ -42,21 +42,24 @@ std::string Attributes(const CUlaunchConfig& config) {
                       value.programmaticStreamSerializationAllowed);
         break;
       default:
-        std::snprintf(line, sizeof line, " attribute%d", static_cast<int>(config.attrs[i].id));
+        std::snprintf(line, sizeof line, " attribute%d=%s", static_cast<int>(config.attrs[i].id),
+                      Hex(&value, sizeof(int)).c_str());
     }
     text += line;
   }
   return text;
 }
 
-// What a driver checks of a launch; then the line for it.
-CUresult Log(const CUlaunchConfig& config, fake::Kernel& kernel, void** arguments) {
-  const CUcontext current = fake::Current();
-  if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (fake::ContextOf(config.hStream) != current) return CUDA_ERROR_INVALID_HANDLE;
+// What a driver checks of a launch; then the line for it. The context is the stream's, whatever is
+// current, and the current one for a default stream; a function is of one context alone.
+CUresult Log(const CUlaunchConfig& config, const fake::Handle& function, void** arguments) {
+  const CUcontext context = fake::ContextOf(config.hStream);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (function.context != nullptr && function.context != context) return CUDA_ERROR_INVALID_HANDLE;
   const std::lock_guard<std::recursive_mutex> lock(fake::mutex);
+  const fake::Kernel& kernel = *function.kernel;
   const int allowed = fake::KernelAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                            current->device);
+                                            context->device);
   if (config.sharedMemBytes > static_cast<unsigned>(allowed) ||
       config.gridDimX * config.gridDimY * config.gridDimZ == 0 ||
       config.blockDimX * config.blockDimY * config.blockDimZ > fake::kMaxThreads) {
@@ -68,8 +71,13 @@ CUresult Log(const CUlaunchConfig& config, fake::Kernel& kernel, void** argument
   }
   const bool is_own = config.hStream != nullptr && config.hStream != CU_STREAM_LEGACY &&
                       config.hStream != CU_STREAM_PER_THREAD;
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) continue;
+    config.attrs[i].value.deviceUpdatableKernelNode.devNode =
+        reinterpret_cast<CUgraphDeviceNode>(uintptr_t{0xfade});
+  }
   fake::Write("launch %s device=%d grid=%u,%u,%u block=%u,%u,%u shared=%u stream=%s%s args%s",
-              kernel.info.name.c_str(), current->device, config.gridDimX, config.gridDimY,
+              kernel.info.name.c_str(), context->device, config.gridDimX, config.gridDimY,
               config.gridDimZ, config.blockDimX, config.blockDimY, config.blockDimZ,
               config.sharedMemBytes, is_own ? "own" : "default", Attributes(config).c_str(),
               text.c_str());
@@ -86,7 +94,7 @@ uint64_t fake_driver_launches() { return launches; }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments,
                           void**) {
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (fake::kLogs) return Log(*config, fake::KernelOf(function), arguments);
+  if (fake::kLogs) return Log(*config, fake::HandleOf(function), arguments);
   ++launches;
   return CUDA_SUCCESS;
 }

@@ -17,6 +17,7 @@
 #include "emulator.h"
 #include "error.h"
 #include "shared_library.h"
+#include "stream_devices.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -136,6 +137,9 @@ class Driver : public DriverTable {
   // A driver that checks addresses is told of each array that a launch will be given, before it:
   // where it begins and how many bytes it spans (Note says what else). Null for libcuda.
   NoteArrayFunction note_array = nullptr;
+
+  // On which device each stream was last seen: launches guess by it.
+  StreamDevices streams;
 
   // Whether memory of one of DLPack's device types can be given to this driver's kernels.
   bool IsDeviceMemory(int device_type) const noexcept {

@@ -80,12 +80,8 @@ inline int CurrentDevice(const Driver& driver) noexcept {
   return driver.cuCtxGetDevice(&current) == CUDA_SUCCESS ? driver.Ordinal(current) : 0;
 }
 
-// Whether a stream handle stands for a default stream: of whatever context is current.
-inline bool IsDefaultStream(CUstream stream) noexcept {
-  return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
-// Find the device that a stream belongs to; for a default stream, the current one.
+// Find the device that a stream belongs to; for a default stream, the current one. A stream of a
+// primary context is remembered.
 inline CUresult StreamDevice(Driver& driver, CUstream stream, int* ordinal) noexcept {
   if (IsDefaultStream(stream)) {
     *ordinal = CurrentDevice(driver);
@@ -103,6 +99,9 @@ inline CUresult StreamDevice(Driver& driver, CUstream stream, int* ordinal) noex
     code = guard.code() == CUDA_SUCCESS ? driver.cuCtxGetDevice(&device) : guard.code();
   }
   *ordinal = code == CUDA_SUCCESS ? driver.Ordinal(device) : -1;
+  if (*ordinal >= 0 && driver.HoldsContext(*ordinal, context)) {
+    driver.streams.Remember(stream, *ordinal);
+  }
   return code;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -17,6 +18,7 @@ struct Dim3 {
       : x(x_size), y(y_size), z(z_size) {}
 
   constexpr uint64_t Volume() const noexcept { return uint64_t{x} * y * z; }
+  constexpr bool HasZero() const noexcept { return x == 0 || y == 0 || z == 0; }
   constexpr bool operator==(const Dim3& other) const noexcept {
     return x == other.x && y == other.y && z == other.z;
   }
@@ -38,7 +40,23 @@ struct Stream {
   int device;  // -1: the stream's own; of a default stream, the current one
 };
 
+// Attributes of a launch as the driver has them, in the caller's memory, which must outlive the
+// launch: the driver writes to some (the handle of a device-updatable node).
+struct LaunchAttributes {
+  constexpr LaunchAttributes() noexcept = default;
+  constexpr LaunchAttributes(CUlaunchAttribute* first, size_t size) noexcept
+      : data(first), count(static_cast<unsigned>(size)) {}
+  template <size_t kSize>
+  constexpr LaunchAttributes(CUlaunchAttribute (&array)[kSize]) noexcept
+      : LaunchAttributes(array, kSize) {}
+
+  CUlaunchAttribute* data = nullptr;
+  unsigned count = 0;
+};
+
 struct LaunchConfig {
+  static constexpr unsigned kMostAttributes = 27;
+
   LaunchConfig() = default;
   LaunchConfig(Dim3 grid_size, Dim3 block_size, uint32_t shared_bytes = 0,
                Stream launch_stream = {})
@@ -54,6 +72,37 @@ struct LaunchConfig {
   bool programmatic = false;        // may start before the previous kernel in the stream ends
   bool has_priority = false;
   int priority = 0;  // smaller is more urgent (driver API, cuCtxGetStreamPriorityRange)
+  // More of them, such as a scheduling policy, an event, a domain of memory synchronisation.
+  LaunchAttributes attributes;
+
+  bool HasCluster() const noexcept { return cluster.x != 0 || cluster.y != 0 || cluster.z != 0; }
+
+  // Whether it is more than a grid, a block, shared memory and a stream.
+  bool HasAttributes() const noexcept {
+    return HasCluster() || preferred_cluster.x != 0 || cooperative || programmatic ||
+           has_priority || attributes.count != 0;
+  }
+
+  // It without attributes, as the driver takes it.
+  CUlaunchConfig Plain() const noexcept {
+    CUlaunchConfig plain = {};
+    plain.gridDimX = grid.x;
+    plain.gridDimY = grid.y;
+    plain.gridDimZ = grid.z;
+    plain.blockDimX = block.x;
+    plain.blockDimY = block.y;
+    plain.blockDimZ = block.z;
+    plain.sharedMemBytes = shared_memory;
+    plain.hStream = stream.handle;
+    return plain;
+  }
+
+  // Whether what is more than a grid and a block can be right: the driver is not asked otherwise.
+  bool IsPossible() const noexcept {
+    if (HasCluster() && !Divides(cluster)) return false;
+    if (preferred_cluster.x != 0 && !(HasCluster() && Divides(preferred_cluster))) return false;
+    return attributes.count <= kMostAttributes && RepeatedAttribute() < 0;
+  }
 
   // Throw where the configuration cannot be right on any device.
   void Validate() const {
@@ -68,20 +117,45 @@ struct LaunchConfig {
       RequireMultiple("preferred_cluster", preferred_cluster);
       if (!HasCluster()) throw Error("preferred_cluster needs cluster, the smallest that will do");
     }
+    if (attributes.count > kMostAttributes) {
+      throw Error("attributes must be at most " + std::to_string(kMostAttributes) + " (got " +
+                  std::to_string(attributes.count) + ")");
+    }
+    if (const int repeated = RepeatedAttribute(); repeated >= 0) {
+      throw Error("attributes has attribute " + std::to_string(repeated) +
+                  " (CUlaunchAttributeID) a second time, or a field of the configuration says it "
+                  "too: say it once");
+    }
   }
 
-  bool HasCluster() const noexcept { return cluster.x != 0 || cluster.y != 0 || cluster.z != 0; }
-
  private:
+  // The attributes that the fields say: see DriverLaunchConfig.
+  bool IsSaid(int id) const noexcept;
+
+  int RepeatedAttribute() const noexcept {
+    for (unsigned i = 0; i < attributes.count; ++i) {
+      const CUlaunchAttributeID id = attributes.data[i].id;
+      if (IsSaid(static_cast<int>(id))) return static_cast<int>(id);
+      for (unsigned k = 0; k < i; ++k) {
+        if (attributes.data[k].id == id) return static_cast<int>(id);
+      }
+    }
+    return -1;
+  }
+
+  bool Divides(const Dim3& dims) const noexcept {
+    return !dims.HasZero() && grid.x % dims.x == 0 && grid.y % dims.y == 0 && grid.z % dims.z == 0;
+  }
+
   static void RequireNonZero(const char* name, const Dim3& dims) {
-    if (dims.Volume() == 0) {
+    if (dims.HasZero()) {
       throw Error(std::string(name) + " must be at least 1 in every dimension (got " +
                   dims.ToString() + "): skip the launch of an empty problem");
     }
   }
 
   void RequireMultiple(const char* name, const Dim3& dims) const {
-    if (grid.x % dims.x != 0 || grid.y % dims.y != 0 || grid.z % dims.z != 0) {
+    if (!Divides(dims)) {
       throw Error("grid, in blocks, must be a multiple of " + std::string(name) + " (got grid " +
                   grid.ToString() + ", " + name + " " + dims.ToString() + ")");
     }
@@ -91,17 +165,11 @@ struct LaunchConfig {
 // A launch configuration as the driver takes it. It points into itself: not copyable.
 class DriverLaunchConfig {
  public:
-  explicit DriverLaunchConfig(const LaunchConfig& config) noexcept {
-    config_.gridDimX = config.grid.x;
-    config_.gridDimY = config.grid.y;
-    config_.gridDimZ = config.grid.z;
-    config_.blockDimX = config.block.x;
-    config_.blockDimY = config.block.y;
-    config_.blockDimZ = config.block.z;
-    config_.sharedMemBytes = config.shared_memory;
-    config_.hStream = config.stream.handle;
+  static constexpr unsigned kMostOwn = 5;
+
+  // What config.attributes has is not in it: see AllAttributes.
+  explicit DriverLaunchConfig(const LaunchConfig& config) noexcept : config_(config.Plain()) {
     config_.attrs = attributes_;
-    config_.numAttrs = 0;
     if (config.HasCluster()) AddCluster(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, config.cluster);
     if (config.preferred_cluster.x != 0) {
       AddCluster(kPreferredCluster, config.preferred_cluster);
@@ -138,8 +206,46 @@ class DriverLaunchConfig {
     value.clusterDim.z = dims.z;
   }
 
-  CUlaunchConfig config_ = {};
-  CUlaunchAttribute attributes_[5];
+  CUlaunchConfig config_;
+  CUlaunchAttribute attributes_[kMostOwn];
+};
+
+inline bool LaunchConfig::IsSaid(int id) const noexcept {
+  const DriverLaunchConfig config(*this);
+  for (unsigned i = 0; i < config.get().numAttrs; ++i) {
+    if (static_cast<int>(config.get().attrs[i].id) == id) return true;
+  }
+  return false;
+}
+
+// A launch configuration with the caller's attributes, and the way back for what the driver writes
+// to them.
+class AllAttributes {
+ public:
+  explicit AllAttributes(const LaunchConfig& config) noexcept
+      : own_(config), config_(own_.get()), given_(config.attributes) {
+    if (given_.count > LaunchConfig::kMostAttributes) given_.count = 0;  // not IsPossible()
+    const unsigned own_count = config_.numAttrs;
+    for (unsigned i = 0; i < own_count; ++i) all_[i] = own_.get().attrs[i];
+    for (unsigned i = 0; i < given_.count; ++i) all_[own_count + i] = given_.data[i];
+    config_.attrs = all_;
+    config_.numAttrs = own_count + given_.count;
+  }
+  AllAttributes(const AllAttributes&) = delete;
+  AllAttributes& operator=(const AllAttributes&) = delete;
+
+  const CUlaunchConfig& get() const noexcept { return config_; }
+
+  void WriteBack() const noexcept {
+    const unsigned own_count = own_.get().numAttrs;
+    for (unsigned i = 0; i < given_.count; ++i) given_.data[i].value = all_[own_count + i].value;
+  }
+
+ private:
+  DriverLaunchConfig own_;
+  CUlaunchConfig config_;
+  LaunchAttributes given_;
+  CUlaunchAttribute all_[DriverLaunchConfig::kMostOwn + LaunchConfig::kMostAttributes];
 };
 
 CULAUNCH_NAMESPACE_END

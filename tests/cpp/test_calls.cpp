@@ -11,9 +11,6 @@ int main() {
   CHECK(CallsOf("cuLaunchKernelEx") == 3);
   CHECK(CallsOf("cuLibraryLoadData") == 0);
   CHECK(CallsOf(nullptr) >= 3);
-  CHECK(CallsOf(nullptr) == CallsOf("cuLaunchKernelEx") + CallsOf("cuCtxGetCurrent") +
-                                CallsOf("cuCtxPushCurrent") + CallsOf("cuCtxPopCurrent") +
-                                CallsOf("cuCtxGetDevice") + CallsOf("cuStreamGetCtx"));
 
   CHECK(!Recorded("call "));
   setenv("FAKE_DRIVER_CALLS", "1", 1);

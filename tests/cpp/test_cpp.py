@@ -24,9 +24,19 @@ PTX = """.version 8.0
 """
 
 
-@pytest.mark.parametrize("name", ["module", "kernel", "devices", "errors", "calls"])
+PROGRAMS = ("module", "kernel", "launch_attributes", "devices", "errors", "calls")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_under_sanitizers(build, gxx, run_cpp, name):
     program = build(gxx, name, *WARNINGS, *SANITIZERS, HERE / f"test_{name}.cpp")
+    assert run_cpp(program) == ""
+
+
+@pytest.mark.parametrize("devices", ["1", "2"])
+def test_a_launch_is_one_call_of_the_driver(build, gxx, run_cpp, monkeypatch, devices):
+    monkeypatch.setenv("FAKE_DRIVER_DEVICES", devices)
+    program = build(gxx, "driver_calls", *WARNINGS, *SANITIZERS, HERE / "test_driver_calls.cpp")
     assert run_cpp(program) == ""
 
 
@@ -205,4 +215,5 @@ def test_what_a_launch_costs_over_the_driver_can_be_measured(gxx, fake_driver, t
         capture_output=True,
     )
     ways = {"by hand", "Launch", "Launch, device said", "checked call"}
+    ways |= {"default stream by hand", "default stream Launch"}
     assert set(json.loads(result.read_text())) == ways

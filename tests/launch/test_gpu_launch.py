@@ -273,6 +273,64 @@ def test_a_stream_says_its_context(gpu):
         assert libcuda.cuCtxDestroy_v2(own) == 0
 
 
+def test_the_default_stream_is_of_the_current_context(gpu):
+    """A launch by guess, with a function of the primary context, is refused in another one."""
+    libcuda = ctypes.CDLL("libcuda.so.1")
+    own, address = ctypes.c_void_p(), ctypes.c_uint64()
+    stream, read = ctypes.c_void_p(), ctypes.c_int32()
+    for _ in range(3):
+        gpu["add"][1, 1](int_array().address, 1)  # in the primary context, by an address alone
+    assert libcuda.cuCtxCreate_v2(ctypes.byref(own), 0, 0) == 0
+    try:
+        # Memory of this context alone: a launch in another one would be an illegal access.
+        assert libcuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(4)) == 0
+        assert libcuda.cuMemsetD32_v2(address, 0, ctypes.c_size_t(1)) == 0
+        assert libcuda.cuStreamCreate(ctypes.byref(stream), 0) == 0
+        for _ in range(100):
+            gpu["add"][1, 1](address.value, 1)
+            gpu["add"][1, 1, 0, stream.value](address.value, 1)
+            assert libcuda.cuCtxSynchronize() == 0
+        assert libcuda.cuMemcpyDtoH_v2(ctypes.byref(read), address, ctypes.c_size_t(4)) == 0
+        assert read.value == 200
+        assert current_context() == own.value
+    finally:
+        assert libcuda.cuCtxDestroy_v2(own) == 0
+
+
+@pytest.mark.multi_gpu
+def test_the_default_stream_follows_the_current_device(gpu):
+    values = [cl.to_device(np.zeros(1, "i4"), device) for device in (0, 1)]
+    for turn in range(200):
+        with cl.Device(turn % 2):
+            gpu["add"][1, 1](values[turn % 2].address, 1)
+    for device, value in enumerate(values):
+        cl.synchronize(device)
+        assert value.numpy()[0] == 100
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.needs("torch")
+def test_a_handle_that_was_of_another_devices_stream(gpu):
+    """Destroyed and made again elsewhere, for as long as the driver gives another handle."""
+    libcuda = ctypes.CDLL("libcuda.so.1")
+    values = [cl.to_device(np.zeros(1, "i4"), device) for device in (0, 1)]
+    seen, reused, launches = {}, 0, [0, 0]
+    for turn in range(400):
+        device = turn % 2
+        with cl.Device(device):
+            stream = ctypes.c_void_p()
+            assert libcuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+            reused += seen.get(stream.value, device) != device
+            seen[stream.value] = device
+            launches[device] += 1
+            gpu["add"][1, 1, 0, stream.value](values[device].address, 1)
+            assert libcuda.cuStreamSynchronize(stream) == 0
+            assert libcuda.cuStreamDestroy_v2(stream) == 0
+    assert [value.numpy()[0] for value in values] == launches
+    if not reused:
+        pytest.skip("the driver gave no handle to a stream of another device")
+
+
 @pytest.mark.multi_gpu
 @pytest.mark.needs("torch")
 def test_a_stream_of_a_device_that_is_not_current(gpu):

@@ -125,8 +125,9 @@ class ModuleFunctions(DriverState):
         self.get(function, Kernel)
 
     def cuLaunchKernelEx(self, config: Any, function: int, params: Any, extra: Any) -> None:
-        arrays = self.noted.take()
+        # A launch that is refused for its context is made again, with the same arrays.
         self.require_context_of(config[0].stream)
+        arrays = self.noted.take()
         kernel: Kernel = self.get(function, Kernel)
         if extra:
             raise Refusal(NOT_SUPPORTED, "arguments in one buffer (extra) are not emulated")

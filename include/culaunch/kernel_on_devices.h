@@ -1,0 +1,239 @@
+// culaunch::KernelOnDevices: what a kernel needs on each device before it can be launched there,
+// and the launch.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "driver.h"
+#include "guard.h"
+#include "stream_devices.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+class KernelOnDevices {
+ public:
+  KernelOnDevices(Driver& own_driver, CUkernel own_handle)
+      : driver_(own_driver),
+        handle_(own_handle),
+        devices_(std::make_unique<DeviceState[]>(static_cast<size_t>(own_driver.device_count()))),
+        device_count_(own_driver.device_count()) {}
+
+  Driver& driver() const noexcept { return driver_; }
+  // Null once the module is unloaded.
+  CUkernel handle() const noexcept { return handle_.load(std::memory_order_acquire); }
+  void MarkUnloaded() noexcept {
+    handle_.store(nullptr, std::memory_order_release);
+    for (int i = 0; i < device_count_; ++i) {
+      devices_[static_cast<size_t>(i)].function.store(nullptr, std::memory_order_release);
+    }
+  }
+
+  // Launch on a device; -1 is that of the stream, which for a default stream is the current one.
+  // Its context is made current for the call if it must be, and the kernel is made resident there
+  // if this is its first launch.
+  CUresult Launch(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+    // The usual case is one call of the driver: the kernel is resident on the device, and it is the
+    // device of the stream. The driver launches a CUfunction faster than a CUkernel, which it must
+    // look up; and it refuses one that is not of the stream's context.
+    const int guess = CULAUNCH_UNLIKELY(ordinal < 0) ? GuessDevice(config.hStream) : ordinal;
+    const CUfunction function = Resident(config, guess);
+    if (CULAUNCH_UNLIKELY(function == nullptr)) return LaunchAsking(config, ordinal, arguments);
+    if (CULAUNCH_UNLIKELY(driver_.streams.HasDoubts()) && IsDefaultStream(config.hStream)) {
+      return LaunchAsking(config, ordinal, arguments);
+    }
+    const CUresult code = driver_.cuLaunchKernelEx(&config, function, arguments, nullptr);
+    if (CULAUNCH_UNLIKELY(IsRefusal(code))) {
+      if (IsDefaultStream(config.hStream)) driver_.streams.Doubt();
+      return LaunchAsking(config, ordinal, arguments);
+    }
+    return code;
+  }
+
+  // Load the kernel on a device, whose context is current, and opt in to as much dynamic shared
+  // memory and as large a cluster as the configuration needs.
+  CUresult Prepare(CUkernel kernel, int ordinal, const CUlaunchConfig& config) noexcept {
+    DeviceState& device = devices_[static_cast<size_t>(ordinal)];
+    const CUdevice handle = driver_.Handle(ordinal);
+    CUresult code = CUDA_SUCCESS;
+    int64_t allowed = device.allowed_shared.load(std::memory_order_acquire);
+    // Contexts of the user's own are not remembered: loading a kernel again costs little.
+    const bool is_primary = IsPrimaryCurrent(ordinal);
+    if (allowed < 0 || !is_primary || device.function.load(std::memory_order_acquire) == nullptr) {
+      const RelaxedCaptureGuard relaxed(driver_);
+      CUfunction function = nullptr;
+      int initial = 0;
+      code = driver_.cuKernelGetFunction(&function, kernel);
+      if (code == CUDA_SUCCESS) code = driver_.cuFuncLoad(function);
+      if (code == CUDA_SUCCESS) {
+        code = driver_.cuKernelGetAttribute(
+            &initial, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, handle);
+      }
+      if (code != CUDA_SUCCESS) return code;
+      allowed = initial;
+      device.allowed_shared.store(allowed, std::memory_order_release);
+      if (is_primary) device.function.store(function, std::memory_order_release);
+    }
+    if (allowed < static_cast<int64_t>(config.sharedMemBytes)) {
+      int largest = 0;
+      code = MaxDynamicSharedMemory(ordinal, &largest);
+      if (code != CUDA_SUCCESS) return code;
+      if (static_cast<int64_t>(config.sharedMemBytes) > largest) return CUDA_ERROR_INVALID_VALUE;
+      code = AllowDynamicSharedMemory(ordinal, largest);
+      if (code != CUDA_SUCCESS) return code;
+    }
+    if (ClusterBlocks(config) > kPortableCluster &&
+        !device.allows_large_cluster.load(std::memory_order_acquire)) {
+      code = driver_.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1,
+                                          kernel, handle);
+      if (code == CUDA_SUCCESS) device.allows_large_cluster.store(true, std::memory_order_release);
+    }
+    return code;
+  }
+
+  // Opt in to dynamic shared memory on a device; -1 is the most it has.
+  CUresult AllowDynamicSharedMemory(int ordinal, int64_t bytes) noexcept {
+    int largest = 0;
+    const CUresult code = MaxDynamicSharedMemory(ordinal, &largest);
+    if (code != CUDA_SUCCESS) return code;
+    if (bytes > largest || bytes < -1) return CUDA_ERROR_INVALID_VALUE;
+    const int allowed = bytes < 0 ? largest : static_cast<int>(bytes);
+    const CUresult set =
+        driver_.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, allowed,
+                                     handle(), driver_.Handle(ordinal));
+    // A launch that needs more than this must opt in again. Before the first launch there the
+    // driver is asked.
+    std::atomic<int64_t>& known = devices_[static_cast<size_t>(ordinal)].allowed_shared;
+    if (set == CUDA_SUCCESS && known.load(std::memory_order_acquire) >= 0) {
+      known.store(allowed, std::memory_order_release);
+    }
+    return set;
+  }
+
+  // The most dynamic shared memory that a block of this kernel can have on a device, opted in.
+  CUresult MaxDynamicSharedMemory(int ordinal, int* bytes) noexcept {
+    int opt_in = 0;
+    int fixed = 0;
+    const CUdevice handle = driver_.Handle(ordinal);
+    CUresult code = driver_.cuDeviceGetAttribute(
+        &opt_in, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle);
+    if (code == CUDA_SUCCESS) {
+      code = driver_.cuKernelGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                                          this->handle(), handle);
+    }
+    *bytes = opt_in - fixed;
+    return code;
+  }
+
+ private:
+  struct DeviceState {
+    // The kernel in the primary context; null before it is resident there.
+    std::atomic<CUfunction> function{nullptr};
+    // Dynamic shared memory that a launch may ask for; -1 before the kernel is resident.
+    std::atomic<int64_t> allowed_shared{-1};
+    std::atomic<bool> allows_large_cluster{false};
+  };
+
+  bool IsPrimaryCurrent(int ordinal) const noexcept {
+    CUcontext current = nullptr;
+    CUcontext primary = nullptr;
+    return driver_.PrimaryContext(ordinal, &primary) == CUDA_SUCCESS &&
+           driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == primary;
+  }
+
+  // What the driver says of a function that is not of the launch's context, or without a context.
+  static bool IsRefusal(CUresult code) noexcept {
+    return code == CUDA_ERROR_INVALID_HANDLE || code == CUDA_ERROR_INVALID_CONTEXT;
+  }
+
+  int GuessDevice(CUstream stream) const noexcept {
+    return device_count_ == 1 ? 0 : driver_.streams.Guess(stream);
+  }
+
+  // The kernel's function in a device's primary context, if nothing is left to do there before
+  // this launch.
+  CUfunction Resident(const CUlaunchConfig& config, int ordinal) const noexcept {
+    if (CULAUNCH_UNLIKELY(static_cast<unsigned>(ordinal) >= static_cast<unsigned>(device_count_))) {
+      return nullptr;
+    }
+    const DeviceState& device = devices_[static_cast<size_t>(ordinal)];
+    if (CULAUNCH_UNLIKELY(device.allowed_shared.load(std::memory_order_acquire) <
+                          static_cast<int64_t>(config.sharedMemBytes))) {
+      return nullptr;
+    }
+    if (CULAUNCH_UNLIKELY(config.numAttrs != 0) && ClusterBlocks(config) > kPortableCluster &&
+        !device.allows_large_cluster.load(std::memory_order_acquire)) {
+      return nullptr;
+    }
+    return device.function.load(std::memory_order_acquire);
+  }
+
+  // Ask the driver for all that a launch by guess leaves out. Any stream but a default one is
+  // launched on in its own context, whatever is current (seen of CUDA 13.0's driver).
+  CUresult LaunchAsking(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+    int resident_on = -1;
+    if (IsDefaultStream(config.hStream)) {
+      CUcontext current = nullptr;
+      if (driver_.cuCtxGetCurrent(&current) != CUDA_SUCCESS) current = nullptr;
+      const int primary = current != nullptr ? driver_.PrimaryOrdinal(current) : -1;
+      if (primary >= 0 && (ordinal < 0 || ordinal == primary)) {
+        resident_on = ordinal = primary;
+        driver_.streams.Remember(config.hStream, primary);
+        if (driver_.streams.HasDoubts()) driver_.streams.Confirm();
+      }
+    } else if (ordinal < 0) {
+      const CUresult code = StreamDevice(driver_, config.hStream, &ordinal);
+      if (code != CUDA_SUCCESS) return code;
+      if (driver_.streams.Guess(config.hStream) == ordinal) resident_on = ordinal;
+    }
+    const CUfunction function = Resident(config, resident_on);
+    if (function == nullptr) return LaunchPrepared(config, ordinal, arguments);
+    const CUresult code = driver_.cuLaunchKernelEx(&config, function, arguments, nullptr);
+    return IsRefusal(code) ? LaunchPrepared(config, ordinal, arguments) : code;
+  }
+
+  // Launch the CUkernel, whose context is the stream's, after all that it needs there.
+  CUresult LaunchPrepared(const CUlaunchConfig& config, int ordinal, void** arguments) noexcept {
+    if (ordinal < 0) ordinal = CurrentDevice(driver_);
+    if (ordinal < 0 || ordinal >= device_count_) return CUDA_ERROR_INVALID_DEVICE;
+    const CUkernel kernel = handle();
+    if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const DeviceGuard guard(driver_, ordinal);
+    CUresult code = guard.code();
+    if (code == CUDA_SUCCESS) code = Prepare(kernel, ordinal, config);
+    if (code != CUDA_SUCCESS) return code;
+    return driver_.cuLaunchKernelEx(&config, reinterpret_cast<CUfunction>(kernel), arguments,
+                                    nullptr);
+  }
+
+  static constexpr uint64_t kPortableCluster = 8;  // programming guide, "Thread Block Clusters"
+
+  // The blocks of the largest cluster that the configuration allows; 0 without clusters.
+  static uint64_t ClusterBlocks(const CUlaunchConfig& config) noexcept {
+    uint64_t most = 0;
+    for (unsigned i = 0; i < config.numAttrs; ++i) {
+      const CUlaunchAttribute& attribute = config.attrs[i];
+      constexpr int kPreferredCluster = 11;
+      if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
+          static_cast<int>(attribute.id) != kPreferredCluster) {
+        continue;
+      }
+      const auto& dims = attribute.value.clusterDim;
+      const uint64_t blocks = uint64_t{dims.x} * dims.y * dims.z;
+      if (blocks > most) most = blocks;
+    }
+    return most;
+  }
+
+  // What each launch reads comes first.
+  Driver& driver_;
+  std::atomic<CUkernel> handle_;
+  std::unique_ptr<DeviceState[]> devices_;
+  int device_count_;
+};
+
+CULAUNCH_NAMESPACE_END

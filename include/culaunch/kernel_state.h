@@ -1,0 +1,94 @@
+// culaunch::KernelState: all that culaunch knows of one kernel of a module.
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driver.h"
+#include "guard.h"
+#include "kernel_on_devices.h"
+#include "parameter_type.h"
+#include "version.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+// Where a parameter lies in the kernel's parameter block, in bytes.
+struct Parameter {
+  size_t offset;
+  size_t size;
+};
+
+// The module owns it; its address is stable.
+class KernelState : public KernelOnDevices {
+ public:
+  // signature: the parameters' types where the image says them (see ImageMetadata).
+  KernelState(Driver& own_driver, CUkernel own_handle, std::string own_name,
+              const std::vector<std::string>* signature = nullptr)
+      : KernelOnDevices(own_driver, own_handle), name_(std::move(own_name)) {
+    if (signature == nullptr) return;
+    for (const std::string& type : *signature) types_.emplace_back(type);
+  }
+
+  // Read the parameter layout: the driver takes it from the code of the current device.
+  CUresult ReadParameters() {
+    const DeviceGuard guard(driver(), CurrentDevice(driver()));
+    if (guard.code() != CUDA_SUCCESS) return guard.code();
+    for (size_t i = 0;; ++i) {
+      Parameter parameter{};
+      const CUresult code =
+          driver().cuKernelGetParamInfo(handle(), i, &parameter.offset, &parameter.size);
+      if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;  // past the last one
+      if (code != CUDA_SUCCESS) return code;
+      parameters_.push_back(parameter);
+    }
+  }
+
+  const std::string& name() const noexcept { return name_; }
+  const std::vector<Parameter>& parameters() const noexcept { return parameters_; }
+
+  size_t ParameterBytes() const noexcept {
+    return parameters_.empty() ? 0 : parameters_.back().offset + parameters_.back().size;
+  }
+
+  // The type of each parameter: recorded beside the image, else spelled by the mangled name. None,
+  // where neither says it. Read by the first call that is checked, for most kernels have none.
+  const std::vector<ParameterType>& Types() {
+    const std::lock_guard<std::mutex> lock(types_mutex_);
+    if (!has_types_) {
+      if (types_.empty()) types_ = ParameterType::OfMangled(name_);
+      if (types_.size() != parameters_.size()) types_.clear();
+      has_types_ = true;
+    }
+    return types_;
+  }
+
+  // The lists of C++ types that were found to fit the parameters, the last few of them.
+  bool HasChecked(const void* types) const noexcept {
+    for (const std::atomic<const void*>& checked : checked_) {
+      if (checked.load(std::memory_order_relaxed) == types) return true;
+    }
+    return false;
+  }
+  void SetChecked(const void* types) noexcept {
+    const unsigned next = next_checked_.fetch_add(1, std::memory_order_relaxed);
+    checked_[next % kChecked].store(types, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr unsigned kChecked = 4;
+
+  std::atomic<const void*> checked_[kChecked] = {};
+  std::atomic<unsigned> next_checked_{0};
+  std::string name_;
+  std::vector<Parameter> parameters_;
+  std::mutex types_mutex_;
+  bool has_types_ = false;
+  std::vector<ParameterType> types_;
+};
+
+CULAUNCH_NAMESPACE_END
