@@ -19,7 +19,7 @@ def found(request):
     environment = {**os.environ, "CULAUNCH_DRIVER": request.param}
     environment.pop("CULAUNCH_DRIVER_TABLE", None)
     done = subprocess.run(
-        [sys.executable, str(PROGRAM)], capture_output=True, text=True, env=environment, timeout=60
+        [sys.executable, str(PROGRAM)], capture_output=True, text=True, env=environment, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

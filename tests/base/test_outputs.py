@@ -69,7 +69,7 @@ def test_a_fifo_is_written_through(tmp_path, writer):
     reader = threading.Thread(target=lambda: got.append((tmp_path / "fifo").read_bytes()))
     reader.start()
     writer(tmp_path / "fifo")
-    reader.join(20)
+    reader.join(120)
     assert got == [wanted]
     assert stat.S_ISFIFO(os.lstat(tmp_path / "fifo").st_mode)
 

@@ -165,4 +165,4 @@ def test_no_descriptor_is_left_open(place):
         with TrustedDirectory.open(str(place)) as directory, pytest.raises(UntrustedError):
             directory.sub("sub")
         (place / "sub").rmdir()
-    assert count() == before
+    assert count() <= before  # what tests before this one left may go meanwhile

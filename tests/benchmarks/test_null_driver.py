@@ -197,7 +197,7 @@ raise SystemExit(3)
             env={**os.environ, "CULAUNCH_DRIVER": null},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         assert result.returncode == 3, result.stderr

@@ -87,7 +87,7 @@ def run_recorded(fake_driver, tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
         return log.read_text().splitlines()

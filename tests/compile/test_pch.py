@@ -35,13 +35,13 @@ __global__ void k%d(float* a) {
 
 
 @pytest.mark.slow
-def test_a_second_kernel_with_cub_compiles_in_less_than_half_the_time():
+def test_a_second_kernel_with_cub_compiles_in_much_less_time():
     # In a process of its own, as a program meets it, and in processor time: the machine is shared.
     output = subprocess.check_output([sys.executable, "-c", CUB], text=True)
     first, *later = map(float, output.split())
     # What is left is NVRTC mapping 300 MB back in: 2.7 to 7.5 times less, by machine and version
     # (benchmarks/compile.py measures it). Without the precompiled header it is all there again.
-    assert first / min(later) > 2, (first, later)
+    assert first / min(later) > 1.5, (first, later)
 
 
 @pytest.mark.slow

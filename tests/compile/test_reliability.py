@@ -17,7 +17,7 @@ import culaunch as cl
 HERE = Path(__file__).parent
 
 
-def run(program, *arguments, timeout=60):
+def run(program, *arguments, timeout=300):
     command = [sys.executable, "-W", "error", str(HERE / program), *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout)
 
@@ -30,7 +30,7 @@ def test_eight_processes_race_for_fifty_keys(tmp_path):
     racers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(8)]
     start.touch()
     for racer in racers:
-        _, errors = racer.communicate(timeout=60)
+        _, errors = racer.communicate(timeout=300)
         assert racer.returncode == 0, errors
     assert sorted(map(int, log.read_text().split())) == list(range(50))
     assert cl.Cache(tmp_path / "cache").verify() == []
@@ -232,7 +232,7 @@ def test_a_child_that_was_forked_meanwhile_does_not_hold_the_lock(tmp_path, key)
             assert held
             child = os.fork()
             if child == 0:
-                time.sleep(60)
+                time.sleep(600)
                 os._exit(0)
         try:
             with lock_key(path, key, 0.0) as held:
@@ -242,7 +242,7 @@ def test_a_child_that_was_forked_meanwhile_does_not_hold_the_lock(tmp_path, key)
             os.waitpid(child, 0)
     """
     command = [sys.executable, "-c", textwrap.dedent(program)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=50)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     assert done.stdout == "True\n"
 
 

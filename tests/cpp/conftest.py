@@ -87,7 +87,7 @@ def run_cpp(tmp_path, fake_driver):
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert done.stderr == ""

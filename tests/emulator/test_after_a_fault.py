@@ -43,6 +43,7 @@ def failed(call):
 def test_a_failed_call_holds_nothing(module):
     y = cl.empty(1, "u4")
     lengths = set()
+    before = sys.getrefcount(y)
     for _ in range(20):
         for call in (lambda: module["bad"][1, 2](y), y.numpy, lambda: module["good"][1, 1]()):
             try:
@@ -50,7 +51,7 @@ def test_a_failed_call_holds_nothing(module):
             except cl.DriverError as error:
                 lengths.add(len(str(error)))
         del call
-    assert sys.getrefcount(y) == 2
+    assert sys.getrefcount(y) == before
     assert len(lengths) == 4  # the first fault, and what each of the three says later
 
 
@@ -129,7 +130,7 @@ except cl.LaunchError as error:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     assert words in result.stdout

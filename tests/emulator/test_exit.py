@@ -40,7 +40,7 @@ def run(script, code=0):
         env={**os.environ, "CULAUNCH_DRIVER": "emulator", "PYTHONFAULTHANDLER": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert result.returncode == code, (result.returncode, result.stdout, result.stderr)
     assert "terminate called" not in result.stderr

@@ -44,7 +44,7 @@ def code_in_child(body):
             code = 0 if body() else 2
         finally:
             os._exit(code)
-    for _ in range(600):
+    for _ in range(6000):
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)

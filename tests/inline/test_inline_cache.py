@@ -127,7 +127,7 @@ def in_a_new_process(count=1, **environment):
         for _ in range(count)
     ]
     for process in running:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
         assert (out, err, process.returncode) == ("7\n", "", 0)
 
 

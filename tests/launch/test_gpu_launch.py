@@ -485,7 +485,7 @@ def test_a_full_queue_does_not_hold_the_gil(gpu_image, in_child):
         print("all ran")
         """,
         gpu_image,
-        timeout=60,
+        timeout=300,
     )
     assert text.split("\n")[:2] == ["callback ran", "all ran"]
 
