@@ -117,9 +117,9 @@ def processor_time() -> Callable[..., float]:
     """Return what measures a run: ``processor_time(run, times=4)``, in seconds of processor time.
 
     It is the shortest of some runs. On a machine that is slower than the one for which the limits
-    are written, or that others slow down, the seconds are longer: a fixed piece of work, which takes
-    5 ms there, is timed before and after. So a limit fails for what culaunch does, and not for what
-    the machine is.
+    are written, or that others slow down, the seconds are longer: a fixed piece of work, which
+    takes 5 ms there, is timed before and after. So a limit fails for what culaunch does, and not
+    for what the machine is.
     """
 
     def best(run: Callable[[], object], times: int) -> float:

@@ -7,7 +7,8 @@ import types
 import pytest
 
 from culaunch import testing
-from culaunch._triton.reads import Reads, Unknown
+from culaunch._triton.purity import Unknown
+from culaunch._triton.reads import Reads
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._base.checks import checked_text
 from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.keywords import refuse_keywords
-from culaunch._base.values import as_html, field_lines, spell
+from culaunch._base.values import as_html, spell
 from culaunch._core import Kernel as CoreKernel
 from culaunch._core import Launcher
 from culaunch._core import Module as CoreModule
 from culaunch._launch.driver import device_ordinal
+from culaunch._launch.kernel_use import KernelAttributes, Occupancy
 from culaunch._launch.signature import Signature, kind_of
 
 if TYPE_CHECKING:
@@ -276,68 +276,3 @@ _KEYWORDS = ("grid", "block", *(Kernel.configure.__kwdefaults__ or ()))
 
 def _is_dims(value: object) -> bool:
     return isinstance(value, tuple) and 0 < len(value) <= 3 and all(type(n) is int for n in value)
-
-
-@dataclass(frozen=True)
-class KernelAttributes:
-    """What a kernel uses and allows on one device (driver API, ``cuKernelGetAttribute``).
-
-    Attributes
-    ----------
-    max_threads_per_block : int
-    registers : int
-        Registers a thread.
-    static_shared, const_bytes, local_bytes : int
-        Static shared memory a block, user constants, and local memory a thread, in bytes.
-    max_dynamic_shared : int
-        The most dynamic shared memory that a launch may ask for, in bytes. Launchers opt in to it
-        by themselves.
-    ptx_version, binary_version : int
-        The virtual and the real architecture it was compiled for, as 10 major + minor.
-    """
-
-    max_threads_per_block: int
-    registers: int
-    static_shared: int
-    const_bytes: int
-    local_bytes: int
-    max_dynamic_shared: int
-    ptx_version: int
-    binary_version: int
-
-    def __str__(self) -> str:
-        return field_lines(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
-
-
-@dataclass(frozen=True)
-class Occupancy:
-    """How many blocks of a kernel fit a device (driver API, "Occupancy").
-
-    Attributes
-    ----------
-    active_blocks : int
-        Blocks of the asked size that a multiprocessor runs at once.
-    suggested_block, suggested_grid : int
-        The block size, in threads, with the best occupancy, and the fewest blocks that fill the
-        device with it.
-    max_cluster : int or None
-        The largest cluster, in blocks, that this block can be launched in; None on devices
-        without clusters (before sm_90).
-    active_clusters : int or None
-        Clusters of the asked size that the device runs at once, if a cluster was asked for.
-    """
-
-    active_blocks: int
-    suggested_block: int
-    suggested_grid: int
-    max_cluster: int | None
-    active_clusters: int | None
-
-    def __str__(self) -> str:
-        return field_lines(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self)

@@ -7,7 +7,8 @@ from culaunch._triton.aot import compile  # noqa: A004
 from culaunch._triton.from_compiled import from_cache, from_compiled
 from culaunch._triton.install import Installation, install, report, uninstall
 from culaunch._triton.kernel_set import KernelSet
-from culaunch._triton.native_kernel import NativeKernel, native
+from culaunch._triton.native import native
+from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.report import KernelReport, Report
 
 __all__ = [

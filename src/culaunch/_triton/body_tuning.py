@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.autotuner import split_settings
 from culaunch._triton.body_choice import BodyChoice, pinned, plain
-from culaunch._triton.stack import NotMeasured
+from culaunch._triton.decision import NotMeasured
 from culaunch._triton.target import compiling_for
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.decision import Decision
     from culaunch._triton.dispatcher import Dispatcher
-    from culaunch._triton.stack import Decision, Stack
+    from culaunch._triton.stack import Stack
 
 
 def choose_in_body(

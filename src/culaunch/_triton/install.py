@@ -20,7 +20,7 @@ from culaunch._launch.driver import current_driver
 from culaunch._triton.autotuner import ATTRIBUTE
 from culaunch._triton.classes import Classes
 from culaunch._triton.installed import InstalledKernel
-from culaunch._triton.reads import Unknown
+from culaunch._triton.purity import Unknown
 from culaunch._triton.report import Records, Report
 from culaunch._triton.target import stand_in_where_triton_has_no_driver, triton_module
 

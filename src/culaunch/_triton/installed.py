@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from culaunch._core import TritonVariant
     from culaunch._triton.classes import Classes
+    from culaunch._triton.guards import Guards
     from culaunch._triton.reads import Guard
     from culaunch._triton.report import Record
-    from culaunch._triton.stack import Guards
 
 
 class InstalledKernel(NativeKernel):

@@ -1,10 +1,10 @@
-"""``native``: a Triton kernel whose calls do not go through Triton's Python."""
+"""A Triton kernel whose calls do not go through Triton's Python."""
 
 from __future__ import annotations
 
 import copy
 import os
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
@@ -12,6 +12,7 @@ from culaunch._triton.autotuner import native_tuner, split_settings
 from culaunch._triton.body_choice import BodyChoice
 from culaunch._triton.body_tuning import choose_in_body
 from culaunch._triton.dispatcher import Dispatcher
+from culaunch._triton.grid_reads import read_grid
 from culaunch._triton.hooks import (
     hooks_installed,
     launch_metadata,
@@ -20,13 +21,10 @@ from culaunch._triton.hooks import (
 )
 from culaunch._triton.just_in_time import compile_kernel, forget_keys, load_compiled
 from culaunch._triton.parameters import parameters_of
-from culaunch._triton.reads import Reads, Unknown
-from culaunch._triton.stack import Guards, Stack
-from culaunch._triton.target import (
-    compiling_for,
-    stand_in_where_triton_has_no_driver,
-    triton_module,
-)
+from culaunch._triton.purity import Unknown
+from culaunch._triton.stack import Stack
+from culaunch._triton.target import compiling_for, triton_module
+from culaunch._triton.used_globals import check_globals, global_guards
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,49 +33,8 @@ if TYPE_CHECKING:
 
     from culaunch._core import DispatcherMethods, TritonVariant
     from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.guards import Guards
     from culaunch._triton.reads import Guard
-
-
-def native(kernel: Any) -> NativeKernel:
-    """Make the calls of a Triton kernel native: same call, same results.
-
-    Parameters
-    ----------
-    kernel : triton.runtime.JITFunction, Autotuner or Heuristics
-        What ``@triton.jit`` makes, under ``@triton.autotune`` and ``@triton.heuristics`` or not.
-        What ``TRITON_INTERPRET=1`` makes is given back as it is.
-
-    Returns
-    -------
-    NativeKernel
-        ``kernel[grid](*args, **kwargs)`` as before. A new specialisation is compiled by Triton and
-        then loaded by culaunch; every further call is bound, specialised, looked up and launched
-        by native code.
-
-    Raises
-    ------
-    TypeError
-        If it is not a Triton kernel.
-    MissingDependencyError
-        If Triton is not installed.
-    """
-    autotuner = triton_module("runtime.autotuner")
-    function_type = triton_module("runtime.jit").JITFunction
-    if isinstance(kernel, NativeKernel) or _interpreted(kernel):
-        return cast("NativeKernel", kernel)  # what Triton interprets is called alike
-    stand_in_where_triton_has_no_driver()
-    if isinstance(kernel, (function_type, autotuner.Autotuner, autotuner.Heuristics)):
-        try:
-            return NativeKernel(kernel)
-        except Unknown:
-            if isinstance(kernel, function_type):
-                raise
-            # This decorator is Python that runs at every call; what it chooses goes on natively.
-            return cast("NativeKernel", native_tuner(kernel, native(kernel.fn)))
-    raise TypeError(
-        "native() takes what @triton.jit makes, with @triton.autotune and @triton.heuristics above "
-        f"it or not (got {type(kernel).__module__}.{type(kernel).__qualname__})"
-    )
 
 
 class NativeKernel(Dispatcher):
@@ -220,7 +177,7 @@ class NativeKernel(Dispatcher):
         """Call where a global changed or a hook is installed: rarely, or while profiling."""
         if self._successor is not None:
             return self._successor._call(grid, args, kwargs)  # noqa: SLF001
-        self._check_globals()
+        check_globals(self._function)
         if not self._are_as_before():
             successor = self._changed()
             if successor is not None:
@@ -288,21 +245,14 @@ class NativeKernel(Dispatcher):
             The parameters whose values it reads, those of which it asks whether they are None, what
             its closed-over variables hold, and whether it uses globals. None: it is called.
         """
-        numbers = {name: i for i, name in enumerate(self._parameter_names)}
-        try:
-            reads = Reads.of(grid)
-        except Unknown:
+        found = read_grid(grid, self._parameter_names)
+        if found is None:
             return None
-        if reads.types or reads.dtypes or not reads.names <= numbers.keys():
-            return None
-        if reads.guards:
-            self._grid_guards.extend(reads.guards)
+        values, nones, held, guards = found
+        if guards:
+            self._grid_guards.extend(guards)
             self._watch()
-        held = tuple(cell.cell_contents for cell in grid.__closure__ or ())
-        values, nones = (
-            tuple(sorted(numbers[name] for name in names)) for names in (reads.values, reads.nones)
-        )
-        return values, nones, held, bool(reads.guards)
+        return values, nones, held, bool(guards)
 
     @untraced
     def _compare(
@@ -331,9 +281,9 @@ class NativeKernel(Dispatcher):
         super()._for_body(body)
         if self._successor is not None:
             return self._successor._for_body(body)  # noqa: SLF001
-        self._check_globals()
+        check_globals(self._function)
         if not self._are_as_before() and self._changed() is not None:
-            return native(self._kernel)._for_body(body)  # noqa: SLF001
+            return made_native(self._kernel)._for_body(body)  # type: ignore[no-any-return]  # noqa: SLF001
         if self._function.pre_run_hooks:
             raise TypeError(
                 f"{self.name} has a pre_run_hook, which is Python that runs at every launch: a "
@@ -342,9 +292,9 @@ class NativeKernel(Dispatcher):
         return self
 
     def _note_reads(self, body: RecordingBody) -> None:
-        for (name, _), (_, namespace) in self._function.used_global_vals.items():
-            if name in namespace:
-                body.depends_on(namespace, name, namespace[name])
+        for namespace, name, is_there, found in global_guards(self._function):
+            if is_there:
+                body.depends_on(namespace, name, found)
 
     @untraced
     def _choose_in_body(
@@ -373,7 +323,7 @@ class NativeKernel(Dispatcher):
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         """Give all further calls to one that is made of the kernel as it is now."""
-        made: Any = native(self._kernel)
+        made = made_native(self._kernel)
         if not isinstance(made, NativeKernel):
             return lambda grid, args, kwargs: made.run(*args, grid=grid, warmup=False, **kwargs)
         vars(self)["_successor"] = made
@@ -400,21 +350,27 @@ class NativeKernel(Dispatcher):
         hooks = self._function.pre_run_hooks
         guards.entries += entries
         guards.lists += [(one, 0, None) for one in (*lists, hooks)]
-        for (name, _), (_, namespace) in self._function.used_global_vals.items():
-            guards.entries.append((namespace, name, name in namespace, namespace.get(name)))
+        guards.entries += global_guards(self._function)
         guards.attribute(self._function, "pre_run_hooks")
         guards.entries += self._grid_guards
         return guards
 
-    def _check_globals(self) -> None:
-        missing = object()
-        for (name, _), (value, namespace) in self._function.used_global_vals.items():
-            found = namespace.get(name, missing)
-            if found != value:
-                raise RuntimeError(
-                    f"Global variable {name} has changed since we compiled this kernel, from "
-                    f"{value} to {found}"
-                )
+
+def made_native(kernel: Any) -> Any:
+    """Return the native form of a kernel of Triton, with its decorators or without.
+
+    Raises
+    ------
+    Unknown
+        If a JIT function cannot be made native.
+    """
+    try:
+        return NativeKernel(kernel)
+    except Unknown:
+        if isinstance(kernel, triton_module("runtime.jit").JITFunction):
+            raise
+        # This decorator is Python that runs at every call; what it chooses goes on natively.
+        return native_tuner(kernel, made_native(kernel.fn))
 
 
 def checks_choices() -> bool:
@@ -427,12 +383,6 @@ def _stack_of(kernel: Any) -> Stack | None:
         return Stack(kernel)
     except (Unknown, TypeError):
         return None
-
-
-def _interpreted(kernel: Any) -> bool:
-    while hasattr(kernel, "fn") and type(kernel).__name__ != "InterpretedFunction":
-        kernel = kernel.fn
-    return type(kernel).__name__ == "InterpretedFunction"
 
 
 if TYPE_CHECKING:  # the extension calls methods of it

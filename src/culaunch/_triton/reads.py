@@ -10,22 +10,15 @@ from __future__ import annotations
 
 import builtins
 import dis
-import math
-import sys
 import types
 from dataclasses import dataclass, field
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
 from typing import Any
+
+from culaunch._triton.purity import Unknown, is_constant, is_pure, plain_code
 
 # An entry of a dict that must be as it is: (dict, name, is present, object).
 Guard = tuple[dict[Any, Any], Any, bool, object]
 
-_UNUSUAL = CO_ASYNC_GENERATOR | CO_COROUTINE | CO_GENERATOR | CO_VARARGS | CO_VARKEYWORDS
-_BUILTINS = (
-    abs, all, any, bool, divmod, float, int, isinstance, len, max, min, pow, range, round, str, sum,
-    tuple,
-)  # fmt: skip
-_PLAIN = (bool, int, float, str, bytes, type(None))
 # Methods of numbers, which no array has.
 _METHODS = {"bit_length", "is_integer"}
 _DEEPEST = 4
@@ -48,10 +41,6 @@ _NOT_HARMLESS = {
     "COPY_DICT_WITHOUT_KEYS",
 }
 _SKIPPED = {"CACHE", "EXTENDED_ARG", "NOP", "PRECALL", "PUSH_NULL", "NOT_TAKEN", "RESUME"}
-
-
-class Unknown(Exception):  # noqa: N818 - no error: the function is called
-    """Why a function has to be called."""
 
 
 @dataclass
@@ -95,7 +84,7 @@ class Reads:
         Unknown
             If it has to be called to know its result.
         """
-        code = _plain_code(function)
+        code = plain_code(function)
         if code.co_argcount != 1 or code.co_kwonlyargcount:
             raise Unknown("it takes more than the arguments")
         reads = cls()
@@ -273,7 +262,7 @@ class _Code:
 
     def _check(self, found: Any, name: str) -> None:
         """Refuse what may say something else the next time."""
-        if _is_constant(found) or _is_pure(found):
+        if is_constant(found) or is_pure(found):
             return
         if isinstance(found, types.FunctionType):
             if self._depth == _DEEPEST:
@@ -285,46 +274,12 @@ class _Code:
     def check(self) -> _Code:
         """Refuse a helper that is more than a function of its arguments."""
         function = self._function
-        _plain_code(function)
+        plain_code(function)
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         for default in defaults:
-            if not _is_constant(default):
+            if not is_constant(default):
                 raise Unknown(f"a default of {function.__qualname__}")
         return self
 
     def _ahead(self, count: int) -> dis.Instruction:
         return self._all[min(self._at + count, len(self._all) - 1)]
-
-
-def _plain_code(function: Any) -> types.CodeType:
-    """Return the code of a function without special features."""
-    if not isinstance(function, types.FunctionType):
-        raise Unknown(f"it is no function but {type(function).__name__}")
-    code = function.__code__
-    if code.co_flags & _UNUSUAL:
-        raise Unknown(f"{function.__qualname__} is no plain function")
-    if getattr(code, "co_exceptiontable", b""):
-        raise Unknown(f"{function.__qualname__} catches exceptions")
-    return code
-
-
-def _is_constant(value: object) -> bool:
-    """Whether an object never changes, and neither does what is asked of it."""
-    kind = type(value)
-    if kind is tuple:
-        return all(_is_constant(item) for item in value)  # type: ignore[attr-defined]
-    name = (kind.__module__, kind.__qualname__)
-    return kind in _PLAIN or name in (("torch", "dtype"), ("triton.language.core", "dtype"))
-
-
-def _is_pure(found: object) -> bool:
-    """Whether it is a function that is known to depend on its arguments alone."""
-    if any(found is one for one in _BUILTINS):
-        return True
-    if isinstance(found, types.BuiltinFunctionType) and found.__module__ == math.__name__:
-        return True
-    # What somebody else puts there does not say that it is Triton's.
-    triton = sys.modules.get("triton")
-    return getattr(found, "__module__", None) == "triton" and any(
-        found is getattr(triton, name, None) for name in ("cdiv", "next_power_of_2")
-    )

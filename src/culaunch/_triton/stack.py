@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.autotuner import ATTRIBUTE, OwnWay, set_benchmark
-from culaunch._triton.reads import Reads, Unknown
+from culaunch._triton.decision import Decision, Recorder, give_back, refuse_to_measure
+from culaunch._triton.guards import Guards
+from culaunch._triton.purity import Unknown
+from culaunch._triton.reads import Reads
 from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:
@@ -17,55 +19,6 @@ if TYPE_CHECKING:
 
 # csrc/triton/tuning.h, KeyKind.
 VALUE, NUMBER, NONE, TYPE = range(4)
-# What a copy of an autotuner that decides must not give back.
-_OF_THE_COPY = {"fn", "do_bench", "_do_bench", "_bench", ATTRIBUTE}
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What the decorators chose for a call that they have launched.
-
-    Attributes
-    ----------
-    settings : dict
-        By name: arguments of the kernel, and options.
-    replaced : frozenset of str
-        Those that stand in the place of what the call gave.
-    configs : tuple of (autotuner, Config)
-    is_kept : bool
-        Whether another call for which the same is read is decided in the same way.
-    result : object
-        What the call gives.
-    """
-
-    settings: dict[str, Any]
-    replaced: frozenset[str]
-    configs: tuple[tuple[Any, Any], ...]
-    is_kept: bool
-    result: Any
-
-
-class NotMeasured(Exception):  # noqa: N818 - no error: it is measured then
-    """An autotuner knows no configuration for a key."""
-
-
-@dataclass
-class Guards:
-    """What must be as it is for the decorators to choose as before; as ``_set_guards`` takes it."""
-
-    entries: list[Guard] = field(default_factory=list)
-    lists: list[tuple[list[Any], int, object]] = field(default_factory=list)
-    cells: list[tuple[Any, object]] = field(default_factory=list)
-
-    def attribute(self, holder: Any, name: str) -> None:
-        """Guard an attribute of an object."""
-        self.entries.append((vars(holder), name, name in vars(holder), vars(holder).get(name)))
-
-    def contents(self, entries: dict[Any, Any], *, all_of_it: bool = True) -> None:
-        """Guard what a dict has; it may have more unless all of it is guarded."""
-        self.entries += [(entries, name, True, value) for name, value in entries.items()]
-        if all_of_it:
-            self.entries.append((entries, None, True, len(entries)))
 
 
 class Stack:
@@ -153,7 +106,7 @@ class Stack:
         NotMeasured
             If an autotuner has to measure its configurations first, and must not.
         """
-        recorder = _Recorder(self.function, launch)
+        recorder = Recorder(self.function, launch)
         inner: Any = recorder
         tuners = []
         for layer in reversed(self._layers):
@@ -163,13 +116,13 @@ class Stack:
             if self._is_tuner(layer):
                 set_benchmark(made)
                 if not may_measure:
-                    made._bench = _refuse_to_measure  # noqa: SLF001
+                    made._bench = refuse_to_measure  # noqa: SLF001
                 tuners.append((layer, made))
             inner = made
         caches = [(layer.cache, dict(layer.cache)) for layer, _ in tuners if self._decides(layer)]
         result = inner.run(*args, grid=grid, warmup=False, **kwargs)
         for layer, made in tuners:
-            _give_back(made, layer)
+            give_back(made, layer)
         final = recorder.final
         names = self._replaced | (final.keys() - kwargs.keys())
         return Decision(
@@ -269,31 +222,6 @@ class Stack:
             self._set.update(config.kwargs)
 
 
-class _Recorder:
-    """Stands in the place of a JIT function whose decorators decide, and notes what they say."""
-
-    def __init__(
-        self, function: Any, launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
-    ) -> None:
-        self.fn = function
-        self.final: dict[str, Any] = {}
-        self._launch = launch
-
-    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch natively."""
-        self.final = kwargs
-        if warmup:
-            return self.fn.run(*args, grid=grid, warmup=True, **kwargs)
-        return self._launch(grid, args, kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.fn, name)
-
-
-def _refuse_to_measure(*_: Any, **__: Any) -> None:
-    raise NotMeasured
-
-
 def _take_apart(kernel: Any) -> tuple[list[Any], Any]:
     """Return the decorators of a kernel, outermost first, and its JIT function."""
     function_type = triton_module("runtime.jit").JITFunction
@@ -337,11 +265,3 @@ def _globals_of(tuner: Any, base: type) -> Iterator[Guard]:
                 found = namespace.get(name)
                 if name in namespace and not callable(found) and not hasattr(found, "__path__"):
                     yield namespace, name, True, found
-
-
-def _give_back(made: Any, tuner: Any) -> None:
-    """Set on an autotuner what its copy, which ran, noted."""
-    own = vars(tuner)
-    for name, value in vars(made).items():
-        if name not in _OF_THE_COPY and own.get(name, made) is not value:
-            own[name] = value

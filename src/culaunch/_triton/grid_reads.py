@@ -1,0 +1,36 @@
+"""What a grid that is a function reads of a kernel's parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.purity import Unknown
+from culaunch._triton.reads import Reads
+
+if TYPE_CHECKING:
+    from culaunch._triton.reads import Guard
+
+
+def read_grid(
+    grid: Any, parameters: tuple[str, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[object, ...], list[Guard]] | None:
+    """Read a grid's code.
+
+    Returns
+    -------
+    (tuple of int, tuple of int, tuple, list of Guard) or None
+        The parameters whose values it reads, those of which it asks whether they are None, what
+        its closed-over variables hold, and the globals that it uses. None: it is called.
+    """
+    numbers = {name: i for i, name in enumerate(parameters)}
+    try:
+        reads = Reads.of(grid)
+    except Unknown:
+        return None
+    if reads.types or reads.dtypes or not reads.names <= numbers.keys():
+        return None
+    held = tuple(cell.cell_contents for cell in grid.__closure__ or ())
+    values, nones = (
+        tuple(sorted(numbers[name] for name in names)) for names in (reads.values, reads.nones)
+    )
+    return values, nones, held, reads.guards

@@ -1,0 +1,28 @@
+"""What must be as it is for a call to need no Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from culaunch._triton.reads import Guard
+
+
+@dataclass
+class Guards:
+    """What must be as it is for the decorators to choose as before; as ``_set_guards`` takes it."""
+
+    entries: list[Guard] = field(default_factory=list)
+    lists: list[tuple[list[Any], int, object]] = field(default_factory=list)
+    cells: list[tuple[Any, object]] = field(default_factory=list)
+
+    def attribute(self, holder: Any, name: str) -> None:
+        """Guard an attribute of an object."""
+        self.entries.append((vars(holder), name, name in vars(holder), vars(holder).get(name)))
+
+    def contents(self, entries: dict[Any, Any], *, all_of_it: bool = True) -> None:
+        """Guard what a dict has; it may have more unless all of it is guarded."""
+        self.entries += [(entries, name, True, value) for name, value in entries.items()]
+        if all_of_it:
+            self.entries.append((entries, None, True, len(entries)))

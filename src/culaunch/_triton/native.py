@@ -1,0 +1,50 @@
+"""``native``: the calls of a Triton kernel without Triton's Python."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from culaunch._triton.native_kernel import NativeKernel, made_native
+from culaunch._triton.target import stand_in_where_triton_has_no_driver, triton_module
+
+
+def native(kernel: Any) -> NativeKernel:
+    """Make the calls of a Triton kernel native: same call, same results.
+
+    Parameters
+    ----------
+    kernel : triton.runtime.JITFunction, Autotuner or Heuristics
+        What ``@triton.jit`` makes, under ``@triton.autotune`` and ``@triton.heuristics`` or not.
+        What ``TRITON_INTERPRET=1`` makes is given back as it is.
+
+    Returns
+    -------
+    NativeKernel
+        ``kernel[grid](*args, **kwargs)`` as before. A new specialisation is compiled by Triton and
+        then loaded by culaunch; every further call is bound, specialised, looked up and launched
+        by native code.
+
+    Raises
+    ------
+    TypeError
+        If it is not a Triton kernel.
+    MissingDependencyError
+        If Triton is not installed.
+    """
+    autotuner = triton_module("runtime.autotuner")
+    function_type = triton_module("runtime.jit").JITFunction
+    if isinstance(kernel, NativeKernel) or _interpreted(kernel):
+        return cast("NativeKernel", kernel)  # what Triton interprets is called alike
+    stand_in_where_triton_has_no_driver()
+    if isinstance(kernel, (function_type, autotuner.Autotuner, autotuner.Heuristics)):
+        return cast("NativeKernel", made_native(kernel))
+    raise TypeError(
+        "native() takes what @triton.jit makes, with @triton.autotune and @triton.heuristics above "
+        f"it or not (got {type(kernel).__module__}.{type(kernel).__qualname__})"
+    )
+
+
+def _interpreted(kernel: Any) -> bool:
+    while hasattr(kernel, "fn") and type(kernel).__name__ != "InterpretedFunction":
+        kernel = kernel.fn
+    return type(kernel).__name__ == "InterpretedFunction"

@@ -1,0 +1,54 @@
+"""What is known to give the same for the same arguments: constants, and functions that are pure."""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
+from typing import Any
+
+_UNUSUAL = CO_ASYNC_GENERATOR | CO_COROUTINE | CO_GENERATOR | CO_VARARGS | CO_VARKEYWORDS
+_BUILTINS = (
+    abs, all, any, bool, divmod, float, int, isinstance, len, max, min, pow, range, round, str, sum,
+    tuple,
+)  # fmt: skip
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+class Unknown(Exception):  # noqa: N818 - no error: the function is called
+    """Why a function has to be called."""
+
+
+def plain_code(function: Any) -> types.CodeType:
+    """Return the code of a function without special features."""
+    if not isinstance(function, types.FunctionType):
+        raise Unknown(f"it is no function but {type(function).__name__}")
+    code = function.__code__
+    if code.co_flags & _UNUSUAL:
+        raise Unknown(f"{function.__qualname__} is no plain function")
+    if getattr(code, "co_exceptiontable", b""):
+        raise Unknown(f"{function.__qualname__} catches exceptions")
+    return code
+
+
+def is_constant(value: object) -> bool:
+    """Whether an object never changes, and neither does what is asked of it."""
+    kind = type(value)
+    if kind is tuple:
+        return all(is_constant(item) for item in value)  # type: ignore[attr-defined]
+    name = (kind.__module__, kind.__qualname__)
+    return kind in _PLAIN or name in (("torch", "dtype"), ("triton.language.core", "dtype"))
+
+
+def is_pure(found: object) -> bool:
+    """Whether it is a function that is known to depend on its arguments alone."""
+    if any(found is one for one in _BUILTINS):
+        return True
+    if isinstance(found, types.BuiltinFunctionType) and found.__module__ == math.__name__:
+        return True
+    # What somebody else puts there does not say that it is Triton's.
+    triton = sys.modules.get("triton")
+    return getattr(found, "__module__", None) == "triton" and any(
+        found is getattr(triton, name, None) for name in ("cdiv", "next_power_of_2")
+    )
