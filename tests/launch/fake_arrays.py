@@ -5,6 +5,11 @@ from __future__ import annotations
 import ctypes
 
 
+def address_of(data: bytes) -> int:
+    """Return the address that a launch was given."""
+    return int.from_bytes(data, "little")
+
+
 class DLDevice(ctypes.Structure):
     _fields_ = (("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32))
 
