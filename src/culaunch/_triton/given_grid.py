@@ -12,7 +12,7 @@ from culaunch._triton.expressions import (
     parse_expressions,
     traced_grid,
 )
-from culaunch._triton.reads import Unknown
+from culaunch._triton.purity import Unknown
 
 _MOST_BLOCKS = 2**31 - 1
 

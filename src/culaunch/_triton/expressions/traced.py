@@ -17,7 +17,8 @@ from culaunch._triton.expressions.symbols import (
     expression_of,
 )
 from culaunch._triton.expressions.tree import Expression, make
-from culaunch._triton.reads import Reads, Unknown
+from culaunch._triton.purity import Unknown
+from culaunch._triton.reads import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
