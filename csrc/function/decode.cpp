@@ -5,6 +5,7 @@ namespace function {
 
 namespace {
 
+constexpr int64_t kOldest = 1;
 constexpr int64_t kMostRegisters = 1 << 16;
 constexpr int64_t kMostBlocks = 1 << 12;
 constexpr int64_t kMostStates = 1 << 24;  // blocks times registers
@@ -12,7 +13,13 @@ constexpr int64_t kMostStates = 1 << 24;  // blocks times registers
 }  // namespace
 
 void Decoder::Decode() {
-  if (reader_.Next() != kVersion) throw Wrong("its version is not " + std::to_string(kVersion));
+  const int64_t version = reader_.Next();
+  if (version < kOldest || version > kVersion) {
+    throw Wrong("its version is " + std::to_string(version) + ", and this culaunch reads " +
+                std::to_string(kOldest) + " to " + std::to_string(kVersion));
+  }
+  // Before version 2, launches alone said where they stand in the body.
+  all_effects_have_texts_ = version >= 2;
   program_.registers = static_cast<size_t>(reader_.NextBelow(kMostRegisters + 1, "registers"));
   program_.argument_arrays =
       static_cast<size_t>(reader_.NextBelow(kMostArrays + 1, "argument arrays"));

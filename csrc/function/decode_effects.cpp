@@ -37,6 +37,8 @@ void Decoder::DecodeEffects(Block& block, int64_t count, WordReader& reader) {
       throw Wrong("RETURN is not the last effect");
     }
     DecodeEffect(&effect, part);
+    const bool has_own = effect.code == EffectCode::kLaunch || effect.code == EffectCode::kReturn;
+    if (all_effects_have_texts_ && !has_own) effect.text = Text(part);
     if (!part.is_done()) {
       throw Wrong(std::string(NameOfEffect(effect.code)) + " has another number of words");
     }

@@ -80,6 +80,7 @@ class Decoder {
   WordReader reader_;
   int64_t constants_;
   int64_t texts_;
+  bool all_effects_have_texts_ = true;
   std::vector<int64_t> parents_;
   // The types of the registers on the way to each block that is still to come.
   std::vector<std::vector<RegisterType>> states_;

@@ -67,7 +67,7 @@ PlanEnd Execution::Plan() {
                  call_.place_.device.device_id, registers_.data(), &leaf_);
 }
 
-inline void Execution::MakeView(const Effect& effect) {
+void Execution::MakeView(const Effect& effect) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
   const ArrayValue& source = call_.arrays_[static_cast<size_t>(effect.source)];
   const auto address = reinterpret_cast<uintptr_t>(source.data);
@@ -171,7 +171,7 @@ inline CUresult Execution::Launch(const Effect& effect, Failure* failure) {
     *pointer++ = target;
     const CUresult code = Fill(part, target);
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-      failure->what = "encoding a tensor map for";
+      failure->what = kEncoding;
       return code;
     }
   }

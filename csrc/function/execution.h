@@ -25,6 +25,8 @@ class Execution {
   PyObject* Run();
 
  private:
+  static constexpr const char* kEncoding = "encoding a tensor map for";
+
   // Why effects stopped, where no Python error could be set yet.
   struct Failure {
     const Effect* effect = nullptr;
@@ -39,6 +41,8 @@ class Execution {
   bool CheckEffects();
   bool CheckAllocation(const Effect& effect);
   bool CheckLaunch(const Effect& effect);
+  bool CheckMaps(const Effect& effect);
+  void PretendArray(const Effect& effect);
   bool TakesBlock(culaunch::KernelState& kernel, const culaunch::LaunchConfig& config) const;
   bool IsSkipped(const Effect& effect) const {
     return effect.predicate >= 0 && registers_[static_cast<size_t>(effect.predicate)] == 0;

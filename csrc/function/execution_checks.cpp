@@ -117,17 +117,61 @@ bool Execution::CheckLaunch(const Effect& effect) {
   const bool is_usual = config.grid.y <= 65535 && config.grid.z <= 65535 &&
                         config.grid.x <= INT32_MAX && config.block.Volume() <= 1024 &&
                         config.block.z <= 64 && config.shared_memory <= (228u << 10);
-  if (is_usual && TakesBlock(*launch.kernel->state, config)) return true;
-  RaiseLaunchFailure(*launch.kernel->state, culaunch::DriverLaunchConfig(config).get(),
-                     call_.place_.device.device_id, CUDA_ERROR_INVALID_VALUE);
+  culaunch::KernelState& kernel = *launch.kernel->state;
+  const int ordinal = call_.place_.device.device_id;
+  const culaunch::DriverLaunchConfig own(config);
+  CUresult code = CUDA_ERROR_INVALID_VALUE;
+  if (is_usual && TakesBlock(kernel, config)) {
+    code = WithoutGil([&] {
+      const CUresult ready = kernel.MakeReady(own.get(), ordinal);
+      return ready != CUDA_SUCCESS || own.get().numAttrs == 0
+                 ? ready
+                 : culaunch::RefusalOf(kernel.driver(), kernel.handle(), own.get(), ordinal);
+    });
+  }
+  if (code == CUDA_SUCCESS) return CheckMaps(effect);
+  RaiseLaunchFailure(kernel, own.get(), ordinal, code);
   PrefixError(Text(effect));
   return false;
+}
+
+// Whether the driver takes the sizes of a launch's tensor maps: those of arrays that are not
+// allocated yet are encoded for an address that is as good as any.
+bool Execution::CheckMaps(const Effect& effect) {
+  const auto encoded = [&](const Part& part, const auto& self) -> CUresult {
+    alignas(64) unsigned char room[sizeof(CUtensorMap)];
+    if (part.source == Source::kTensorMap) return EncodeMap(part, room);
+    for (const Part& field : part.fields) {
+      const CUresult code = self(field, self);
+      if (code != CUDA_SUCCESS) return code;
+    }
+    return CUDA_SUCCESS;
+  };
+  for (const Part& part : effect.launch->parts) {
+    const CUresult code = encoded(part, encoded);
+    if (code == CUDA_SUCCESS) continue;
+    Failure failure;
+    failure.effect = &effect;
+    failure.code = code;
+    failure.what = kEncoding;
+    return RaiseFailure(failure);
+  }
+  return true;
+}
+
+// Give an array that is still to come an address, from which maps are encoded to be checked.
+void Execution::PretendArray(const Effect& effect) {
+  ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
+  if (effect.code == EffectCode::kView) return MakeView(effect);
+  value.data = reinterpret_cast<char*>(uintptr_t{1} << 20);
+  value.base = effect.array;
 }
 
 bool Execution::CheckEffects() {
   for (const Effect& effect : program_.blocks[static_cast<size_t>(leaf_)].effects) {
     if (effect.code == EffectCode::kAllocate || effect.code == EffectCode::kView) {
       if (!CheckAllocation(effect)) return false;
+      PretendArray(effect);
     } else if (effect.code == EffectCode::kLaunch && !IsSkipped(effect)) {
       if (!CheckLaunch(effect)) return false;
     }

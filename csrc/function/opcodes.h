@@ -154,7 +154,7 @@ enum class Opcode : uint8_t {
   EXCEPTION(NotImplementedError, 7)
 
 // The version of the encoding, the first word of a program.
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 
 #define CULAUNCH_EFFECTS(EFFECT) \
   EFFECT(kAllocate, allocate, 1) \

@@ -205,6 +205,16 @@ inline std::string DescribeDevice(Driver& driver, int ordinal) {
 
 }  // namespace detail
 
+// Whether the driver will refuse a launch for its clusters, or for a cooperative grid that is not
+// resident at once. The kernel is ready on the device (KernelState::MakeReady).
+inline CUresult RefusalOf(Driver& driver, CUkernel kernel, const CUlaunchConfig& config,
+                          int ordinal) {
+  const DeviceGuard guard(driver, ordinal);
+  if (guard.code() != CUDA_SUCCESS) return guard.code();
+  const bool is_refused = !detail::LaunchExplainer(driver, kernel, config, ordinal).Find().empty();
+  return is_refused ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 // The error that a failed launch is: the kernel, the configuration, the driver's code and text,
 // and what culaunch found out. `name` is the kernel's as people write it.
 inline Error ExplainLaunch(Driver& driver, CUkernel kernel, const std::string& name,

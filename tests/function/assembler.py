@@ -27,6 +27,9 @@ class Assembler:
         self.texts = []
         self.blocks = [[]]
         self.effects = []
+        self.has_text = []
+        self.effect_text = -1  # of the effects that follow, but for launches
+        self.texts_at = []  # the blocks, and the places in them, of effects that have one
 
     def text(self, text):
         self.texts.append(text)
@@ -75,7 +78,10 @@ class Assembler:
     # ---- effects
 
     def effect(self, name, *words):
+        if name not in ("launch", "return"):
+            words = (*words, self.effect_text)
         self.effects.append([FORMAT["effects"][name] | (len(words) + 1) << 32, *words])
+        self.has_text.append(name not in ("launch", "return"))
 
     def new_array(self):
         self.arrays += 1
@@ -118,9 +124,11 @@ class Assembler:
         """End the block: ``give("none")``, ``give("int", r)``, ``give("tuple", [...])``."""
         self.effect("return", *self.result(*result))
         self.blocks[-1] += [OPCODES["EFFECTS"][0] | 2 << 32, len(self.effects)]
-        for effect in self.effects:
+        for effect, has_text in zip(self.effects, self.has_text, strict=True):
+            if has_text:
+                self.texts_at.append((len(self.blocks) - 1, len(self.blocks[-1])))
             self.blocks[-1] += effect
-        self.effects = []
+        self.effects, self.has_text = [], []
         self.blocks.append([])
 
     def result(self, kind, *operands):
@@ -135,9 +143,14 @@ class Assembler:
             return [number, *head, len(items), *inner]
         return [number, *operands]
 
-    def words(self):
-        blocks = [block for block in self.blocks if block]
-        head = [1, self.registers, self.argument_arrays, self.arrays, len(blocks)]
+    def words(self, version=2):
+        blocks = [list(block) for block in self.blocks if block]
+        if version == 1:  # which had none of these texts
+            for number, at in reversed(self.texts_at):
+                head = blocks[number][at]
+                blocks[number].pop(at + (head >> 32) - 1)
+                blocks[number][at] = head - (1 << 32)
+        head = [version, self.registers, self.argument_arrays, self.arrays, len(blocks)]
         words = [*head, *(len(block) for block in blocks), *(w for block in blocks for w in block)]
         return [word - (1 << 64) if word >= 1 << 63 else word for word in words]
 

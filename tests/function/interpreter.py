@@ -92,7 +92,7 @@ class Interpreter:
     def __init__(self, program):
         words = np.frombuffer(program.words, "<i8").tolist()
         version, _, self.array_arguments, self.arrays, n_blocks = words[:5]
-        assert version == 1
+        assert version == 2
         sizes, at = words[5 : 5 + n_blocks], 5 + n_blocks
         self.blocks = []
         for size in sizes:
@@ -194,7 +194,7 @@ class Interpreter:
             code, count = words[0] & 0xFFFFFFFF, words[0] >> 32
             operands, words = words[1:count], words[count:]
             if code == 1:
-                array, dtype, fill, rank, *shape = operands
+                array, dtype, fill, rank, *shape, _ = operands
                 assert rank == len(shape)
                 make = np.zeros if fill else np.empty
                 self.a[array] = make([self.r[one] for one in shape], DTYPES[dtype])
@@ -212,7 +212,7 @@ class Interpreter:
         base = self.a[source]
         dtype = np.dtype(DTYPES[dtype])
         shape = [self.r[one] for one in numbers[:rank]]
-        strides = [self.r[one] * dtype.itemsize for one in numbers[rank:]]
+        strides = [self.r[one] * dtype.itemsize for one in numbers[rank : 2 * rank]]
         interface = {
             "version": 3, "shape": tuple(shape), "strides": tuple(strides), "typestr": dtype.str,
             "data": (base.ctypes.data + self.r[offset], not base.flags.writeable),

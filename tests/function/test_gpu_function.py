@@ -204,6 +204,54 @@ def test_tensor_maps(torch, gpu):
                 assert torch.equal(tile(x, row), x[row : row + 4])
 
 
+def test_what_the_driver_would_refuse_is_known_before(torch, gpu):
+    """Exactly: the largest that is said to be good is launched, one more launches nothing."""
+    kernel = gpu["shared"]
+
+    @cl.function
+    def twice(y, z, grid: int, shared: int, cooperative: bool):
+        gpu["scale<float>"].launch(y, y, 2.0, y.size, grid=1, block=32)
+        kernel.launch(z, grid=grid, block=64, shared_memory=shared, cooperative=cooperative)
+
+    y = torch.ones(32, device="cuda")
+    z = torch.zeros(64, dtype=torch.int32, device="cuda")
+    device = cl.Device(0)
+    shared = device.attribute("max_shared_memory_per_block_optin")
+    count = device.attribute("multiprocessor_count")
+    most = kernel.occupancy(64, shared_memory=1024).active_blocks * count
+    twice(y, z, 1, shared, False)
+    twice(y, z, most, 1024, True)
+    torch.cuda.synchronize()
+    assert y.tolist() == [4] * 32
+    for wrong, message in [
+        ((1, shared + 1, False), "of dynamic shared memory"),
+        ((most + 1, 1024, True), "the cooperative grid has"),
+    ]:
+        with pytest.raises(cl.LaunchError, match=message):
+            twice(y, z, *wrong)
+    torch.cuda.synchronize()
+    assert y.tolist() == [4] * 32
+
+
+def test_clusters_that_are_too_large_are_known_before(torch, gpu):
+    if cl.Device(0).attribute("compute_capability_major") < 9:
+        pytest.skip("needs sm_90")
+
+    @cl.function
+    def ranks(x, y, size: int):
+        gpu["scale<float>"].launch(x, x, 2.0, x.size, grid=1, block=32)
+        gpu["ranks"].launch(y, grid=64, block=32, cluster=size)
+
+    x = torch.ones(32, device="cuda")
+    y = torch.zeros(64, dtype=torch.uint32, device="cuda")
+    ranks(x, y, 8)
+    ranks(x, y, 16)  # which is not portable
+    with pytest.raises(cl.LaunchError, match="the cluster has 32 blocks"):
+        ranks(x, y, 32)
+    torch.cuda.synchronize()
+    assert x.tolist() == [4] * 32
+
+
 def test_cooperative_and_priority(torch, gpu):
     @cl.function
     def launched(y, x):

@@ -133,7 +133,7 @@ def rows():
 
     yield "ends too early", simple()[:-1]
     yield "ends too early", [1]
-    yield "version", [2, *simple()[1:]]
+    yield "version", [3, *simple()[1:]]
     yield "no block", [1, 0, 0, 0, 0]
     yield "words follow", [*simple(), 0]
     yield "registers -1", [1, -1, *simple()[2:]]

@@ -5,6 +5,8 @@ import ctypes
 import numpy as np
 import pytest
 
+from assembler import Assembler, Traced
+
 import culaunch as cl
 
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -250,6 +252,83 @@ def test_what_a_later_call_gets_wrong_is_refused_before_anything_is_launched(ker
         with pytest.raises(ValueError, match=rf"from 1 to 2147483647 .*got {n}.*launch_if"):
             twice(y, x, n, 1.0)
     assert y.tolist() == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shared_memory": 166_913}, "a block on this device has at most 166912"),
+        (
+            {"grid": 1 << 20, "cooperative": True},
+            "the cooperative grid has 1048576 blocks; at most",
+        ),
+        ({"cluster": 2, "grid": 2}, "this device has no clusters"),
+    ],
+    ids=["shared memory", "cooperative", "cluster"],
+)
+def test_what_the_driver_alone_can_tell_is_known_before(kernels, options, message):
+    """No launch before the one that is refused has run, whichever call it is."""
+
+    @cl.function
+    def twice(y, z, is_wrong: bool):
+        kernels["fill<float>"].launch(y, 1.0, y.size, grid=1, block=32)
+        given = {"grid": 1, "block": 32, **(options if is_wrong else {})}
+        kernels["fill<float>"].launch(z, 2.0, z.size, **given)
+
+    y, z = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    twice(y, z, False)
+    assert y.tolist() == [1] * 32
+    y[:] = 0
+    for _ in range(2):
+        with pytest.raises(cl.LaunchError, match=rf"^.*test_launches.py:\d+: .*{message}"):
+            twice(y, z, True)
+    assert y.tolist() == [0] * 32
+
+
+def test_a_module_that_is_gone_is_known_before(kernels):
+    other = cl.load(kernels.image)
+
+    @cl.function
+    def twice(y):
+        kernels["fill<float>"][1, 32](y, 1.0, y.size)
+        other["fill<float>"][1, 32](y, 2.0, y.size)
+
+    y = np.zeros(4, np.float32)
+    twice(y)
+    other.unload()
+    y[:] = 0
+    # Other inputs than those of the last call: its plan runs.
+    with pytest.raises(cl.CulaunchError, match="Its module was unloaded"):
+        twice(y[:3])
+    assert y.tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("of", ["argument", "view", "new"])
+def test_a_tensor_map_that_cannot_be_is_known_before(host_driver, of):
+    a = Assembler(arrays=1)
+    one, size = a.i(1), a.op("ARG_I", 1)
+    array = 0
+    if of != "argument":
+        array = a.allocate("float32", [size])
+    if of == "view":
+        array = a.view(array, a.i(16), "float32", [size], [one])
+    launch = ((one,) * 3, (one,) * 3)
+    a.launch(host_driver.kernel(), *launch)
+    constant = a.constant((7, 0, 0, 0, 0))
+    sizes = (a.i(1024), size, one)
+    a.launch(host_driver.kernel(128), *launch,
+             ("tensor_map", 0, 128, constant, array, 1, *sizes), text="body.py:4")  # fmt: skip
+    a.give("none")
+    f = Traced("x n", a.program())
+    x = np.zeros(4, np.float32)
+    f(x, 256)
+    assert host_driver.count("cuLaunchKernelEx") == 2
+    assert host_driver.tensor_map[2] != 0
+    host_driver.fail("cuTensorMapEncodeTiled", 1)
+    with pytest.raises(cl.CulaunchError, match="^body.py:4: encoding a tensor map for"):
+        f(x, 257)
+    assert host_driver.tensor_map[2] != 0
+    assert host_driver.count("cuLaunchKernelEx") == 2
 
 
 def test_small_parameters(kernels):

@@ -13,6 +13,7 @@ from assembler import Assembler, Traced
 from fake_arrays import ExchangeArray
 
 import culaunch as cl
+from culaunch import _core
 
 
 def like(dtype="float32", zeros=False):
@@ -219,6 +220,52 @@ def test_filling_stays_inside(driver, size):
     with pytest.raises(ValueError, match="bytes to fill are not inside of the array"):
         f(x, size)
     assert driver.count("cuMemsetD8Async") == 1
+
+
+@pytest.mark.needs("numpy")
+def test_every_effect_says_where_it_stands(host_driver):
+    def refuses(*_, out=None):
+        raise RuntimeError("no", 7)
+
+    def program(build):
+        a = Assembler(arrays=1)
+        a.effect_text = a.text("body.py:3")
+        build(a)
+        a.give("array", 0)
+        return Traced("x n", a.program())
+
+    for build, message in [
+        (lambda a: a.allocate("float32", [a.op("ARG_I", 1)]), "is negative"),
+        (lambda a: a.view(0, a.i(0), "int8", [a.op("ARG_I", 1)], [a.i(1)]), "is negative"),
+        (lambda a: a.memset(0, a.i(0), a.op("ARG_I", 1)), "-1 bytes to fill are not inside"),
+    ]:
+        with pytest.raises(ValueError, match=f"^body.py:3: .*{message}"):
+            program(build)(make("numpy", (2, 3)), -1)
+    with pytest.raises(RuntimeError) as caught:
+        program(lambda a: a.call(refuses, []))(make("numpy", (2, 3)), 1)
+    assert caught.value.args == ("body.py:3: no", 7)
+
+
+def test_programs_of_version_1_have_texts_at_launches_alone(driver):
+    a = Assembler(arrays=1)
+    one = a.i(1)
+    a.effect_text = a.text("body.py:3")
+    y = a.allocate("float32", [a.op("DIM", 0, 0)])
+    a.view(y, a.i(0), "float32", [one], [one])
+    a.launch(driver.kernel(8), (one,) * 3, (one,) * 3, ("array", 0, 8, y), text="body.py:4")
+    a.give("array", y)
+    new, old = a.words(), a.words(version=1)
+    assert len(old) == len(new) - 2
+    programs = [
+        _core.Program(struct.pack(f"<{len(words)}q", *words), tuple(a.constants), tuple(a.texts))
+        for words in (new, old)
+    ]
+    for program in programs:
+        assert Traced("x", program)(make("culaunch", (5,))).shape == (5,)
+    with pytest.raises(ValueError, match="ALLOCATE has another number of words"):
+        _core.Program(struct.pack(f"<{len(new)}q", 1, *new[1:]), tuple(a.constants), tuple(a.texts))
+    with pytest.raises(ValueError, match="its version is 3, and this culaunch reads 1 to 2"):
+        _core.Program(struct.pack("<q", 3), (), ())
 
 
 @pytest.mark.needs("torch")

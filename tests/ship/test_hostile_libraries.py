@@ -257,4 +257,41 @@ def test_changed_bytes_do_no_harm(data):
             lib = cl.load_library(bytes(changed))
             str(lib)
             lib.scale(x5[:0], 2.0)
-    assert manifest["version"] == 3
+    assert manifest["version"] == 4
+
+
+def as_version_1(data):
+    """Return a program as it was before its effects said where they stand."""
+    words = struct.unpack(f"<{len(data) // 8}q", data)
+    at = 5 + words[4]
+    blocks = []
+    for size in words[5:at]:
+        block, end, is_effect = [], at + size, False
+        while at < end:
+            number, length = words[at] & 0xFFFFFFFF, words[at] >> 32
+            record = list(words[at : at + length])
+            if is_effect and number in (1, 2, 3, 5):
+                record = [record[0] - (1 << 32), *record[1:-1]]
+            block += record
+            is_effect = is_effect or number == 113
+            at += length
+        blocks.append(block)
+    made = [1, *words[1:5], *map(len, blocks), *sum(blocks, [])]
+    return struct.pack(f"<{len(made)}q", *made)
+
+
+def test_libraries_of_version_3_are_read(data):
+    manifest, contents = parts_of(data)
+    for one in {kind["program"] for kind in manifest["functions"][0]["kinds"]}:
+        old = as_version_1(contents[one])
+        assert len(old) < len(contents[one])
+        contents[one] = old
+    manifest["version"] = 3
+    lib = cl.load_library(packed(manifest, contents))
+    assert lib.scale(x5, 2.0).tolist() == [0, 2, 4, 6, 8]
+    assert lib.scale.abstract(AbstractArray((4,), "float32"), 2.0).shape == (4,)
+    manifest["version"] = 2
+    assert len(cl.load_library(packed(manifest, contents))) == 0
+    manifest["version"] = 5
+    with pytest.raises(cl.ImageError, match=r"format version 5, and .* up to 4: update culaunch"):
+        cl.load_library(packed(manifest, contents))

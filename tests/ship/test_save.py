@@ -120,7 +120,7 @@ def test_the_same_functions_give_the_same_bytes(scale, path, tmp_path):
     assert __file__.rpartition("/")[0].encode() not in first  # no path of this machine
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
     manifest = LibraryFile(path).manifest
-    assert manifest["version"] == 3
+    assert manifest["version"] == 4
     assert sum(name.startswith("images/") for name in manifest["members"]) == 1
 
 

@@ -101,13 +101,14 @@ class _Encoder:
         if isinstance(effect, Allocate):
             shape = self.registers(effect.shape)
             return oc.ALLOCATE, [
-                self.array(effect.array), effect.dtype, effect.fill, len(shape), *shape
+                self.array(effect.array), effect.dtype, effect.fill, len(shape), *shape,
+                self.text(effect.place),
             ]  # fmt: skip
         if isinstance(effect, View):
             shape, strides = self.registers(effect.shape), self.registers(effect.strides)
             return oc.VIEW, [
                 self.array(effect.array), self.array(effect.source), self.register(effect.offset),
-                effect.dtype, len(shape), *shape, *strides,
+                effect.dtype, len(shape), *shape, *strides, self.text(effect.place),
             ]  # fmt: skip
         if isinstance(effect, Launch):
             return oc.LAUNCH, self.launch(effect)
@@ -116,7 +117,7 @@ class _Encoder:
             return oc.CALL, [
                 self.constant(Constant(effect.callable)), self.optional(effect.predicate),
                 len(effect.arguments), *arguments, len(effect.outputs),
-                *map(self.array, effect.outputs),
+                *map(self.array, effect.outputs), self.text(effect.place),
             ]  # fmt: skip
         assert isinstance(effect, Return)
         return oc.RETURN, self.result(effect.value)

@@ -8,7 +8,7 @@ from typing import Any
 from culaunch._errors import ImageError
 
 FORMAT = "culaunch-library"
-VERSION = 3
+VERSION = 4
 MANIFEST = "manifest.json"
 
 MAX_FILE = 4 * 2**30 - 1  # no zip64

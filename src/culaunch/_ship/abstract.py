@@ -109,7 +109,7 @@ class _Result:
             elif number == oc.VIEW:
                 array, source, _, dtype, rank, *rest = words
                 sizes = self.run.values(tuple(rest[:rank]))
-                steps = self.run.values(tuple(rest[rank:]))
+                steps = self.run.values(tuple(rest[rank : 2 * rank]))
                 base = self.arrays[source].base
                 self.arrays[array] = AbstractArray(sizes, DTYPES[dtype], steps, base=base)
             elif number == oc.RETURN:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from culaunch._function.kinds import Kind
 
 KIND = "function"
-VERSION = 3
+# The first that has functions, and the one that is written.
+FIRST_VERSION, VERSION = 3, 4
 MOST_FUNCTIONS = 4096
 MOST_KINDS = 4096
 MOST_CONSTANTS = 4096

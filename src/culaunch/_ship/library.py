@@ -12,7 +12,7 @@ from culaunch._errors import CulaunchError, ImageError
 from culaunch._image import Image
 from culaunch._launch import Module
 from culaunch._library import LibraryFile
-from culaunch._ship.entry import KIND, MOST_FUNCTIONS, VERSION, read_entry
+from culaunch._ship.entry import FIRST_VERSION, KIND, MOST_FUNCTIONS, read_entry
 from culaunch._ship.loaded import LoadedFunction
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Library:
         self._modules: dict[str, Module] = {}
         manifest = self._file.manifest
         entries = [one for one in manifest["functions"] if one["kind"] == KIND]
-        if manifest["version"] < VERSION:  # before it, nothing was said of this kind
+        if manifest["version"] < FIRST_VERSION:  # before it, nothing was said of this kind
             entries = []
         if len(entries) > MOST_FUNCTIONS:
             raise ImageError(f"it has over {MOST_FUNCTIONS} functions", source=self.source)
