@@ -4,7 +4,6 @@ import ctypes
 
 import numpy as np
 import pytest
-
 from assembler import Assembler, Traced
 
 import culaunch as cl
@@ -325,7 +324,7 @@ def test_a_tensor_map_that_cannot_be_is_known_before(host_driver, of):
     assert host_driver.count("cuLaunchKernelEx") == 2
     assert host_driver.tensor_map[2] != 0
     host_driver.fail("cuTensorMapEncodeTiled", 1)
-    with pytest.raises(cl.CulaunchError, match="^body.py:4: encoding a tensor map for"):
+    with pytest.raises(cl.CulaunchError, match=r"^body.py:4: encoding a tensor map for"):
         f(x, 257)
     assert host_driver.tensor_map[2] != 0
     assert host_driver.count("cuLaunchKernelEx") == 2

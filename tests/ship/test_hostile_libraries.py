@@ -276,7 +276,7 @@ def as_version_1(data):
             is_effect = is_effect or number == 113
             at += length
         blocks.append(block)
-    made = [1, *words[1:5], *map(len, blocks), *sum(blocks, [])]
+    made = [1, *words[1:5], *map(len, blocks), *(word for block in blocks for word in block)]
     return struct.pack(f"<{len(made)}q", *made)
 
 
