@@ -54,6 +54,17 @@ class KernelOnDevices {
     return code;
   }
 
+  // Do what a launch on a device does before it launches: what only this machine's driver can
+  // refuse (no code for the device, too much shared memory) is known then, and nothing has run.
+  CUresult MakeReady(const CUlaunchConfig& config, int ordinal) noexcept {
+    if (ordinal < 0 || ordinal >= device_count_) return CUDA_ERROR_INVALID_DEVICE;
+    if (Resident(config, ordinal) != nullptr) return CUDA_SUCCESS;
+    const CUkernel kernel = handle();
+    if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    const DeviceGuard guard(driver_, ordinal);
+    return guard.code() != CUDA_SUCCESS ? guard.code() : Prepare(kernel, ordinal, config);
+  }
+
   // Load the kernel on a device, whose context is current, and opt in to as much dynamic shared
   // memory and as large a cluster as the configuration needs.
   CUresult Prepare(CUkernel kernel, int ordinal, const CUlaunchConfig& config) noexcept {
