@@ -321,13 +321,13 @@ def test_a_tensor_map_that_cannot_be_is_known_before(host_driver, of):
     f = Traced("x n", a.program())
     x = np.zeros(4, np.float32)
     f(x, 256)
-    assert host_driver.count("cuLaunchKernelEx") == 2
+    launched = host_driver.count("cuLaunchKernelEx")
     assert host_driver.tensor_map[2] != 0
     host_driver.fail("cuTensorMapEncodeTiled", 1)
     with pytest.raises(cl.CulaunchError, match=r"^body.py:4: encoding a tensor map for"):
         f(x, 257)
     assert host_driver.tensor_map[2] != 0
-    assert host_driver.count("cuLaunchKernelEx") == 2
+    assert host_driver.count("cuLaunchKernelEx") == launched
 
 
 def test_small_parameters(kernels):
