@@ -9,7 +9,7 @@ import pytest
 
 import culaunch as cl
 from culaunch._compile import set_current_device_arch
-from culaunch._compile.compilation import _backend
+from culaunch._compile.compilation import loaded_backend
 
 PLAIN = 'extern "C" __global__ void plain(float* y, double a, unsigned char c) { *y = a + c; }'
 
@@ -214,7 +214,7 @@ def test_a_header_that_a_hint_names_is_there(compiled):
         with pytest.raises(cl.CompileError) as info:
             compiled(f"#include <{header}>\n__global__ void k() {{}}")
         (ours,) = re.findall(r"include <(cuda/std/\w+)>", str(info.value))
-        assert _backend("nvrtc").toolkit.find(ours) is not None
+        assert loaded_backend("nvrtc").toolkit.find(ours) is not None
 
 
 def test_a_function_without_annotation_has_advice_in_the_words_of_compile(compiled):

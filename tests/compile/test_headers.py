@@ -231,7 +231,7 @@ def test_nvrtcs_bundled_headers_compile(cache):
     from culaunch._compile import nvrtc
 
     directory = cache.private_directory("headers", "bundled")
-    failure = nvrtc._install_bundled(directory)
+    failure = nvrtc.install_bundled_headers(directory)
     if failure is not None:
         pytest.skip(f"needs NVRTC-13.3: {failure}")
     source = "#include <cuda_fp16.h>\n#include <mma.h>\n__global__ void k(__half* x) {}"

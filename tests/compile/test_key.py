@@ -79,12 +79,12 @@ def test_two_builds_of_nvrtc_never_share_an_entry(cache, scale, monkeypatch):
 def test_a_guess_of_the_library_that_was_wrong_is_corrected(cache, scale, monkeypatch):
     from culaunch._compile import compilation, nvrtc
 
-    compilation._backend.cache_clear()
+    compilation.loaded_backend.cache_clear()
     monkeypatch.setattr(nvrtc, "expected_library", lambda: __file__)
     monkeypatch.setattr(nvrtc, "library_identity", lambda path: f"identity of {path}")
     cl.compile(scale, arch="sm_80", names=["scale<int>"], cache=cache)
-    identity = compilation._backend("nvrtc").identity()
-    compilation._backend.cache_clear()
+    identity = compilation.loaded_backend("nvrtc").identity()
+    compilation.loaded_backend.cache_clear()
     assert identity == f"identity of {nvrtc.loaded_library()}"
     assert cache.info().entries == 1
 

@@ -165,8 +165,8 @@ def test_an_image_that_cannot_be_read_is_not_kept(cache, monkeypatch):
             _link_api.get_linked_cubin(handle, buffer)
             del buffer[-200:]
 
-    _link_api = linking._nvjitlink()
-    monkeypatch.setattr(linking, "_nvjitlink", Corrupt)
+    _link_api = linking.needed_nvjitlink()
+    monkeypatch.setattr(linking, "needed_nvjitlink", Corrupt)
     ptx = cl.compile("__global__ void k() {}", arch="compute_80", cache=cache)
     before = cache.info().entries
     with pytest.raises(cl.CompileError, match="reported success and made an image that cannot"):

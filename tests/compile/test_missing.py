@@ -15,7 +15,7 @@ PLAIN = "__global__ void k() {}"
 @pytest.fixture
 def without(monkeypatch):
     """Hide a module of cuda-bindings."""
-    functions = (nvrtc.nvrtc, nvrtc.loaded_library, linking._nvjitlink)
+    functions = (nvrtc.nvrtc, nvrtc.loaded_library, linking.needed_nvjitlink)
 
     def hide(name):
         for function in functions:

@@ -63,11 +63,11 @@ def test_headers_of_the_host_compiler_are_in_the_key(nvcc, cache, tmp_path, monk
     (tmp_path / "installed").mkdir()
     for number in (1, 2):
         (tmp_path / "installed" / "library.h").write_text(f"#define VALUE {number}\n")
-        compilation._backend.cache_clear()  # a new process: they are read once in each
+        compilation.loaded_backend.cache_clear()  # a new process: they are read once in each
         image = nvcc("#include <library.h>\n__global__ void k(int* x) { *x = VALUE; }")
         assert image.arch == ("sm_90",)
         assert cache.info().entries == number
-    compilation._backend.cache_clear()
+    compilation.loaded_backend.cache_clear()
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def programs(monkeypatch, tmp_path):
 
 def test_compile_and_load_inline_use_the_same_nvcc(programs, monkeypatch):
     def chosen():
-        found = {nvcc_backend._find_nvcc(), toolchain._needed_nvcc()}
+        found = {nvcc_backend.needed_nvcc(), toolchain.needed_nvcc()}
         assert len(found) == 1
         return found.pop()
 
@@ -156,7 +156,7 @@ def test_compile_and_load_inline_use_the_same_nvcc(programs, monkeypatch):
 def test_load_inline_without_nvcc_names_the_pip_command(monkeypatch):
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
     with pytest.raises(cl.MissingDependencyError, match="pip install nvidia-cuda-nvcc"):
-        toolchain._needed_nvcc()
+        toolchain.needed_nvcc()
 
 
 @pytest.mark.slow

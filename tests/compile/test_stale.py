@@ -255,7 +255,7 @@ def test_a_damaged_note_is_as_none(tmp_path, cache, damage, monkeypatch):
     assert len(notes) == 1
     with open(os.path.join(cache.path, notes[0]), "wb") as file:
         file.write(damage)
-    recall._known.clear()
+    recall.remembered.clear()
     assert build(tmp_path / "k.cu", cache) == first
     assert cache.info().entries == 1
     cache.clear()

@@ -108,7 +108,7 @@ class Harmless(RecordingDriver):
 
 def check_mutants(monkeypatch, seed, count):
     driver = Harmless(device_types=(2,))
-    monkeypatch.setitem(drivers._drivers, NAME, driver.core)
+    monkeypatch.setitem(drivers.open_drivers, NAME, driver.core)
     monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
     driver.recording = False
     a = varied(driver)

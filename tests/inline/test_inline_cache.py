@@ -296,7 +296,7 @@ def test_an_entry_that_another_user_has_made_is_not_loaded(load, tmp_path, root,
     plant(place)
     (entry,) = place.glob("m-*")
     os.chown(entry, 12345, 12345)
-    monkeypatch.setattr("culaunch._inline.inline._loaded", {})
+    monkeypatch.setattr("culaunch._inline.inline.loaded_modules", {})
     with pytest.warns(cl.CacheWarning, match="belongs to user 12345, not 0"):
         assert load(build_directory=place) == 2
 
@@ -306,7 +306,7 @@ def test_a_file_that_others_can_change_is_built_anew(load, tmp_path, monkeypatch
     load(build_directory=tmp_path / "x")
     (path,) = (tmp_path / "x").rglob(file)
     path.chmod(0o666)
-    monkeypatch.setattr("culaunch._inline.inline._loaded", {})
+    monkeypatch.setattr("culaunch._inline.inline.loaded_modules", {})
     assert load(build_directory=tmp_path / "x") == 2
 
 
@@ -316,7 +316,7 @@ def test_a_library_is_loaded_from_the_directory_that_was_checked(load, tmp_path,
     place.mkdir(parents=True, mode=0o700)
     (tmp_path / "open").chmod(0o777)
     assert load(build_directory=place) == 2
-    monkeypatch.setattr("culaunch._inline.inline._loaded", {})
+    monkeypatch.setattr("culaunch._inline.inline.loaded_modules", {})
     assert load(build_directory=place) == 0
 
 
@@ -373,7 +373,7 @@ def test_an_entry_that_is_removed_before_it_is_loaded_is_built_anew(load, tmp_pa
     from culaunch._cache.libraries import Libraries
 
     load()
-    monkeypatch.setattr("culaunch._inline.inline._loaded", {})
+    monkeypatch.setattr("culaunch._inline.inline.loaded_modules", {})
     find = Libraries.find
 
     def found_and_gone(self):

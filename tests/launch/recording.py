@@ -34,7 +34,7 @@ def recorders(monkeypatch, **defaults):
     def make(**options) -> RecordingDriver:
         driver = RecordingDriver(**{**defaults, **options})
         made.append(driver)
-        monkeypatch.setitem(drivers._drivers, NAME, driver.core)
+        monkeypatch.setitem(drivers.open_drivers, NAME, driver.core)
         monkeypatch.setenv("CULAUNCH_DRIVER", NAME)
         return driver
 

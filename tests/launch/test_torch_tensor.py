@@ -76,12 +76,14 @@ def test_bits_that_move_are_not_believed(monkeypatch):
     """Where one tensor of all kinds does not fit, the tensors are asked."""
     import torch
 
-    samples = torch_tensor._samples()
+    samples = torch_tensor.sample_tensors()
     odd = torch.ones(2, dtype=torch.complex64)
     odd.is_conj = lambda: True
-    monkeypatch.setattr(torch_tensor, "_samples", lambda: (*samples[:3], [*samples[3], odd]))
+    monkeypatch.setattr(torch_tensor, "sample_tensors", lambda: (*samples[:3], [*samples[3], odd]))
     assert torch_tensor.find_bits() is None
-    monkeypatch.setattr(torch_tensor, "_samples", lambda: (samples[0], samples[0], *samples[2:]))
+    monkeypatch.setattr(
+        torch_tensor, "sample_tensors", lambda: (samples[0], samples[0], *samples[2:])
+    )
     assert torch_tensor.find_bits() is None
 
 
@@ -119,7 +121,7 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked():
         from culaunch._launch import driver as drivers, torch_tensor
 
         driver = RecordingDriver(device_types=(1,), devices=1)
-        drivers._drivers["/recorder"] = driver.core
+        drivers.open_drivers["/recorder"] = driver.core
         os.environ["CULAUNCH_DRIVER"] = "/recorder"
         z = torch.ones(4, dtype=torch.complex64)
 

@@ -17,7 +17,7 @@ def test_types_made_at_run_time_do_not_fill_memory():
         from recording import RecordingDriver
         from culaunch._launch import driver as drivers
         driver = RecordingDriver()
-        drivers._drivers["/recorder"] = driver.core
+        drivers.open_drivers["/recorder"] = driver.core
         kernel = driver.kernel(4)
         references = []
         for i in range(3000):

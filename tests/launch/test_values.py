@@ -67,7 +67,7 @@ def test_what_has_no_end_takes_no_memory():
         from culaunch._launch import driver as drivers
 
         driver = RecordingDriver(device_types=(1,))
-        drivers._drivers["/recorder"] = driver.core
+        drivers.open_drivers["/recorder"] = driver.core
         kernel = driver.kernel()
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for call in (

@@ -208,7 +208,7 @@ def test_calls_are_quick_where_the_table_of_types_is_full():
         from recording import RecordingDriver
         from culaunch._launch import driver as drivers
         driver = RecordingDriver(device_types=(1,), devices=1)
-        drivers._drivers["/recorder"] = driver.core
+        drivers.open_drivers["/recorder"] = driver.core
         fill = driver.kernel(4)
         for i in range(3000):
             fill[1, 1](type("S", (ctypes.Structure,), {{"_fields_": [("x", ctypes.c_int)]}})(i))

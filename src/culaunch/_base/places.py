@@ -36,7 +36,7 @@ def here() -> Place:
 
 def user_frame() -> FrameType:
     """Return the innermost frame that is not of culaunch."""
-    frame = sys._getframe(1)  # noqa: SLF001
+    frame = sys._getframe(1)  # noqa: SLF001 - inspect.currentframe is this, and more
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
     return frame

@@ -35,5 +35,5 @@ def untraced(function: Function) -> Function:
             frames.set_eval_frame(before)
 
     # Where Dynamo traces the caller, it looks for this.
-    call._torchdynamo_disable = True  # type: ignore[attr-defined]  # noqa: SLF001
+    call._torchdynamo_disable = True  # type: ignore[attr-defined]  # noqa: SLF001 - torch's mark
     return cast("Function", call)

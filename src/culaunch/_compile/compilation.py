@@ -134,7 +134,7 @@ def compile(  # noqa: A001
     checked_flag("warnings_as_errors", warnings_as_errors)
     if not isinstance(backend, str):
         raise TypeError(f"backend must be 'nvrtc' or 'nvcc' (got {spell(backend)})")
-    compiler = _backend(backend)
+    compiler = loaded_backend(backend)
     if checked_flag("pch", pch) and backend != "nvrtc":
         raise ValueError("pch=True keeps precompiled headers of NVRTC; nvcc has none")
     archs = resolve_arch(arch)
@@ -248,7 +248,7 @@ _KEYWORDS = tuple(compile.__kwdefaults__ or ())
 
 
 @functools.cache
-def _backend(name: str) -> Backend:
+def loaded_backend(name: str) -> Backend:
     if name == "nvrtc":
         from culaunch._compile.nvrtc import Nvrtc
 

@@ -146,7 +146,7 @@ def link(
 def _link_one(
     inputs: Sequence[tuple[str, bytes | Image, bool]], arch: str, options: Sequence[str]
 ) -> Compiled:
-    api = _nvjitlink()
+    api = needed_nvjitlink()
     to_ptx = arch.startswith("compute_")
     given = [f"-arch=sm_{arch_number(arch)}", *options, *["-ptx"] * to_ptx]
     try:
@@ -224,7 +224,7 @@ def _log(api: Any, handle: int, kind: str) -> str:
 
 
 @functools.cache
-def _nvjitlink() -> Any:
+def needed_nvjitlink() -> Any:
     try:
         from cuda.bindings import nvjitlink  # type: ignore[import-untyped]
 
@@ -236,7 +236,7 @@ def _nvjitlink() -> Any:
 
 @functools.cache
 def _identity() -> str:
-    major, minor = _nvjitlink().version()
+    major, minor = needed_nvjitlink().version()
     from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
 
     path = load_nvidia_dynamic_lib("nvJitLink").abs_path

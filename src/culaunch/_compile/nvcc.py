@@ -42,7 +42,7 @@ class Nvcc(Backend):
 
     def identity(self) -> str:
         """Return the full version of nvcc and of the host compiler, and their environment."""
-        return _identity(_find_nvcc(), environment())
+        return _identity(needed_nvcc(), environment())
 
     def confirm(self) -> bool:
         """Nothing is guessed: :meth:`identity` asked the compilers themselves."""
@@ -62,7 +62,7 @@ class Nvcc(Backend):
         """Return where the host compiler looks for headers; it is asked once for each way."""
         named = [directory, *include_dirs] if directory is not None else include_dirs
         flags = [*options.nvcc_flags(), *(f"--include-path={path}" for path in named)]
-        question = (_find_nvcc(), tuple(flags), os.getcwd(), environment())
+        question = (needed_nvcc(), tuple(flags), os.getcwd(), environment())
         try:
             found, identity = _asked(*question)
             if not found.is_current():
@@ -85,7 +85,7 @@ class Nvcc(Backend):
 
     def check_archs(self, archs: Sequence[str]) -> None:
         """Raise for an architecture that nvcc does not know."""
-        check_supported(archs, _supported(_find_nvcc()), "nvcc")
+        check_supported(archs, _supported(needed_nvcc()), "nvcc")
 
     def compile(self, job: Job, arch: str) -> Compiled:
         """Compile for one architecture, in a directory that is removed afterwards."""
@@ -180,7 +180,7 @@ class _Run:
         output = os.path.join(self.directory, "output")
         _write(source, f"#line 1 {_literal(self.job.shown_name)}\n{text}")
         flags = [*mode, *self.job.flags, *self.includes]
-        command = [_find_nvcc(), *flags, "-o", output, source]
+        command = [needed_nvcc(), *flags, "-o", output, source]
         result = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, errors="replace", check=False
         )
@@ -200,7 +200,7 @@ class _Run:
 
 def _own_dirs() -> list[str]:
     """Return where nvcc and the host compiler look without being told."""
-    return list(_asked(_find_nvcc(), (), os.getcwd(), environment())[0].dirs)
+    return list(_asked(needed_nvcc(), (), os.getcwd(), environment())[0].dirs)
 
 
 @functools.lru_cache(maxsize=64)
@@ -213,7 +213,7 @@ def _asked(
     return ask_nvcc([nvcc, *flags, "-ptx"], working)
 
 
-def _find_nvcc() -> str:
+def needed_nvcc() -> str:
     found = find_nvcc()
     if found is not None:
         return found

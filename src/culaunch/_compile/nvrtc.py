@@ -139,7 +139,7 @@ class Nvrtc(Backend):
         found = None if path is None else library_version(path)
         if path is None or found is None:
             path, found = loaded_library(), version()
-        return find_nvrtc_headers(found, path, _install_bundled, self._bundled_root)
+        return find_nvrtc_headers(found, path, install_bundled_headers, self._bundled_root)
 
     def _bundled_root(self) -> str:
         from culaunch._cache.default import default_cache
@@ -274,7 +274,7 @@ def supported_archs() -> tuple[int, ...]:
     return tuple(_check(nvrtc().nvrtcGetSupportedArchs()))
 
 
-def _install_bundled(directory: str) -> str | None:
+def install_bundled_headers(directory: str) -> str | None:
     """Unpack NVRTC's own headers; safe among processes, and quick when they are there."""
     install = getattr(nvrtc(), "nvrtcInstallBundledHeaders", None)
     if install is None:

@@ -26,7 +26,7 @@ _MAX_KNOWN = 256
 # What is followed faster than a note of it is read needs none.
 _FEW_FILES = 4
 
-_known: OrderedDict[str, tuple[str, Footprint]] = OrderedDict()
+remembered: OrderedDict[str, tuple[str, Footprint]] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -52,7 +52,7 @@ def recall_key(text_digest: str, path: str, headers_digest: str, search: Search)
 def recall(key: str, store: Cache) -> str | None:
     """Return the digest of the headers if all of them are as they were."""
     with _lock:
-        known = _known.get(key)
+        known = remembered.get(key)
     if known is None:
         known = _from_note(store.read_note(key))
         if known is None:
@@ -61,7 +61,7 @@ def recall(key: str, store: Cache) -> str | None:
     now = footprint.renewed()
     if now is None:
         return None
-    if now is not footprint or key not in _known:
+    if now is not footprint or key not in remembered:
         _keep(key, digest, now)
     return digest
 
@@ -76,10 +76,10 @@ def remember(key: str, includes: Includes, store: Cache) -> None:
 
 def _keep(key: str, digest: str, footprint: Footprint) -> None:
     with _lock:
-        _known[key] = (digest, footprint)
-        _known.move_to_end(key)
-        while len(_known) > _MAX_KNOWN:
-            _known.popitem(last=False)
+        remembered[key] = (digest, footprint)
+        remembered.move_to_end(key)
+        while len(remembered) > _MAX_KNOWN:
+            remembered.popitem(last=False)
 
 
 def _from_note(note: Note | None) -> tuple[str, Footprint] | None:

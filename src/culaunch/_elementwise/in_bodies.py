@@ -1,5 +1,7 @@
 """Fused functions in the body of a function: what a call gives, from shapes and types alone."""
 
+# ruff: noqa: SLF001 - what a fused function has for the extension, and for a body
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -36,7 +38,7 @@ class BodyCall:
         self.function = function
         self.arguments = arguments
         numbers = bytes(map(self._number, range(len(arguments))))
-        outputs, roles, _, uses_index, _ = function._specialize(numbers)  # noqa: SLF001
+        outputs, roles, _, uses_index, _ = function._specialize(numbers)
         if len(outputs) + len(numbers) > _MOST:
             raise ValueError(
                 f"{function.__name__} has {len(outputs) + len(numbers)} inputs and outputs "
@@ -88,7 +90,7 @@ class BodyCall:
         return found.number
 
     def _what(self, index: int) -> str:
-        return f"{self.function.__name__}: argument {self.function._parameters[index]}"  # noqa: SLF001
+        return f"{self.function.__name__}: argument {self.function._parameters[index]}"
 
     def _require_dense(self, index: int) -> None:
         value = self.arguments[index]
@@ -205,7 +207,7 @@ def record(
     if how != "call" or any(isinstance(one, Value) for one in (*args, *keywords.values())):
         return NotImplemented  # a fused function that another one calls while that is traced
     out = keywords.pop("out", None)
-    bound = function._bind(args, keywords)  # noqa: SLF001
+    bound = function._bind(args, keywords)
     return BodyCall(body, function, bound).run(out)
 
 

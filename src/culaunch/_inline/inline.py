@@ -35,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9_]+\Z")
 _SCHEMA = "3"
 
 # What this process has loaded: key to the library it came from and the module.
-_loaded: dict[tuple[str, str], tuple[Library, Module]] = {}
+loaded_modules: dict[tuple[str, str], tuple[Library, Module]] = {}
 _lock = threading.Lock()
 
 
@@ -139,7 +139,7 @@ def load_inline(
     cache = Libraries.at(build_directory, name, key, Reads.from_json)
 
     with _lock:
-        known = _loaded.get((cache.directory, key))
+        known = loaded_modules.get((cache.directory, key))
     if known is not None and known[0].reads.is_current():
         return known[1]
 
@@ -160,7 +160,7 @@ def load_inline(
     module: Module = tvm_ffi.load_module(library.path)
     library.loaded()
     with _lock:
-        _loaded[cache.directory, key] = (library, module)
+        loaded_modules[cache.directory, key] = (library, module)
     return module
 
 

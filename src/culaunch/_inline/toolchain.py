@@ -75,7 +75,7 @@ class Toolchain:
         link = (*compiler, "-shared", "-Wl,--no-undefined")
         runtime: tuple[str, ...] = ()
         if with_nvcc:
-            program = _needed_nvcc()
+            program = needed_nvcc()
             target = ("-arch=" + (arch or native_arch()),)
             host = ("-Xcompiler=-fPIC,-fvisibility=hidden", "-ccbin", compiler[0])
             nvcc = (program, *common, *host, *target, *own, *cuda_flags)
@@ -109,7 +109,7 @@ def find_cxx() -> list[str]:
     )
 
 
-def _needed_nvcc() -> str:
+def needed_nvcc() -> str:
     found = find_nvcc()
     if found is not None:
         return found

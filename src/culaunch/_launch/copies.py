@@ -6,31 +6,32 @@ from typing import Any
 
 from culaunch._base.values import show, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
-from culaunch._core import Driver, array_info
+from culaunch._core import array_info
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.host_memory import bytes_of, host_array
+from culaunch._launch.inside import copy_from, copy_to, driver_of, ordinal_of, packed_type
 from culaunch._launch.numpy_dtypes import unpacked
 from culaunch._launch.stream_handle import stream_or_current
 
 
 def copy_in(array: CoreDeviceArray, source: Any, stream: object) -> None:
     """Copy ``source`` into an array; :meth:`DeviceArray.copy_from` says how."""
-    handle = stream_or_current(stream, _device(array))
+    handle = stream_or_current(stream, ordinal_of(array))
     if is_on_device(source):
         address = _checked_address(array, source, "source")
         _copy(array, array.address, address, handle, stream)
         return
     import numpy as np
 
-    host = host_array(_driver(array), source)
+    host = host_array(driver_of(array), source)
     _check(array, host.shape, host.dtype, "source")
     host = np.ascontiguousarray(host)
-    array._copy_from(bytes_of(host), handle, stream is None)  # noqa: SLF001
+    copy_from(array, bytes_of(host), handle, waits=stream is None)
 
 
 def copy_out(array: CoreDeviceArray, target: Any, stream: object) -> None:
     """Copy an array into ``target``; :meth:`DeviceArray.copy_to` says how."""
-    handle = stream_or_current(stream, _device(array))
+    handle = stream_or_current(stream, ordinal_of(array))
     if is_on_device(target):
         address = _checked_address(array, target, "target")
         _copy(array, address, array.address, handle, stream)
@@ -39,11 +40,11 @@ def copy_out(array: CoreDeviceArray, target: Any, stream: object) -> None:
 
     if not isinstance(target, np.ndarray) and not hasattr(type(target), "__dlpack_device__"):
         raise TypeError(f"target must be an array of NumPy or a framework (got {spell(target)})")
-    host = host_array(_driver(array), target)
+    host = host_array(driver_of(array), target)
     _check(array, host.shape, host.dtype, "target")
     if not host.flags.c_contiguous or not host.flags.writeable:
         raise ValueError("target must be an array in C order that may be written")
-    array._copy_to(bytes_of(host), handle, stream is None)  # noqa: SLF001
+    copy_to(array, bytes_of(host), handle, waits=stream is None)
 
 
 def fill_elements(array: CoreDeviceArray, value: Any, stream: object) -> None:
@@ -64,14 +65,14 @@ def fill_elements(array: CoreDeviceArray, value: Any, stream: object) -> None:
         raise TypeError(f"value must be a number of {dtype} (got {spell(value)})") from error
     except OverflowError:
         raise OverflowError(f"value must fit {dtype} (got {spell(value)})") from None
-    fill_bytes(array, element.tobytes(), stream_or_current(stream, _device(array)))
+    fill_bytes(array, element.tobytes(), stream_or_current(stream, ordinal_of(array)))
 
 
 def fill_bytes(array: CoreDeviceArray, pattern: bytes, stream: int) -> None:
     """Repeat a pattern, of a power of two of bytes, over an array."""
     while len(pattern) > 1 and pattern[: len(pattern) // 2] == pattern[len(pattern) // 2 :]:
         pattern = pattern[: len(pattern) // 2]
-    driver, device, size = _driver(array), _device(array), len(pattern)
+    driver, device, size = driver_of(array), ordinal_of(array), len(pattern)
     count = array.nbytes // size
     if count == 0:
         return
@@ -95,16 +96,16 @@ def is_on_device(array: Any) -> bool:
 
 
 def _copy(array: CoreDeviceArray, target: int, source: int, handle: int, stream: object) -> None:
-    driver = _driver(array)
+    driver = driver_of(array)
     if array.nbytes:
-        driver.copy(_device(array), target, source, array.nbytes, handle)
+        driver.copy(ordinal_of(array), target, source, array.nbytes, handle)
     if stream is None:
-        driver.stream_synchronize(_device(array), handle)
+        driver.stream_synchronize(ordinal_of(array), handle)
 
 
 def _checked_address(array: CoreDeviceArray, other: Any, name: str) -> int:
     """Return the address of an array on a device that goes with this one."""
-    driver = _driver(array)
+    driver = driver_of(array)
     address, shape, strides, code, bits, device = array_info(driver, other)
     if device[0] not in driver.device_types:
         raise ValueError(
@@ -128,13 +129,5 @@ def _check(array: CoreDeviceArray, shape: tuple[int, ...], dtype: Any, name: str
         )
 
 
-def _driver(array: CoreDeviceArray) -> Driver:
-    return array._driver  # noqa: SLF001 - of the extension's face, which users do not see
-
-
-def _device(array: CoreDeviceArray) -> int:
-    return array._dlpack_device[1]  # noqa: SLF001
-
-
 def _dtype(array: CoreDeviceArray) -> Any:
-    return unpacked(*array._dlpack_type)  # noqa: SLF001
+    return unpacked(*packed_type(array))

@@ -286,7 +286,7 @@ def over(
     keeper: object,
 ) -> DeviceArray:
     """Return an array over memory that ``keeper`` keeps; ``device`` is DLPack's type and id."""
-    made = DeviceArray._over(driver, *device, address, shape, *packed(dtype), keeper)  # noqa: SLF001
+    made = DeviceArray._over(driver, *device, address, shape, *packed(dtype), keeper)  # noqa: SLF001 - the extension's constructor
     made.dtype = dtype
     return made
 

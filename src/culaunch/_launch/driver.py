@@ -18,7 +18,7 @@ from culaunch._errors import DriverNotFoundError
 _PUBLISHED = "CULAUNCH_DRIVER_TABLE"
 
 _lock = threading.RLock()
-_drivers: dict[str, Driver] = {}
+open_drivers: dict[str, Driver] = {}
 
 
 def set_driver(name: str) -> None:
@@ -60,7 +60,7 @@ def driver_name() -> str:
 def current_driver() -> Driver:
     """Return the driver in use, opened at the first call."""
     name = os.environ.get(VARIABLE) or "cuda"
-    driver = _drivers.get(name)
+    driver = open_drivers.get(name)
     if driver is None:
         check_choice(name, VARIABLE)
     if driver is None or (name == "emulator" and not os.environ.get(_PUBLISHED)):
@@ -86,10 +86,10 @@ def _open(name: str) -> Driver:
         raise TypeError(f"name must be a str (got {type(name).__name__})")
     check_choice(name, "name")
     with _lock:
-        driver = _drivers.get(name)
+        driver = open_drivers.get(name)
         if driver is None:
             driver = _open_emulator() if name == "emulator" else _open_library(name)
-            _drivers[name] = driver
+            open_drivers[name] = driver
         return driver
 
 
@@ -122,7 +122,7 @@ def _renew() -> None:
     """Make good in a forked process: a lock that another thread held, and whose the table is."""
     global _lock  # noqa: PLW0603
     _lock = threading.RLock()
-    if os.environ.get(_PUBLISHED) and "emulator" in _drivers:
+    if os.environ.get(_PUBLISHED) and "emulator" in open_drivers:
         _publish("emulator")
 
 
@@ -132,7 +132,7 @@ if hasattr(os, "register_at_fork"):
 
 def _publish(name: str) -> None:
     if name == "emulator":
-        os.environ[_PUBLISHED] = _drivers[name].publish()
+        os.environ[_PUBLISHED] = open_drivers[name].publish()
     else:
         os.environ.pop(_PUBLISHED, None)
 

@@ -12,6 +12,7 @@ from culaunch._core import Kernel as CoreKernel
 from culaunch._core import Launcher
 from culaunch._core import Module as CoreModule
 from culaunch._launch.driver import device_ordinal
+from culaunch._launch.inside import core_of
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
 from culaunch._launch.signature import Signature, kind_of
 
@@ -243,7 +244,7 @@ class Kernel(CoreKernel):
         return Occupancy(*self._occupancy(self._ordinal(device), block, shared_memory, cluster))
 
     def _ordinal(self, device: int | None) -> int:
-        return device_ordinal(self.module._core.driver, device)  # noqa: SLF001
+        return device_ordinal(core_of(self.module).driver, device)
 
     def _ipython_key_completions_(self) -> list[object]:
         # Its keys are launch configurations: nothing of the image, nor of the session.

@@ -12,6 +12,7 @@ from culaunch._launch.device_array import DeviceArray, over
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.host_memory import bytes_of, host_array, over_host
+from culaunch._launch.inside import copy_from
 from culaunch._launch.numpy_dtypes import checked_dtype, checked_shape, unpacked
 from culaunch._launch.stream_handle import stream_or_current
 
@@ -111,7 +112,7 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
     if stream is not None:
         stream = stream_or_current(stream, 0)
     result = DeviceArray(source.shape, source.dtype, device)
-    result._copy_from(bytes_of(source), stream_or_current(stream, result.device))  # noqa: SLF001
+    copy_from(result, bytes_of(source), stream_or_current(stream, result.device), waits=True)
     return result
 
 
@@ -201,7 +202,7 @@ def allocate(
 def adopt(tensor: object, code: int, bits: int, lanes: int) -> DeviceArray:
     """Return an array over a library's tensor, which it keeps. The extension calls it."""
     dtype = unpacked(code, bits, lanes)
-    array = DeviceArray._adopt(current_driver(), tensor)  # noqa: SLF001
+    array = DeviceArray._adopt(current_driver(), tensor)  # noqa: SLF001 - the extension's constructor
     array.dtype = dtype
     return array
 

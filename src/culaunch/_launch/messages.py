@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from culaunch._base.values import show, type_name
 from culaunch._launch.dlpack import TypeCode, memory_name
+from culaunch._launch.inside import core_of, stream_device
 from culaunch._launch.parameter_type import TypeClass
 from culaunch._launch.signature import kind_of
 
@@ -65,7 +66,7 @@ def raise_argument(
     if mismatch == "memory":
         raise ValueError(
             f"{start}, must be in the memory of the driver in use, "
-            f"{kernel.module._core.driver.name!r} (got {show(value)} in "  # noqa: SLF001
+            f"{core_of(kernel.module).driver.name!r} (got {show(value)} in "
             f"{memory_name(detail)}): " + _how_to_move(kernel)
         )
     if mismatch == "tensor":
@@ -151,7 +152,7 @@ def _raise_device(
     if device < 0:
         raise ValueError(
             f"{start}, is on device {detail} (got {show(value)}), but the stream is of device "
-            f"{launcher._stream_device}: pass a stream of device {detail}"  # noqa: SLF001
+            f"{stream_device(launcher)}: pass a stream of device {detail}"
         )
     raise ValueError(
         f"{start}, is on device {detail} (got {show(value)}), but earlier arguments are on "
@@ -226,6 +227,6 @@ def _dtype(packed: int) -> str:
 
 
 def _how_to_move(kernel: Kernel) -> str:
-    if kernel.module._core.driver.name == "emulator":  # noqa: SLF001
+    if core_of(kernel.module).driver.name == "emulator":
         return "pass a NumPy array or a CPU tensor, which are the emulated device's memory"
     return "move it with its framework (tensor.cuda()), or with culaunch.to_device(array)"

@@ -152,7 +152,7 @@ class Texture(ctypes.c_uint64):
         mode = _choice("address", address, _ADDRESSES)
         filtering = _choice("filter", filter, _FILTERS)
         if isinstance(array, Surface):
-            self._memory = array._memory  # noqa: SLF001
+            self._memory = array._memory  # noqa: SLF001 - a texture shares what the surface has
         else:
             self._memory = _memory(array, channels, device, is_surface=False)
         _check_together(self._memory, address, filter, normalized=normalized, as_float=as_float)

@@ -21,7 +21,7 @@ def find_bits() -> tuple[int, int, int, int] | None:
     also where a mode of torch's is on that makes other tensors than the plain ones asked for.
     """
     try:
-        groups = _samples()
+        groups = sample_tensors()
     except Exception:  # noqa: BLE001 - a mode, or a torch without one of these functions
         return None
     tensors = [*chain.from_iterable(groups)]
@@ -133,7 +133,7 @@ def _class(module: str, name: str) -> Any:
 # ---- finding the bits
 
 
-def _samples() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+def sample_tensors() -> tuple[list[Any], list[Any], list[Any], list[Any]]:
     """Make plain tensors, the same ones conjugated, the same ones negated, and others."""
     torch = sys.modules["torch"]
     cpu = torch.device("cpu")

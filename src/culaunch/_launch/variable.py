@@ -10,6 +10,7 @@ from culaunch._base.values import spell
 from culaunch._core import array_info
 from culaunch._launch.copies import fill_bytes, is_on_device
 from culaunch._launch.device_array import DeviceArray, over
+from culaunch._launch.inside import driver_of
 from culaunch._launch.numpy_dtypes import as_dtype, checked_dtype, filled_in
 from culaunch._launch.stream_handle import stream_or_current
 
@@ -189,7 +190,7 @@ class GlobalVariable:
 
 def _of_bytes(array: Any, like: DeviceArray) -> DeviceArray:
     """Return the bytes of an array on a device."""
-    address, shape, strides, _, bits, place = array_info(like._driver, array)  # noqa: SLF001
+    address, shape, strides, _, bits, place = array_info(driver_of(like), array)
     dense, nbytes = 1, bits // 8
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         nbytes *= size
@@ -198,7 +199,7 @@ def _of_bytes(array: Any, like: DeviceArray) -> DeviceArray:
         dense *= size
     if nbytes != like.nbytes:
         raise ValueError(f"value must have the variable's {like.nbytes} bytes (got {nbytes})")
-    return over(like._driver, place, address, (nbytes,), like.dtype, keeper=array)  # noqa: SLF001
+    return over(driver_of(like), place, address, (nbytes,), like.dtype, keeper=array)
 
 
 def _host_bytes(np: Any, value: Any) -> Any:

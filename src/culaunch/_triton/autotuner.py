@@ -40,7 +40,7 @@ def set_benchmark(tuner: Any) -> None:
     if current_driver().name != "cuda" and getattr(tuner, "_do_bench", None) is None:
         # Triton's own needs events of an NVIDIA device.
         vars(tuner).pop("do_bench", None)
-        tuner._do_bench = _time_once  # noqa: SLF001
+        tuner._do_bench = _time_once  # noqa: SLF001 - Triton's own place for it
 
 
 def split_config(config: Any, parameters: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:

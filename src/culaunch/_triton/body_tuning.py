@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.autotuner import split_settings
 from culaunch._triton.body_choice import BodyChoice, pinned, plain
 from culaunch._triton.decision import NotMeasured
+from culaunch._triton.inside import call, driver_of, names_of
 from culaunch._triton.target import compiling_for
 
 if TYPE_CHECKING:
@@ -34,12 +36,11 @@ def choose_in_body(
     TypeError
         If a configuration has a ``pre_hook``, or a decorator decides differently for the same key.
     """
-    names = kernel._parameter_names  # noqa: SLF001
+    names = names_of(kernel)
     for index, _ in stack.key or ():
         if names[index] in bound:
             bound[names[index]] = pinned(body, bound[names[index]])
     made = None
-    assert kernel._driver is not None  # noqa: SLF001
     for is_whole in (False, True):
         given = {
             name: body.sample(value, whole=is_whole)
@@ -47,9 +48,9 @@ def choose_in_body(
             else plain(body, value)
             for name, value in {**bound, **options}.items()
         }
-        launch = inner._call if is_whole else _launch_nothing  # noqa: SLF001
+        launch = functools.partial(call, inner) if is_whole else _launch_nothing
         try:
-            with body.apart(), compiling_for(kernel._driver, body.ordinal):  # noqa: SLF001
+            with body.apart(), compiling_for(driver_of(kernel), body.ordinal):
                 made = stack.decide((1,), (), given, launch, may_measure=is_whole)
             break
         except NotMeasured:

@@ -129,7 +129,7 @@ class Classes:
         def launcher(kernel: Any, grid: Any) -> Any:
             return subscript(kernel, grid)
 
-        launcher._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001
+        launcher._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001 - torch's mark
         return launcher
 
     def _running(self, original: Callable[..., Any], is_function: bool) -> Callable[..., Any]:

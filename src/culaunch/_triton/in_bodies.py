@@ -1,5 +1,7 @@
 """Triton kernels in the body of a function: which variant a call selects, as guards."""
 
+# ruff: noqa: SLF001 - a dispatcher's own names begin with an underscore: the others are Triton's
+
 from __future__ import annotations
 
 import copy
@@ -10,6 +12,7 @@ from culaunch._core import TritonDispatcher as CoreDispatcher
 from culaunch._core import TritonLauncher
 from culaunch._launch.recording import RECORDERS
 from culaunch._triton.body_arguments import BodyArguments
+from culaunch._triton.inside import names_of
 from culaunch._triton.messages import raise_binding
 from culaunch._triton.variant_launch import VariantLaunch
 
@@ -47,9 +50,9 @@ class BodyLauncher:
         body.call(launch, values, ())
 
     def _record(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        dispatcher = self._dispatcher._for_body(self._body)  # noqa: SLF001
+        dispatcher = self._dispatcher._for_body(self._body)
         bound, options = bind(dispatcher, args, keywords)
-        choice = dispatcher._choose_in_body(self._body, bound, options)  # noqa: SLF001
+        choice = dispatcher._choose_in_body(self._body, bound, options)
         for name, value in choice.constants.items():
             if name in bound and name not in choice.replaced:
                 raise_binding(dispatcher, "tuned", name, len(args))
@@ -70,7 +73,7 @@ def bind(
     dispatcher: Dispatcher, args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments by name, and the keywords that are no parameter's."""
-    names = dispatcher._parameter_names  # noqa: SLF001
+    names = names_of(dispatcher)
     if len(args) > len(names):
         raise_binding(dispatcher, "too_many", None, len(args))
     bound = dict(zip(names, args, strict=False))
@@ -90,7 +93,7 @@ def record(
 ) -> Any:
     """Take part in what a body does with a Triton kernel."""
     if isinstance(target, TritonLauncher):  # one that was made outside of the body
-        return BodyLauncher(body, target._dispatcher, target.grid)(*args, **keywords)  # type: ignore[arg-type]  # noqa: SLF001
+        return BodyLauncher(body, target._dispatcher, target.grid)(*args, **keywords)  # type: ignore[arg-type]
     if how == "getitem":
         return BodyLauncher(body, target, args[0])
     grid, positional, named = args

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import FunctionAttribute
+from culaunch._launch.inside import kernel_attribute
 from culaunch._triton.hooks import load_hooks
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.load_variant import load_variant, resources_missing
@@ -98,7 +99,7 @@ def load_compiled(
     # What Triton's own launch finds out, for those who look at what a call returned.
     for name, (attribute, unit) in _FOUND_OUT.items():
         if not hasattr(kernel, name):
-            setattr(kernel, name, variant.kernel._attribute(attribute, device) // unit)  # noqa: SLF001
+            setattr(kernel, name, kernel_attribute(variant.kernel, attribute, device) // unit)
     if after is not None:
         handle = variant.kernel.handle
         after(handle, handle, kernel.name, group, kernel.hash)

@@ -11,6 +11,7 @@ from culaunch._core import Driver, Kernel, Module, TritonVariant
 from culaunch._errors import DriverError
 from culaunch._image import Image
 from culaunch._launch.dlpack import TypeCode
+from culaunch._launch.inside import core_of, kernel_attribute
 from culaunch._launch.no_code import explained
 from culaunch._launch.parameter_type import UNKNOWN, ParameterType, TypeClass
 from culaunch._launch.signature import Parameter, Signature
@@ -125,7 +126,8 @@ class VariantKernel(Kernel):
     @functools.cached_property
     def signature(self) -> Signature:
         """Its parameters, with what it does to arrays where its TTIR tells."""
-        layout = self.module._core.layout(self.name)  # noqa: SLF001
+        layout = core_of(self.module).layout(self.name)
+        assert layout is not None  # the kernel is there: it was found by this name
         access = self._access()
         parameters = tuple(
             Parameter(offset, size, None, _type_of(source, access[i]))
@@ -171,7 +173,7 @@ def resources_missing(
     shared = driver.attribute(DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device)
     if facts.shared > shared:
         return facts.shared, shared, "shared memory"
-    threads = variant.kernel._attribute(FunctionAttribute.MAX_THREADS_PER_BLOCK, device)  # noqa: SLF001
+    threads = kernel_attribute(variant.kernel, FunctionAttribute.MAX_THREADS_PER_BLOCK, device)
     if facts.num_warps * _WARP > threads:
         return facts.num_warps * _WARP, threads, "threads"
     return None

@@ -6,12 +6,13 @@ from typing import Any, NoReturn
 
 from culaunch._base.values import show
 from culaunch._launch.dlpack import memory_name
+from culaunch._triton.inside import driver_of, names_of
 
 
 def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> NoReturn:
     """Raise for arguments that do not go with the parameters."""
     title = f"{dispatcher.name}()"
-    names = dispatcher._parameter_names  # noqa: SLF001
+    names = names_of(dispatcher)
     if what == "too_many":
         raise TypeError(
             f"{title} takes {len(names)} arguments ({', '.join(names)}), but {count} positional "
@@ -34,7 +35,7 @@ def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> N
 
 def raise_unknown(dispatcher: Any, unknown: list[str], options: list[str]) -> NoReturn:
     """Raise for keywords that are neither parameters nor options."""
-    names = ", ".join(dispatcher._parameter_names)  # noqa: SLF001
+    names = ", ".join(names_of(dispatcher))
     raise TypeError(
         f"{dispatcher.name}() has no parameter {', '.join(unknown)}: it takes {names}, and the "
         f"options {', '.join(options)}"
@@ -45,7 +46,7 @@ def raise_argument(
     dispatcher: Any, index: int, value: object, mismatch: str, detail: int, device: int
 ) -> NoReturn:
     """Raise for one argument; csrc/arguments/convert.h has the list."""
-    name = dispatcher._parameter_names[index]  # noqa: SLF001
+    name = names_of(dispatcher)[index]
     start = f"argument {name!r} of {dispatcher.name}()"
     got = f"(got {show(value)})"
     annotation = dispatcher.annotations.get(name, "")
@@ -55,7 +56,7 @@ def raise_argument(
     if mismatch == "memory":
         raise ValueError(
             f"{start} must be in the memory of the driver in use, "
-            f"{dispatcher._driver.name!r} (got {show(value)} in {memory_name(detail)}): "  # noqa: SLF001
+            f"{driver_of(dispatcher).name!r} (got {show(value)} in {memory_name(detail)}): "
             "move it to the device"
         )
     if mismatch == "tensor":

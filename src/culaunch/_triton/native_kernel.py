@@ -1,5 +1,8 @@
 """A Triton kernel whose calls do not go through Triton's Python."""
 
+# ruff: noqa: SLF001 - of other native kernels: own names begin with an underscore, as the others
+# are those of Triton's object
+
 from __future__ import annotations
 
 import copy
@@ -82,7 +85,7 @@ class NativeKernel(Dispatcher):
             _inner=inner,
             _successor=None,
             _grid_guards=[],
-            _loaded={} if inner is None else inner._loaded,  # noqa: SLF001
+            _loaded={} if inner is None else inner._loaded,
         )
         for name in ("__doc__", "__name__", "__qualname__", "__module__", "__globals__"):
             if hasattr(kernel, name):
@@ -176,7 +179,7 @@ class NativeKernel(Dispatcher):
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call where a global changed or a hook is installed: rarely, or while profiling."""
         if self._successor is not None:
-            return self._successor._call(grid, args, kwargs)  # noqa: SLF001
+            return self._successor._call(grid, args, kwargs)
         check_globals(self._function)
         if not self._are_as_before():
             successor = self._changed()
@@ -210,7 +213,7 @@ class NativeKernel(Dispatcher):
         """Let the decorators choose and launch; say what they chose."""
         assert self._driver is not None
         assert self._inner is not None
-        launch = self._inner._call  # noqa: SLF001
+        launch = self._inner._call
         if self._driver.name == "cuda":
             made = self._stack.decide(grid, args, kwargs, launch)
         else:  # an autotuner may ask Triton for its device
@@ -280,10 +283,10 @@ class NativeKernel(Dispatcher):
     def _for_body(self, body: RecordingBody) -> Dispatcher:
         super()._for_body(body)
         if self._successor is not None:
-            return self._successor._for_body(body)  # noqa: SLF001
+            return self._successor._for_body(body)
         check_globals(self._function)
         if not self._are_as_before() and self._changed() is not None:
-            return made_native(self._kernel)._for_body(body)  # type: ignore[no-any-return]  # noqa: SLF001
+            return made_native(self._kernel)._for_body(body)  # type: ignore[no-any-return]
         if self._function.pre_run_hooks:
             raise TypeError(
                 f"{self.name} has a pre_run_hook, which is Python that runs at every launch: a "
@@ -328,7 +331,7 @@ class NativeKernel(Dispatcher):
             return lambda grid, args, kwargs: made.run(*args, grid=grid, warmup=False, **kwargs)
         vars(self)["_successor"] = made
         self._stop()
-        return made._call  # noqa: SLF001
+        return made._call
 
     def _stop(self) -> None:
         """Let every further call come to ``_guarded``."""

@@ -1,5 +1,7 @@
 """The launch of a compiled variant in a body: its parameters, scratch memory and configuration."""
 
+# ruff: noqa: SLF001 - a dispatcher's own names begin with an underscore: the others are Triton's
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -64,7 +66,7 @@ class VariantLaunch:
         for part in ("compute_capability_major", "compute_capability_minor"):
             int(body.device.attribute(part))
         with body.apart():
-            variant: TritonVariant | None = dispatcher._miss(  # type: ignore[attr-defined]  # noqa: SLF001
+            variant: TritonVariant | None = dispatcher._miss(  # type: ignore[attr-defined]
                 arguments.compiled, arguments.options, arguments.description, body.ordinal
             )
         if variant is None:
@@ -73,8 +75,8 @@ class VariantLaunch:
                 "to record"
             )
         self.variant = variant
-        dispatcher._note_reads(body)  # noqa: SLF001
-        self.facts = VariantFacts(*self.variant._description)  # noqa: SLF001
+        dispatcher._note_reads(body)
+        self.facts = VariantFacts(*self.variant._description)
 
     def record(self, grid: Any) -> None:
         """Record it, with the grid that the call gave."""

@@ -1,0 +1,54 @@
+"""What objects of the extension have for this package, and users do not see."""
+
+# ruff: noqa: SLF001 - their names begin with an underscore so that they are no part of the public face
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from culaunch._core import DeviceArray as CoreDeviceArray
+    from culaunch._core import Driver, Launcher
+    from culaunch._core import Kernel as CoreKernel
+    from culaunch._core import Module as CoreModule
+
+
+def core_of(module: Any) -> CoreModule:
+    """Return the extension's module of a module."""
+    core: CoreModule = module._core
+    return core
+
+
+def kernel_attribute(kernel: CoreKernel, attribute: int, ordinal: int) -> int:
+    """Return what the driver says of a kernel on a device; ``CUfunction_attribute`` numbers it."""
+    return kernel._attribute(attribute, ordinal)
+
+
+def stream_device(launcher: Launcher) -> int:
+    """Return the device of a launcher's stream."""
+    return launcher._stream_device
+
+
+def driver_of(array: CoreDeviceArray) -> Driver:
+    """Return the driver in whose memory an array is."""
+    return array._driver
+
+
+def ordinal_of(array: CoreDeviceArray) -> int:
+    """Return the ordinal of an array's device."""
+    return array._dlpack_device[1]
+
+
+def packed_type(array: CoreDeviceArray) -> tuple[int, int]:
+    """Return DLPack's code, and the bits, of an array's elements."""
+    return array._dlpack_type
+
+
+def copy_from(array: CoreDeviceArray, source: Any, stream: int, *, waits: bool) -> None:
+    """Copy a contiguous buffer of an array's length into it."""
+    array._copy_from(source, stream, waits)
+
+
+def copy_to(array: CoreDeviceArray, target: Any, stream: int, *, waits: bool) -> None:
+    """Copy an array into a contiguous buffer of its length."""
+    array._copy_to(target, stream, waits)
