@@ -10,9 +10,10 @@ namespace {
 template <class Managed>
 void Delete(Managed* managed) {
   if (Py_IsInitialized() == 0) return;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  Py_DECREF(static_cast<PyObject*>(managed->manager_ctx));
-  PyGILState_Release(state);
+  {
+    const HoldGil held;
+    Py_DECREF(static_cast<PyObject*>(managed->manager_ctx));
+  }
   delete managed;
 }
 

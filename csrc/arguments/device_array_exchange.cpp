@@ -42,11 +42,14 @@ std::string TakeException(const char** kind) {
 // A new array like the prototype, for a library that may not hold the GIL.
 int AllocateManaged(DLTensor* prototype, DLManagedTensorVersioned** out, void* context,
                     void (*set_error)(void*, const char*, const char*)) {
-  const PyGILState_STATE state = PyGILState_Ensure();
-  const bool allocated = Allocate(*prototype, out);
   const char* kind = nullptr;
-  const std::string text = allocated ? "" : TakeException(&kind);
-  PyGILState_Release(state);
+  std::string text;
+  bool allocated;
+  {
+    const HoldGil held;
+    allocated = Allocate(*prototype, out);
+    if (!allocated) text = TakeException(&kind);
+  }
   if (!allocated) set_error(context, kind, text.c_str());
   return allocated ? 0 : -1;
 }

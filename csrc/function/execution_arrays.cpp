@@ -29,9 +29,8 @@ struct HeldView {
 void DeleteView(DLManagedTensorVersioned* managed) {
   auto* held = static_cast<HeldView*>(managed->manager_ctx);
   if (Py_IsInitialized() != 0) {
-    const PyGILState_STATE state = PyGILState_Ensure();
+    const HoldGil gil;
     Py_DECREF(held->owner);
-    PyGILState_Release(state);
   }
   delete held;
 }

@@ -70,6 +70,18 @@ class Recursion {
   bool is_too_deep_;
 };
 
+// The interpreter, for a thread that may not hold it: other libraries call without.
+class HoldGil {
+ public:
+  HoldGil() : state_(PyGILState_Ensure()) {}
+  HoldGil(const HoldGil&) = delete;
+  HoldGil& operator=(const HoldGil&) = delete;
+  ~HoldGil() { PyGILState_Release(state_); }
+
+ private:
+  PyGILState_STATE state_;
+};
+
 // Let other Python threads run during a driver call that may block.
 //
 // A daemon thread that comes back after the end of the interpreter has begun is ended there, by

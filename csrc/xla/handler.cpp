@@ -13,18 +13,6 @@ namespace {
 
 std::atomic<int> g_minor{kMinor};
 
-// XLA calls without the interpreter, on threads of its own, too.
-class Gil {
- public:
-  Gil() : state_(PyGILState_Ensure()) {}
-  Gil(const Gil&) = delete;
-  Gil& operator=(const Gil&) = delete;
-  ~Gil() { PyGILState_Release(state_); }
-
- private:
-  PyGILState_STATE state_;
-};
-
 Error* MakeError(const Api* api, const char* message, int code) {
   ErrorArguments arguments = {sizeof(ErrorArguments), nullptr, message, code};
   return api->create_error(&arguments);
@@ -59,7 +47,7 @@ Error* Handle(const CallFrame* frame, bool is_host) {
     return MakeError(frame->api, "Python has ended: no function of culaunch can be called",
                      kInternal);
   }
-  const Gil gil;
+  const HoldGil held;  // XLA calls without the interpreter, on threads of its own, too
   const bool is_done = Guarded<bool>(nullptr, false, [&] {
     Invocation invocation(*frame, is_host);
     return invocation.Run();

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 from culaunch._base.elf import (
     SHN_LORESERVE,
     SHN_UNDEF,
-    SHT_SYMTAB,
     STB_GLOBAL,
     STT_FILE,
     STT_NOTYPE,
     STT_SECTION,
-    SYMBOL,
 )
 from culaunch._errors import CompileError
 from culaunch._image.elf import Elf
@@ -63,19 +61,13 @@ def check_duplicates(inputs: Iterable[tuple[str, str, bytes]]) -> None:
 
 def _strong_symbols(data: bytes) -> Iterator[str]:
     elf = Elf(Reader(memoryview(data), f"<{len(data)} bytes>"))
-    for section in elf.sections():
-        if section.type != SHT_SYMTAB:
-            continue
-        names = elf.contents(elf.section(section.link))
-        view = elf.contents(section).view
-        whole = len(view) - len(view) % SYMBOL.size
-        for offset, info, _, index, _, _ in SYMBOL.iter_unpack(view[:whole]):
-            # Not undefined, and no reserved number (common, absolute), which is no section's.
-            defined = SHN_UNDEF < index < SHN_LORESERVE
-            # CUDA has kinds of its own for variables.
-            is_thing = info & 15 not in (STT_NOTYPE, STT_SECTION, STT_FILE)
-            if info >> 4 == STB_GLOBAL and is_thing and defined:
-                yield names.name(offset, "the name of a symbol")
+    for symbol in elf.symbols():
+        # Not undefined, and no reserved number (common, absolute), which is no section's.
+        defined = SHN_UNDEF < symbol.section < SHN_LORESERVE
+        # CUDA has kinds of its own for variables.
+        is_thing = symbol.kind not in (STT_NOTYPE, STT_SECTION, STT_FILE)
+        if symbol.binding == STB_GLOBAL and is_thing and defined:
+            yield symbol.text("the name of a symbol")
 
 
 def _entries(data: bytes) -> Iterator[str]:

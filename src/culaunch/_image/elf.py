@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from culaunch._base.elf import HEADER, SECTION_HEADER, SHN_XINDEX, SHT_NOBITS, SHT_NULL
+from culaunch._base.elf import (
+    HEADER,
+    SECTION_HEADER,
+    SHN_XINDEX,
+    SHT_NOBITS,
+    SHT_NULL,
+    SHT_SYMTAB,
+    SYMBOL,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +89,17 @@ class Elf:
             return self.reader.window(0, 0, "nothing")
         return self.reader.window(section.offset, section.size, f"section {section.number}")
 
+    def symbols(self) -> Iterator[Symbol]:
+        """Yield the symbols of all tables."""
+        for section in self.sections():
+            if section.type != SHT_SYMTAB:
+                continue
+            names = self.contents(self.section(section.link))
+            view = self.contents(section).view
+            whole = len(view) - len(view) % SYMBOL.size
+            for name, info, _, index, _, size in SYMBOL.iter_unpack(view[:whole]):
+                yield Symbol(names, name, info >> 4, info & 15, index, size)
+
     def name(self, section: Section) -> str:
         """Return a section's name."""
         return self._names.name(section.name, f"the name of section {section.number}")
@@ -88,6 +107,21 @@ class Elf:
     def is_named(self, section: Section, prefix: bytes) -> bool:
         """Tell whether a section's name starts with some text, without reading all of it."""
         return self._names.view[section.name : section.name + len(prefix)] == prefix
+
+
+class Symbol(NamedTuple):
+    """One symbol."""
+
+    names: Reader
+    name: int  # offset in `names`: most names are never needed
+    binding: int
+    kind: int
+    section: int  # its number, or a reserved one
+    size: int
+
+    def text(self, what: str) -> str:
+        """Return its name; an error of the file says what it is the name of."""
+        return self.names.name(self.name, what)
 
 
 class Section(NamedTuple):

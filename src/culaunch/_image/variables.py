@@ -6,7 +6,6 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from culaunch._base.elf import SHT_SYMTAB, SYMBOL
 from culaunch._image.elf import Elf
 from culaunch._image.info import VariableInfo
 from culaunch._image.names import demangle
@@ -37,17 +36,11 @@ def cubin_variables(reader: Reader) -> tuple[VariableInfo, ...]:
         for section in elf.sections()
         if any(elf.is_named(section, prefix) for prefix in _PREFIXES)
     }
-    found = []
-    for section in elf.sections():
-        if section.type != SHT_SYMTAB:
-            continue
-        names = elf.contents(elf.section(section.link))
-        view = elf.contents(section).view
-        whole = len(view) - len(view) % SYMBOL.size
-        for offset, info, _, index, _, size in SYMBOL.iter_unpack(view[:whole]):
-            if info & 15 in _OBJECTS and index in homes:
-                name = names.name(offset, "the name of a variable")
-                found.append((name, size, homes[index]))
+    found = [
+        (one.text("the name of a variable"), one.size, homes[one.section])
+        for one in elf.symbols()
+        if one.kind in _OBJECTS and one.section in homes
+    ]
     return _of_users(found)
 
 

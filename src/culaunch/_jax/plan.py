@@ -56,7 +56,6 @@ class Plan:
         self.name: str = function.__name__
         self.names: tuple[str, ...] = function.declaration.names
         self._arrays = arrays
-        self._shapes = shapes
         traced = filled(values, arrays, [_traced(*one) for one in shapes])
         self.tree: Tree | None = None
         if isinstance(function, Function):

@@ -23,7 +23,28 @@ _ADDRESSES = {"wrap": 0, "clamp": 1, "mirror": 2, "border": 3}
 _READ_AS_INTEGER, _NORMALIZED_COORDINATES = 1, 2
 
 
-class Surface(ctypes.c_uint64):
+class TextureUnitObject(ctypes.c_uint64):
+    """What a texture and a surface have in common: the number that a kernel gets, and memory."""
+
+    _memory: TextureMemory
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's shape, channels included."""
+        return self._memory.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return self._memory.dtype
+
+    @property
+    def device(self) -> int:
+        """The ordinal of its device."""
+        return self._memory.device
+
+
+class Surface(TextureUnitObject):
     """An array that kernels read and write through a ``cudaSurfaceObject_t``.
 
     It has memory of its own, into which the array is copied. Pass it to a kernel; a texture over
@@ -60,21 +81,6 @@ class Surface(ctypes.c_uint64):
         resource = ResourceDescriptor.of(self._memory.handle)
         self.value = driver.surface_create(ordinal, resource)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The array's shape, channels included."""
-        return self._memory.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of its elements."""
-        return self._memory.dtype
-
-    @property
-    def device(self) -> int:
-        """The ordinal of its device."""
-        return self._memory.device
-
     def copy_from(self, array: ArrayLike, stream: object = None) -> None:
         """Copy an array of the same shape and type into it, in a stream, and wait for the copy.
 
@@ -98,7 +104,7 @@ class Surface(ctypes.c_uint64):
             self.value = 0
 
 
-class Texture(ctypes.c_uint64):
+class Texture(TextureUnitObject):
     """An array that kernels read through a ``cudaTextureObject_t``.
 
     Parameters
@@ -160,21 +166,6 @@ class Texture(ctypes.c_uint64):
         driver, ordinal = self._memory.driver, self._memory.device
         resource = ResourceDescriptor.of(self._memory.handle)
         self.value = driver.texture_create(ordinal, resource, descriptor, None)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The array's shape, channels included."""
-        return self._memory.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of its elements."""
-        return self._memory.dtype
-
-    @property
-    def device(self) -> int:
-        """The ordinal of its device."""
-        return self._memory.device
 
     def __repr__(self) -> str:
         return f"<culaunch.Texture {self.shape} {self.dtype} on device {self.device}>"

@@ -20,7 +20,7 @@ from culaunch._emulator.numerics.formats import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_ORDER: dict[str, Callable[..., Any]] = {
+COMPARISONS: dict[str, Callable[..., Any]] = {
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -28,7 +28,7 @@ _ORDER: dict[str, Callable[..., Any]] = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
-_UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 # An unordered comparison is the negation of the opposite ordered one.
 _UNORDERED = {"equ": "ne", "neu": "eq", "ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
 
@@ -67,7 +67,7 @@ def compare(operator: str, kind: str, a: Bits, b: Bits, *, ftz: bool = False) ->
         raise unknown_kind(kind)
     dtype = f"{'i' if kind[0] == 's' else 'u'}{a.dtype.itemsize}"
     a, b = a.view(dtype), b.view(dtype)
-    result: Mask = _ORDER[_UNSIGNED.get(operator, operator)](a, b)
+    result: Mask = COMPARISONS[UNSIGNED.get(operator, operator)](a, b)
     return result
 
 
@@ -120,12 +120,12 @@ def _compare_floats(operator: str, kind: str, a: Bits, b: Bits, ftz: bool) -> Ma
         elif operator == "neu":
             result = x != y
         else:
-            result = ~_ORDER[_UNORDERED[operator]](x, y)
+            result = ~COMPARISONS[_UNORDERED[operator]](x, y)
     elif operator == "ne":
         result = (x < y) | (x > y)
     elif operator in ("num", "nan"):
         nan = np.isnan(x) | np.isnan(y)
         result = nan if operator == "nan" else ~nan
     else:
-        result = _ORDER[operator](x, y)
+        result = COMPARISONS[operator](x, y)
     return result

@@ -10,6 +10,7 @@ from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
 from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.numerics import compare
+from culaunch._emulator.numerics.compare import COMPARISONS, UNSIGNED
 from culaunch._emulator.ptx.syntax import Instruction, Pair
 from culaunch._emulator.types import Lanes, is_float, is_type, size_of
 
@@ -24,17 +25,10 @@ _COMBINE: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "or": np.logical_or,
     "xor": np.logical_xor,
 }
+# lo, ls, hi and hs are said of unsigned numbers, and mean the same.
 _PLAIN: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "lo": np.less,
-    "ls": np.less_equal,
-    "hi": np.greater,
-    "hs": np.greater_equal,
+    **COMPARISONS,
+    **{word: COMPARISONS[meaning] for word, meaning in UNSIGNED.items()},
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
 from culaunch._emulator.decode.undefined_bits import Flow
+from culaunch._emulator.numerics.compare import COMPARISONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,15 +26,6 @@ _FUNCTIONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "vmax4": np.maximum,
     "vabsdiff4": lambda a, b: np.abs(a - b),
     "vavrg4": lambda a, b: (a + b + (a + b >= 0)) >> 1,
-}
-
-_COMPARISONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
 }
 
 
@@ -66,10 +58,10 @@ def _video(decoder: Decoder, instruction: Instruction) -> Op:
 def _set(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kinds = [word for word in mods if word in ("u32", "s32")]
-    comparisons = [word for word in mods if word in _COMPARISONS]
+    comparisons = [word for word in mods if word in COMPARISONS]
     if len(kinds) != 2 or len(comparisons) != 1 or set(mods) - {*kinds, *comparisons, "add"}:
         raise Unsupported
-    compare, accumulate = _COMPARISONS[comparisons[0]], "add" in mods
+    compare, accumulate = COMPARISONS[comparisons[0]], "add" in mods
     first, second = ("i1" if kind == "s32" else "u1" for kind in kinds)
     put = decoder.write(operands[0], "u32")
     a, b, c = (decoder.read(operand, "u32") for operand in operands[1:4])
