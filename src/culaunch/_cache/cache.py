@@ -100,6 +100,7 @@ class Cache:
         image = self.lookup(key)
         if image is not None:
             return image
+        # Where the directory cannot be used there is nothing to wait for and nothing to keep.
         directory = self._open()
         if directory is None:
             return checked_image("make() must return", make())
@@ -116,6 +117,7 @@ class Cache:
 
     def lookup(self, key: str) -> Image | None:
         """Return the image of a key if it is there and intact."""
+        # The own directory first: what is shipped may be bad, and is then made again and kept here.
         image = self._read_own(checked_key(key))
         if image is not None:
             return image
@@ -131,6 +133,7 @@ class Cache:
 
     def store(self, key: str, image: Image) -> bool:
         """Keep an image; return whether that worked, and warn once if it did not."""
+        # A wrong argument is an error even where nothing can be kept.
         entry = IMAGES.pack(checked_key(key), checked_image("image must be", image))
         directory = self._open()
         if directory is None:

@@ -69,9 +69,13 @@ class Tree:
         ValueError
             If there are too many paths.
         """
+        # A run numbers its registers in the order in which it meets them; in the tree a register
+        # has one number for all paths. This leads from the one to the other.
         numbers: dict[int, Register] = {}
         node, at = self.root, 0
         steps = record.steps
+        # As long as the run decides what earlier ones decided, it has to record what they did, and
+        # is only compared with them. Behind the first decision that is new, all is added.
         is_new = self.paths == 0
         while True:
             known = iter(node.steps)
@@ -81,6 +85,8 @@ class Tree:
                     node.steps.append(self._defined(step, steps[at], numbers, record))  # type: ignore[arg-type]
                 else:
                     other = next(known, None)
+                    # The same instruction, of the same registers. Its text may be another: a body
+                    # may come to it by another line.
                     if other is None or other[0] is not step[0] or other[2:3] != step[2:3]:
                         raise self._unstable(step)
                     if other.result is not None:
@@ -100,6 +106,7 @@ class Tree:
                 raise self._unstable(guard)
             following = node.branches.get(guard.outcome)
             if following is None:
+                # There is one new path for each run, which begins at its first new decision.
                 if not is_new:
                     self._require_room()
                 following = node.branches[guard.outcome] = Node()

@@ -105,6 +105,9 @@ class Record:
     ) -> Register:
         """Record an instruction with a result; the same one again is the same register."""
         self.require_open()
+        # Instructions of a plan have no effect but their result, so that the same one of the same
+        # registers need not be there twice. This holds for reads of shapes, too: they cannot change
+        # while a call runs.
         key = (name, operands)
         found = self._known.get(key)
         if found is None:
@@ -120,6 +123,8 @@ class Record:
     def check(self, name: str, operands: tuple[int, ...], text: Place | str) -> None:
         """Record an instruction that has no result: one that may raise."""
         self.require_open()
+        # Of two equal checks the first one raises, wherever the second one stands: its place makes
+        # no difference. Its message does, as the message is what is raised.
         key = (name, operands, text if isinstance(text, str) else None)
         if key not in self._known:
             self._known[key] = Register(-1)
@@ -141,9 +146,12 @@ class Record:
         known = self._decided.get(condition)
         if known is None:
             self.require_open()
+            # A call knows the answer; where a kind is traced without one, the values are made up,
+            # and the answer above is only what is likely.
             known = bool(self.hints[condition])
             if self._oracle is not None:
                 known = self._oracle(condition, known)
+            # On this path the answer is a fact from here on: nobody asks again.
             self._decided[condition] = known
             self.pinned[condition] = known
             self.steps.append(Guard(condition, known, here(), pinned))
@@ -207,6 +215,9 @@ class Record:
 
         Where the message was made of numbers that guarded their values, the trace must begin again.
         """
+        # A number that became text before anybody knew that the text was for a message has guarded
+        # its value. Where that text is found in the message, the place that made it is noted: in
+        # the run that follows, it writes a token there.
         code = user_frame().f_code
         for made_in, offset, text in self._formatted:
             if made_in is code and text in message:
@@ -217,6 +228,7 @@ class Record:
             return message.replace("{", "{{").replace("}", "}}"), ()
         registers: list[int] = []
         parts = []
+        # Every other part is what stood between the marks of a token.
         for index, part in enumerate(re.split(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}", message)):
             if index % 2 == 0:
                 parts.append(part.replace("{", "{{").replace("}", "}}"))

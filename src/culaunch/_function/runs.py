@@ -88,6 +88,8 @@ def _run(
     tree: Tree | None,
 ) -> Run:
     known = tree.root if tree is not None and tree.paths else None
+    # The body that runs is a copy, with copies of the globals and cells that it sees: they tell
+    # afterwards what it has read and what it has changed.
     scope = Scope(declaration.body)
     record = Record(decide, sites, has_hints=values is not None, known=known)
     like = None if values is None else first_array(kind, values)
@@ -99,6 +101,7 @@ def _run(
             check(body, declaration.wanted, declaration.names, arguments)
             value = _called(declaration, scope, arguments)
             record.effects.append(Return(returned(body, value)))
+        # The body has ended: what it changes of what others see, it has changed by now.
         _require_unchanged(declaration.name, scope)
         is_error = False
     except Exception as error:

@@ -37,6 +37,7 @@ def explore(
     ValueError
         If there are too many.
     """
+    # Paths that are known to exist and were not run: what their first decisions are.
     waiting: list[tuple[bool, ...]] = [()]
     count = 0
     while waiting:
@@ -58,6 +59,9 @@ def explore(
                     "loop whose end depends on a size cannot be followed without a call; trace "
                     "with both_sides=False, or call the function"
                 )
+            # Up to where the path leaves one that was run, its decisions are given; from there on
+            # it goes where that is likely, and the other side of each decision is a path for later.
+            # So every path is run once.
             answer = start[at] if at < len(start) else likely
             if at >= len(start):
                 others.append((*decisions, not answer))

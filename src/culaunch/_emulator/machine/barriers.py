@@ -28,6 +28,7 @@ class Barriers:
     def arrive(self, group: Group, arrival: Arrival) -> int | None:
         """Bring `group` to a barrier; return the block to go on at if it need not wait."""
         chunk = self.chunk
+        # Threads may have exited before the others come here: that order is no excuse.
         if self.exits and arrival.count is None:
             for known in self.exits.values():
                 self._check_exit(known, group, arrival)
@@ -42,6 +43,7 @@ class Barriers:
         blocks = np.broadcast_to(group.block_index, (group.n,))
         counts = np.bincount(blocks, minlength=chunk.blocks)
         here = counts > 0
+        # A group may have threads of several blocks, each of which has a barrier of its own.
         barrier.arrived += counts
         barrier.expected[here] = -1 if arrival.count is None else arrival.count
         if arrival.predicate is not None:
@@ -114,10 +116,13 @@ class Barriers:
         return f"; thread {chunk.place(int(np.flatnonzero(alive)[0]))[1]} did not"
 
     def _release(self, barrier: _Barrier) -> None:
+        # Whoever has exited is not waited for: so many must come as are alive now.
         need = np.where(barrier.expected < 0, self.chunk.alive_in_block, barrier.expected)
         done = (barrier.arrived > 0) & (barrier.arrived >= need)
         if not done.any():
             return
+        # The barrier is free for its next use before anybody goes on; the result of a reduction is
+        # that of the use which has just ended.
         arrived, true = barrier.arrived.copy(), barrier.true.copy()
         barrier.arrived[done] = 0
         barrier.true[done] = 0

@@ -53,12 +53,15 @@ class Conditional(End):
             return self.following
         if taken.shape[0] == group.n:
             return self.taken.run(group, runner)
+        # The lanes disagree. Both parts are handed to the scheduler, which takes the one with the
+        # lower program counter; the group itself is used no more.
         rest = np.flatnonzero(~chosen)
         runner.go(group.split(rest, self.following), group.block, self.following)
         if isinstance(self.taken, Jump):
             target = self.taken.target
             runner.go(group.split(taken, target), group.block, target)
             return None
+        # What is no jump (an exit, a return) is done at once, by the lanes that are in for it.
         part = group.split(taken, group.block)
         following = self.taken.run(part, runner)
         if following is not None:
@@ -118,6 +121,7 @@ class Return(End):
             runner.exit(group)
             return None
         frame = group.frames[-1]
+        # A copy: other groups that made the same call together share the caller's list.
         regs = list(frame.regs)
         for there, here in frame.results:
             regs[here] = group.regs[there]

@@ -61,6 +61,8 @@ class WarpSync:
 
     def retry(self) -> None:
         """Let parked groups go whose missing lanes have exited; called when nothing else runs."""
+        # An exit does not look for groups that wait for its lanes; they are looked for here, where
+        # nothing else can run.
         stays = True
         for key, group in list(self.parked.items()):
             block = group.code.blocks[group.block]
@@ -68,6 +70,7 @@ class WarpSync:
                 del self.parked[key]
                 self.runner.ready(group)
                 stays = False
+        # Only where that let nobody go: the same barrier at one place is the rule.
         if self.parked and stays:
             self._release_warp_barriers()
 
