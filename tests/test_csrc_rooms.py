@@ -14,7 +14,7 @@ INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 # not know each other.
 FLOORS = (
     {"python"},
-    {"formats"},
+    {"formats", "compile"},
     {"driver"},
     {"arguments"},
     {"launch"},

@@ -8,6 +8,7 @@
 #include "arguments/device_array_exchange.h"
 #include "arguments/rules.h"
 #include "arguments/torch_tensor.h"
+#include "compile/sources.h"
 #include "driver/driver_calls.h"
 #include "driver/driver_object.h"
 #include "driver/python_function.h"
@@ -106,6 +107,11 @@ PyMethodDef functions[] = {
     {"use_shortcut", UseShortcut, METH_VARARGS, nullptr},
     {"demangle", DemangleName, METH_O, kDemangleDoc},
     {"mangled_param_types", MangledParamTypes, METH_O, kMangledParamTypesDoc},
+    {"follow", FollowSource, METH_VARARGS, nullptr},
+    {"source_facts", SourceFacts, METH_O, nullptr},
+    {"with_line", SourceWithLine, METH_VARARGS, nullptr},
+    {"cache_key", ImageKey, METH_VARARGS, nullptr},
+    {"includes_key", SourceIncludesKey, METH_VARARGS, nullptr},
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
     {"count_bodies", CountBodies, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},

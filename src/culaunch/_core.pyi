@@ -434,6 +434,68 @@ def demangle(name: str, /) -> str:
 def mangled_param_types(name: str, /) -> tuple[str, ...] | None:
     """Return the parameter types that the mangled name of a function spells."""
 
+Identity = tuple[int, int, int, int, int]
+SearchFields = tuple[
+    Sequence[str],
+    Sequence[str],
+    frozenset[str],
+    str,
+    str,
+    Sequence[str],
+    str,
+    str,
+]
+
+def follow(
+    text: str,
+    path: str,
+    headers: dict[str, str],
+    search: SearchFields,
+    system: Callable[[], Sequence[str]],
+    /,
+) -> tuple[
+    str,
+    str,
+    tuple[tuple[str, str], ...],
+    tuple[str, ...],
+    int,
+    tuple[tuple[str, str, int, Identity | None], ...],
+    tuple[tuple[str, Identity | None, tuple[str, ...]], ...],
+    tuple[str, ...],
+    str,
+]:
+    """Follow the includes of a source: the fields of ``Includes``, with its footprint's."""
+
+def source_facts(text: str, /) -> tuple[str, bool]:
+    """Return the SHA-256 of a text, and whether it names no file, nor can."""
+
+def with_line(text: str, name: str, after_includes: bool, /) -> str:
+    """Return a source with its name in it, as ``#line`` says it."""
+
+def cache_key(
+    texts: tuple[str, str, str, str, str],
+    archs: Sequence[str],
+    flags: Sequence[str],
+    names: Sequence[str],
+    lto: bool,
+    dirs: Sequence[str | None] | None,
+    /,
+) -> str:
+    """Return the key of an image.
+
+    `texts` are the backend, its identity, the source's digest and name, and the headers' digest.
+    """
+
+def includes_key(
+    source_digest: str,
+    path: str,
+    headers_digest: str,
+    search: SearchFields,
+    system: Sequence[str],
+    /,
+) -> str:
+    """Return the key of the note of what a source's headers came to."""
+
 def argument_rules() -> dict[str, dict[str, tuple[int, ...]]]: ...
 def array_info(
     driver: Driver, array: object, /

@@ -1,18 +1,18 @@
-"""The cache key: everything that the image depends on, and nothing else."""
+"""The cache key: everything that the image depends on, and nothing else.
+
+``include/culaunch/jit/key.h`` has what it is made of, and the version of that.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import TYPE_CHECKING
+
+from culaunch import _core
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from culaunch._compile.backend import Job
-
-# Changes whenever the same key would stand for another image, or the other way round.
-SCHEMA_VERSION = 1
 
 
 def cache_key(
@@ -33,19 +33,12 @@ def cache_key(
     identity : str
         What pins the build of the compiler.
     """
-    parts = [
-        SCHEMA_VERSION,
-        backend,
-        identity,
+    return _core.cache_key(
+        (backend, identity, source_digest, job.name, job.includes_digest),
         archs,
-        source_digest,
-        # The name is in __FILE__, and in messages, which the entry keeps.
-        job.name,
-        job.includes_digest,
         job.flags,
-        sorted(job.names),
+        job.names,
         job.lto,
         # Directories have no part in it unless the image says where its files are.
         [job.directory, *job.include_dirs] if job.paths else None,
-    ]
-    return hashlib.sha256(json.dumps(parts).encode(errors="surrogatepass")).hexdigest()
+    )

@@ -16,7 +16,6 @@ from culaunch._cache.default import checked_cache
 from culaunch._compile.architectures import arch_number, resolve_arch, with_ptx
 from culaunch._compile.backend import Compiled
 from culaunch._compile.duplicates import check_duplicates
-from culaunch._compile.key import SCHEMA_VERSION
 from culaunch._compile.nvrtc_build import library_identity, missing
 from culaunch._compile.options import make_options
 from culaunch._errors import CompileError, ImageError
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
     Input = str | os.PathLike[str] | bytes | Image
 
 _ARCHIVE = b"!<arch>\n"
+
+# Changes whenever the same key would stand for another image, or the other way round.
+_SCHEMA = 1
 
 
 def link(
@@ -134,7 +136,7 @@ def link(
     if store is None:
         return make()
     digest = hashlib.sha256()
-    facts = [SCHEMA_VERSION, "link", _identity(), archs, options, names, signatures]
+    facts = [_SCHEMA, "link", _identity(), archs, options, names, signatures]
     digest.update(json.dumps(facts, sort_keys=True).encode())
     for kind, data, _ in inputs:
         content = _bytes(data)

@@ -6,6 +6,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
+from culaunch import _core
 from culaunch._compile.architectures import check_supported
 from culaunch._compile.backend import Backend, Compiled, Job
 from culaunch._compile.diagnostics import compile_error
@@ -20,7 +21,6 @@ from culaunch._compile.signatures import kernel_signatures, probe_names, probe_t
 from culaunch._compile.toolkit import Toolkit, find_nvrtc_headers
 from culaunch._errors import CompileError, InternalError
 from culaunch._includes.closure import Search
-from culaunch._includes.scanning import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -164,7 +164,7 @@ class _Program:
         self._names = names
         self.handle = _check(
             self._api.nvrtcCreateProgram(
-                _with_line(text, job.shown_name, after_includes=job.pch).encode(),
+                _core.with_line(text, job.shown_name, job.pch).encode(),
                 os.fsencode(self._place),
                 len(job.memory),
                 [content.encode() for content in job.memory.values()],
@@ -213,28 +213,6 @@ class _Program:
         self._api.nvrtcDestroyProgram(self.handle)
 
 
-def _with_line(text: str, name: str, *, after_includes: bool) -> str:
-    """Name the source in it; behind the includes where a precompiled header is to hold those."""
-    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
-    start = 0
-    if after_includes:
-        for included in scan(text).names:
-            start = _next_line(text, included.end)
-    if start and start == len(text):
-        return text
-    line = text.count("\n", 0, start) + 1
-    return f'{text[:start]}#line {line} "{quoted}"\n{text[start:]}'
-
-
-def _next_line(text: str, at: int) -> int:
-    """Return where the line after that of a place begins; lines that are spliced are one."""
-    while (end := text.find("\n", at)) >= 0:
-        if not text[at:end].rstrip().endswith("\\"):
-            return end + 1
-        at = end + 1
-    return len(text)
-
-
 @functools.cache
 def nvrtc() -> Any:
     """Import the bindings and load the library."""
@@ -280,7 +258,7 @@ def install_bundled_headers(directory: str) -> str | None:
     if install is None:
         return "cuda-bindings is older than 13.3"
     try:
-        status, log = install(os.fsencode(directory), 1)  # NVRTC_INSTALL_HEADERS_SKIP_IF_EXISTS
+        status, log = install(os.fsencode(directory), 0)  # what is there is left alone
     except RuntimeError as error:
         return f"NVRTC {version()} has none ({error})"
     if int(status) != 0:

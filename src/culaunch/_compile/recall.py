@@ -7,12 +7,11 @@ gives the same answers, following the headers again would give the same result.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from culaunch import _core
 from culaunch._cache.note import Note
 from culaunch._includes.footprint import Footprint
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from culaunch._cache.cache import Cache
     from culaunch._includes.closure import Includes, Search
 
-# Changes whenever the same headers would have another digest.
-SCHEMA = 1
 _MAX_KNOWN = 256
 # What is followed faster than a note of it is read needs none.
 _FEW_FILES = 4
@@ -32,21 +29,7 @@ _lock = threading.Lock()
 
 def recall_key(text_digest: str, path: str, headers_digest: str, search: Search) -> str:
     """Return what stands for a source and for where its headers are looked for."""
-    parts = [
-        SCHEMA,
-        text_digest,
-        path,
-        headers_digest,
-        list(search.dirs),
-        list(search.quoted_dirs),
-        list(search.system()),
-        sorted(search.own),
-        search.identity,
-        search.working,
-        list(search.forced),
-        search.defines,
-    ]
-    return hashlib.sha256(json.dumps(parts).encode(errors="surrogatepass")).hexdigest()
+    return _core.includes_key(text_digest, path, headers_digest, search.fields, search.system())
 
 
 def recall(key: str, store: Cache) -> str | None:

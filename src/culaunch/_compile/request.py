@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from culaunch._compile.backend import Job
 from culaunch._compile.key import cache_key
 from culaunch._compile.recall import recall, recall_key, remember
-from culaunch._includes.closure import Includes, follow, source_file
+from culaunch._includes.closure import Includes, follow, source_facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Request:
         """Return the cache key, given the digest of all that the source pulls in."""
         return cache_key(
             self.job(Includes("", includes_digest)),
-            source_digest=source_file(self.unit.text).digest,
+            source_digest=source_facts(self.unit.text).digest,
             archs=self.archs,
             backend=self.compiler.name,
             identity=self.compiler.identity(),
@@ -88,11 +88,11 @@ class Request:
 
     def _is_alone(self, search: Search) -> bool:
         """Tell whether no file but the source itself can matter, which needs no note."""
-        is_alone = source_file(self.unit.text).scan.is_empty
-        return is_alone and not search.forced and source_file(search.defines).scan.is_empty
+        is_alone = source_facts(self.unit.text).names_no_file
+        return is_alone and not search.forced and source_facts(search.defines).names_no_file
 
     def _recall_key(self, search: Search) -> str:
-        digest = source_file(self.unit.text).digest
+        digest = source_facts(self.unit.text).digest
         return recall_key(digest, self._place, self.headers.digest, search)
 
     @property

@@ -20,8 +20,6 @@ from culaunch._includes.files import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from culaunch._includes.files import File
-
 
 @dataclass(frozen=True)
 class Footprint:
@@ -159,31 +157,23 @@ class View:
     """The disk, with a note of every question."""
 
     def __init__(self) -> None:
-        self._files: dict[str, tuple[File, Found] | None] = {}
+        self._files: dict[str, Found | None] = {}
         self._first: dict[tuple[int, int], int] = {}
         self._found: list[Found] = []
 
-    def read(self, path: str) -> File | None:
-        """Return a file, or None when there is no regular file of this path that can be read."""
-        if path not in self._files:
-            answer = read_file(path)
-            if answer is None:
-                self._files[path] = None
-            else:
-                file, status, settled = answer
-                key = (status.st_dev, status.st_ino)
-                first = self._first.setdefault(key, len(self._found))
-                note = Found(path, file.digest, first, settled)
-                self._found.append(note)
-                self._files[path] = file, note
-        answer_now = self._files[path]
-        return None if answer_now is None else answer_now[0]
-
-    def same_as(self, path: str) -> str:
-        """Return the first path that led to the file that this path leads to."""
-        known = self._files[path]
-        assert known is not None
-        return self._found[known[1].first].path
+    def read(self, path: str) -> None:
+        """Note what is in a file, or that there is no regular file of this path."""
+        if path in self._files:
+            return
+        answer = read_file(path)
+        if answer is None:
+            self._files[path] = None
+            return
+        digest, status, settled = answer
+        first = self._first.setdefault((status.st_dev, status.st_ino), len(self._found))
+        note = Found(path, digest, first, settled)
+        self._found.append(note)
+        self._files[path] = note
 
     def footprint(self) -> Footprint:
         """Return what was asked and answered so far."""

@@ -1,0 +1,21 @@
+// What a source can pull in, and the keys of the cache: the headers of culaunch find them, for
+// programs without Python as for this package.
+#pragma once
+
+#include "python/python.h"
+
+// follow(text, path, search) -> tuple: see _core.pyi.
+PyObject* FollowSource(PyObject* module, PyObject* args);
+
+// source_facts(text) -> (digest, names no file).
+PyObject* SourceFacts(PyObject* module, PyObject* text);
+
+// with_line(text, name, after_includes) -> str.
+PyObject* SourceWithLine(PyObject* module, PyObject* args);
+
+// cache_key(backend, identity, archs, source_digest, name, includes_digest, flags, names, lto,
+// dirs) -> str.
+PyObject* ImageKey(PyObject* module, PyObject* args);
+
+// includes_key(source_digest, path, headers_digest, search, system) -> str.
+PyObject* SourceIncludesKey(PyObject* module, PyObject* args);

@@ -1,0 +1,167 @@
+// NVRTC's functions, found when they are first used. Its header is not needed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../error.h"
+#include "../version.h"
+#include "cuda_places.h"
+#include "files.h"
+#include "sha256.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+namespace jit {
+
+using NvrtcProgram = struct _nvrtcProgram*;
+constexpr int kNvrtcSuccess = 0;
+constexpr int kNvrtcInvalidOption = 5;
+
+struct NvrtcApi {
+  explicit NvrtcApi(SharedCudaLibrary* library)
+      : Version(library->Require<int(int*, int*)>("nvrtcVersion")),
+        NumSupportedArchs(library->Require<int(int*)>("nvrtcGetNumSupportedArchs")),
+        SupportedArchs(library->Require<int(int*)>("nvrtcGetSupportedArchs")),
+        ErrorString(library->Require<const char*(int)>("nvrtcGetErrorString")),
+        CreateProgram(
+            library->Require<int(NvrtcProgram*, const char*, const char*, int, const char* const*,
+                                 const char* const*)>("nvrtcCreateProgram")),
+        DestroyProgram(library->Require<int(NvrtcProgram*)>("nvrtcDestroyProgram")),
+        AddNameExpression(
+            library->Require<int(NvrtcProgram, const char*)>("nvrtcAddNameExpression")),
+        CompileProgram(
+            library->Require<int(NvrtcProgram, int, const char* const*)>("nvrtcCompileProgram")),
+        GetLoweredName(
+            library->Require<int(NvrtcProgram, const char*, const char**)>("nvrtcGetLoweredName")),
+        GetPchHeapSize(library->Find<int(size_t*)>("nvrtcGetPCHHeapSize")),
+        SetPchHeapSize(library->Find<int(size_t)>("nvrtcSetPCHHeapSize")),
+        GetPchCreateStatus(library->Find<int(NvrtcProgram)>("nvrtcGetPCHCreateStatus")),
+        GetPchHeapSizeRequired(
+            library->Find<int(NvrtcProgram, size_t*)>("nvrtcGetPCHHeapSizeRequired")),
+        InstallBundledHeaders(
+            library->Find<int(const char*, unsigned, const char**)>("nvrtcInstallBundledHeaders")) {
+    for (const char* const what : {"ProgramLog", "PTX", "CUBIN", "LTOIR"}) {
+      const std::string name = std::string("nvrtcGet") + what;
+      outputs.push_back({what,
+                         library->Require<int(NvrtcProgram, size_t*)>((name + "Size").c_str()),
+                         library->Require<int(NvrtcProgram, char*)>(name.c_str())});
+    }
+  }
+
+  struct Output {
+    const char* what;
+    int (*size)(NvrtcProgram, size_t*);
+    int (*get)(NvrtcProgram, char*);
+  };
+
+  int (*Version)(int*, int*);
+  int (*NumSupportedArchs)(int*);
+  int (*SupportedArchs)(int*);
+  const char* (*ErrorString)(int);
+  int (*CreateProgram)(NvrtcProgram*, const char*, const char*, int, const char* const*,
+                       const char* const*);
+  int (*DestroyProgram)(NvrtcProgram*);
+  int (*AddNameExpression)(NvrtcProgram, const char*);
+  int (*CompileProgram)(NvrtcProgram, int, const char* const*);
+  int (*GetLoweredName)(NvrtcProgram, const char*, const char**);
+  // Of NVRTC 12.8, 13.3 and later.
+  int (*GetPchHeapSize)(size_t*);
+  int (*SetPchHeapSize)(size_t);
+  int (*GetPchCreateStatus)(NvrtcProgram);
+  int (*GetPchHeapSizeRequired)(NvrtcProgram, size_t*);
+  int (*InstallBundledHeaders)(const char*, unsigned, const char**);
+  std::vector<Output> outputs;
+
+  void Check(int status, const std::string& what) const {
+    if (status == kNvrtcSuccess) return;
+    throw Error(ErrorKind::kDriver, CUDA_ERROR_UNKNOWN, ErrorString(status),
+                "NVRTC failed at " + what + ": " + ErrorString(status));
+  }
+};
+
+// One build of NVRTC. It is loaded when it is first asked to compile: which build it is can be told
+// without, and a program that finds all it needs in the cache never loads it.
+class Nvrtc {
+ public:
+  // given: its path, a directory that has it, or nothing.
+  explicit Nvrtc(const std::string& given) : library_(NvrtcLibrary(), given) {}
+
+  const std::string& path() const noexcept { return library_.path(); }
+
+  // What pins this build: no version does, two patch releases share them.
+  const std::string& Identity() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!identity_.empty()) return identity_;
+    const std::string directory = DirectoryOf(path());
+    std::vector<std::string> names = {BaseName(path())};
+    for (const std::string& name : NamesIn(directory)) {
+      if (name.compare(0, 17, "libnvrtc-builtins") == 0) names.push_back(name);
+    }
+    // The build id and everything else that the linker wrote about a build lies within this.
+    constexpr size_t kHead = 1 << 16;
+    Sha256 digest;
+    for (const std::string& name : names) {
+      const Descriptor opened(open(JoinPath(directory, name).c_str(), O_RDONLY | O_CLOEXEC));
+      std::string head(kHead, '\0');
+      FileStatus status;
+      const ssize_t got = opened ? read(opened.get(), &head[0], kHead) : -1;
+      if (got < 0 || fstat(opened.get(), &status) != 0) {
+        throw Error("cannot read " + JoinPath(directory, name));
+      }
+      head.resize(static_cast<size_t>(got));
+      digest.Add(head).Add(std::to_string(status.st_size));
+    }
+    return identity_ = digest.Hex();
+  }
+
+  // "13.5": its builtins have it in their name.
+  std::string Version() {
+    std::string found;
+    int count = 0;
+    for (const std::string& name : NamesIn(DirectoryOf(path()))) {
+      static constexpr char kStart[] = "libnvrtc-builtins.so.";
+      if (name.compare(0, sizeof kStart - 1, kStart) != 0) continue;
+      const std::string version = name.substr(sizeof kStart - 1);
+      const size_t dot = version.find('.');
+      if (dot == std::string::npos || version.find('.', dot + 1) != std::string::npos) continue;
+      found = version;
+      ++count;
+    }
+    if (count == 1) return found;
+    int major = 0;
+    int minor = 0;
+    Api().Check(Api().Version(&major, &minor), "nvrtcVersion");
+    return std::to_string(major) + "." + std::to_string(minor);
+  }
+
+  // Load it, if it is not.
+  const NvrtcApi& Api() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (api_ == nullptr) api_ = std::make_unique<NvrtcApi>(&library_);
+    return *api_;
+  }
+
+  std::vector<int> SupportedArchs() {
+    const NvrtcApi& api = Api();
+    int count = 0;
+    api.Check(api.NumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
+    std::vector<int> found(static_cast<size_t>(count));
+    api.Check(api.SupportedArchs(found.data()), "nvrtcGetSupportedArchs");
+    return found;
+  }
+
+ private:
+  std::mutex mutex_;
+  SharedCudaLibrary library_;
+  std::string identity_;
+  std::unique_ptr<NvrtcApi> api_;
+};
+
+}  // namespace jit
+
+CULAUNCH_NAMESPACE_END

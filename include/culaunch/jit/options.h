@@ -1,0 +1,361 @@
+// culaunch::CompileOptions: what a compile can be told, and how NVRTC is told it.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../error.h"
+#include "../version.h"
+#include "characters.h"
+#include "phases.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+// They mean what the keywords of Python's culaunch.compile mean, and give the same keys.
+struct CompileOptions {
+  // "sm_90a" (a cubin), "compute_80" (PTX), or several, which give a fatbin. Without any, the
+  // architecture of the device in use; PTX on the emulated driver.
+  std::vector<std::string> arch;
+  std::string std;                             // the dialect, such as "c++20"
+  std::map<std::string, std::string> defines;  // {"N", "4"} is -DN=4
+  std::vector<std::string> include_dirs;
+  bool fast_math = false;
+  bool line_info = false;
+  bool debug = false;
+  int maxrregcount = 0;  // the most registers that a thread may use; 0: the compiler's choice
+  bool extra_device_vectorization = false;
+  bool device_as_default_execution_space = false;
+  bool relocatable = false;
+  bool lto = false;
+  std::vector<std::string> extra_options;  // anything else, as it is
+  bool pch = false;                        // keep precompiled headers for the life of the process
+  std::string name;  // what messages and __FILE__ call the source; "kernel.cu" by default
+};
+
+namespace jit {
+
+// The options of one compile in their one normal form: what extra_options say that a field can say
+// is taken as if the field had said it.
+class NormalOptions {
+ public:
+  explicit NormalOptions(const CompileOptions& given) : options_(given) {
+    Check();
+    options_.extra_options.clear();
+    // Whether a macro is defined may depend on the order, which is the caller's then.
+    bool is_ordered = false;
+    for (const std::string& one : given.extra_options) {
+      is_ordered = is_ordered || StartsWith(one, "-U") || StartsWith(one, "--undefine-macro");
+    }
+    bool has_std = !given.std.empty();
+    bool has_registers = given.maxrregcount != 0;
+    for (size_t i = 0; i < given.extra_options.size(); ++i) {
+      const std::string& option = given.extra_options[i];
+      const size_t equals = option.find('=');
+      const std::string flag = option.substr(0, equals);
+      const std::string value = equals == kNowhere ? "" : option.substr(equals + 1);
+      std::pair<std::string, std::string> macro;
+      if (bool* const field = Switch(option)) {
+        *field = true;
+      } else if ((flag == "-std" || flag == "--std") && !value.empty() && !has_std) {
+        options_.std = value;
+        has_std = true;
+      } else if ((flag == "-maxrregcount" || flag == "--maxrregcount") && !has_registers &&
+                 IsRegisterCount(value)) {
+        options_.maxrregcount = std::stoi(value);
+        has_registers = true;
+      } else if (!is_ordered && IsMacro(option, &macro) && options_.defines.insert(macro).second) {
+        // It is a field's now.
+      } else {
+        options_.extra_options.push_back(option);
+        if (equals == kNowhere && TakesWord(flag) && i + 1 < given.extra_options.size()) {
+          // The next word belongs to it, whatever it looks like.
+          options_.extra_options.push_back(given.extra_options[++i]);
+        }
+      }
+    }
+  }
+
+  const CompileOptions& get() const noexcept { return options_; }
+
+  // The options as NVRTC spells them, but for the architecture and directories.
+  std::vector<std::string> NvrtcFlags() const {
+    std::vector<std::string> flags;
+    const auto add = [&](bool wanted, std::string flag) {
+      if (wanted) flags.push_back(std::move(flag));
+    };
+    add(!options_.std.empty(), "--std=" + options_.std);
+    for (const auto& [name, value] : options_.defines) {
+      flags.push_back("--define-macro=" + name + "=" + value);
+    }
+    add(options_.fast_math, "--use_fast_math");
+    add(options_.maxrregcount != 0, "--maxrregcount=" + std::to_string(options_.maxrregcount));
+    add(options_.relocatable, "--relocatable-device-code=true");
+    add(options_.debug, "--device-debug");
+    add(options_.line_info, "--generate-line-info");
+    add(options_.extra_device_vectorization, "--extra-device-vectorization");
+    add(options_.device_as_default_execution_space, "--device-as-default-execution-space");
+    add(options_.lto, "--dlink-time-opt");
+    flags.insert(flags.end(), options_.extra_options.begin(), options_.extra_options.end());
+    return flags;
+  }
+
+  // The headers that options include before the first line, as `"name`.
+  std::vector<std::string> ForcedIncludes() const {
+    std::vector<std::string> found;
+    const auto add = [&](const std::string& name) {
+      const std::string spelled = "\"" + name;
+      if (std::find(found.begin(), found.end(), spelled) == found.end()) found.push_back(spelled);
+    };
+    // One name for NVRTC, a list for nvcc.
+    for (const std::string& names : Given({"-include", "--pre-include"}, false)) {
+      add(names);
+      for (size_t start = 0; start <= names.size();) {
+        const size_t end = std::min(names.find(',', start), names.size());
+        add(names.substr(start, end - start));
+        start = end + 1;
+      }
+    }
+    return found;
+  }
+
+  // The lines that define what the options define.
+  std::string DefineLines() const {
+    std::string lines;
+    for (const auto& [name, value] : options_.defines) {
+      lines += "#define " + name + " " + value + "\n";
+    }
+    for (const std::string& macro : Given({"-D", "--define-macro"}, true)) {
+      const size_t equals = macro.find('=');
+      lines += "#define " + macro.substr(0, equals) + " " +
+               (equals == kNowhere ? "1" : macro.substr(equals + 1)) + "\n";
+    }
+    return lines;
+  }
+
+ private:
+  // What a compile must know itself, and what makes a compiler do another thing than compile, or
+  // write files beside the image: on a hit in the cache it would not be done.
+  void Check() const {
+    static constexpr const char* const kOwn[][2] = {
+        {"-I", "include_dirs"},
+        {"--include-path", "include_dirs"},
+        {"-isystem", "include_dirs"},
+        {"--system-include", "include_dirs"},
+        {"-arch", "arch"},
+        {"--gpu-architecture", "arch"},
+        {"-gencode", "arch"},
+        {"--generate-code", "arch"},
+        {"-pch", "pch"},
+        {"--pch", "pch"},
+        {"--pch-dir", "pch"},
+        {"--create-pch", "pch"},
+        {"--use-pch", "pch"},
+        {"-dlto", "lto"},
+        {"--dlink-time-opt", "lto"},
+        {"-rdc", "relocatable"},
+        {"--relocatable-device-code", "relocatable"},
+        {"-dc", "relocatable"},
+        {"--device-c", "relocatable"},
+        {"-optf", "extra_options, one by one,"},
+        {"--options-file", "extra_options, one by one,"}};
+    static constexpr const char* const kRefused[] = {"-h",
+                                                     "--help",
+                                                     "-V",
+                                                     "--version",
+                                                     "--dryrun",
+                                                     "-dryrun",
+                                                     "--list-gpu-code",
+                                                     "-code-ls",
+                                                     "--list-gpu-arch",
+                                                     "-arch-ls",
+                                                     "-E",
+                                                     "--preprocess",
+                                                     "-M",
+                                                     "-MM",
+                                                     "--generate-dependencies",
+                                                     "-MD",
+                                                     "-MMD",
+                                                     "-MF",
+                                                     "--dependency-output",
+                                                     "--generate-dependencies-with-compile",
+                                                     "-time",
+                                                     "--time",
+                                                     "-fdevice-time-trace",
+                                                     "--fdevice-time-trace",
+                                                     "-keep",
+                                                     "--keep",
+                                                     "-keep-dir",
+                                                     "--keep-dir",
+                                                     "-save-temps",
+                                                     "--save-temps",
+                                                     "-clean",
+                                                     "--clean-targets",
+                                                     "-o",
+                                                     "--output-file",
+                                                     "-odir",
+                                                     "--output-directory",
+                                                     "-c",
+                                                     "--compile",
+                                                     "-cubin",
+                                                     "--cubin",
+                                                     "-ptx",
+                                                     "--ptx",
+                                                     "-fatbin",
+                                                     "--fatbin",
+                                                     "-lib",
+                                                     "--lib",
+                                                     "-link",
+                                                     "--link",
+                                                     "-run",
+                                                     "--run",
+                                                     "-dlink",
+                                                     "--device-link",
+                                                     "-dw",
+                                                     "--device-w",
+                                                     "-ltoir",
+                                                     "--ltoir",
+                                                     "-optix-ir",
+                                                     "--optix-ir",
+                                                     "-cuda",
+                                                     "--cuda"};
+    if (options_.maxrregcount < 0 || options_.maxrregcount > 255) {
+      throw Error("maxrregcount must be in 1 to 255, or 0 for the compiler's choice (got " +
+                  std::to_string(options_.maxrregcount) + ")");
+    }
+    for (const auto& [name, value] : options_.defines) {
+      if (LeadingMacro(name) != name || name.empty() || value.find('\0') != kNowhere) {
+        throw Error("defines has \"" + name + "\", which is not a macro name");
+      }
+    }
+    for (const std::string& option : options_.extra_options) {
+      const std::string text = "extra_options has \"" + option + "\"";
+      if (Stripped(option).empty() || option.find('\0') != kNowhere) {
+        throw Error(text + ", which is no option");
+      }
+      const std::string flag = StartsWith(option, "-I") ? "-I" : option.substr(0, option.find('='));
+      for (const auto& own : kOwn) {
+        if (flag == own[0]) throw Error(text + ": use " + own[1] + " for it");
+      }
+      for (const char* const refused : kRefused) {
+        if (flag == refused) {
+          throw Error(text + ": it makes the compiler do another thing than compile to an image, " +
+                      "or write a file, which a hit in the cache would not do");
+        }
+      }
+    }
+  }
+
+  bool* Switch(const std::string& option) {
+    if (option == "-use_fast_math" || option == "--use_fast_math") return &options_.fast_math;
+    if (option == "-lineinfo" || option == "--generate-line-info") return &options_.line_info;
+    if (option == "-G" || option == "--device-debug") return &options_.debug;
+    if (option == "-extra-device-vectorization" || option == "--extra-device-vectorization") {
+      return &options_.extra_device_vectorization;
+    }
+    return nullptr;
+  }
+
+  // Options whose value may be the next word.
+  static bool TakesWord(const std::string& flag) {
+    static constexpr const char* const kFlags[] = {"-D",
+                                                   "--define-macro",
+                                                   "-U",
+                                                   "--undefine-macro",
+                                                   "-include",
+                                                   "--pre-include",
+                                                   "-std",
+                                                   "--std",
+                                                   "-maxrregcount",
+                                                   "--maxrregcount",
+                                                   "-Xptxas",
+                                                   "--ptxas-options",
+                                                   "-ccbin",
+                                                   "-Xcudafe",
+                                                   "--compiler-bindir",
+                                                   "-Xcompiler",
+                                                   "--compiler-options",
+                                                   "-Xlinker",
+                                                   "--linker-options",
+                                                   "-diag-suppress",
+                                                   "--diag-suppress",
+                                                   "-diag-error",
+                                                   "--diag-error",
+                                                   "-diag-warn",
+                                                   "--diag-warn",
+                                                   "-opt-info",
+                                                   "--opt-info",
+                                                   "-default-stream",
+                                                   "--default-stream"};
+    return std::find(std::begin(kFlags), std::end(kFlags), flag) != std::end(kFlags);
+  }
+
+  static bool IsRegisterCount(const std::string& value) {
+    if (value.empty() || value.find_first_not_of("0123456789") != kNowhere) return false;
+    const std::string digits = value.substr(std::min(value.find_first_not_of('0'), value.size()));
+    return !digits.empty() && digits.size() <= 3 && std::stoi(digits) <= 255;
+  }
+
+  // The part of a text that is a macro's name, with parameters if it has them.
+  static std::string LeadingMacro(const std::string& text) {
+    size_t end = 0;
+    while (end < text.size() && static_cast<unsigned char>(text[end]) < 0x80 &&
+           (IsLetter(text[end]) || (end != 0 && IsDigit(text[end])))) {
+      ++end;
+    }
+    if (end != 0 && end < text.size() && text[end] == '(') {
+      const size_t close = text.find(')', end);
+      if (close != kNowhere) end = close + 1;
+    }
+    return text.substr(0, end);
+  }
+
+  // The macro that an option defines, if it does so in one word and plainly.
+  static bool IsMacro(const std::string& option, std::pair<std::string, std::string>* macro) {
+    static constexpr std::string_view kLong = "--define-macro=";
+    std::string text;
+    if (StartsWith(option, kLong)) {
+      text = option.substr(kLong.size());
+    } else if (StartsWith(option, "-D")) {
+      text = option.substr(2);
+    } else {
+      return false;
+    }
+    // nvcc takes a comma as the start of another macro, and a backslash as a quote.
+    if (text.find_first_of(",\\") != kNowhere) return false;
+    const size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    if (name.empty() || LeadingMacro(name) != name) return false;
+    *macro = {name, equals == kNowhere ? "1" : text.substr(equals + 1)};
+    return true;
+  }
+
+  // What these flags are given, in whichever way.
+  std::vector<std::string> Given(const std::vector<std::string>& flags, bool are_macros) const {
+    std::vector<std::string> found;
+    const std::vector<std::string>& options = options_.extra_options;
+    for (size_t i = 0; i < options.size(); ++i) {
+      const size_t equals = options[i].find('=');
+      if (std::find(flags.begin(), flags.end(), options[i].substr(0, equals)) != flags.end()) {
+        if (equals != kNowhere) {
+          found.push_back(options[i].substr(equals + 1));
+        } else {
+          found.push_back(i + 1 < options.size() ? options[++i] : "");
+        }
+      } else if (are_macros && StartsWith(options[i], "-D")) {
+        found.push_back(options[i].substr(2));
+      }
+    }
+    return found;
+  }
+
+  CompileOptions options_;
+};
+
+}  // namespace jit
+
+CULAUNCH_NAMESPACE_END

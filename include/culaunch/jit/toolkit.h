@@ -1,0 +1,133 @@
+// CUDA's own headers that belong to one NVRTC: never a mismatched pair.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../version.h"
+#include "cuda_places.h"
+#include "files.h"
+#include "footprint.h"
+#include "paths.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+namespace jit {
+
+// The CUDA version of a header directory, "13.5"; empty where it says none.
+inline std::string HeaderVersion(const std::string& directory) {
+  for (const char* const name : {"cuda_runtime_api.h", "cuda.h"}) {
+    const Descriptor opened(open(JoinPath(directory, name).c_str(), O_RDONLY | O_CLOEXEC));
+    std::string text;
+    if (!opened || !ReadAll(opened.get(), &text)) continue;
+    for (const char* const macro : {"CUDART_VERSION", "CUDA_VERSION"}) {
+      const std::string define = "#define " + std::string(macro);
+      for (size_t at = 0; (at = text.find(define, at)) != std::string::npos;) {
+        at += define.size();
+        const int number = std::atoi(text.c_str() + at);
+        if (number >= 1000) {
+          return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+        }
+      }
+    }
+  }
+  return {};
+}
+
+struct ToolkitHeaders {
+  std::vector<std::string> dirs;   // in search order
+  std::vector<std::string> notes;  // which directories were rejected, and why
+
+  // The path of a header; empty where there is none.
+  std::string Find(const std::string& name) const {
+    for (const std::string& directory : dirs) {
+      const std::string path = JoinPath(directory, name);
+      if (IsFile(path)) return path;
+    }
+    return {};
+  }
+
+  bool IsWhole() const {
+    return !Find("cuda_fp16.h").empty() && !Find("crt/mma.h").empty() && !Find("nv/target").empty();
+  }
+};
+
+// Find the headers that belong to an NVRTC: beside the library (in pip's packages as in a toolkit),
+// then those that the environment names or that are in the usual place; each counts only if it is
+// of the same version. What they lack comes from the headers that NVRTC 13.3 and later carries.
+//
+// install_bundled: unpacks those; gives their directory, or why it cannot and nothing.
+inline ToolkitHeaders FindToolkitHeaders(
+    const std::string& version, const std::string& library,
+    const std::function<std::string(std::string* why)>& install_bundled) {
+  const std::string lib = DirectoryOf(library);
+  std::vector<std::string> candidates;
+  for (const char* const up : {"..", "../..", "../../.."}) {
+    candidates.push_back(NormalPath(JoinPath(JoinPath(lib, up), "include")));
+  }
+  // pip's packages of CUDA 12 have a folder each, those of CUDA 13 one for all.
+  candidates.push_back(NormalPath(JoinPath(lib, "../../cuda_runtime/include")));
+  for (const std::string& root : PipFolders()) {
+    const std::string major = version.substr(0, version.find('.'));
+    candidates.push_back(JoinPath(root, "cu" + major + "/include"));
+    candidates.push_back(JoinPath(root, "cuda_runtime/include"));
+  }
+  std::vector<std::string> homes = ChosenHomes();
+  homes.push_back(kUsualHome + ("-" + version));
+  homes.emplace_back(kUsualHome);
+  for (const std::string& home : homes) candidates.push_back(JoinPath(home, "include"));
+
+  ToolkitHeaders found;
+  std::set<std::string> seen;
+  const auto add = [&](const std::string& directory) {
+    if (std::find(found.dirs.begin(), found.dirs.end(), directory) == found.dirs.end()) {
+      found.dirs.push_back(directory);
+    }
+  };
+  for (const std::string& directory : candidates) {
+    if (!IsDirectory(directory) || !seen.insert(directory).second) continue;
+    const std::string theirs = HeaderVersion(directory);
+    if (theirs != version) {
+      found.notes.push_back(
+          "headers in " + directory + " were not used: it " +
+          (theirs.empty() ? "has no cuda_runtime_api.h" : "is of CUDA " + theirs) + ", NVRTC is " +
+          version);
+      continue;
+    }
+    // A second place of the same version serves what the first lacks: pip's runtime has no CCCL,
+    // the toolkit beside it has.
+    add(directory);
+    const std::string parent = DirectoryOf(DirectoryOf(directory));
+    for (const std::string& companion :
+         {JoinPath(directory, "cccl"), JoinPath(parent, "cuda_cccl/include"),
+          JoinPath(parent, "curand/include")}) {
+      if (IsDirectory(companion)) add(companion);
+    }
+    if (found.IsWhole()) break;
+  }
+  if (!found.IsWhole()) {
+    std::string why;
+    const std::string root = install_bundled(&why);
+    if (root.empty()) {
+      found.notes.push_back("NVRTC's bundled headers were not used: " + why);
+    } else {
+      add(root);
+      add(JoinPath(root, "cccl"));
+    }
+  }
+  if (found.dirs.empty()) {
+    found.notes.push_back("no CUDA " + version +
+                          " headers were found: pip install 'nvidia-cuda-runtime==" + version +
+                          ".*' nvidia-cuda-crt nvidia-cuda-cccl");
+  }
+  return found;
+}
+
+}  // namespace jit
+
+CULAUNCH_NAMESPACE_END
