@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch import _core
+from culaunch._core import cache_key as key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def cache_key(
     identity : str
         What pins the build of the compiler.
     """
-    return _core.cache_key(
+    return key_of(
         (backend, identity, source_digest, job.name, job.includes_digest),
         archs,
         job.flags,

@@ -6,7 +6,6 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
-from culaunch import _core
 from culaunch._compile.architectures import check_supported
 from culaunch._compile.backend import Backend, Compiled, Job
 from culaunch._compile.diagnostics import compile_error
@@ -19,6 +18,7 @@ from culaunch._compile.nvrtc_build import (
 from culaunch._compile.pch import pch_session, raise_heap
 from culaunch._compile.signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile.toolkit import Toolkit, find_nvrtc_headers
+from culaunch._core import with_line
 from culaunch._errors import CompileError, InternalError
 from culaunch._includes.closure import Search
 
@@ -164,7 +164,7 @@ class _Program:
         self._names = names
         self.handle = _check(
             self._api.nvrtcCreateProgram(
-                _core.with_line(text, job.shown_name, job.pch).encode(),
+                with_line(text, job.shown_name, job.pch).encode(),
                 os.fsencode(self._place),
                 len(job.memory),
                 [content.encode() for content in job.memory.values()],

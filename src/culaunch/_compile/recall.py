@@ -11,8 +11,8 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from culaunch import _core
 from culaunch._cache.note import Note
+from culaunch._core import includes_key
 from culaunch._includes.footprint import Footprint
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _lock = threading.Lock()
 
 def recall_key(text_digest: str, path: str, headers_digest: str, search: Search) -> str:
     """Return what stands for a source and for where its headers are looked for."""
-    return _core.includes_key(text_digest, path, headers_digest, search.fields, search.system())
+    return includes_key(text_digest, path, headers_digest, search.fields, search.system())
 
 
 def recall(key: str, store: Cache) -> str | None:

@@ -10,11 +10,14 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from culaunch import _core
+from culaunch._core import follow as follow_source
+from culaunch._core import source_facts as facts_of
 from culaunch._includes.footprint import Footprint, Found, Lacking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from culaunch._core import SearchFields
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Search:
     """Why it is not known where the compiler looks, if so."""
 
     @property
-    def fields(self) -> _core.SearchFields:
+    def fields(self) -> SearchFields:
         """All but `headers` and `system`, in the order in which the extension takes them."""
         return (
             self.dirs,
@@ -88,7 +91,7 @@ def follow(text: str, path: str, search: Search) -> Includes:
     search : Search
         Where to look.
     """
-    changed, digest, memory, missing, system_files, found, lacking, absent, unknown = _core.follow(
+    changed, digest, memory, missing, system_files, found, lacking, absent, unknown = follow_source(
         text, path, dict(search.headers), search.fields, search.system
     )
     footprint = Footprint(
@@ -109,4 +112,4 @@ class SourceFacts(NamedTuple):
 @functools.lru_cache(maxsize=1024)
 def source_facts(text: str) -> SourceFacts:
     """Scan a text that is in memory; the same text is not scanned twice."""
-    return SourceFacts(*_core.source_facts(text))
+    return SourceFacts(*facts_of(text))
