@@ -20,7 +20,10 @@ USES_THE_EXTENSION = {
     "_compile", "_doctor", "_elementwise", "_emulator", "_function", "_image", "_includes", "_jax",
     "_launch", "_ship", "_torch", "_triton",
 }  # fmt: skip
-BY_NAME = {"_function": {"culaunch._jax"}, "_launch": {"culaunch._emulator"}}
+BY_NAME = {
+    "_function": {"culaunch._jax"},
+    "_launch": {"culaunch._emulator", "culaunch._torch.unregistered"},
+}
 DOTTED = r"culaunch(\.\w+)+(?<!\.h)"  # a module, not the header
 # What a part may import at the top of a module, besides the standard library and culaunch.
 NEEDED = {"_emulator": {"numpy"}, "_pytest_plugin": {"pytest"}, "cli": {"click", "rich"}}

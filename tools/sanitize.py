@@ -32,6 +32,7 @@ SELECTION = (
     "tests/image/test_names.py",
     "tests/elementwise/test_calls.py",
     "tests/function",
+    "tests/torch_operators/test_dispatch.py",
     "tests/ship/test_hostile_libraries.py",
     "tests/emulator/test_nested_calls.py",
     "tests/triton/test_reentrant.py",

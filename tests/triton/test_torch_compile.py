@@ -36,6 +36,12 @@ SCRIPT = """
     for _ in range(3):
         assert torch.equal(compiled(x), 4 * x + 1)
     assert count.frame_count == 2, count.frame_count
+    try:
+        torch.compile(region, backend="eager", fullgraph=True)(x)
+    except torch._dynamo.exc.Unsupported as error:
+        assert "Launch it in the body of a cl.function" in str(error), error
+    else:
+        raise AssertionError("one graph")
     print("done")
 """
 CALLS = {

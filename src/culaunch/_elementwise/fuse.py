@@ -12,6 +12,7 @@ from culaunch._elementwise.element_code import make_element_code
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._elementwise.graph import Trace
 from culaunch._elementwise.trace import Value, node_of
+from culaunch._launch.compiled_regions import in_regions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,3 +150,6 @@ def fuse(function: Callable[P, R]) -> Fused[P, R]:
     ...     return 0.5 * x * (1 + ew.tanh(0.79788456 * (x + 0.044715 * x * x * x)))
     """
     return Fused(function)
+
+
+in_regions(Fused, "operator", "fused function")

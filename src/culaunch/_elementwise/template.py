@@ -11,6 +11,7 @@ from culaunch._base.checks import checked_text
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.element_code import Array, ElementCode, Scalar
 from culaunch._elementwise.elementwise_function import ElementwiseFunction
+from culaunch._launch.compiled_regions import in_regions
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _RESERVED = ("i", "_ind")
@@ -206,3 +207,6 @@ def _read(text: str, what: str) -> tuple[_Parameter, ...]:
             raise ValueError(f"{what}: {names[0]} is no element type; there are {known}")
         parameters.append(_Parameter(names[1], names[0], is_raw))
     return tuple(parameters)
+
+
+in_regions(TemplateKernel, "operator", "fused function")

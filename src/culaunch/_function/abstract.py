@@ -14,6 +14,7 @@ from culaunch._function.bodies import Body
 from culaunch._function.device import BodyDevice
 from culaunch._function.pointers import Pointer
 from culaunch._function.runs import call, inlined, recording
+from culaunch._function.symbols import foreign_kind
 from culaunch._function.tensor_maps import TensorMapStandIn, checked_box
 from culaunch._launch.driver import current_driver
 from culaunch._launch.dtype import DType, as_dtype, find_dtype
@@ -73,6 +74,19 @@ class AbstractBody(Body):
         super().__init__(name)
         self.device = BodyDevice(lambda: 0, _attribute)
         self.uses: dict[int, set[str]] = {}
+
+    def check(
+        self, condition: Any, message: str | Callable[[], str], exception: type[Exception]
+    ) -> None:
+        """Raise unless a condition holds.
+
+        One of a framework's symbols is a guard; where nothing is known of the size yet, as of how
+        many elements are not zero, it is checked as the graph runs.
+        """
+        if foreign_kind(condition) is bool:
+            place = here()
+            condition = condition.node.expect_true(place.file, place.line)
+        super().check(condition, message, exception)
 
     def allocate(self, shape: tuple[Any, ...], dtype: DType, _: int) -> StandIn:
         """Return the stand-in of what would be allocated."""

@@ -11,7 +11,7 @@ from culaunch._base.checks import checked_text
 from culaunch._base.values import show, spell
 from culaunch._function.arithmetic import as_float
 from culaunch._function.array import StandIn
-from culaunch._function.symbols import is_symbolic
+from culaunch._function.symbols import foreign_kind, is_symbolic
 from culaunch._launch.dtype import DType, as_dtype
 
 if TYPE_CHECKING:
@@ -237,6 +237,9 @@ def _differ(name: str, size: Any, dim: str, owner: str, known: Any) -> Callable[
 def _checked_plain(start: str, want: Wanted, value: Any) -> Any:
     """Return a plain argument: an int where a float is wanted becomes one."""
     kinds = want.plain
+    foreign = foreign_kind(value)
+    if foreign in kinds or (foreign is int and float in kinds):
+        return value
     if isinstance(value, bool) and not is_symbolic(value):
         if bool in kinds:
             return value

@@ -10,6 +10,7 @@ from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function.configuration import Configuration, from_keywords
 from culaunch._function.record import escaped
+from culaunch._function.symbols import foreign_kind
 from culaunch._launch.dtype import BY_NAME
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class Body:
         for kind in (bool, int, float):
             if isinstance(value, kind):
                 return kind.__name__
-        # A framework's symbolic number, where a body runs on shapes alone.
-        return _SYMBOLIC.get(type(value).__name__) if hasattr(value, "node") else None
+        foreign = foreign_kind(value)
+        return None if foreign is None else foreign.__name__
 
     def real(self, value: Any) -> Any:
         """Return the array that a value stands for, where there is one, else the value."""
@@ -112,7 +113,6 @@ class Body:
         raise NotImplementedError
 
 
-_SYMBOLIC = {"SymInt": "int", "SymFloat": "float", "SymBool": "bool"}
 _local = threading.local()
 
 

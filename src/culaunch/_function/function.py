@@ -25,6 +25,7 @@ from culaunch._function.live import run_live
 from culaunch._function.program import Tree
 from culaunch._function.runs import Run, Sites, trace
 from culaunch._function.specialize import explore, explore_elsewhere, kinds_of
+from culaunch._launch.compiled_regions import in_regions
 
 if TYPE_CHECKING:
     import concurrent.futures
@@ -41,7 +42,7 @@ R = TypeVar("R")
 class Door(Protocol):
     """A framework that knows a function as an operator of its own."""
 
-    def learn(self, run: Run, array_arguments: int, /) -> None:
+    def learn(self, run: Run, kind: Kind, /) -> None:
         """Look at a path that was traced; raise where the operator does not allow it."""
 
     def differentiate(self) -> None:
@@ -293,7 +294,7 @@ class Function(CoreFunction, Generic[P, R]):
 
     def _keep(self, kind: Kind, tree: Tree, run: Run) -> None:
         for door in self._doors:
-            door.learn(run, arrays_of(kind))
+            door.learn(run, kind)
         tree.add(run.record)
         tree.array_names = run.array_names
         for parameter, accesses in run.uses.items():
@@ -360,6 +361,8 @@ def _contents(cell: Any) -> Any:
     except ValueError:
         return _contents
 
+
+in_regions(Function, "operator", "function")
 
 if TYPE_CHECKING:  # the extension calls methods of it
     _methods: type[FunctionMethods] = Function

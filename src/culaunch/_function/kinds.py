@@ -67,7 +67,10 @@ class Arguments:
 
     def _array_of(self, body: TraceBody, name: str, entry: Entry, value: Any, element: int) -> Any:
         _, dtype, rank, is_read_only = entry
-        facts = _made_up(rank) if value is _MISSING else array_info(value)
+        if isinstance(value, ArrayInfo):  # of a call that is not made
+            facts = value
+        else:
+            facts = _made_up(rank) if value is _MISSING else array_info(value)
         root = Root(
             "argument",
             name,
@@ -97,10 +100,11 @@ def arrays_of(kind: Kind) -> int:
 
 
 def first_array(kind: Kind, values: tuple[Any, ...]) -> Any:
-    """Return the first array of a call, or None."""
+    """Return the first array of a call, or None; also where its arrays are only described."""
     for entry, value in zip(kind, values, strict=True):
         if type(entry) is tuple and entry[0] != "value":
-            return value if entry[0] == "array" else value[0]
+            first = value if entry[0] == "array" else value[0]
+            return None if isinstance(first, ArrayInfo) else first
     return None
 
 

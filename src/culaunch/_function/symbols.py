@@ -94,6 +94,17 @@ def is_symbolic(value: object) -> bool:
     return issubclass(type(value), Number)
 
 
+def foreign_kind(value: object) -> type | None:
+    """Return what a framework's symbolic number stands for; None: it is none.
+
+    Of torch: they come where a body runs on shapes alone.
+    """
+    return _FOREIGN.get(type(value).__name__) if hasattr(value, "node") else None
+
+
+_FOREIGN: dict[str, type] = {"SymInt": int, "SymFloat": float, "SymBool": bool}
+
+
 def plain(value: Any) -> Any:
     """Return a number of this call as Python's."""
     return value.pin() if is_symbolic(value) else value

@@ -18,6 +18,7 @@ from culaunch._launch import zeros as device_zeros
 from culaunch._launch.allocate import _numpy_dtype as numpy_dtype
 from culaunch._launch.allocate import allocate_like
 from culaunch._launch.array import array_info
+from culaunch._launch.compiled_regions import number_in_regions
 from culaunch._launch.copies import fill_bytes
 from culaunch._launch.dtype import BY_NAME, as_dtype, find_dtype, from_dlpack
 from culaunch._launch.numpy_dtypes import checked_shape
@@ -263,3 +264,7 @@ def fill_zeros(array: Any) -> None:
         array[...] = 0
     elif array.nbytes:
         fill_bytes(array, b"\0", stream_or_current(None, array.device))
+
+
+number_in_regions(ceildiv, "lambda x, y: -(-x // y)")
+number_in_regions(next_power_of_2, "lambda x: 1 if x <= 1 else 1 << (x - 1).bit_length()")

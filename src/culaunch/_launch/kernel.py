@@ -11,6 +11,7 @@ from culaunch._base.values import as_html, spell
 from culaunch._core import Kernel as CoreKernel
 from culaunch._core import Launcher
 from culaunch._core import Module as CoreModule
+from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.driver import device_ordinal
 from culaunch._launch.inside import core_of
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
@@ -277,3 +278,7 @@ _KEYWORDS = ("grid", "block", *(Kernel.configure.__kwdefaults__ or ()))
 
 def _is_dims(value: object) -> bool:
     return isinstance(value, tuple) and 0 < len(value) <= 3 and all(type(n) is int for n in value)
+
+
+in_regions(Kernel, "break", "kernel")
+in_regions(Launcher, "break", "launcher")

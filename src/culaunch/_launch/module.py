@@ -11,6 +11,7 @@ from culaunch._base.values import as_html, spell
 from culaunch._core import Module as CoreModule
 from culaunch._errors import DriverError, ImageError, KernelNotFoundError
 from culaunch._image import Image, demangle
+from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.kernel import Kernel
 from culaunch._launch.names import find_kernel, find_variable, without_parameters
@@ -285,3 +286,6 @@ def _is_source(given: object, *, is_there: bool) -> bool:
         return False
     is_file = is_there and given.endswith((".cu", ".cuh", ".cpp", ".cc", ".c", ".h", ".hpp"))
     return is_file or "__global__" in given
+
+
+in_regions(Module, "break", "module")

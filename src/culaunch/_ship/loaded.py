@@ -14,6 +14,7 @@ from culaunch._function.failures import raise_failure
 from culaunch._function.kinds import arrays_of
 from culaunch._function.kinds import key_of as exact_key
 from culaunch._function.recorded import RecordedFunction
+from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.recording import RECORDERS
 from culaunch._ship.abstract import kind_of_shapes, run_abstract
 from culaunch._ship.call import CallInputs
@@ -231,6 +232,8 @@ RECORDERS[LoadedFunction] = _record
 def _find(library: Origin, name: str) -> LoadedFunction:
     return library[name]
 
+
+in_regions(LoadedFunction, "operator", "function")
 
 if TYPE_CHECKING:  # the extension calls methods of it
     _methods: type[FunctionMethods] = LoadedFunction

@@ -32,7 +32,7 @@ def register(operator: TorchOperator, library: Any) -> None:
     if missing is None:
         parameters = operator.parameters
         number = bind_operator(
-            operator.function,
+            _target(operator),
             namespace,
             name,
             "".join(one.code for one in parameters),
@@ -47,13 +47,19 @@ def register(operator: TorchOperator, library: Any) -> None:
         missing = "a place: there are 1024 operators already"
     operator.why_python = f"the native dispatch lacks {missing}"
     for key in _KEYS:
-        library.impl(name, _implementation(operator), key)
+        library.impl(name, operator.call_flat, key)
 
 
 def replace(operator: TorchOperator) -> None:
     """Let the operator's function, which is another one, be called."""
     if operator._slot is not None:
-        rebind_operator(operator._slot, operator.function)
+        rebind_operator(operator._slot, _target(operator))
+
+
+def _target(operator: TorchOperator) -> Callable[..., Any]:
+    """Return what the dispatcher calls: the function, where it returns what the operator does."""
+    # The extension leaves out None itself.
+    return operator.function if operator.rebuild is None else operator.call_flat
 
 
 @functools.cache
@@ -61,19 +67,10 @@ def _missing() -> str | None:
     """Say what this torch lacks for operators that it calls without Python, if anything."""
     torch = torch_package()
     # The extension looks where a tensor is in its Python object when the first one comes.
-    tensor = torch.empty(1)
+    with torch.utils._python_dispatch._disable_current_modes():  # they make other tensors
+        tensor = torch.empty(1)
     array_info(tensor)
     folder = Path(torch.__file__).parent / "lib"
     libraries = tuple(str(folder / f"lib{name}.so") for name in ("torch_cpu", "torch_python"))
     dtypes = tuple((f"aoti_torch_dtype_{name}", getattr(torch, name)) for name in _DTYPES)
     return open_torch(libraries, tensor, dtypes)
-
-
-def _implementation(operator: TorchOperator) -> Callable[..., Any]:
-    def implementation(*args: Any, **keywords: Any) -> Any:
-        result = operator.function(*args, **keywords)
-        if isinstance(result, (tuple, list)):
-            return tuple(one for one in result if one is not None)
-        return result
-
-    return implementation

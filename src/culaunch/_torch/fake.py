@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.untraced import untraced
 from culaunch._function import AbstractArray
 from culaunch._torch.package import torch_package
+from culaunch._torch.results import flat
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,8 @@ def fake_of(operator: TorchOperator) -> Callable[..., Any]:
         values = function._bind(args, keywords)
         first = _first_tensor(values)
         result = function.abstract(*_positional(operator, values), **_named(operator, values))
-        return _made(operator, result, first)
+        made = [_made(operator, one, first) for one in flat(operator.template, result)]
+        return None if not made else made[0] if len(made) == 1 else tuple(made)
 
     return fake
 
@@ -62,19 +64,15 @@ def _first_tensor(values: Any) -> Any:
 
 
 def _made(operator: TorchOperator, result: Any, first: Any) -> Any:
-    """Make tensors of what a body gave."""
-    torch = torch_package()
-    if isinstance(result, AbstractArray):
-        if result.argument is not None or result.base is not None:
-            which = operator.parameters[(result.argument or result.base or (0,))[0]].name
-            raise TypeError(
-                f"{operator.name} returns its argument {which} or a view of it: torch forbids "
-                "operators whose outputs share memory with their inputs"
-            )
-        dtype = getattr(torch, result.dtype.name)
-        strides = tuple(result.strides or ())
-        return first.new_empty_strided(tuple(result.shape), strides, dtype=dtype)
-    if isinstance(result, (list, tuple)):
-        made = [_made(operator, one, first) for one in result]
-        return tuple(one for one in made if one is not None)
-    return result
+    """Make a tensor of an array that a body gave, and leave numbers as they are."""
+    if not isinstance(result, AbstractArray):
+        return result
+    if result.argument is not None or result.base is not None:
+        which = operator.parameters[(result.argument or result.base or (0,))[0]].name
+        raise TypeError(
+            f"{operator.name} returns its argument {which} or a view of it: torch forbids "
+            "operators whose outputs share memory with their inputs"
+        )
+    dtype = getattr(torch_package(), result.dtype.name)
+    strides = tuple(result.strides or ())
+    return first.new_empty_strided(tuple(result.shape), strides, dtype=dtype)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._function import opcodes as oc
-from culaunch._function.effects import Return, View
+from culaunch._function.effects import Return
 from culaunch._function.kinds import arrays_of
 from culaunch._function.recorded import RecordedFunction
+from culaunch._function.runs import trace
 from culaunch._function.specialize import explore
 from culaunch._launch.dtype import BY_NAME
+from culaunch._torch.results import ResultReader, Template, plain, with_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,11 +28,18 @@ if TYPE_CHECKING:
 _DTYPES = ("float32", "float16", "bfloat16", "float64", "int32", "int64", "uint8")
 _RANKS = (2, 1, 3, 4, 0, 5)
 _NUMBERS = {"SymInt": int, "float": float}
-_TYPES = {oc.V_INT: "SymInt", oc.V_FLOAT: "float", oc.V_BOOL: "bool", oc.V_ARRAY: "Tensor"}
 
 
 class Findings:
     """What is known of a body.
+
+    Parameters
+    ----------
+    name : str
+    names : tuple of str
+        Those of its parameters.
+    is_free : bool, optional
+        Whether results may be anything that can be put together again: dicts, arguments.
 
     Attributes
     ----------
@@ -38,17 +47,18 @@ class Findings:
         Parameters whose arrays are written; those of which the kernels do not say it.
     outputs : tuple of (str or None), or None
         The types of what it returns, as a schema has them; None in it for None. None: not known.
-    is_tuple : bool
-        Whether it returns a tuple.
+    template : tuple
+        How a result is put together of the outputs.
     """
 
-    def __init__(self, name: str, names: tuple[str, ...]) -> None:
+    def __init__(self, name: str, names: tuple[str, ...], *, is_free: bool = False) -> None:
         self.name = name
         self.names = names
+        self.is_free = is_free
         self.mutates: set[int] = set()
         self.unknown: set[int] = set()
         self.outputs: tuple[str | None, ...] | None = None
-        self.is_tuple = False
+        self.template: Template = ("none",)
 
     def add(
         self, uses: dict[int, set[str]], effects: Iterable[Any] | None, array_arguments: int
@@ -64,95 +74,53 @@ class Findings:
         self.unknown |= {one for one, accesses in uses.items() if "unknown" in accesses}
         if effects is None:
             return
-        effects = tuple(effects)
-        outputs, is_tuple = self._outputs(effects, array_arguments)
-        if self.outputs is not None and (outputs, is_tuple) != (self.outputs, self.is_tuple):
+        ends = tuple(effects)
+        reader = ResultReader(self.name, self.names, array_arguments, ends)
+        template = reader.read(ends[-1].value)
+        outputs: tuple[str | None, ...] = tuple(reader.outputs)
+        if not self.is_free:
+            template = plain(self.name, self.names, template)
+            outputs = with_none(template, reader.outputs)
+        if self.outputs is not None and (outputs, template) != (self.outputs, self.template):
             raise TypeError(
                 f"{self.name} returns {_words(self.outputs)} on one path and {_words(outputs)} on "
                 "another: an operator of torch always returns the same"
             )
-        self.outputs, self.is_tuple = outputs, is_tuple
-
-    def _outputs(
-        self, effects: tuple[Any, ...], array_arguments: int
-    ) -> tuple[tuple[str | None, ...], bool]:
-        value = effects[-1].value
-        sources = {one.array: one.source for one in effects if isinstance(one, View)}
-        kind = value[0]
-        if kind == oc.V_NONE:
-            return (), False
-        is_tuple = kind in (oc.V_TUPLE, oc.V_LIST) or (
-            kind == oc.V_MADE and hasattr(value[1].value, "_fields")
-        )
-        items = (value[2] if kind == oc.V_MADE else value[1]) if is_tuple else (value,)
-        memory: list[int] = []
-        found = tuple(self._output(one, sources, array_arguments, memory) for one in items)
-        if is_tuple and len(found) < 2:
-            raise TypeError(
-                f"{self.name} returns a tuple or list of {len(found)}: an operator of torch "
-                "returns one thing itself; return it without the tuple"
-            )
-        return found, is_tuple
-
-    def _output(
-        self, value: tuple[Any, ...], sources: dict[int, int], arrays: int, memory: list[int]
-    ) -> str | None:
-        kind = value[0]
-        if kind == oc.V_NONE:
-            return None
-        if kind in (oc.V_ARGUMENT, oc.V_ELEMENT):
-            raise self._aliases(f"its argument {self.names[value[1]]}")
-        if kind == oc.V_CONSTANT and type(value[1].value) in (bool, int, float):
-            return {bool: "bool", int: "SymInt", float: "float"}[type(value[1].value)]
-        if kind not in _TYPES:
-            raise TypeError(
-                f"{self.name} returns a tuple in a tuple, a dict or something else: an operator "
-                "of torch returns arrays, numbers, and one tuple of these"
-            )
-        if kind == oc.V_ARRAY:
-            root = value[1]
-            while root in sources:
-                root = sources[root]
-            if root < arrays:
-                raise self._aliases("a view of an argument")
-            if root in memory:
-                raise self._aliases("two arrays in the same memory")
-            memory.append(root)
-        return _TYPES[kind]
-
-    def _aliases(self, what: str) -> TypeError:
-        return TypeError(
-            f"{self.name} returns {what}: torch forbids operators whose outputs share memory with "
-            "their inputs or each other. Return None where an argument is written in place (the "
-            "caller has it), or a new array"
-        )
+        self.outputs, self.template = outputs, template
 
 
 @untraced
-def find(function: AnyFunction, parameters: tuple[Parameter, ...]) -> Findings:
+def find(
+    function: AnyFunction,
+    parameters: tuple[Parameter, ...],
+    call: tuple[Kind, tuple[Any, ...]] | None = None,
+) -> Findings:
     """Trace a body for kinds of arguments that it takes, on every path, and say what it does.
+
+    `call` is the kind of a call and its arguments, which are tried first; results may be put
+    together freely then.
 
     Raises
     ------
     TypeError
         If there is no such kind, or the body returns what no operator can.
     """
-    findings = Findings(function.__name__, function.declaration.names)
+    findings = Findings(function.__name__, function.declaration.names, is_free=call is not None)
     if isinstance(function, RecordedFunction):
         for uses, effects, array_arguments in function.paths():
             findings.add(uses, effects, array_arguments)
         return findings
-    for kind, tree in list(function._trees.values()):
+    for traced, tree in list(function._trees.values()):
         findings.add(tree.uses, None, 0)
         for node in tree.nodes():
             if node.leaf is not None and not _is_error(node.leaf):
-                findings.add({}, node.leaf.effects, arrays_of(kind))
+                findings.add({}, node.leaf.effects, arrays_of(traced))
+    error = None if call is None else _learn_call(function, *call, findings)
     is_found = findings.outputs is not None
-    error: Exception | None = None
     absent = [i for i, one in enumerate(parameters) if one.is_optional]
     for count in range(min(len(absent), 4) + 1):
         for left_out in itertools.combinations(absent, count):
-            problem = _learn(function, parameters, left_out, findings)
+            problem = _learn(function, _kinds(parameters, left_out), findings)
             is_found = is_found or problem is None
             error = error or problem
     if not is_found:
@@ -165,12 +133,11 @@ def find(function: AnyFunction, parameters: tuple[Parameter, ...]) -> Findings:
 
 
 def _learn(
-    function: Function[..., Any], parameters: tuple[Parameter, ...], absent: tuple[int, ...],
-    findings: Findings,
-) -> Exception | None:  # fmt: skip
+    function: Function[..., Any], kinds: Iterator[Kind], findings: Findings
+) -> Exception | None:
     """Learn from the first kind that the body takes; without one, return what it said."""
     error: Exception | None = None
-    for kind in _kinds(parameters, absent):
+    for kind in kinds:
         runs = _runs(function, kind)
         if isinstance(runs, Exception):
             error = error or runs
@@ -181,6 +148,21 @@ def _learn(
             return None
         error = error or ValueError("every path of it ends in an error")
     return error
+
+
+def _learn_call(
+    function: Function[..., Any], kind: Kind, values: tuple[Any, ...], findings: Findings
+) -> Exception | None:
+    """Learn from the kind of a call; where its body needs numbers, from the path of the call."""
+    error = _learn(function, iter((kind,)), findings)
+    if error is None:
+        return None
+    try:
+        run = trace(function.declaration, kind, values, set())
+    except Exception as problem:  # noqa: BLE001 - the body's
+        return problem
+    findings.add(run.uses, run.record.effects, arrays_of(kind))
+    return None
 
 
 def _runs(function: Function[..., Any], kind: Kind) -> list[Run] | Exception:

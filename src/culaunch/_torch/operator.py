@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._function.kinds import arrays_of, key_of
+from culaunch._launch.compiled_regions import in_regions
 from culaunch._torch.findings import Findings
+from culaunch._torch.results import as_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from culaunch._function.kinds import Kind
     from culaunch._function.recorded import AnyFunction
     from culaunch._function.runs import Run
+    from culaunch._torch.results import Template
     from culaunch._torch.schema import Parameter
 
 
@@ -39,13 +44,19 @@ class TorchOperator:
 
     def __init__(
         self, name: str, function: AnyFunction, parameters: tuple[Parameter, ...],
-        mutates: tuple[str, ...], outputs: tuple[str | None, ...], schema: str,
+        mutates: tuple[str, ...], outputs: tuple[str | None, ...], template: Template, schema: str,
     ) -> None:  # fmt: skip
         self.name = name
         self.function = function
         self.parameters = parameters
         self.mutates = mutates
         self.outputs = outputs
+        # How the function puts its result together of the outputs.
+        self.template = template
+        # The kind of arguments that it is for, and what puts the function's result together of its
+        # outputs and its arguments, in plain Python; None: all kinds, and there is nothing to do.
+        self.kind: Any = None
+        self.rebuild: Callable[..., Any] | None = None
         self.schema = name + schema
         self.dispatch = "python"
         self.why_python: str | None = None
@@ -54,6 +65,7 @@ class TorchOperator:
         self._slot: int | None = None
         self._has_gradients = False
         self._register_gradients: Callable[[], None] = _not_registered
+        self._as_output = as_output(template)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Call the operator."""
@@ -64,12 +76,19 @@ class TorchOperator:
 
     # ---- what the function tells
 
-    def learn(self, run: Run, array_arguments: int) -> None:
+    def learn(self, run: Run, kind: Kind) -> None:
         """Refuse a path of the function that does not keep to the schema."""
-        findings = Findings(self.function.__name__, self.function.declaration.names)
+        if self.kind is not None and self.kind != key_of(kind):
+            return
+        names = self.function.declaration.names
+        findings = Findings(self.function.__name__, names, is_free=self.kind is not None)
         effects = None if run.is_error else run.record.effects
-        findings.add(run.uses, effects, array_arguments)
+        findings.add(run.uses, effects, arrays_of(kind))
         _require_schema(self, findings)
+
+    def call_flat(self, *args: Any, **keywords: Any) -> Any:
+        """Call the function, and return the outputs in its result: what the operator gives."""
+        return self._as_output(self.function(*args, **keywords))
 
     def differentiate(self) -> None:
         """Register gradients: the function has been given a backward function."""
@@ -104,8 +123,14 @@ def _require_schema(operator: TorchOperator, findings: Findings) -> None:
             f"{function.__name__} writes {', '.join(more)} for these arguments, and its operator "
             f"{operator.schema} does not say so: declare it with @cl.function(mutates=[...])"
         )
-    if findings.outputs is not None and findings.outputs != operator.outputs:
+    if findings.outputs is not None and (findings.outputs, findings.template) != (
+        operator.outputs,
+        operator.template,
+    ):
         raise TypeError(
             f"{function.__name__} returns something else for these arguments than its operator "
             f"{operator.schema} says"
         )
+
+
+in_regions(TorchOperator, "overload", "operator")

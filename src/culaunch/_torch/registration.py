@@ -96,7 +96,8 @@ def as_function(function: Any) -> AnyFunction:
     )
 
 
-def _register(operator: TorchOperator) -> None:
+def register(operator: TorchOperator) -> None:
+    """Make torch know an operator, and what it must know of it."""
     torch = torch_package()
     namespace, _, name = operator.name.partition("::")
     library = torch.library.Library(namespace, "FRAGMENT")
@@ -174,10 +175,12 @@ def _registered(
         if text is None:
             given = tuple(one for one in outputs if one is not None)
             text = schema_text(parameters, mutates, given)
-        operator = TorchOperator(name, function, parameters, mutates, outputs, text)
+        operator = TorchOperator(
+            name, function, parameters, mutates, outputs, findings.template, text
+        )
         if there is not None:
             return _reloaded(there, operator)
-        _register(operator)
+        register(operator)
         _operators[name] = operator
         function._doors.append(operator)
         return operator
@@ -223,7 +226,11 @@ def _findings(
         for i, argument in enumerate(given.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     }
-    findings.outputs = tuple(_output_type(str(one.type)) for one in given.returns)
+    types = tuple(_output_type(str(one.type)) for one in given.returns)
+    findings.outputs = types
+    if types:
+        each = tuple(("output", i) for i in range(len(types)))
+        findings.template = ("tuple", each) if len(each) > 1 else each[0]
     return findings
 
 

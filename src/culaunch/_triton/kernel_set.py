@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_text
 from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
+from culaunch._launch.compiled_regions import in_regions
 from culaunch._library import LibraryFile, write_library
 from culaunch._triton.join_variants import merge_sets
 from culaunch._triton.manifest import KIND, read_entry, version_of, write_entry
@@ -247,3 +248,6 @@ class KernelSet(SetDispatcher):
                 "grid="
             )
         self[self._grid](*args, **kwargs)
+
+
+in_regions(KernelSet, "break", "set of kernels")

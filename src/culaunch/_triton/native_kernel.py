@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
+from culaunch._core import TritonLauncher
+from culaunch._launch.compiled_regions import in_regions
 from culaunch._triton.autotuner import native_tuner, split_settings
 from culaunch._triton.body_choice import BodyChoice
 from culaunch._triton.body_tuning import choose_in_body
@@ -387,6 +389,9 @@ def _stack_of(kernel: Any) -> Stack | None:
     except (Unknown, TypeError):
         return None
 
+
+in_regions(NativeKernel, "break", "Triton kernel")
+in_regions(TritonLauncher, "break", "Triton kernel")
 
 if TYPE_CHECKING:  # the extension calls methods of it
     _methods: type[DispatcherMethods] = NativeKernel

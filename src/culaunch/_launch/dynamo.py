@@ -1,0 +1,218 @@
+"""What Dynamo is told of our types: functions become operators, all else breaks the graph, once.
+
+Dynamo has a table of what to do with a value by its type. It is no public part of torch: whatever
+of it is not as known here leaves Dynamo as it is, and then it breaks the graph with its own words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from culaunch._base.untraced import untraced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+
+class Region(NamedTuple):
+    """What a compiled region does with an object.
+
+    Attributes
+    ----------
+    way : str
+        ``"operator"``: a call of it becomes an operator of torch. ``"overload"``: it has one.
+        ``"break"``: the graph is broken, once.
+    what : str
+        What the object is, for the message.
+    """
+
+    way: str
+    what: str
+
+
+_ADVICE = (
+    "Launch it in the body of a cl.function, and call that here: it becomes an operator of the "
+    "graph (docs/frameworks.md)."
+)
+_DOOR = "culaunch._torch.unregistered"
+_told: set[Any] = set()
+
+
+@untraced
+def tell(regions: dict[type, Region], numbers: dict[Callable[..., Any], str]) -> None:
+    """Tell Dynamo, which is loaded, of types, and of functions of numbers."""
+    new = regions.keys() - _told
+    try:
+        builder = importlib.import_module("torch._dynamo.variables.builder")
+        table_of = builder.VariableBuilder._type_dispatch_impl  # noqa: SLF001 - there is no other
+        tables = [table_of(numpy) for numpy in (True, False)]
+        made = {kind: _Variables(builder, regions[kind]).of(kind) for kind in new}
+    except Exception:  # noqa: BLE001 - another Dynamo
+        return
+    for table in tables:
+        table.update(made)
+    # Where this is another Dynamo than the ones that are known, it traces what it can.
+    with contextlib.suppress(Exception):
+        if not _told:  # no frame of ours is for it to trace, whoever calls it
+            importlib.import_module("torch._dynamo.trace_rules").add("culaunch")
+        substitute = importlib.import_module("torch._dynamo.decorators").substitute_in_graph
+        for function in numbers.keys() - _told:
+            substitute(function, skip_signature_check=True)(_plain(numbers[function]))
+    _told.update(new, numbers)
+
+
+class _Variables:
+    """Makes what stands for the objects of a type while Dynamo traces."""
+
+    def __init__(self, builder: ModuleType, region: Region) -> None:
+        self.builder = builder
+        self.region = region
+        self.base: Any = importlib.import_module(
+            "torch._dynamo.variables.user_defined"
+        ).UserDefinedObjectVariable
+        self.guard = builder.GuardBuilder.ID_MATCH
+        self.subscripted = self._subscripted()
+
+    def of(self, kind: type) -> Callable[[Any, Any], Any]:
+        """Return what makes the variable of an object of a type."""
+        methods = {"operator": _call_function, "overload": _call_overload}
+        call = methods.get(self.region.way, _refuse)
+
+        def call_function(variable: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+            return call(self, variable, tx, list(args), dict(kwargs))
+
+        def call_method(variable: Any, tx: Any, name: str, args: Any, kwargs: Any) -> Any:
+            if name == "__call__":
+                return call(self, variable, tx, list(args), dict(kwargs))
+            if name == "__getitem__":
+                return self.subscript(variable, args[0])
+            return self.stop(variable.value, f"a call of .{name}() of")
+
+        def subscript(variable: Any, _: Any, key: Any) -> Any:
+            return self.subscript(variable, key)
+
+        members: dict[str, Any] = {"call_function": call_function, "call_method": call_method}
+        if hasattr(self.base, "mp_subscript_impl"):
+            members["mp_subscript_impl"] = subscript
+        made = type(self.base)(f"Culaunch{kind.__name__}Variable", (self.base,), members)
+
+        def variable(builder: Any, value: Any) -> Any:
+            builder.install_guards(self.guard)
+            return made(value, source=builder.source)
+
+        return variable
+
+    def subscript(self, owner: Any, key: Any) -> Any:
+        """Return what stands for ``kernel[key]``: the graph is broken where it is called, once."""
+        made = self.subscripted()
+        made.owner, made.key, made.value = owner, key, owner.value
+        return made
+
+    def _subscripted(self) -> Any:
+        """Make the class of what stands for a subscript."""
+        tracker = importlib.import_module("torch._dynamo.variables.base").VariableTracker
+        codes = importlib.import_module("torch._dynamo.bytecode_transformation")
+
+        def reconstruct(variable: Any, codegen: Any) -> None:
+            codegen(variable.owner)
+            codegen(variable.key)
+            codegen.append_output(codes.create_binary_subscr())
+
+        def stop(variable: Any, *_: Any) -> Any:
+            return self.stop(variable.value, "a launch of")
+
+        def again(variable: Any, _: Any, key: Any) -> Any:
+            return self.subscript(variable, key)
+
+        def call_method(variable: Any, tx: Any, name: str, args: Any, _: Any) -> Any:
+            return again(variable, tx, args[0]) if name == "__getitem__" else stop(variable)
+
+        members: dict[str, Any] = {
+            "reconstruct": reconstruct, "call_function": stop, "call_method": call_method,
+            "mp_subscript_impl": again, "python_type": lambda one: type(one.value),
+            "var_getattr": stop,
+        }  # fmt: skip
+        return type(tracker)("CulaunchSubscriptVariable", (tracker,), members)
+
+    def build(self, tx: Any, value: Any) -> Any:
+        """Return the variable of a thing that Dynamo knows."""
+        return self.builder.SourcelessBuilder.create(tx, value)
+
+    def stop(self, value: Any, action: str, reason: str = "", *hints: str) -> Any:
+        """Break the graph here."""
+        what = self.region.what
+        name = getattr(value, "__name__", None) or getattr(value, "name", None)
+        shown = f"the {what} {name}" if isinstance(name, str) else f"a {what}"
+        words = {
+            "gb_type": f"culaunch: a {what} in a compiled region",
+            "context": repr(value)[:200],
+            "explanation": f"torch.compile comes to {action} {shown} of culaunch, "
+            + (reason or "which is no operation of a graph."),
+            "hints": list(hints) or [_ADVICE],
+        }
+        exceptions = importlib.import_module("torch._dynamo.exc")
+        known = inspect.signature(exceptions.unimplemented).parameters
+        if set(words) <= set(known):
+            exceptions.unimplemented(**words)
+        raise exceptions.Unsupported(f"{words['explanation']} {' '.join(words['hints'])}")
+
+
+def _plain(text: str) -> Any:
+    """Make a function that is in no file of ours, which Dynamo leaves alone."""
+    return eval(compile(text, "<culaunch, in a compiled region>", "eval"))  # noqa: S307
+
+
+def _refuse(variables: _Variables, variable: Any, *_: Any) -> Any:
+    return variables.stop(variable.value, "a call of")
+
+
+def _call_overload(
+    variables: _Variables, variable: Any, tx: Any, args: list[Any], keywords: dict[str, Any]
+) -> Any:
+    return variables.build(tx, variable.value.overload).call_function(tx, args, keywords)
+
+
+def _call_function(
+    variables: _Variables, variable: Any, tx: Any, args: list[Any], keywords: dict[str, Any]
+) -> Any:
+    """Call the operator of a function, and put together what the function returns."""
+    function = variable.value
+    try:
+        given = tuple(map(_seen, args)), {name: _seen(one) for name, one in keywords.items()}
+        operator = importlib.import_module(_DOOR).operator_for(function, *given)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the graph is broken with its words
+        return variables.stop(
+            function, "a call of", f"which is no operator of torch: {error}",
+            "Write it so that it can be one, or call it outside of the region.",
+        )  # fmt: skip
+    result = variables.build(tx, operator.overload).call_function(tx, args, keywords)
+    if operator.rebuild is None:
+        return result
+    names = operator.function.declaration.names
+    bound = dict(zip(names, args, strict=False)) | keywords
+    nothing = variables.build(tx, None)
+    arguments = [bound.get(name, nothing) for name in names]
+    return variables.build(tx, operator.rebuild).call_function(tx, [result, *arguments], {})
+
+
+def _seen(variable: Any) -> Any:
+    """Return what Dynamo knows of an argument: a fake tensor, a number that may be symbolic."""
+    if hasattr(variable, "realize"):
+        variable = variable.realize()
+    if hasattr(variable, "raw_value"):
+        return variable.raw_value
+    with contextlib.suppress(NotImplementedError):
+        if variable.is_python_constant():
+            return variable.as_python_constant()
+    return _examples(variable.as_proxy())
+
+
+def _examples(proxy: Any) -> Any:
+    if isinstance(proxy, (list, tuple)):
+        return [_examples(one) for one in proxy]
+    node = getattr(proxy, "node", None)
+    return proxy if node is None else node.meta["example_value"]

@@ -1,0 +1,189 @@
+"""Functions that nobody registered, in compiled regions: each registers itself for its calls."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.untraced import untraced
+from culaunch._function.kinds import key_of
+from culaunch._launch.array import ArrayInfo
+from culaunch._launch.dtype import find_dtype
+from culaunch._torch.findings import find
+from culaunch._torch.operator import TorchOperator, mutates_of
+from culaunch._torch.package import torch_package
+from culaunch._torch.registration import as_function, register
+from culaunch._torch.results import is_plain, rebuilder
+from culaunch._torch.schema import MISSING, Parameter, parameters_of, schema_text
+
+if TYPE_CHECKING:
+    import types
+
+    from culaunch._function.kinds import Entry, Kind
+    from culaunch._function.recorded import AnyFunction
+
+_NAMESPACE = "culaunch"
+_lock = threading.RLock()
+
+
+class _Operators:
+    """The operators of a function, for each kind of arguments: it lives as long as they do."""
+
+    def __init__(self, target: Any) -> None:
+        self.target = target
+        self.function = as_function(target)
+        self.of_kind: dict[Any, TorchOperator] = {}
+
+
+_known: dict[int, _Operators] = {}
+_names: set[str] = set()
+
+
+@untraced
+def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> TorchOperator:
+    """Return an operator for a call of a function: that of its kind of arguments.
+
+    Parameters
+    ----------
+    target : Function, RecordedFunction or fused function
+    args, keywords
+        Those of the call: tensors, which may be fake, and numbers, which may be symbolic.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it takes no such call, or is one that no operator can be.
+    """
+    with _lock:
+        known = _known.get(id(target)) or _Operators(target)
+        function = known.function
+        values = function._bind(args, keywords)
+        names = function.declaration.names
+        kind = tuple(
+            _entry(f"{function.__name__}: argument {name}", value)
+            for name, value in zip(names, values, strict=True)
+        )
+        key = key_of(kind)
+        if key not in known.of_kind:
+            known.of_kind[key] = _made(function, kind, key, values)
+            _known[id(target)] = known
+        return known.of_kind[key]
+
+
+def _made(function: AnyFunction, kind: Kind, key: Any, values: tuple[Any, ...]) -> TorchOperator:
+    parameters = _parameters(function, kind)
+    findings = find(function, parameters, (kind, tuple(map(_described, values))))
+    mutates = mutates_of(function, findings)
+    outputs = findings.outputs or ()
+    if mutates and any(one != "Tensor" for one in outputs):
+        raise TypeError(
+            f"{function.__name__} writes {', '.join(mutates)} and returns numbers: torch "
+            "compiles no operator that does both; return arrays or None"
+        )
+    text = schema_text(parameters, mutates, tuple(one for one in outputs if one is not None))
+    name = _free_name(function, f"{text} {key}")
+    operator = TorchOperator(name, function, parameters, mutates, outputs, findings.template, text)
+    operator.kind = key
+    if not is_plain(operator.template):
+        operator.rebuild = rebuilder(operator.template, len(outputs))
+    register(operator)
+    function._doors.append(operator)
+    return operator
+
+
+def _entry(what: str, value: Any) -> Entry:
+    """Return what a kind has for an argument."""
+    torch = torch_package()
+    if isinstance(value, torch.Tensor):
+        dtype = find_dtype(value.dtype)
+        if dtype is None:
+            raise TypeError(f"{what} has the element type {value.dtype}, which no kernel takes")
+        return ("array", dtype.number, value.dim(), False)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, (int, torch.SymInt)):
+        return int
+    if isinstance(value, (float, torch.SymFloat)):
+        return float
+    if isinstance(value, (list, tuple)) and value:
+        if all(isinstance(one, torch.Tensor) for one in value):
+            return ("list", tuple(_entry(what, one) for one in value))
+    elif isinstance(value, str) or find_dtype(value) is not None:
+        return ("value", value)
+    raise TypeError(
+        f"{what} is {value!r}, and an operator of torch takes tensors, lists of tensors, int, "
+        "float, bool, str, dtypes and None: call the function outside of the compiled region, or "
+        "make it a function of the others for this value"
+    )
+
+
+def _described(value: Any) -> Any:
+    """Return an argument as it is traced without a call: no array is there."""
+    torch = torch_package()
+    if isinstance(value, torch.Tensor):
+        shape, strides = (tuple(map(_size, sizes)) for sizes in (value.shape, value.stride()))
+        return ArrayInfo(0, shape, strides, 2, 32, (2, 0))
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_described, value))
+    return _size(value) if isinstance(value, (torch.SymInt, torch.SymFloat)) else value
+
+
+def _size(value: Any) -> Any:
+    """Return what a symbol is in this call; of what nothing is known yet, a size that is likely."""
+    node = getattr(value, "node", None)
+    if node is None:
+        return value
+    return node.hint if node.has_hint() else 4096
+
+
+def _parameters(function: AnyFunction, kind: Kind) -> tuple[Parameter, ...]:
+    """Return the parameters: what the declaration leaves open is what the call has there."""
+    declaration = function.declaration
+    known = {
+        name: _parameter(name, entry, declaration.defaults.get(name, MISSING))
+        for name, entry in zip(declaration.names, kind, strict=True)
+    }
+    return parameters_of(declaration, known)
+
+
+def _parameter(name: str, entry: Entry, default: Any) -> Parameter:
+    kinds: dict[Any, str] = {None: "Tensor", int: "SymInt", float: "float", True: "bool"}
+    kinds[False] = "bool"
+    if type(entry) is not tuple:
+        kind = kinds[entry]
+    elif entry[0] == "value":
+        kind = "str" if isinstance(entry[1], str) else "ScalarType"
+    else:
+        kind = "Tensor" if entry[0] == "array" else "Tensor[]"
+    return Parameter(name, kind, entry is None, default, False, None)
+
+
+def _free_name(function: AnyFunction, text: str) -> str:
+    """Return a name that the next process finds again, for what compilers keep on disk."""
+    body: Any = getattr(function, "__wrapped__", None)
+    code = getattr(body, "__code__", None)
+    names = (function.__module__ or "", str(getattr(function, "__qualname__", "")))
+    words = [*names, text]
+    words += [] if code is None else _code_words(code)
+    digest = hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
+    stem = re.sub(r"\W+", "_", "_".join(names), flags=re.ASCII).strip("_")
+    name = f"{_NAMESPACE}::{stem}_{digest}"
+    number = 1
+    # Functions that are made in a loop are of the same name and text, and not the same.
+    while name in _names:
+        number += 1
+        name = f"{_NAMESPACE}::{stem}_{digest}_{number}"
+    _names.add(name)
+    return name
+
+
+def _code_words(code: types.CodeType) -> list[str]:
+    words = [code.co_code.hex(), *code.co_names, *code.co_varnames, *code.co_freevars]
+    for one in code.co_consts:
+        if hasattr(one, "co_code"):
+            words += _code_words(one)
+        else:
+            words.append(repr(sorted(map(repr, one)) if isinstance(one, frozenset) else one))
+    return words

@@ -1,0 +1,113 @@
+"""Functions that no operator can be."""
+
+import pytest
+
+import culaunch as cl
+
+pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
+
+
+def whole(x):
+    return x
+
+
+def view(x):
+    return x[1:]
+
+
+def on_one_path(x):
+    return x if x.shape[0] == 17 else cl.empty_like(x)
+
+
+def twice(x):
+    y = cl.empty_like(x)
+    return y, y.reshape(-1)
+
+
+def nested(x):
+    return cl.empty_like(x), (cl.empty_like(x), 1)
+
+
+def in_dict(x):
+    return {"y": cl.empty_like(x)}
+
+
+def in_tuple(x):
+    return (cl.empty_like(x),)
+
+
+def with_none(x):
+    return cl.empty_like(x), None
+
+
+def without_arrays(n: int):
+    return n
+
+
+def complex_number(x, factor: complex = 1j):
+    return cl.empty_like(x)
+
+
+def infinite(x, factor: float = float("inf")):
+    return cl.empty_like(x)
+
+
+def different(x):
+    return cl.empty_like(x) if x.shape[0] > 3 else (cl.empty_like(x), 1)
+
+
+def counted(x, n: int):
+    for _ in range(n):
+        x.is_contiguous()
+    return cl.empty_like(x)
+
+
+REFUSED = {
+    whole: "whole returns its argument x: torch forbids",
+    view: "view returns a view of an argument: torch forbids",
+    on_one_path: "returns its argument x: torch forbids",
+    twice: "two arrays in the same memory",
+    nested: "a tuple in a tuple",
+    in_dict: "a dict",
+    in_tuple: "without the tuple",
+    with_none: "with None in it",
+    without_arrays: "no array parameter",
+    complex_number: "parameter factor is",
+    infinite: "cannot have the default inf",
+    different: "on one path and .* on another",
+    counted: "pass schema=",
+}
+
+
+@pytest.mark.parametrize("body", REFUSED, ids=lambda body: body.__name__)
+def test_a_function_that_no_operator_can_be(body, name, torch):
+    with pytest.raises(TypeError, match=REFUSED[body]):
+        cl.torch_op(name, cl.function(body))
+    assert not hasattr(torch.ops.culaunch_test, name.partition("::")[2])
+
+
+def test_what_a_later_path_does_is_held_against_the_schema(kernels, name, torch):
+    @cl.function
+    def late(x, word: str = "new"):
+        if word == "same":
+            return x
+        if word == "write":
+            kernels["scale<float>"][1, 32](x, x, 2.0, x.size)
+        return cl.empty_like(x)
+
+    op = cl.torch_op(name, late)
+    x = torch.ones(3)
+    assert op(x).shape == (3,)
+    for call in (op, late):
+        with pytest.raises(TypeError, match="returns its argument x"):
+            call(x, "same")
+        with pytest.raises(TypeError, match=r"writes x for these arguments, .*mutates="):
+            call(x, "write")
+    assert torch.equal(x, torch.ones(3))
+
+
+def test_a_schema_may_be_given(name, torch):
+    op = cl.torch_op(name, cl.function(counted), schema="(Tensor x, SymInt n=2) -> Tensor")
+    assert op(torch.ones(3)).shape == (3,)
+    with pytest.raises(ValueError, match="schema has the parameters y, and counted has x, n"):
+        cl.torch_op(f"{name}b", cl.function(counted), schema="(Tensor y) -> Tensor")
