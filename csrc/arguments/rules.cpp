@@ -7,6 +7,7 @@ constexpr const char* kGiven[] = {
     "integer", "floating", "bool_", "complex", "address", "structure",
 };
 constexpr size_t kGivenCount = sizeof kGiven / sizeof kGiven[0];
+static_assert(kGivenCount == static_cast<size_t>(Given::kNothing), "every Given has a name");
 
 constexpr uint16_t Bit(Given given) {
   return static_cast<uint16_t>(1 << static_cast<unsigned>(given));
