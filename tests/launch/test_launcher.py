@@ -22,6 +22,7 @@ from driver_tables import (
     STATIC_SHARED,
 )
 from fake_arrays import DlpackArray, ExchangeArray
+from memory_growth import least_growth, resident_bytes
 
 import culaunch as cl
 
@@ -418,11 +419,6 @@ def test_launches_leak_no_references(driver):
     assert after == before
 
 
-def resident_bytes():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs procfs")
 def test_many_launches_take_no_memory(install):
@@ -448,21 +444,6 @@ def test_many_launches_take_no_memory(install):
             tracemalloc.stop()
         assert growth < 2000
         assert least_growth(run, 200_000, resident_bytes, 1 << 20) < 1 << 20
-
-
-def least_growth(run, count, measure, limit, rounds=6):
-    """Return the least that a round of launches adds; what leaks adds to every round.
-
-    One round may grow by what does not come from the launches: a table of the interpreter that is
-    just then made larger, or freed memory that a sanitizer holds back until it holds enough.
-    """
-    growth = []
-    while len(growth) < rounds and (not growth or min(growth) >= limit):
-        gc.collect()
-        before = measure()
-        run(count)
-        growth.append(measure() - before)
-    return min(growth)
 
 
 # ---- the interpreter
