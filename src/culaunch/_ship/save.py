@@ -171,7 +171,7 @@ class _Saved(NamedTuple):
         return found
 
     def _backward(self) -> str | None:
-        gradient = self.function._gradient  # noqa: SLF001
+        gradient = self.function._gradient  # noqa: SLF001 - users see backward() alone
         if gradient is None:
             return None
         name = getattr(gradient.function, "__name__", "")

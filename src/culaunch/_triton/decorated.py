@@ -70,7 +70,7 @@ class Decorated:
             if type(kernel).__name__ == "InterpretedFunction":
                 raise TypeError("TRITON_INTERPRET is set: unset it to compile")
             if isinstance(kernel, NativeKernel):
-                kernel = kernel._kernel  # noqa: SLF001
+                kernel = kernel._kernel  # noqa: SLF001 - other names are Triton's
                 continue
             found = kernel if type(kernel).__name__ == "Autotuner" else None
             if found is not None and tuner is not None:

@@ -215,7 +215,7 @@ class KernelSet(SetDispatcher):
         for other in others:
             if not isinstance(other, KernelSet):
                 raise TypeError(f"merge() takes KernelSets (got {type(other).__qualname__})")
-        made = merge_sets([self._saved, *(one._saved for one in others)])  # noqa: SLF001
+        made = merge_sets([self._saved, *(one._saved for one in others)])  # noqa: SLF001 - sets alike
         return KernelSet(
             made.name, made.parameters, made.variants, made.read, made.table, made.zeroes,
             made.computed, made.grid,

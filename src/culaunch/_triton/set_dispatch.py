@@ -42,7 +42,7 @@ class SetDispatcher(VariantDispatcher):
             self._grid = SavedGrid(saved.name, saved.grid, choice.common)
         self._inner = VariantDispatcher(saved) if choice.is_needed else None
         if self._inner is not None:
-            self._loaded = self._inner._loaded  # noqa: SLF001
+            self._loaded = self._inner._loaded  # noqa: SLF001 - one table for both
         return self
 
     # ---- what the native half calls

@@ -116,7 +116,7 @@ class Stack:
             if self._is_tuner(layer):
                 set_benchmark(made)
                 if not may_measure:
-                    made._bench = refuse_to_measure  # noqa: SLF001
+                    made._bench = refuse_to_measure  # noqa: SLF001 - Triton's own place for it
                 tuners.append((layer, made))
             inner = made
         caches = [(layer.cache, dict(layer.cache)) for layer, _ in tuners if self._decides(layer)]
