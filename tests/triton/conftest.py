@@ -21,6 +21,36 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
+def on_emulator(monkeypatch):
+    """Run on the emulator, and leave Triton the active driver that it had."""
+    import triton
+
+    from culaunch import testing
+
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    active = triton.runtime.driver
+    before = getattr(active, "_active", None)
+    with testing.use_driver("emulator"):
+        yield
+    if before is None and hasattr(active, "_active"):
+        active._active = None
+    else:
+        active.set_active(before)
+
+
+@pytest.fixture(params=["install", "native"])
+def launched(request, on_emulator):
+    """Give what makes a kernel native."""
+    from culaunch.triton import install, native
+
+    if request.param == "native":
+        yield native
+    else:
+        with install():
+            yield lambda kernel: kernel
+
+
+@pytest.fixture
 def install(monkeypatch):
     """Make recording drivers of the CPU's memory the driver in use, the last one made."""
     yield from recorders(monkeypatch, device_types=(1,), devices=1)

@@ -9,7 +9,6 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl  # noqa: E402
 
-from culaunch import testing  # noqa: E402
 from culaunch.triton import native  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
@@ -18,16 +17,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def emulator(monkeypatch, tmp_path):
+def emulator(monkeypatch, tmp_path, on_emulator):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    active = triton.runtime.driver
-    before = getattr(active, "_active", None)
-    with testing.use_driver("emulator"):
-        yield
-    if before is None and hasattr(active, "_active"):
-        active._active = None
-    else:
-        active.set_active(before)
 
 
 def fill(x_ptr, n, BLOCK: tl.constexpr):

@@ -6,7 +6,6 @@ import types
 
 import pytest
 
-from culaunch import testing
 from culaunch._triton.purity import Unknown
 from culaunch._triton.reads import Reads
 
@@ -117,30 +116,14 @@ def test_what_has_to_be_called(function, reason):
 
 
 @pytest.fixture
-def emulator(monkeypatch):
+def emulator(monkeypatch, on_emulator):
     """Compare, at every call in two, what is looked up with what is said."""
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
     monkeypatch.setenv("CULAUNCH_TRITON_CHECK", "1")
-    active = triton.runtime.driver
-    before = getattr(active, "_active", None)
-    with testing.use_driver("emulator"):
-        yield
-    if before is None and hasattr(active, "_active"):
-        active._active = None
-    else:
-        active.set_active(before)
 
 
-@pytest.fixture(params=["install", "native"])
-def launched(request, emulator):
-    """Give what makes a kernel native."""
-    from culaunch.triton import install, native
-
-    if request.param == "native":
-        yield native
-    else:
-        with install():
-            yield lambda kernel: kernel
+@pytest.fixture
+def launched(emulator, launched):
+    return launched
 
 
 @pytest.fixture

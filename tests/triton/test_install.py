@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from culaunch import testing
 from culaunch.triton import install, native, report, uninstall
 
 torch = pytest.importorskip("torch")
@@ -26,18 +25,10 @@ ADD = "installed_kernels.add"
 
 
 @pytest.fixture(autouse=True)
-def emulator(monkeypatch):
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    active = triton.runtime.driver
-    before = getattr(active, "_active", None)
-    with testing.use_driver("emulator"):
-        report(clear=True)
-        yield
-        uninstall()
-    if before is None and hasattr(active, "_active"):
-        active._active = None
-    else:
-        active.set_active(before)
+def emulator(on_emulator):
+    report(clear=True)
+    yield
+    uninstall()
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ import inspect
 
 import pytest
 
-from culaunch import testing
-
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 pytestmark = pytest.mark.skipif(
@@ -14,29 +12,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def emulator(monkeypatch, tmp_path):
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+def emulator(monkeypatch, tmp_path, on_emulator):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
-    active = triton.runtime.driver
-    before = getattr(active, "_active", None)
-    with testing.use_driver("emulator"):
-        yield
-    if before is None and hasattr(active, "_active"):
-        active._active = None
-    else:
-        active.set_active(before)
-
-
-@pytest.fixture(params=["install", "native"])
-def launched(request):
-    """Give what makes a kernel native."""
-    from culaunch.triton import install, native
-
-    if request.param == "native":
-        yield native
-    else:
-        with install():
-            yield lambda kernel: kernel
 
 
 @pytest.fixture
