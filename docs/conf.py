@@ -1,16 +1,25 @@
 """Sphinx configuration: MyST pages, the API from docstrings, and warnings as errors."""
 
 import re
+import sys
 from pathlib import Path
 
 import culaunch
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "culaunch"
 author = "the culaunch authors"
 copyright = "the culaunch authors"
 version = release = culaunch.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "generated",
+]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -31,9 +40,15 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:(class|obj)", r"(?!culaunch\.[A-Za-z]).*"),
     ("py:exc", r"[A-Z]\w*Error"),
+    # Those of the driver, of the standard library and of Apache TVM-FFI.
+    ("cpp:identifier", r"(?!culaunch).*"),
 ]
 
+autosummary_generate = False
+
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["culaunch.css"]
 html_title = f"culaunch {version}"
 html_show_copyright = False
 html_show_sphinx = False

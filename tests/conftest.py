@@ -57,6 +57,8 @@ def has(capability: str) -> bool:
         return gpu_count() > 1
     if capability == "root":
         return os.geteuid() == 0
+    if capability == "CUTLASS_PATH":
+        return Path(os.environ.get(capability, "-"), "include", "cute").is_dir()
     if capability == "installed-wheel":
         return any(importlib.metadata.distributions(name="culaunch"))
     if capability in CUDA_TOOLS:

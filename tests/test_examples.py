@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = sorted(
+    path
+    for path in [*FOLDER.glob("*.py"), *(FOLDER / "cookbook").glob("*.py")]
+    if not path.name.startswith("test_")
+)
 
 
 def needs(path):

@@ -155,6 +155,10 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
       is_ready = doing.kind != Kind::kQuery || code != CUDA_ERROR_NOT_READY;
       return is_ready && doing.kind != Kind::kRelease ? code : CUDA_SUCCESS;
     }));
+    if (!done && doing.kind == Kind::kRelease) {  // the device cannot be current any more
+      PyErr_Clear();
+      Py_RETURN_NONE;
+    }
     if (!done) return nullptr;
     return doing.kind == Kind::kQuery ? PyBool_FromLong(is_ready) : Returned(results);
   }

@@ -13,7 +13,11 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 # What they compile is shown as it is where the emulator is not chosen, for which images have PTX.
 WITHOUT_A_DRIVER = {"cache", "compiling", "inspecting"}
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in ("dev", "_build")),
+]
 
 _spec = importlib.util.spec_from_file_location("run_page", HERE / "run_page.py")
 run_page = importlib.util.module_from_spec(_spec)
@@ -21,8 +25,12 @@ sys.modules["run_page"] = run_page
 _spec.loader.exec_module(run_page)
 
 
+def page_name(page):
+    return str(page.relative_to(DOCS if DOCS in page.parents else ROOT).with_suffix(""))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if run_page.blocks(page)], ids=page_name)
 def test_snippets_run(page, tmp_path, has):
     blocks = run_page.blocks(page)
     left_out, missing = [], []
@@ -31,7 +39,7 @@ def test_snippets_run(page, tmp_path, has):
         if lacking := [name for name in wanted if not has(name)]:
             left_out.append(str(block.line))
             missing += lacking
-    if blocks and len(left_out) == len(blocks):
+    if len(left_out) == len(blocks):
         pytest.skip("needs a GPU" if missing[0] == "gpu" else f"needs {missing[0]}")
     # A width that does not depend on the terminal that the tests run in.
     environment = {**os.environ, "COLUMNS": "100"}
@@ -51,10 +59,18 @@ def test_snippets_run(page, tmp_path, has):
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_code_that_is_not_run_is_included_from_a_file_that_is(page):
     """Code that only looks at itself goes stale: C++ and CMake come from examples."""
     fences = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)
-    shown = {"{literalinclude}", "{eval-rst}", "{toctree}", "{note}", "{warning}", "{image}"}
+    shown = {
+        "{literalinclude}",
+        "{eval-rst}",
+        "{toctree}",
+        "{note}",
+        "{warning}",
+        "{image}",
+        "{raw}",
+    }
     run = {"python", "pycon", "console", "sh", "text", "json", ""}
     assert set(fences) <= run | shown

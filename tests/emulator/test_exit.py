@@ -84,6 +84,17 @@ def test_an_array_that_outlives_the_emulator(kept):
 
 
 @pytest.mark.slow
+def test_what_is_released_after_the_emulator_is_released_silently():
+    said = run("""
+        stream = cl.Stream(); start, end = stream.record(), stream.record()
+        held, shared = cl.pinned(3), cl.managed(3)
+        np.kept = (cl.Stream(), cl.Event(), cl.pinned(3), cl.managed(3))
+        def f(a): return a
+    """)
+    assert said == ""
+
+
+@pytest.mark.slow
 def test_handlers_at_exit_still_use_the_emulator():
     script = """
         import atexit

@@ -1,0 +1,43 @@
+"""What pages have that is made when they are built: a line ``<!-- made: NAME ARGUMENT ... -->``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from command_reference import command_reference
+from cpp_reference import cpp_reference
+from launch_chart import launch_chart
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+_LINE = re.compile(r"^<!-- made: (\w+)(.*?) -->$", re.MULTILINE)
+
+
+def with_generated(text: str) -> str:
+    """Put in what each such line of a page in Markdown asks for."""
+    return _LINE.sub(lambda line: _MAKERS[line[1]](*line[2].split()), text)
+
+
+def _cpp(header: str, *left_out: str) -> str:
+    listed = cpp_reference(header, *left_out)
+    space = "culaunch::ffi" if header == "tvm_ffi.h" else "culaunch"
+    return f"```{{eval-rst}}\n.. cpp:namespace:: {space}\n\n{listed}\n```"
+
+
+def _chart() -> str:
+    return f"```{{raw}} html\n{launch_chart()}\n```"
+
+
+_MAKERS = {"chart": _chart, "commands": command_reference, "cpp": _cpp}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Connect it, as Sphinx asks of an extension."""
+
+    def read(_: Sphinx, __: str, source: list[str]) -> None:
+        source[0] = with_generated(source[0])
+
+    app.connect("source-read", read)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,136 @@
+"""The reference pages have every name: of Python, C++, the commands, the environment, the pages."""
+
+import ast
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in ("dev", "_build")]
+
+
+@pytest.fixture(scope="module")
+def extension():
+    """Return a function that imports a module of the documentation's own."""
+    sys.path.insert(0, str(DOCS / "_ext"))
+    yield importlib.import_module
+    sys.path.remove(str(DOCS / "_ext"))
+
+
+def test_every_public_name_is_on_one_page_of_the_api():
+    text = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    listed = re.findall(r"^\.\. auto(?:class|function|exception):: (\w+)$", text, re.MULTILINE)
+    modules = re.findall(r"^\.\. automodule:: culaunch\.(\w+)$", text, re.MULTILINE)
+    assert sorted([*listed, *modules]) == cl.__all__
+
+
+@pytest.mark.needs("click")
+def test_every_command_and_option_is_in_the_reference(extension):
+    import click
+
+    made = extension("command_reference").command_reference()
+    group = importlib.import_module("culaunch.cli._group").group
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        section = made.partition(f"## culaunch {name}\n")[2].partition("\n## ")[0]
+        assert section, name
+        for param in group.get_command(context, name).params:
+            words = param.opts if isinstance(param, click.Option) else []
+            assert all(f"{word}" in section for word in words), (name, words)
+
+
+def test_every_name_of_the_headers_is_in_the_reference(extension):
+    cpp = extension("cpp_reference")
+    page = (DOCS / "cpp_api.md").read_text()
+    asked = [line.split() for line in re.findall(r"<!-- made: cpp (.*?) -->", page)]
+    included = re.findall(r'#include "(\w+\.h)"', (cpp.HEADERS / "culaunch.h").read_text())
+    # Checks of arguments and explanations of failures: what a launch does by itself.
+    inner = {"argument.h", "explain.h", "version.h"}
+    assert {one[0] for one in asked} == {*included, "culaunch.h", "tvm_ffi.h"} - inner
+    for header, *left_out in asked:
+        text = (cpp.HEADERS / header).read_text()
+        made = cpp.cpp_reference(header, *left_out)
+        text = cpp._INNER.sub("\n", text)
+        named = re.findall(r"^(?:class|struct|enum class) (\w+)(?=[ :].*\{$)", text, re.MULTILINE)
+        named += re.findall(r"^#define (CULAUNCH_[A-Z_]+)", text, re.MULTILINE)
+        helpers = {"CULAUNCH_LINE", "CULAUNCH_TEXT", "CULAUNCH_TEXT_"}
+        missing = [name for name in {*named} - {*left_out} - helpers if name not in made]
+        assert missing == [], header
+        for name in left_out:  # nothing stays left out that is no longer there
+            assert re.search(rf"\b{name.rpartition('::')[2]}\b", text), name
+
+
+def test_members_of_classes_are_read(extension):
+    made = extension("cpp_reference").cpp_reference("kernel.h", "KernelState")
+    assert "template <class... Arguments> void operator()(const LaunchConfig& config" in made
+    assert "CUresult Launch(void** arguments, Dim3 grid, Dim3 block, Stream stream" in made
+    assert "state_" not in made  # private
+
+
+def read_variables():
+    """Find the environment variables that the sources read."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield from re.findall(r"^CULAUNCH_[A-Z_]+[A-Z]$", node.value)
+            if isinstance(node, ast.Call | ast.Subscript):
+                whole = ast.unparse(node)
+                yield from re.findall(r"^os\.environ(?:\.get\(|\[)'([A-Z_]+)'", whole)
+    for path in [*(ROOT / "include").rglob("*.h"), *(ROOT / "csrc").rglob("*.cpp")]:
+        text = path.read_text()
+        for name in re.findall(r"getenv\((\"?\w+\"?)\)", text):
+            constant = re.search(rf'{name} = "(\w+)"', text)
+            yield constant[1] if constant else name.strip('"')
+    from culaunch._includes.host import ENVIRONMENT
+
+    yield from ENVIRONMENT
+
+
+def test_every_environment_variable_that_is_read_is_on_its_page():
+    page = (DOCS / "environment.md").read_text()
+    listed = set(re.findall(r"`([A-Z_]+)`", page))
+    read = set(read_variables())
+    assert {"CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE", "CXX", "CPATH"} <= read
+    assert read - listed == set()
+    # And what is there as ours is read.
+    ours = set(re.findall(r"^\| `(CULAUNCH_\w+)`", page.partition("## Of others")[0], re.MULTILINE))
+    assert ours <= read
+
+
+def test_the_front_page_leads_to_every_page():
+    table = (DOCS / "index.md").read_text().partition("| I have")[2].partition("```")[0]
+    linked = set(re.findall(r"\]\((\S+\.md)\)", table))
+    here = {str(page.relative_to(DOCS)) for page in PAGES if page.parent == DOCS} - {"index.md"}
+    here |= {f"{folder}/index.md" for folder in ("api", "cookbook", "coming_from")}
+    # Of the page of launch costs the section above tells.
+    assert here - linked == {"benchmarks.md"}
+    assert linked <= here | {"dev/contributing.md"}
+
+
+def test_the_chart_has_the_numbers_of_the_page_of_benchmarks(extension):
+    chart = extension("launch_chart")
+    costs = dict(chart.launch_costs())
+    assert len(costs) == len(chart.SHOWN) == 8
+    page = chart.PAGE.read_text()
+    for cost in costs.values():
+        assert f" {cost * 1000:.0f} |" in page
+    assert min(costs, key=costs.get).startswith("C loop")
+    assert chart.launch_chart().count("<tr") == 8
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_somewhere(page):
+    """Sphinx sees the same when it builds; this is quicker, and runs wherever tests do."""
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]*)\)", text):
+        path, _, _ = target.partition("#")
+        if re.match(r"[a-z]+:", target):
+            assert re.fullmatch(r"https://[\w.-]+\.[a-z]+(/[\w./%#?=&+~-]*)?", target), target
+        elif path:
+            assert (page.parent / path).exists(), target
