@@ -38,7 +38,7 @@ HOST_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
     ours.DEVICE_ARRAYS: (ours.device_arrays, CASES),
     **{
         shortcuts.name(ours.LAUNCHER, one): (shortcuts.launcher_without(one), CASES)
-        for one in ("numbers", "torch")
+        for one in ("numbers", "places", "torch")
     },
     tvm.EMPTY: (tvm.empty, CASES),
     tvm.CUBIN_DRIVER: (tvm.cubin_driver, CASES),

@@ -84,3 +84,13 @@ PyObject* ArrayStreamOf(PyObject*, PyObject* args) {
   if (device.device_type != driver->device_types().front()) Py_RETURN_NONE;
   return Py_BuildValue("Ni", PyLong_FromVoidPtr(stream), device.device_id);
 }
+
+PyObject* ReadsInPlace(PyObject*, PyObject* array) {
+  TypeEntry scratch;
+  const TypeEntry* entry = LookUpType(Py_TYPE(array), &scratch);
+  if (entry == nullptr) return nullptr;
+  DLTensor tensor = {};
+  return PyBool_FromLong(entry->kind == ArgumentKind::kExchange &&
+                         entry->api == g_torch_layout.api &&
+                         ReadInPlace(g_torch_layout, array, &tensor));
+}

@@ -19,6 +19,7 @@ TorchBits put_aside = {};  // while it is not
 
 void UseTorchBits(bool use) {
   if (use == std::exchange(is_used, use)) return;
+  ReadTorchInPlace(use);
   if (use) {
     g_torch_bits = put_aside;
   } else {
@@ -48,6 +49,11 @@ void FindTorchBits(const DLPackExchangeAPI* api) {
                   static_cast<size_t>(keys),
                   lazy,
                   static_cast<size_t>(gradient)};
+  const Ref layout = CallUp(Upcall::kFindTorchLayout);
+  if (layout && layout.get() != Py_None) {
+    UseTorchLayout(api, static_cast<size_t>(tensor), static_cast<size_t>(keys), layout.get());
+  }
+  PyErr_Clear();
 }
 
 TensorRead AskTensor(PyObject* tensor) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "arguments/torch_layout.h"
 #include "formats/dlpack.h"
 #include "python/python.h"
 
@@ -81,6 +82,9 @@ inline bool MayRequireGrad(const DLPackExchangeAPI* api, PyObject* object) {
 }
 
 inline TensorRead ReadTensor(const DLPackExchangeAPI* api, PyObject* object, DLTensor* tensor) {
+  if (api == g_torch_layout.api && ReadInPlace(g_torch_layout, object, tensor)) {
+    return TensorRead::kDone;
+  }
   if (CULAUNCH_UNLIKELY(api->dltensor_from_py_object_no_sync(object, tensor) != 0)) {
     return FailedTensor(api);
   }
@@ -97,5 +101,6 @@ inline TensorRead ReadTensor(const DLPackExchangeAPI* api, PyObject* object, DLT
   if (CULAUNCH_UNLIKELY(is_lazy | (tensor->data == nullptr))) {
     return LookTwice(object, *tensor, is_lazy);
   }
+  LearnTorchDevice(object, *tensor);
   return TensorRead::kDone;
 }

@@ -141,6 +141,20 @@ bool ClassifyExchange(TypeEntry* entry, PyTypeObject* type) {
   return true;
 }
 
+// Whether the exchange API of a type is torch's, and the type no tensor of torch: what reads
+// tensors would read memory that is not a tensor's.
+bool HasBorrowedTorchsApi(PyTypeObject* type, const DLPackExchangeAPI* api) {
+  const Ref name(PyUnicode_FromString(modules::kTorch));
+  const Ref torch(name ? PyImport_GetModule(name.get()) : nullptr);
+  const Ref tensor(torch ? PyObject_GetAttrString(torch.get(), "Tensor") : nullptr);
+  PyErr_Clear();
+  if (!tensor || !PyType_Check(tensor.get())) return false;
+  auto* tensor_type = reinterpret_cast<PyTypeObject*>(tensor.get());
+  TypeEntry torchs;
+  return PyType_IsSubtype(type, tensor_type) == 0 && ClassifyExchange(&torchs, tensor_type) &&
+         torchs.api == api;
+}
+
 // New reference to cupy.cuda.get_current_stream, or null.
 PyObject* CupyStreamFinder() {
   const Ref cuda = Import(modules::kCupyCuda);
@@ -167,7 +181,12 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
     entry->kind = ArgumentKind::kStructure;
   } else if (HasBase(type, "_ctypes", "_Pointer")) {
     SetScalar(entry, TypeClass::kPointer, kDLOpaqueHandle, sizeof(void*));
-  } else if (!ClassifyExchange(entry, type)) {
+  } else if (ClassifyExchange(entry, type)) {
+    if (HasBorrowedTorchsApi(type, entry->api)) {
+      *entry = TypeEntry{};
+      return true;
+    }
+  } else {
     entry->has_dlpack = static_cast<bool>(TypeAttribute(type, "__dlpack__")) &&
                         static_cast<bool>(TypeAttribute(type, "__dlpack_device__"));
     entry->versioned_dlpack = true;

@@ -58,6 +58,8 @@ PyObject* UseShortcut(PyObject*, PyObject* args) {
     g_dicts_are_watched = use != 0;
   } else if (wanted == "torch") {
     UseTorchBits(use != 0);
+  } else if (wanted == "places") {
+    ReadTorchInPlace(use != 0);
   } else if (wanted == "forms") {
     triton::Form::UseLearning(use != 0);
   } else {
@@ -98,6 +100,7 @@ PyModuleDef_Slot slots[] = {
 
 PyMethodDef functions[] = {
     {"array_info", ArrayInfo, METH_VARARGS, nullptr},
+    {"reads_in_place", ReadsInPlace, METH_O, nullptr},
     {"array_stream", ArrayStreamOf, METH_VARARGS, nullptr},
     {"current_stream", GetCurrentStream, METH_VARARGS, nullptr},
     {"set_current_stream", SetCurrentStream, METH_VARARGS, nullptr},

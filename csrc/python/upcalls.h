@@ -19,6 +19,7 @@
   UPCALL(kAllocateArray, "launch", "allocate_array")             \
   UPCALL(kAdoptArray, "launch", "adopt_array")                   \
   UPCALL(kFindTorchBits, "launch", "find_bits")                  \
+  UPCALL(kFindTorchLayout, "launch", "find_layout")              \
   UPCALL(kIsLazy, "launch", "is_lazy")                           \
   UPCALL(kRefusal, "launch", "refusal")                          \
   UPCALL(kCheckGradient, "launch", "check_gradient")             \
@@ -86,6 +87,7 @@ inline constexpr char kCtypes[] = "ctypes";
 inline constexpr char kMath[] = "math";
 inline constexpr char kNumpy[] = "numpy";
 inline constexpr char kCupyCuda[] = "cupy.cuda";
+inline constexpr char kTorch[] = "torch";  // where it is imported already
 }  // namespace modules
 
 inline Ref Import(const char* module) { return Ref(PyImport_ImportModule(module)); }

@@ -15,7 +15,7 @@ NUMBERS = [0, 1, -1, 255, 256, 2**30 - 1, 2**30, -(2**30), 2**31, 2**62, -(2**63
 FLOATS = [0.0, -0.0, 1.5, 5e-324, 1e300, math.inf, -math.inf]
 
 
-@pytest.fixture(params=["numbers", "dicts", "torch", "forms"])
+@pytest.fixture(params=["numbers", "dicts", "torch", "places", "forms"])
 def without(request):
     """Call culaunch without one of them, as where the trial of it failed."""
     _core.use_shortcut(request.param, False)

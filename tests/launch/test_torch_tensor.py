@@ -13,7 +13,7 @@ import pytest
 from torch_tensors import REFUSED, call_with
 
 import culaunch as cl
-from culaunch._launch import torch_tensor
+from culaunch._launch import torch_bits
 
 pytestmark = [
     pytest.mark.needs("torch"),
@@ -67,7 +67,7 @@ def test_what_is_resolved_empty_or_conjugated_twice_is_taken(host_driver):
 
 def test_the_place_of_the_bits_is_found_in_this_torch():
     """Else each tensor is asked, which is right and slow: then find_bits needs an update."""
-    place = torch_tensor.find_bits()
+    place = torch_bits.find_bits()
     assert place is not None
     assert place[3] != 0
 
@@ -76,15 +76,13 @@ def test_bits_that_move_are_not_believed(monkeypatch):
     """Where one tensor of all kinds does not fit, the tensors are asked."""
     import torch
 
-    samples = torch_tensor.sample_tensors()
+    samples = torch_bits.sample_tensors()
     odd = torch.ones(2, dtype=torch.complex64)
     odd.is_conj = lambda: True
-    monkeypatch.setattr(torch_tensor, "sample_tensors", lambda: (*samples[:3], [*samples[3], odd]))
-    assert torch_tensor.find_bits() is None
-    monkeypatch.setattr(
-        torch_tensor, "sample_tensors", lambda: (samples[0], samples[0], *samples[2:])
-    )
-    assert torch_tensor.find_bits() is None
+    monkeypatch.setattr(torch_bits, "sample_tensors", lambda: (*samples[:3], [*samples[3], odd]))
+    assert torch_bits.find_bits() is None
+    monkeypatch.setattr(torch_bits, "sample_tensors", lambda: (samples[0], samples[0], *samples[2:]))
+    assert torch_bits.find_bits() is None
 
 
 @pytest.mark.slow
@@ -92,12 +90,12 @@ def test_a_mode_leads_to_no_other_place():
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    place = torch_tensor.find_bits()
+    place = torch_bits.find_bits()
     found = []
     with FakeTensorMode():
-        found.append(torch_tensor.find_bits())
-    torch.vmap(lambda x: found.append(torch_tensor.find_bits()) or x)(torch.ones(2, 2))
-    torch.func.grad(lambda x: found.append(torch_tensor.find_bits()) or x.sum())(torch.ones(2))
+        found.append(torch_bits.find_bits())
+    torch.vmap(lambda x: found.append(torch_bits.find_bits()) or x)(torch.ones(2, 2))
+    torch.func.grad(lambda x: found.append(torch_bits.find_bits()) or x.sum())(torch.ones(2))
     # A mode may hide where a gradient would be: then tensors are asked for it.
     assert set(found) <= {place, (*place[:3], 0), None}
 
@@ -106,10 +104,10 @@ def test_a_tensor_is_asked_for_its_gradient_where_its_place_is_not_known(monkeyp
     import torch
 
     with torch.inference_mode():
-        assert torch_tensor.find_bits()[3] == 0
+        assert torch_bits.find_bits()[3] == 0
     zeros = torch.zeros_like
     monkeypatch.setattr(torch, "zeros_like", lambda t, requires_grad: zeros(t))
-    assert torch_tensor.find_bits()[3] == 0
+    assert torch_bits.find_bits()[3] == 0
 
 
 @pytest.mark.slow
@@ -118,7 +116,8 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked():
     program = """
         import os, torch
         from recording import RecordingDriver
-        from culaunch._launch import driver as drivers, torch_tensor
+        from culaunch import _core
+        from culaunch._launch import driver as drivers, torch_bits, torch_tensor, upcalls
 
         driver = RecordingDriver(device_types=(1,), devices=1)
         drivers.open_drivers["/recorder"] = driver.core
@@ -132,15 +131,25 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked():
                 return "resolve_" in str(error)
             return False
 
-        def show():
-            print(refused(z), refused(z.conj()), refused(z.conj().imag), refused(z.real))
+        hidden, asked = True, 0
 
-        found = torch_tensor.find_bits
-        torch_tensor.find_bits = lambda: None
+        def is_lazy(tensor):
+            global asked
+            asked += 1
+            return torch_tensor.is_lazy(tensor)
+
+        upcalls.find_bits = lambda: None if hidden else torch_bits.find_bits()
+        upcalls.is_lazy = is_lazy
+        _core.set_upcalls(launch=upcalls)
+
+        def show():
+            for _ in range(2):
+                before = asked
+                answers = refused(z), refused(z.conj()), refused(z.conj().imag), refused(z.real)
+            print(*answers, asked - before)
+
         show()
-        torch_tensor.find_bits = found  # as if a mode had ended: now they are found
-        show()
-        torch_tensor.is_lazy = None  # and nothing is asked any more
+        hidden = False  # as if a mode had ended: now they are found
         show()
         """
     done = subprocess.run(
@@ -149,7 +158,7 @@ def test_where_the_bits_are_not_known_the_tensor_is_asked():
         check=False, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "False True True False\n" * 3
+    assert done.stdout == "False True True False 4\nFalse True True False 0\n"
 
 
 def test_an_interrupt_while_a_tensor_is_read_arrives_as_itself(host_driver):

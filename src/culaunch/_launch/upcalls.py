@@ -7,7 +7,9 @@ from culaunch._launch.memory import adopt as adopt_array
 from culaunch._launch.memory import allocate as allocate_array
 from culaunch._launch.messages import raise_argument, raise_count
 from culaunch._launch.stream_handle import stream_handle
-from culaunch._launch.torch_tensor import check_gradient, find_bits, is_lazy, refusal
+from culaunch._launch.torch_bits import find_bits
+from culaunch._launch.torch_layout import find_layout
+from culaunch._launch.torch_tensor import check_gradient, is_lazy, refusal
 
 __all__ = [
     "adopt_array",
@@ -16,6 +18,7 @@ __all__ = [
     "check_gradient",
     "current_driver",
     "find_bits",
+    "find_layout",
     "finish_allocation",
     "is_lazy",
     "raise_argument",

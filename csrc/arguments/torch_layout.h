@@ -1,0 +1,101 @@
+// A tensor of torch read where it lies. Its exchange function costs 40 ns, more than everything
+// else that an argument takes, and tells what eight words of memory hold.
+// culaunch._launch.torch_layout finds where they lie; they are believed after every sample read so
+// was what the function says.
+#pragma once
+
+#include <culaunch/version.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "formats/dlpack.h"
+#include "python/python.h"
+
+// Offsets in bytes: of the Python object, of the C++ tensor, of its storage.
+struct TorchLayout {
+  static constexpr int kMostDimensions = 5;  // what a tensor has room for in itself
+  static constexpr uint16_t kTypes = 64;
+  static constexpr uint32_t kWords = 8;
+
+  // Null: not known, and nothing else holds.
+  const DLPackExchangeAPI* api = nullptr;
+  size_t tensor = 0;  // in the Python object: the pointer to the tensor
+  size_t keys = 0;    // the word that tells what kind of tensor it is
+  size_t storage = 0;
+  size_t storage_offset = 0;  // in elements
+  size_t size = 0;            // how many elements
+  size_t shape = 0;           // behind the number of dimensions
+  size_t strides = 0;
+  size_t dtype = 0;       // two bytes, an index of `types`
+  size_t device = 0;      // two bytes: its kind, and its index or -1
+  size_t data = 0;        // in the storage
+  size_t is_special = 0;  // in the storage: a byte, set where it wants to be asked for its address
+  DLDataType types[kTypes] = {};  // bits 0: not known
+
+  // The words of plain tensors: those that are nothing but their memory. Another one may be
+  // anything (a lazy view, a tensor of a transformation, a subclass that says what its sizes are).
+  struct Plain {
+    uint64_t keys;
+    uint8_t device;
+    int32_t device_type;  // of DLPack
+  };
+  Plain plain[kWords] = {};
+  std::atomic<uint32_t> n_plain{0};
+};
+extern TorchLayout g_torch_layout;
+
+template <class T>
+inline T LoadAt(const void* object, size_t offset) {
+  T value;
+  std::memcpy(&value, static_cast<const char*>(object) + offset, sizeof value);
+  return value;
+}
+
+// The address and the type, and where it is, of an object that is a tensor of torch. False: it is
+// not plain, and its exchange function must say.
+inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* read) {
+  const auto* tensor = LoadAt<const char*>(object, layout.tensor);
+  if (CULAUNCH_UNLIKELY(tensor == nullptr)) return false;
+  const auto keys = LoadAt<uint64_t>(tensor, layout.keys);
+  const auto device = LoadAt<uint16_t>(tensor, layout.device);
+  const uint32_t n_plain = layout.n_plain.load(std::memory_order_acquire);
+  uint32_t i = 0;
+  while (i < n_plain && layout.plain[i].keys != keys) ++i;
+  if (CULAUNCH_UNLIKELY(i == n_plain)) return false;
+  const TorchLayout::Plain& plain = layout.plain[i];
+  const auto dtype = LoadAt<uint16_t>(tensor, layout.dtype);
+  const auto n_dims = LoadAt<uint64_t>(tensor, layout.shape - sizeof(uint64_t));
+  const auto* storage = LoadAt<const char*>(tensor, layout.storage);
+  const auto is_special = LoadAt<uint8_t>(storage, layout.is_special);
+  char* data = LoadAt<char*>(storage, layout.data);
+  const auto size = LoadAt<int64_t>(tensor, layout.size);
+  const bool is_unusual = (dtype >= TorchLayout::kTypes) | ((device & 0xFF) != plain.device) |
+                          (n_dims > TorchLayout::kMostDimensions) | (is_special != 0) |
+                          (data == nullptr) | (size == 0);
+  if (CULAUNCH_UNLIKELY(is_unusual)) return false;
+  const DLDataType type = layout.types[dtype];
+  if (CULAUNCH_UNLIKELY(type.bits == 0)) return false;
+  const auto index = static_cast<int8_t>(device >> 8);
+  read->data = data + LoadAt<int64_t>(tensor, layout.storage_offset) * (type.bits / 8);
+  read->device = {plain.device_type, index < 0 ? 0 : index};
+  read->ndim = static_cast<int32_t>(n_dims);
+  read->dtype = type;
+  auto* place = const_cast<char*>(tensor);
+  read->shape = reinterpret_cast<int64_t*>(place + layout.shape);
+  read->strides = reinterpret_cast<int64_t*>(place + layout.strides);
+  read->byte_offset = 0;
+  return true;
+}
+
+// Take the layout that was found, a culaunch._launch.torch_layout.Layout, if every one of its
+// samples is read as `api` reads it. `tensor` and `keys` are offsets, as in TorchLayout.
+void UseTorchLayout(const DLPackExchangeAPI* api, size_t tensor, size_t keys, PyObject* found);
+
+// Look at a tensor that was not plain and that `api` has read: on another device than the samples'
+// its word is theirs in all but the bit of the device. Later ones of its kind are read in place.
+void LearnTorchDevice(PyObject* object, const DLTensor& read);
+
+// False: read no tensor in place until true is said again.
+void ReadTorchInPlace(bool use);
