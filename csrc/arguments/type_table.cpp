@@ -144,8 +144,7 @@ bool ClassifyExchange(TypeEntry* entry, PyTypeObject* type) {
 // Whether the exchange API of a type is torch's, and the type no tensor of torch: what reads
 // tensors would read memory that is not a tensor's.
 bool HasBorrowedTorchsApi(PyTypeObject* type, const DLPackExchangeAPI* api) {
-  const Ref name(PyUnicode_FromString(modules::kTorch));
-  const Ref torch(name ? PyImport_GetModule(name.get()) : nullptr);
+  const Ref torch = Imported(modules::kTorch);
   const Ref tensor(torch ? PyObject_GetAttrString(torch.get(), "Tensor") : nullptr);
   PyErr_Clear();
   if (!tensor || !PyType_Check(tensor.get())) return false;

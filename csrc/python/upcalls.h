@@ -91,3 +91,9 @@ inline constexpr char kTorch[] = "torch";  // where it is imported already
 }  // namespace modules
 
 inline Ref Import(const char* module) { return Ref(PyImport_ImportModule(module)); }
+
+// Null where nobody has imported it.
+inline Ref Imported(const char* module) {
+  const Ref name(PyUnicode_FromString(module));
+  return Ref(name ? PyImport_GetModule(name.get()) : nullptr);
+}
