@@ -81,7 +81,9 @@ def test_bits_that_move_are_not_believed(monkeypatch):
     odd.is_conj = lambda: True
     monkeypatch.setattr(torch_bits, "sample_tensors", lambda: (*samples[:3], [*samples[3], odd]))
     assert torch_bits.find_bits() is None
-    monkeypatch.setattr(torch_bits, "sample_tensors", lambda: (samples[0], samples[0], *samples[2:]))
+    monkeypatch.setattr(
+        torch_bits, "sample_tensors", lambda: (samples[0], samples[0], *samples[2:])
+    )
     assert torch_bits.find_bits() is None
 
 
