@@ -61,7 +61,10 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  fake::Write("release %d", device - fake::kFirstHandle);
+  return CUDA_SUCCESS;
+}
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) {
   *flags = 0;

@@ -7,7 +7,7 @@
 // FAKE_DRIVER_LOG_FILE names a file, it is appended there as well.
 //
 //   retain DEVICE                     a primary context
-//   load KERNEL... [(relaxed)]        an image; in the relaxed mode of capture
+//   load KERNEL... [jitN=V] [optionN=V] [(relaxed)]  an image; in the relaxed mode of capture
 //   find KERNEL                       a kernel of an image is asked for
 //   set KERNEL attribute=N value=N device=N
 //   resident KERNEL device=N          a kernel is loaded on a device
@@ -17,6 +17,7 @@
 //       of each argument as the kernel has it
 //   synchronize                       a context
 //   unload                            an image
+//   release DEVICE                    a primary context
 //   call FUNCTION                     any function of the table, where FAKE_DRIVER_CALLS is set
 //
 // FAKE_DRIVER_LOG=0, for benchmarks: one device, kernels by declaration, launches counted and

@@ -26,6 +26,12 @@ Kernel* FindDeclared(const std::string& name) {
   return nullptr;
 }
 
+template <class Option>
+std::string OptionText(Option option, void* value) {
+  return std::to_string(static_cast<int>(option)) + "=" +
+         std::to_string(reinterpret_cast<uintptr_t>(value));
+}
+
 Library& LibraryOf(CUlibrary library) { return *reinterpret_cast<Library*>(library); }
 
 }  // namespace
@@ -82,8 +88,9 @@ int fake_driver_declare(const char* name, int count, const size_t* sizes) {
   return 0;
 }
 
-CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned,
-                           CUlibraryOption*, void**, unsigned) {
+CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option* jit,
+                           void** jit_values, unsigned jit_count, CUlibraryOption* options,
+                           void** option_values, unsigned option_count) {
   if (image == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto loaded = std::make_unique<fake::Library>();
   std::vector<fake::KernelInfo> read;
@@ -98,6 +105,14 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
   }
   for (const auto& kernel : fake::declared) loaded->kernels.push_back(kernel.get());
   for (Kernel* kernel : loaded->kernels) kernel->library = loaded.get();
+  for (unsigned i = 0; i < jit_count; ++i) {
+    // Where a log goes differs from run to run.
+    if (jit[i] >= CU_JIT_INFO_LOG_BUFFER && jit[i] <= CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) continue;
+    names += " jit" + fake::OptionText(jit[i], jit_values[i]);
+  }
+  for (unsigned i = 0; i < option_count; ++i) {
+    names += " option" + fake::OptionText(options[i], option_values[i]);
+  }
   Write("load%s%s", names.c_str(), fake::IsCaptureRelaxed() ? " (relaxed)" : "");
   *library = reinterpret_cast<CUlibrary>(loaded.get());
   fake::libraries.push_back(std::move(loaded));

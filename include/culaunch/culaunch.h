@@ -11,6 +11,7 @@
 #include "kernel.h"
 #include "launch_config.h"
 #include "module.h"
+#include "module_options.h"
 #include "version.h"
 
 // Throw culaunch::Error unless a driver-API expression gives CUDA_SUCCESS.

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +15,10 @@
 #include "driver_table.h"
 #include "emulator.h"
 #include "error.h"
+#include "lock.h"
 #include "shared_library.h"
 #include "stream_devices.h"
+#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -33,102 +34,98 @@ class Driver : public DriverTable {
   // CULAUNCH_DRIVER: the emulator that was published in this process, the library that it names,
   // libcuda without it. Resolved at first use; a failure is thrown, and tried again by the next
   // call.
-  static Driver& Get() {
-    static std::mutex mutex;
-    static std::atomic<Driver*> instance{nullptr};
-    Driver* driver = instance.load(std::memory_order_acquire);
-    if (driver == nullptr) {
-      // Not under the lock: Python runs, and with it perhaps a thread that waits here.
-      if (Choice() == "emulator" && Published() == nullptr) detail::StartEmulator();
-      const std::lock_guard<std::mutex> lock(mutex);
-      driver = instance.load(std::memory_order_relaxed);
-      if (driver == nullptr) {
-        driver = Choose().release();  // lives as long as the process
-        instance.store(driver, std::memory_order_release);
-      }
-    }
-    return *driver;
+  static Driver& Get() { return *TryGet().OrThrow(); }
+
+  // The same for programs without exceptions. Never null where it is ok.
+  static Result<Driver*> TryGet() {
+    Default& known = TheDefault();
+    if (Driver* driver = known.driver.load(std::memory_order_acquire)) return driver;
+    // Not under the lock: Python runs, and with it perhaps a thread that waits here.
+    if (Choice() == "emulator" && !IsPublished()) detail::StartEmulator();
+    const LockGuard lock(known.mutex);
+    if (Driver* driver = known.driver.load(std::memory_order_relaxed)) return driver;
+    Result<std::unique_ptr<Driver>> chosen = Choose();
+    if (!chosen) return chosen.error();
+    known.driver.store(chosen->get(), std::memory_order_release);
+    return chosen->release();  // lives as long as the process, or until CloseDefault()
+  }
+
+  // Give back what the process's default driver holds. For a library that is about to be unloaded
+  // (see UnloadLibrary), when nothing more is done by this copy of culaunch.
+  static void CloseDefault() noexcept {
+    const std::unique_ptr<Driver> driver(TheDefault().driver.exchange(nullptr));
+    if (driver != nullptr) driver->ReleaseContexts();
   }
 
   // Open the driver in a shared library: "" and "cuda" are the system's libcuda, a path is
   // another library that exports the driver API.
-  static std::unique_ptr<Driver> Open(const std::string& choice) {
+  static Result<std::unique_ptr<Driver>> TryOpen(const std::string& choice) {
     const bool is_cuda = choice.empty() || choice == "cuda";
     if (choice == "emulator") {
-      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-                  "CULAUNCH_DRIVER is \"emulator\", which is written in Python, and this process "
-                  "runs no Python that has culaunch: run the program's library from Python, or "
-                  "leave CULAUNCH_DRIVER out on a machine with a GPU");
+      return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
+                   "CULAUNCH_DRIVER is \"emulator\", which is written in Python, and this process "
+                   "runs no Python that has culaunch: run the program's library from Python, or "
+                   "leave CULAUNCH_DRIVER out on a machine with a GPU");
     }
     if (!is_cuda && choice.find_first_of("/\\") == std::string::npos) {
-      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-                  "CULAUNCH_DRIVER must be \"cuda\" or the path of a library that exports the CUDA "
-                  "driver API (got \"" +
-                      choice + "\")");
+      return Error(
+          ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
+          "CULAUNCH_DRIVER must be \"cuda\" or the path of a library that exports the CUDA "
+          "driver API (got \"" +
+              choice + "\")");
     }
     const std::string file = is_cuda ? detail::kCudaLibrary : choice;
     std::string reason;
     void* library = detail::OpenLibrary(file, &reason);
     if (library == nullptr) {
-      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
-                  is_cuda ? "no CUDA driver on this machine (" + reason +
-                                "). Install NVIDIA's driver, or, in a Python process, choose the "
-                                "emulator: CULAUNCH_DRIVER=emulator, or "
-                                "culaunch.set_driver(\"emulator\")"
-                          : "the chosen driver \"" + choice + "\" cannot be loaded (" + reason +
-                                "): CULAUNCH_DRIVER (set_driver in Python) must name a library "
-                                "that exports the CUDA driver API; leave it out for NVIDIA's");
+      return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND",
+                   is_cuda ? "no CUDA driver on this machine (" + reason +
+                                 "). Install NVIDIA's driver, or, in a Python process, choose the "
+                                 "emulator: CULAUNCH_DRIVER=emulator, or "
+                                 "culaunch.set_driver(\"emulator\")"
+                           : "the chosen driver \"" + choice + "\" cannot be loaded (" + reason +
+                                 "): CULAUNCH_DRIVER (set_driver in Python) must name a library "
+                                 "that exports the CUDA driver API; leave it out for NVIDIA's");
     }
-    return std::make_unique<Driver>(detail::ResolveTable(library, file), is_cuda ? "cuda" : file,
-                                    is_cuda ? std::vector<int>{kDLCUDA, kDLCUDAManaged, kDLCUDAHost}
-                                            : detail::DeviceTypes(library));
+    DriverTable table;
+    if (Status resolved = detail::ResolveTable(library, file, &table); !resolved) return resolved;
+    const std::vector<int> own_types = {kDLCUDA, kDLCUDAManaged, kDLCUDAHost};
+    return TryMake(table, is_cuda ? "cuda" : file,
+                   is_cuda ? own_types : detail::DeviceTypes(library));
+  }
+  static std::unique_ptr<Driver> Open(const std::string& choice) {
+    return TryOpen(choice).OrThrow();
   }
 
   // device_types: DLPack's device types that are this driver's memory, its own first.
   Driver(const DriverTable& table, std::string name, std::vector<int> device_types)
-      : DriverTable(table), name_(std::move(name)), device_types_(std::move(device_types)) {
-    const CUresult initialised = cuInit(0);
-    if (initialised != CUDA_SUCCESS) {
-      throw Error(
-          ErrorKind::kNoDriver, initialised, ErrorName(initialised),
-          "the CUDA driver \"" + name_ + "\" cannot be initialised: " + Describe(initialised));
-    }
-    Check(cuDriverGetVersion(&version_), "cuDriverGetVersion");
-    if (version_ < kMinimumVersion) {
-      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
-                  "culaunch needs a driver for CUDA 12.4 or newer (got one for CUDA " +
-                      std::to_string(version_ / 1000) + "." + std::to_string(version_ % 1000 / 10) +
-                      "): update NVIDIA's driver to 550 or newer");
-    }
-    int count = 0;
-    Check(cuDeviceGetCount(&count), "cuDeviceGetCount");
-    devices_.resize(static_cast<size_t>(count));
-    for (int i = 0; i < count; ++i) {
-      Check(cuDeviceGet(&devices_[static_cast<size_t>(i)].handle, i), "cuDeviceGet");
-    }
+      : Driver(table, std::move(name), std::move(device_types), NotInitialised()) {
+    Initialise().OrThrow();
+  }
+
+  static Result<std::unique_ptr<Driver>> TryMake(const DriverTable& table, std::string name,
+                                                 std::vector<int> device_types) {
+    std::unique_ptr<Driver> driver(
+        new Driver(table, std::move(name), std::move(device_types), NotInitialised()));
+    if (Status initialised = driver->Initialise(); !initialised) return initialised;
+    return driver;
   }
 
   // The driver that another copy of culaunch published for this process, if any: two libraries
   // share no symbol, so the address travels in the environment, with the process it is good for.
-  static std::unique_ptr<Driver> Published() {
-    const char* text = std::getenv(kPublishedVariable);
-    long process = 0;
-    unsigned long long address = 0;
-    if (text == nullptr || std::sscanf(text, "%ld:%llx", &process, &address) != 2 ||
-        process != detail::ProcessId()) {
-      return nullptr;
-    }
-    const auto* published =
-        reinterpret_cast<const PublishedDriver*>(static_cast<uintptr_t>(address));
+  static Result<std::unique_ptr<Driver>> Published() {
+    const PublishedDriver* published = FindPublished();
+    if (published == nullptr) return std::unique_ptr<Driver>();
     if (published->version != PublishedDriver::kVersion) {
-      throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
-                  "this library was built with another version of culaunch's header than the one "
-                  "that chose the driver: build it again");
+      return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+                   "this library was built with another version of culaunch's header than the one "
+                   "that chose the driver: build it again");
     }
     std::vector<int> types;
     for (const int* type = published->device_types; *type != -1; ++type) types.push_back(*type);
-    auto driver = std::make_unique<Driver>(published->table, published->name, std::move(types));
-    driver->note_array = published->note_array;
+    Result<std::unique_ptr<Driver>> driver =
+        TryMake(published->table, published->name, std::move(types));
+    if (driver) (*driver)->note_array = published->note_array;
     return driver;
   }
 
@@ -160,12 +157,17 @@ class Driver : public DriverTable {
   }
 
   CUdevice Device(int ordinal) const {
-    if (ordinal < 0 || ordinal >= device_count()) {
-      throw Error(ErrorKind::kCall, CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE",
-                  "there is no device " + std::to_string(ordinal) + ": this machine has " +
-                      std::to_string(device_count()));
-    }
+    CheckDevice(ordinal).OrThrow();
     return Handle(ordinal);
+  }
+
+  Status CheckDevice(int ordinal) const {
+    if (ordinal < 0 || ordinal >= device_count()) {
+      return Error(ErrorKind::kCall, CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE",
+                   "there is no device " + detail::ToText(ordinal) + ": this machine has " +
+                       detail::ToText(device_count()));
+    }
+    return {};
   }
 
   // The ordinal of a device's handle.
@@ -212,45 +214,102 @@ class Driver : public DriverTable {
     const char* text = nullptr;
     return cuGetErrorName(code, &text) == CUDA_SUCCESS && text != nullptr
                ? text
-               : "CUresult " + std::to_string(static_cast<int>(code));
+               : "CUresult " + detail::ToText(static_cast<int>(code));
   }
 
   // "CUDA_ERROR_INVALID_VALUE (1): invalid argument"
   std::string Describe(CUresult code) const {
     const char* text = nullptr;
-    std::string line = ErrorName(code) + " (" + std::to_string(static_cast<int>(code)) + ")";
+    std::string line = ErrorName(code) + " (" + detail::ToText(static_cast<int>(code)) + ")";
     if (cuGetErrorString(code, &text) == CUDA_SUCCESS && text != nullptr)
       line.append(": ").append(text);
     return line;
   }
 
-  // Throw when a driver call failed; `what` says what was tried.
+  // An error when a driver call failed; `what` says what was tried.
+  Status StatusOf(CUresult code, const std::string& what) const {
+    if (code == CUDA_SUCCESS) return {};
+    return Error(ErrorKind::kDriver, code, ErrorName(code), what + " failed: " + Describe(code));
+  }
   void Check(CUresult code, const std::string& what) const {
-    if (code == CUDA_SUCCESS) return;
-    throw Error(ErrorKind::kDriver, code, ErrorName(code), what + " failed: " + Describe(code));
+    if (code != CUDA_SUCCESS) StatusOf(code, what).OrThrow();
   }
 
  private:
   struct DeviceState {
     CUdevice handle = 0;
     std::atomic<CUcontext> context{nullptr};
-
-    DeviceState() = default;
-    // vector::resize asks for it; contexts are still null then.
-    DeviceState(DeviceState&& other) noexcept : handle(other.handle) {}
   };
+
+  struct NotInitialised {};
+
+  Driver(const DriverTable& table, std::string name, std::vector<int> device_types, NotInitialised)
+      : DriverTable(table), name_(std::move(name)), device_types_(std::move(device_types)) {}
+
+  Status Initialise() {
+    const CUresult initialised = cuInit(0);
+    if (initialised != CUDA_SUCCESS) {
+      return Error(
+          ErrorKind::kNoDriver, initialised, ErrorName(initialised),
+          "the CUDA driver \"" + name_ + "\" cannot be initialised: " + Describe(initialised));
+    }
+    CUresult code = cuDriverGetVersion(&version_);
+    if (code != CUDA_SUCCESS) return StatusOf(code, "cuDriverGetVersion");
+    if (version_ < kMinimumVersion) {
+      return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+                   "culaunch needs a driver for CUDA 12.4 or newer (got one for CUDA " +
+                       detail::ToText(version_ / 1000) + "." +
+                       detail::ToText(version_ % 1000 / 10) +
+                       "): update NVIDIA's driver to 550 or newer");
+    }
+    int count = 0;
+    code = cuDeviceGetCount(&count);
+    if (code != CUDA_SUCCESS) return StatusOf(code, "cuDeviceGetCount");
+    devices_ = std::vector<DeviceState>(static_cast<size_t>(count));
+    for (int i = 0; i < count && code == CUDA_SUCCESS; ++i) {
+      code = cuDeviceGet(&devices_[static_cast<size_t>(i)].handle, i);
+    }
+    return StatusOf(code, "cuDeviceGet");
+  }
+
+  void ReleaseContexts() noexcept {
+    for (DeviceState& device : devices_) {
+      if (device.context.exchange(nullptr) != nullptr && cuDevicePrimaryCtxRelease != nullptr) {
+        cuDevicePrimaryCtxRelease(device.handle);
+      }
+    }
+  }
+
+  struct Default {
+    Mutex mutex;
+    std::atomic<Driver*> driver{nullptr};
+  };
+  static Default& TheDefault() noexcept {
+    static Default instance;
+    return instance;
+  }
 
   static std::string Choice() {
     const char* variable = std::getenv("CULAUNCH_DRIVER");
     return variable != nullptr ? variable : "";
   }
 
-  static std::unique_ptr<Driver> Choose() {
-    const std::string choice = Choice();
-    if (choice == "emulator") {
-      if (std::unique_ptr<Driver> published = Published()) return published;
+  static const PublishedDriver* FindPublished() noexcept {
+    const char* text = std::getenv(kPublishedVariable);
+    long process = 0;
+    unsigned long long address = 0;
+    if (text == nullptr || std::sscanf(text, "%ld:%llx", &process, &address) != 2 ||
+        process != detail::ProcessId()) {
+      return nullptr;
     }
-    return Open(choice);
+    return reinterpret_cast<const PublishedDriver*>(static_cast<uintptr_t>(address));
+  }
+  static bool IsPublished() noexcept { return FindPublished() != nullptr; }
+
+  static Result<std::unique_ptr<Driver>> Choose() {
+    const std::string choice = Choice();
+    if (choice == "emulator" && IsPublished()) return Published();
+    return TryOpen(choice);
   }
 
   std::string name_;

@@ -78,7 +78,8 @@
   X(cuTexObjectCreate, 5000, false)                          \
   X(cuTexObjectDestroy, 5000, false)                         \
   X(cuSurfObjectCreate, 5000, false)                         \
-  X(cuSurfObjectDestroy, 5000, false)
+  X(cuSurfObjectDestroy, 5000, false)                        \
+  X(cuDevicePrimaryCtxRelease, 11000, false)
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -112,7 +113,7 @@ using NoteArrayFunction = void (*)(const void* begin, size_t bytes, unsigned not
 // A driver that one copy of culaunch offers to the others in its process.
 struct PublishedDriver {
   // Changes with CULAUNCH_DRIVER_FUNCTIONS and with this struct.
-  static constexpr unsigned kVersion = 3;
+  static constexpr unsigned kVersion = 4;
 
   unsigned version;
   const char* name;

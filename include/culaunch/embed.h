@@ -1,17 +1,19 @@
-// Images that are part of the program: declared by a macro, loaded at first use, never unloaded.
+// Images that are part of the program: declared by a macro, loaded at first use, and kept for the
+// life of the process, or as long as somebody uses them.
 #pragma once
 
 #include <cuda.h>
 
 #include <cstddef>
-#include <mutex>
+#include <memory>
 #include <string>
-#include <unordered_map>
+#include <utility>
 
 #include "driver.h"
 #include "error.h"
 #include "guard.h"
 #include "kernel.h"
+#include "lock.h"
 #include "module.h"
 #include "version.h"
 
@@ -19,35 +21,73 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace detail {
 
-// An image of this library, once it is loaded. A module for the life of the process: a destructor
-// at exit would run after the driver's own.
+// An image of this library, which is loaded once however many files use it. Hidden like all of
+// culaunch: another library's images are its own.
 struct EmbeddedImage {
-  std::mutex mutex;
-  Module* module = nullptr;
+  EmbeddedImage(const void* own_bytes, EmbeddedImage* next_image) noexcept
+      : bytes(own_bytes), next(next_image) {}
+
+  const void* bytes;
+  EmbeddedImage* next;
+  Mutex mutex;
+  std::unique_ptr<Module> module;
+  long users = 0;  // without a user it is unloaded
+
+  // Let go of the module; the last user unloads it.
+  void Leave() noexcept {
+    const LockGuard lock(mutex);
+    if (--users == 0) module.reset();
+  }
 };
 
-// The one entry of an image, by its address: however many files of a library use it, it is loaded
-// once. Hidden like all of culaunch: another library's images are its own.
-inline EmbeddedImage& FindEmbedded(const void* bytes) {
-  static std::mutex mutex;
-  static auto& images = *new std::unordered_map<const void*, EmbeddedImage>;
-  const std::lock_guard<std::mutex> lock(mutex);
-  return images[bytes];
+// All of them, until UnloadLibrary(). No destructor: at exit it would run after the driver's own.
+struct EmbeddedImages {
+  Mutex mutex;
+  EmbeddedImage* first = nullptr;
+
+  static EmbeddedImages& All() noexcept {
+    static EmbeddedImages all;
+    return all;
+  }
+
+  EmbeddedImage& Find(const void* bytes) {
+    const LockGuard lock(mutex);
+    for (EmbeddedImage* image = first; image != nullptr; image = image->next) {
+      if (image->bytes == bytes) return *image;
+    }
+    return *(first = new EmbeddedImage(bytes, first));
+  }
+
+  void DeleteAll() noexcept {
+    const LockGuard lock(mutex);
+    while (first != nullptr) delete std::exchange(first, first->next);
+  }
+};
+
+// Become a user of an image; the first one loads it.
+inline Result<EmbeddedImage*> EnterEmbedded(const char* name, const void* bytes, size_t size) {
+  EmbeddedImage& image = EmbeddedImages::All().Find(bytes);
+  const LockGuard lock(image.mutex);
+  if (image.module == nullptr) {
+    const Result<Driver*> driver = Driver::TryGet();
+    if (!driver) return driver.error();
+    // The first use may come under graph capture, in which loading is not allowed by itself.
+    const RelaxedCaptureGuard relaxed(**driver);
+    Result<Module> loaded = Module::TryLoad(bytes, size, {}, **driver);
+    if (!loaded) {
+      const Error& error = loaded.error();
+      return Error(error.kind(), error.code(), error.name(),
+                   "embedded image \"" + std::string(name) + "\": " + error.what());
+    }
+    image.module = std::make_unique<Module>(std::move(*loaded));
+  }
+  ++image.users;
+  return &image;
 }
 
+// A user for the life of the process.
 inline Module& LoadEmbedded(const char* name, const void* bytes, size_t size) {
-  EmbeddedImage& image = FindEmbedded(bytes);
-  const std::lock_guard<std::mutex> lock(image.mutex);
-  if (image.module != nullptr) return *image.module;
-  try {
-    // The first use may come under graph capture, in which loading is not allowed by itself.
-    const RelaxedCaptureGuard relaxed(Driver::Get());
-    image.module = new Module(bytes, size);
-    return *image.module;
-  } catch (const Error& error) {
-    throw Error(error.kind(), error.code(), error.name(),
-                "embedded image \"" + std::string(name) + "\": " + error.what());
-  }
+  return *EnterEmbedded(name, bytes, size).OrThrow()->module;
 }
 
 // A pointer has no size: only an array is accepted.
@@ -58,6 +98,41 @@ constexpr unsigned long long SizeOfArray(const Byte (&)[kSize]) {
 }
 
 }  // namespace detail
+
+// A user of an embedded image's module: it is loaded by the first and unloaded with the last of
+// them, and by the next use it is loaded anew. CULAUNCH_GET_MODULE is a user that stays.
+class SharedModule {
+ public:
+  explicit SharedModule(detail::EmbeddedImage* image) noexcept : image_(image) {}
+  SharedModule(SharedModule&& other) noexcept : image_(std::exchange(other.image_, nullptr)) {}
+  SharedModule& operator=(SharedModule&& other) noexcept {
+    std::swap(image_, other.image_);
+    return *this;
+  }
+  ~SharedModule() {
+    if (image_ != nullptr) image_->Leave();
+  }
+
+  static Result<SharedModule> TryUse(const char* name, const void* bytes, size_t size) {
+    const Result<detail::EmbeddedImage*> image = detail::EnterEmbedded(name, bytes, size);
+    if (!image) return image.error();
+    return SharedModule(*image);
+  }
+
+  Module& operator*() const noexcept { return *image_->module; }
+  Module* operator->() const noexcept { return image_->module.get(); }
+
+ private:
+  detail::EmbeddedImage* image_;
+};
+
+// Give back all that this copy of culaunch holds: the modules of embedded images, the contexts of
+// devices, and memory. It is the last thing that a library does with culaunch before dlclose: what
+// its macros gave is gone, and its static variables know nothing of that.
+inline void UnloadLibrary() noexcept {
+  detail::EmbeddedImages::All().DeleteAll();
+  Driver::CloseDefault();
+}
 
 CULAUNCH_NAMESPACE_END
 
@@ -85,6 +160,13 @@ CULAUNCH_NAMESPACE_END
         #name, culaunch_image_##name, static_cast<size_t>(culaunch_size_##name)); \
     return &module;                                                               \
   }())
+
+// The same for those who want it unloaded again: a culaunch::SharedModule, or a Result of one for
+// programs without exceptions.
+#define CULAUNCH_SHARE_MODULE(name) (CULAUNCH_TRY_SHARE_MODULE(name).OrThrow())
+#define CULAUNCH_TRY_SHARE_MODULE(name)                           \
+  (::culaunch::SharedModule::TryUse(#name, culaunch_image_##name, \
+                                    static_cast<size_t>(culaunch_size_##name)))
 
 // The culaunch::Kernel of that name (a literal), looked up once. It is the kernel's name in the
 // image, or a name expression that the image was compiled for.

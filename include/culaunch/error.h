@@ -1,8 +1,13 @@
-// culaunch::Error: what went wrong, in words, with the driver's code.
+// culaunch::Error: what went wrong, in words, with the driver's code; and Status and Result, which
+// carry it where nothing is thrown.
 #pragma once
 
 #include <cuda.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -36,6 +41,89 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
   CUresult code_;
   std::string name_;
+};
+
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+constexpr bool kHasExceptions = true;
+#else
+constexpr bool kHasExceptions = false;
+#endif
+
+namespace detail {
+
+// Throw; where a build has no exceptions, say it and end the process, as the standard library does.
+// Programs without exceptions call what returns a Status.
+[[noreturn]] inline void Raise(const Error& error) {
+#if defined(__cpp_exceptions) || defined(_CPPUNWIND)
+  throw Error(error);
+#else
+  std::fprintf(stderr, "culaunch: %s\n", error.what());
+  std::abort();
+#endif
+}
+
+}  // namespace detail
+
+// Whether a call did what it was asked for, and the error if not. Nothing is allocated for success.
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  Status(const Error& error) : error_(std::make_unique<Error>(error)) {}
+
+  bool ok() const noexcept { return error_ == nullptr; }
+  explicit operator bool() const noexcept { return ok(); }
+  CUresult code() const noexcept { return ok() ? CUDA_SUCCESS : error_->code(); }
+  // "" where it is ok.
+  const char* what() const noexcept { return ok() ? "" : error_->what(); }
+  // Of a failure alone.
+  const Error& error() const noexcept { return *error_; }
+
+  void OrThrow() const {
+    if (!ok()) detail::Raise(*error_);
+  }
+
+ private:
+  std::unique_ptr<Error> error_;
+};
+
+// The value that a call gives, or the error that kept it from it.
+template <class Value>
+class [[nodiscard]] Result {
+ public:
+  Result(Value value) : has_value_(true), value_(std::move(value)) {}
+  Result(const Error& error) : status_(error) {}
+  Result(Status status) : status_(std::move(status)) {}
+  Result(Result&& other) : status_(std::move(other.status_)), has_value_(other.has_value_) {
+    if (has_value_) new (&value_) Value(std::move(other.value_));
+  }
+  Result& operator=(Result&&) = delete;
+  ~Result() {
+    if (has_value_) value_.~Value();
+  }
+
+  bool ok() const noexcept { return has_value_; }
+  explicit operator bool() const noexcept { return ok(); }
+  CUresult code() const noexcept { return status_.code(); }
+  const char* what() const noexcept { return status_.what(); }
+  const Error& error() const noexcept { return status_.error(); }
+
+  // Of a success alone.
+  Value& operator*() noexcept { return value_; }
+  const Value& operator*() const noexcept { return value_; }
+  Value* operator->() noexcept { return &value_; }
+  const Value* operator->() const noexcept { return &value_; }
+
+  Value OrThrow() && {
+    status_.OrThrow();
+    return std::move(value_);
+  }
+
+ private:
+  Status status_;
+  bool has_value_ = false;
+  union {  // std::optional takes a compiler ten times as long
+    Value value_;
+  };
 };
 
 CULAUNCH_NAMESPACE_END

@@ -11,6 +11,7 @@
 #include "driver.h"
 #include "guard.h"
 #include "launch_config.h"
+#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -48,8 +49,8 @@ class LaunchExplainer {
   void CheckDimension(const char* what, uint32_t size, int limit, const char* advice) {
     if (size == 0) findings_.push_back(std::string(what) + " is 0: it must be at least 1");
     if (limit > 0 && size > static_cast<uint32_t>(limit)) {
-      findings_.push_back(std::string(what) + " is " + std::to_string(size) +
-                          "; this device allows at most " + std::to_string(limit) + ": " + advice);
+      findings_.push_back(std::string(what) + " is " + detail::ToText(size) +
+                          "; this device allows at most " + detail::ToText(limit) + ": " + advice);
     }
   }
 
@@ -73,15 +74,15 @@ class LaunchExplainer {
     const uint64_t blocks = uint64_t{config_.gridDimX} * config_.gridDimY * config_.gridDimZ;
     if (limit > 0 && threads > static_cast<uint64_t>(limit) && blocks > 1 &&
         blocks <= static_cast<uint64_t>(limit) && blocks % 32 == 0) {
-      findings_.push_back("a grid of " + std::to_string(blocks) + " and a block of " +
-                          std::to_string(threads) +
+      findings_.push_back("a grid of " + detail::ToText(blocks) + " and a block of " +
+                          detail::ToText(threads) +
                           " look like each other's: the grid comes first, then the block");
     }
     if (limit > 0 && threads > static_cast<uint64_t>(limit)) {
       findings_.push_back(
-          "the block has " + std::to_string(threads) + " threads; this kernel, with " +
-          std::to_string(Kernel(CU_FUNC_ATTRIBUTE_NUM_REGS)) +
-          " registers a thread and its launch bounds, allows at most " + std::to_string(limit) +
+          "the block has " + detail::ToText(threads) + " threads; this kernel, with " +
+          detail::ToText(Kernel(CU_FUNC_ATTRIBUTE_NUM_REGS)) +
+          " registers a thread and its launch bounds, allows at most " + detail::ToText(limit) +
           " on this device: use a smaller block, or compile with __launch_bounds__");
     }
   }
@@ -92,10 +93,10 @@ class LaunchExplainer {
     const int64_t dynamic = config_.sharedMemBytes;
     if (limit > 0 && fixed + dynamic > limit) {
       findings_.push_back(
-          std::to_string(dynamic) + " bytes of dynamic shared memory and " + std::to_string(fixed) +
-          " of static are " + std::to_string(fixed + dynamic) +
-          "; a block on this device has at most " + std::to_string(limit) + ": ask for at most " +
-          std::to_string(limit - fixed) + " of dynamic shared memory");
+          detail::ToText(dynamic) + " bytes of dynamic shared memory and " + detail::ToText(fixed) +
+          " of static are " + detail::ToText(fixed + dynamic) +
+          "; a block on this device has at most " + detail::ToText(limit) + ": ask for at most " +
+          detail::ToText(limit - fixed) + " of dynamic shared memory");
     }
   }
 
@@ -116,9 +117,9 @@ class LaunchExplainer {
       const CUresult code = driver_.cuOccupancyMaxPotentialClusterSize(
           &limit, reinterpret_cast<CUfunction>(kernel_), &config_);
       if (code == CUDA_SUCCESS && blocks > static_cast<uint64_t>(limit)) {
-        findings_.push_back("the cluster has " + std::to_string(blocks) +
+        findings_.push_back("the cluster has " + detail::ToText(blocks) +
                             " blocks; with this block and shared memory at most " +
-                            std::to_string(limit) + " can be together: use a smaller cluster");
+                            detail::ToText(limit) + " can be together: use a smaller cluster");
       }
     }
   }
@@ -150,8 +151,8 @@ class LaunchExplainer {
           static_cast<uint64_t>(Device(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
       const uint64_t grid = uint64_t{config_.gridDimX} * config_.gridDimY * config_.gridDimZ;
       if (code == CUDA_SUCCESS && grid > limit) {
-        findings_.push_back("the cooperative grid has " + std::to_string(grid) +
-                            " blocks; at most " + std::to_string(limit) +
+        findings_.push_back("the cooperative grid has " + detail::ToText(grid) +
+                            " blocks; at most " + detail::ToText(limit) +
                             " can be resident on this device at once: use a smaller grid");
       }
     }
@@ -199,8 +200,8 @@ inline std::string DescribeDevice(Driver& driver, int ordinal) {
                               driver.Handle(ordinal));
   driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
                               driver.Handle(ordinal));
-  return "device " + std::to_string(ordinal) + " (" + name + ", sm_" + std::to_string(major) +
-         std::to_string(minor) + ")";
+  return "device " + detail::ToText(ordinal) + " (" + name + ", sm_" + detail::ToText(major) +
+         detail::ToText(minor) + ")";
 }
 
 }  // namespace detail
@@ -223,7 +224,7 @@ inline Error ExplainLaunch(Driver& driver, CUkernel kernel, const std::string& n
       "cannot launch " + name + " with grid " +
       Dim3(config.gridDimX, config.gridDimY, config.gridDimZ).ToString() + ", block " +
       Dim3(config.blockDimX, config.blockDimY, config.blockDimZ).ToString() + " and " +
-      std::to_string(config.sharedMemBytes) + " bytes of dynamic shared memory";
+      detail::ToText(config.sharedMemBytes) + " bytes of dynamic shared memory";
   if (ordinal < 0 || ordinal >= driver.device_count()) {
     return Error(ErrorKind::kCall, code, driver.ErrorName(code),
                  text + ": " + driver.Describe(code) + ". There is no such device");

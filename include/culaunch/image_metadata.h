@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "by_name.h"
 #include "error.h"
 #include "image_check.h"
 #include "json.h"
@@ -18,9 +18,9 @@ CULAUNCH_NAMESPACE_BEGIN
 
 struct ImageMetadata {
   // Name expression ("scale<float>") to the kernel's name in the image.
-  std::unordered_map<std::string, std::string> names;
+  ByName<std::string> names;
   // Kernel to its parameters' types; an empty one is unknown.
-  std::unordered_map<std::string, std::vector<std::string>> signatures;
+  ByName<std::vector<std::string>> signatures;
 };
 
 namespace detail {
@@ -40,8 +40,13 @@ inline uint32_t Checksum(const std::string& text) noexcept {
   return ~state;
 }
 
+inline Error DamagedMetadata() {
+  return Error("the image's metadata is damaged: compile the image again");
+}
+
 // The JSON behind an image; empty where there is none. A damaged one is an error.
-inline std::string MetadataText(const char* bytes, size_t size, ImageFormat format) {
+inline Status MetadataText(const char* bytes, size_t size, ImageFormat format, std::string* found) {
+  found->clear();
   static constexpr char kMagic[] = "culaunch";
   static constexpr char kMark[] = "\n// culaunch: ";
   constexpr size_t kTail = 16;      // u32 length, u32 checksum, the magic
@@ -54,14 +59,15 @@ inline std::string MetadataText(const char* bytes, size_t size, ImageFormat form
     const size_t mark = sizeof kMark - 1;
     if (line == 0 || size - (line - 1) < mark + 1) return {};
     if (std::memcmp(bytes + line - 1, kMark, mark) != 0) return {};
-    return std::string(bytes + line - 1 + mark, bytes + size - 1);
+    found->assign(bytes + line - 1 + mark, bytes + size - 1);
+    return {};
   }
   if (size <= kTail || std::memcmp(bytes + size - 8, kMagic, 8) != 0) return {};
   uint32_t tail[2];
   std::memcpy(tail, bytes + size - kTail, sizeof tail);
   const size_t block = size_t{tail[0]} + kTail;
   const size_t pieces = format == ImageFormat::kFatbin ? (block + kPiece - 1) / kPiece : 0;
-  std::string text;
+  std::string& text = *found;
   if (block + pieces * kHeader < size) {
     const char* at = bytes + (size - block - pieces * kHeader);
     if (pieces == 0) text.assign(at, block);
@@ -74,33 +80,35 @@ inline std::string MetadataText(const char* bytes, size_t size, ImageFormat form
     text.resize(tail[0]);
   }
   if (text.size() != tail[0] || Checksum(text) != tail[1]) {
-    throw Error("the image's metadata is damaged: compile the image again");
+    return DamagedMetadata();
   }
-  return text;
+  return {};
 }
 
 }  // namespace detail
 
 // Read what comes with an image whose format is known; nothing, for one of another compiler.
-inline ImageMetadata ReadMetadata(const void* bytes, size_t size, ImageFormat format) {
-  ImageMetadata found;
-  const std::string text = detail::MetadataText(static_cast<const char*>(bytes), size, format);
-  if (text.empty()) return found;
+inline Status ReadMetadata(const void* bytes, size_t size, ImageFormat format,
+                           ImageMetadata* found) {
+  std::string text;
+  Status read = detail::MetadataText(static_cast<const char*>(bytes), size, format, &text);
+  if (!read || text.empty()) return read;
   detail::JsonReader json(text);
   json.Object([&](const std::string& member) {
     if (member == "names") {
-      json.Object([&](const std::string& name) { found.names[name] = json.String(); });
+      json.Object([&](const std::string& name) { found->names.Set(name, json.String()); });
     } else if (member == "signatures") {
       json.Object([&](const std::string& kernel) {
-        std::vector<std::string>& types = found.signatures[kernel];
+        std::vector<std::string> types;
         json.Array([&] { types.push_back(json.IsNull() ? "" : json.String()); });
+        found->signatures.Set(kernel, std::move(types));
       });
     } else {
       json.Skip();
     }
   });
   json.End();
-  return found;
+  return json.ok() ? Status() : Status(detail::DamagedMetadata());
 }
 
 CULAUNCH_NAMESPACE_END

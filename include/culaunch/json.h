@@ -4,18 +4,20 @@
 #include <cstdint>
 #include <string>
 
-#include "error.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
 namespace detail {
 
-// Reads a text from front to back. Whatever is not as expected is an error.
+// Reads a text from front to back. After the first thing that is not as expected nothing is left to
+// read, and ok() says so.
 class JsonReader {
  public:
   // The text must outlive it.
   explicit JsonReader(const std::string& text) : at_(text.data()), end_(at_ + text.size()) {}
+
+  bool ok() const { return ok_; }
 
   // Give each member's name to visit(name), which reads its value.
   template <class Visit>
@@ -57,7 +59,7 @@ class JsonReader {
   std::string String() {
     Expect('"');
     std::string text;
-    for (char c; (c = Next()) != '"';) {
+    for (char c; (c = Next()) != '"' && ok_;) {
       if (c == '\\') {
         Escape(&text);
       } else {
@@ -70,7 +72,7 @@ class JsonReader {
   // Pass over a value of any kind.
   void Skip(int depth = 0) {
     SkipSpace();
-    if (at_ == end_ || depth > 64) Fail();
+    if (at_ == end_ || depth > 64) return Fail();
     if (*at_ == '{') {
       Object([&](const std::string&) { Skip(depth + 1); });
     } else if (*at_ == '[') {
@@ -85,13 +87,16 @@ class JsonReader {
   }
 
  private:
-  [[noreturn]] static void Fail() {
-    throw Error("the image's metadata is damaged: compile the image again");
+  void Fail() {
+    ok_ = false;
+    at_ = end_;
   }
 
+  // A null where nothing is left.
   char Next() {
-    if (at_ == end_) Fail();
-    return *at_++;
+    if (at_ != end_) return *at_++;
+    Fail();
+    return '\0';
   }
 
   void SkipSpace() {
@@ -176,6 +181,7 @@ class JsonReader {
 
   const char* at_;
   const char* end_;
+  bool ok_ = true;
 };
 
 }  // namespace detail

@@ -8,10 +8,12 @@
 
 #include "argument.h"
 #include "driver.h"
+#include "error.h"
 #include "explain.h"
 #include "guard.h"
 #include "kernel_state.h"
 #include "launch_config.h"
+#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -46,29 +48,62 @@ class Kernel {
   // types); an error says what is wrong with the call.
   template <class... Arguments>
   void operator()(const LaunchConfig& config, const Arguments&... arguments) const {
-    (detail::RequireArgument<Arguments>(), ...);
-    // Its address stands for this list of types.
-    static constexpr ArgumentType types[] = {detail::TypeOfArgument<Arguments>()...,
-                                             ArgumentType{}};
-    if (CULAUNCH_UNLIKELY(!state_->HasChecked(types))) {
-      CheckArguments(types, sizeof...(Arguments));
-      state_->SetChecked(types);
+    const CUresult code = LaunchChecked(config, arguments...);
+    if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
+      StatusOfCall<Arguments...>(code, LaunchConfig(config)).OrThrow();
     }
-    void* pointers[sizeof...(Arguments) + 1] = {detail::AddressOfArgument(arguments)...};
-    const CUresult code = Launch(pointers, config);
-    if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) Throw(code, LaunchConfig(config));
+  }
+
+  // The same for programs without exceptions. Nothing is allocated for success.
+  template <class... Arguments>
+  Status TryLaunch(const LaunchConfig& config, const Arguments&... arguments) const {
+    const CUresult code = LaunchChecked(config, arguments...);
+    if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
+      return StatusOfCall<Arguments...>(code, LaunchConfig(config));
+    }
+    return {};
+  }
+
+  // What a code from Launch means.
+  Status StatusOf(CUresult code, const LaunchConfig& config) const {
+    if (code == CUDA_SUCCESS) return {};
+    if (Status possible = config.Check(); !possible) return possible;
+    int ordinal = config.stream.device;
+    if (ordinal < 0) StreamDevice(state_->driver(), config.stream.handle, &ordinal);
+    return ExplainLaunch(state_->driver(), handle(), Demangle(name()), AllAttributes(config).get(),
+                         ordinal, code);
   }
 
   // Throw what a failed launch means.
   [[noreturn]] void Throw(CUresult code, const LaunchConfig& config) const {
-    config.Validate();
-    int ordinal = config.stream.device;
-    if (ordinal < 0) StreamDevice(state_->driver(), config.stream.handle, &ordinal);
-    throw ExplainLaunch(state_->driver(), handle(), Demangle(name()), AllAttributes(config).get(),
-                        ordinal, code);
+    StatusOf(code, config).OrThrow();
+    detail::Raise(Error("Kernel::Throw was given CUDA_SUCCESS"));
   }
 
  private:
+  // Its address stands for a list of types.
+  template <class... Arguments>
+  static constexpr ArgumentType kTypes[] = {detail::TypeOfArgument<Arguments>()..., ArgumentType{}};
+
+  template <class... Arguments>
+  CUresult LaunchChecked(const LaunchConfig& config, const Arguments&... arguments) const {
+    (detail::RequireArgument<Arguments>(), ...);
+    if (CULAUNCH_UNLIKELY(!state_->HasChecked(kTypes<Arguments...>))) {
+      if (!CheckArguments(kTypes<Arguments...>, sizeof...(Arguments)).empty()) {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+      state_->SetChecked(kTypes<Arguments...>);
+    }
+    void* pointers[sizeof...(Arguments) + 1] = {detail::AddressOfArgument(arguments)...};
+    return Launch(pointers, config);
+  }
+
+  template <class... Arguments>
+  Status StatusOfCall(CUresult code, const LaunchConfig& config) const {
+    const std::string problem = CheckArguments(kTypes<Arguments...>, sizeof...(Arguments));
+    return problem.empty() ? StatusOf(code, config) : Status(Error(problem));
+  }
+
   // What contradicts the grid, or itself, is not for the driver to find.
   CUresult LaunchWithAttributes(void** arguments, const LaunchConfig& config) const noexcept {
     if (!config.IsPossible()) return CUDA_ERROR_INVALID_VALUE;
@@ -78,30 +113,32 @@ class Kernel {
     return code;
   }
 
-  void CheckArguments(const ArgumentType* given, size_t count) const {
+  // What is wrong with the arguments of a call; empty where nothing is.
+  std::string CheckArguments(const ArgumentType* given, size_t count) const {
     const std::vector<Parameter>& expected = parameters();
     if (count != expected.size()) {
-      throw Error(Demangle(name()) + " takes " + std::to_string(expected.size()) +
-                  " arguments (got " + std::to_string(count) + ")");
+      return Demangle(name()) + " takes " + detail::ToText(expected.size()) + " arguments (got " +
+             detail::ToText(count) + ")";
     }
     const std::vector<ParameterType>& types = state_->Types();
     for (size_t i = 0; i < count; ++i) {
       const std::string type = types.empty() ? "" : types[i].text();
       if (given[i].size != expected[i].size) {
-        throw Error(Prefix(i) + " must be " + std::to_string(expected[i].size) + " bytes long" +
-                    (type.empty() ? "" : ", for it is " + type) + " (got " +
-                    std::to_string(given[i].size) + ", " + ArgumentName(given[i]) +
-                    "): pass a value of the parameter's own type");
+        return Prefix(i) + " must be " + detail::ToText(expected[i].size) + " bytes long" +
+               (type.empty() ? "" : ", for it is " + type) + " (got " +
+               detail::ToText(given[i].size) + ", " + ArgumentName(given[i]) +
+               "): pass a value of the parameter's own type";
       }
       if (!types.empty() && !types[i].Takes(given[i].kind)) {
-        throw Error(Prefix(i) + " must be " + type + " (got " + ArgumentName(given[i]) +
-                    "): pass a value of that type; a struct of that size is passed as it is");
+        return Prefix(i) + " must be " + type + " (got " + ArgumentName(given[i]) +
+               "): pass a value of that type; a struct of that size is passed as it is";
       }
     }
+    return "";
   }
 
   std::string Prefix(size_t argument) const {
-    return "argument " + std::to_string(argument) + " of " + Demangle(name());
+    return "argument " + detail::ToText(argument) + " of " + Demangle(name());
   }
 
   KernelState* state_;

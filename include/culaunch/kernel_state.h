@@ -4,7 +4,6 @@
 #include <cuda.h>
 
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "driver.h"
 #include "guard.h"
 #include "kernel_on_devices.h"
+#include "lock.h"
 #include "parameter_type.h"
 #include "version.h"
 
@@ -58,7 +58,7 @@ class KernelState : public KernelOnDevices {
   // The type of each parameter: recorded beside the image, else spelled by the mangled name. None,
   // where neither says it. Read by the first call that is checked, for most kernels have none.
   const std::vector<ParameterType>& Types() {
-    const std::lock_guard<std::mutex> lock(types_mutex_);
+    const LockGuard lock(types_mutex_);
     if (!has_types_) {
       if (types_.empty()) types_ = ParameterType::OfMangled(name_);
       if (types_.size() != parameters_.size()) types_.clear();
@@ -86,7 +86,7 @@ class KernelState : public KernelOnDevices {
   std::atomic<unsigned> next_checked_{0};
   std::string name_;
   std::vector<Parameter> parameters_;
-  std::mutex types_mutex_;
+  Mutex types_mutex_;
   bool has_types_ = false;
   std::vector<ParameterType> types_;
 };

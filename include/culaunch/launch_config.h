@@ -8,6 +8,7 @@
 #include <string>
 
 #include "error.h"
+#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -23,7 +24,7 @@ struct Dim3 {
     return x == other.x && y == other.y && z == other.z;
   }
   std::string ToString() const {
-    return "(" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + ")";
+    return "(" + detail::ToText(x) + ", " + detail::ToText(y) + ", " + detail::ToText(z) + ")";
   }
 
   uint32_t x, y, z;
@@ -104,29 +105,28 @@ struct LaunchConfig {
     return attributes.count <= kMostAttributes && RepeatedAttribute() < 0;
   }
 
-  // Throw where the configuration cannot be right on any device.
-  void Validate() const {
-    RequireNonZero("grid", grid);
-    RequireNonZero("block", block);
-    if (HasCluster()) {
-      RequireNonZero("cluster", cluster);
-      RequireMultiple("cluster", cluster);
+  // An error where the configuration cannot be right on any device.
+  Status Check() const {
+    std::string problem = NonZeroProblem("grid", grid);
+    if (problem.empty()) problem = NonZeroProblem("block", block);
+    if (problem.empty() && HasCluster()) problem = MultipleProblem("cluster", cluster);
+    if (problem.empty() && preferred_cluster.x != 0) {
+      problem = MultipleProblem("preferred_cluster", preferred_cluster);
+      if (!HasCluster()) problem = "preferred_cluster needs cluster, the smallest that will do";
     }
-    if (preferred_cluster.x != 0) {
-      RequireNonZero("preferred_cluster", preferred_cluster);
-      RequireMultiple("preferred_cluster", preferred_cluster);
-      if (!HasCluster()) throw Error("preferred_cluster needs cluster, the smallest that will do");
+    if (problem.empty() && attributes.count > kMostAttributes) {
+      problem = "attributes must be at most " + detail::ToText(kMostAttributes) + " (got " +
+                detail::ToText(attributes.count) + ")";
     }
-    if (attributes.count > kMostAttributes) {
-      throw Error("attributes must be at most " + std::to_string(kMostAttributes) + " (got " +
-                  std::to_string(attributes.count) + ")");
+    const int repeated = problem.empty() ? RepeatedAttribute() : -1;
+    if (repeated >= 0) {
+      problem = "attributes has attribute " + detail::ToText(repeated) +
+                " (CUlaunchAttributeID) a second time, or a field of the configuration says it "
+                "too: say it once";
     }
-    if (const int repeated = RepeatedAttribute(); repeated >= 0) {
-      throw Error("attributes has attribute " + std::to_string(repeated) +
-                  " (CUlaunchAttributeID) a second time, or a field of the configuration says it "
-                  "too: say it once");
-    }
+    return problem.empty() ? Status() : Status(Error(problem));
   }
+  void Validate() const { Check().OrThrow(); }
 
  private:
   // The attributes that the fields say: see DriverLaunchConfig.
@@ -147,18 +147,16 @@ struct LaunchConfig {
     return !dims.HasZero() && grid.x % dims.x == 0 && grid.y % dims.y == 0 && grid.z % dims.z == 0;
   }
 
-  static void RequireNonZero(const char* name, const Dim3& dims) {
-    if (dims.HasZero()) {
-      throw Error(std::string(name) + " must be at least 1 in every dimension (got " +
-                  dims.ToString() + "): skip the launch of an empty problem");
-    }
+  static std::string NonZeroProblem(const char* name, const Dim3& dims) {
+    if (!dims.HasZero()) return "";
+    return std::string(name) + " must be at least 1 in every dimension (got " + dims.ToString() +
+           "): skip the launch of an empty problem";
   }
 
-  void RequireMultiple(const char* name, const Dim3& dims) const {
-    if (!Divides(dims)) {
-      throw Error("grid, in blocks, must be a multiple of " + std::string(name) + " (got grid " +
-                  grid.ToString() + ", " + name + " " + dims.ToString() + ")");
-    }
+  std::string MultipleProblem(const char* name, const Dim3& dims) const {
+    if (dims.HasZero() || Divides(dims)) return NonZeroProblem(name, dims);
+    return "grid, in blocks, must be a multiple of " + std::string(name) + " (got grid " +
+           grid.ToString() + ", " + name + " " + dims.ToString() + ")";
   }
 };
 

@@ -6,17 +6,19 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "by_name.h"
 #include "driver.h"
 #include "guard.h"
 #include "image_check.h"
 #include "image_metadata.h"
 #include "kernel.h"
+#include "lock.h"
+#include "module_options.h"
+#include "text.h"
 #include "version.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -31,35 +33,64 @@ struct GlobalVariable {
 // unloads it; Release() keeps it for the life of the process, as static modules must.
 class Module {
  public:
-  // Load an image: a cubin, a fatbin or PTX. The driver keeps a copy of its own.
+  // Load an image: a cubin, a fatbin or PTX. The driver keeps a copy of its own, unless an option
+  // says otherwise.
   Module(const void* bytes, size_t size, Driver& driver = Driver::Get())
-      : state_(std::make_unique<State>(driver)) {
-    const ImageFormat format = CheckImage(bytes, size);
-    state_->metadata = ReadMetadata(bytes, size, format);
-    std::string text;
+      : Module(bytes, size, ModuleOptions(), driver) {}
+  Module(const void* bytes, size_t size, ModuleOptions options, Driver& driver = Driver::Get())
+      : Module(TryLoad(bytes, size, std::move(options), driver).OrThrow()) {}
+
+  // The same for programs without exceptions; on the process's default driver.
+  static Result<Module> TryLoad(const void* bytes, size_t size, ModuleOptions options = {}) {
+    const Result<Driver*> driver = Driver::TryGet();
+    return driver ? TryLoad(bytes, size, std::move(options), **driver)
+                  : Result<Module>(driver.error());
+  }
+  static Result<Module> TryLoad(const void* bytes, size_t size, ModuleOptions options,
+                                Driver& driver) {
+    ImageFormat format{};
+    if (Status checked = CheckImage(bytes, size, &format); !checked) return checked;
+    Module module(std::make_unique<State>(driver));
+    State& state = *module.state_;
+    if (Status read = ReadMetadata(bytes, size, format, &state.metadata); !read) return read;
     if (format == ImageFormat::kPtx) {  // the driver finds its end by a null
-      text.assign(static_cast<const char*>(bytes), size);
-      bytes = text.c_str();
+      state.text.assign(static_cast<const char*>(bytes), size);
+      bytes = state.text.c_str();
+      if (!options.HasJit(CU_JIT_ERROR_LOG_BUFFER)) {
+        // PTX may be compiled later, when a kernel is asked for: the log must live as long.
+        options.Jit(CU_JIT_ERROR_LOG_BUFFER, state.log);
+        options.Jit(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, sizeof state.log);
+      }
     }
-    // PTX may be compiled later, when a kernel is asked for: the log must live as long.
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void* values[] = {state_->log, reinterpret_cast<void*>(sizeof state_->log)};
-    Check(driver.cuLibraryLoadData(&state_->library, bytes, options, values,
-                                   format == ImageFormat::kPtx ? 2 : 0, nullptr, nullptr, 0),
-          "loading the image");
+    const CUresult code = options.Load(&state.library, bytes, driver.cuLibraryLoadData);
+    if (code != CUDA_SUCCESS) return state.StatusOf(code, "loading the image");
+    return module;
   }
 
   static Module FromFile(const std::string& path, Driver& driver = Driver::Get()) {
+    return FromFile(path, ModuleOptions(), driver);
+  }
+  static Module FromFile(const std::string& path, ModuleOptions options,
+                         Driver& driver = Driver::Get()) {
+    return TryFromFile(path, std::move(options), driver).OrThrow();
+  }
+  static Result<Module> TryFromFile(const std::string& path, ModuleOptions options = {}) {
+    const Result<Driver*> driver = Driver::TryGet();
+    return driver ? TryFromFile(path, std::move(options), **driver)
+                  : Result<Module>(driver.error());
+  }
+  static Result<Module> TryFromFile(const std::string& path, ModuleOptions options,
+                                    Driver& driver) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                                &std::fclose);
-    if (file == nullptr) throw Error("cannot open the image " + path);
+    if (file == nullptr) return Error("cannot open the image " + path);
     std::vector<char> bytes;
     char buffer[65536];
     for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, file.get())) != 0;) {
       bytes.insert(bytes.end(), buffer, buffer + n);
     }
-    if (std::ferror(file.get()) != 0) throw Error("cannot read the image " + path);
-    return Module(bytes.data(), bytes.size(), driver);
+    if (std::ferror(file.get()) != 0) return Error("cannot read the image " + path);
+    return TryLoad(bytes.data(), bytes.size(), std::move(options), driver);
   }
 
   Module(Module&&) noexcept = default;
@@ -73,35 +104,35 @@ class Module {
 
   // Find a kernel by its name in the image (mangled, unless it is extern "C"), or by a name
   // expression that it was compiled for ("scale<float>"). Thread-safe; the driver is asked once.
-  Kernel GetKernel(const std::string& asked) const {
-    RequireLoaded();
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    RequireLoaded();
+  Kernel GetKernel(const std::string& asked) const { return TryGetKernel(asked).OrThrow(); }
+
+  Result<Kernel> TryGetKernel(const std::string& asked) const {
+    if (Status loaded = CheckLoaded(); !loaded) return loaded;
+    const LockGuard lock(state_->mutex);
+    if (Status loaded = CheckLoaded(); !loaded) return loaded;
     const std::string& name = state_->NameInImage(asked);
-    const auto found = state_->kernels.find(name);
-    if (found != state_->kernels.end()) return Kernel(found->second.get());
+    if (const auto* known = state_->kernels.Find(name)) return Kernel(known->get());
     CUkernel handle = nullptr;
-    const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
-    if (code == CUDA_ERROR_NOT_FOUND) {
-      throw Error(ErrorKind::kCall, code, driver().ErrorName(code), NotFound(name));
+    CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
+    if (code == CUDA_ERROR_NOT_FOUND) return NotFound(name);
+    if (code != CUDA_SUCCESS) return state_->StatusOf(code, "finding kernel " + name);
+    auto kernel = std::make_unique<KernelState>(driver(), handle, name,
+                                                state_->metadata.signatures.Find(name));
+    code = kernel->ReadParameters();
+    if (code != CUDA_SUCCESS) {
+      return state_->StatusOf(code, "reading the parameters of kernel " + name);
     }
-    Check(code, "finding kernel " + name);
-    const auto signature = state_->metadata.signatures.find(name);
-    auto kernel = std::make_unique<KernelState>(
-        driver(), handle, name,
-        signature != state_->metadata.signatures.end() ? &signature->second : nullptr);
-    Check(kernel->ReadParameters(), "reading the parameters of kernel " + name);
-    return Kernel(state_->kernels.emplace(name, std::move(kernel)).first->second.get());
+    return Kernel(state_->kernels.Set(name, std::move(kernel)).get());
   }
 
   bool HasKernel(const std::string& asked) const {
-    RequireLoaded();
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    RequireLoaded();
+    CheckLoaded().OrThrow();
+    const LockGuard lock(state_->mutex);
+    CheckLoaded().OrThrow();
     const std::string& name = state_->NameInImage(asked);
     CUkernel handle = nullptr;
     const CUresult code = driver().cuLibraryGetKernel(&handle, state_->library, name.c_str());
-    if (code != CUDA_ERROR_NOT_FOUND) Check(code, "finding kernel " + name);
+    if (code != CUDA_ERROR_NOT_FOUND) state_->StatusOf(code, "finding kernel " + name).OrThrow();
     return code == CUDA_SUCCESS;
   }
 
@@ -114,25 +145,28 @@ class Module {
     for (int i = 0; i < driver().device_count(); ++i) {
       const CUresult code = kernel.state().AllowDynamicSharedMemory(i, bytes);
       if (code == CUDA_ERROR_NO_BINARY_FOR_GPU) continue;  // a launch there will say so
-      driver().Check(code, "allowing " + name + " " + std::to_string(bytes) +
-                               " bytes of dynamic shared memory on device " + std::to_string(i));
+      driver().Check(code, "allowing " + name + " " + detail::ToText(bytes) +
+                               " bytes of dynamic shared memory on device " + detail::ToText(i));
     }
     return kernel;
   }
 
   // The names of all kernels, in the driver's order.
-  std::vector<std::string> KernelNames() const {
-    RequireLoaded();
+  std::vector<std::string> KernelNames() const { return TryKernelNames().OrThrow(); }
+
+  Result<std::vector<std::string>> TryKernelNames() const {
+    if (Status loaded = CheckLoaded(); !loaded) return loaded;
     unsigned count = 0;
-    Check(driver().cuLibraryGetKernelCount(&count, state_->library),
-          "counting the module's kernels");
+    CUresult code = driver().cuLibraryGetKernelCount(&count, state_->library);
+    if (code != CUDA_SUCCESS) return state_->StatusOf(code, "counting the module's kernels");
     std::vector<CUkernel> handles(count);
-    Check(driver().cuLibraryEnumerateKernels(handles.data(), count, state_->library),
-          "listing the module's kernels");
+    code = driver().cuLibraryEnumerateKernels(handles.data(), count, state_->library);
+    if (code != CUDA_SUCCESS) return state_->StatusOf(code, "listing the module's kernels");
     std::vector<std::string> names;
     for (const CUkernel handle : handles) {
       const char* name = nullptr;
-      Check(driver().cuKernelGetName(&name, handle), "naming a kernel");
+      code = driver().cuKernelGetName(&name, handle);
+      if (code != CUDA_SUCCESS) return state_->StatusOf(code, "naming a kernel");
       names.emplace_back(name);
     }
     return names;
@@ -140,19 +174,25 @@ class Module {
 
   // The address and size of a __device__ or __constant__ variable on a device.
   GlobalVariable GetGlobal(const std::string& name, int ordinal) const {
-    RequireLoaded();
-    driver().Device(ordinal);
+    return TryGetGlobal(name, ordinal).OrThrow();
+  }
+
+  Result<GlobalVariable> TryGetGlobal(const std::string& name, int ordinal) const {
+    if (Status loaded = CheckLoaded(); !loaded) return loaded;
+    if (Status known = driver().CheckDevice(ordinal); !known) return known;
     const DeviceGuard guard(driver(), ordinal);
-    driver().Check(guard.code(), "making the device current");
+    if (guard.code() != CUDA_SUCCESS) {
+      return driver().StatusOf(guard.code(), "making the device current");
+    }
     GlobalVariable variable{};
     const CUresult code = driver().cuLibraryGetGlobal(&variable.address, &variable.size,
                                                       state_->library, name.c_str());
     if (code == CUDA_ERROR_NOT_FOUND) {
-      throw Error(ErrorKind::kCall, code, driver().ErrorName(code),
-                  "the module has no variable \"" + name +
-                      "\": give its name in the image (mangled, if it is in a namespace)");
+      return Error(ErrorKind::kCall, code, driver().ErrorName(code),
+                   "the module has no variable \"" + name +
+                       "\": give its name in the image (mangled, if it is in a namespace)");
     }
-    driver().Check(code, "finding variable " + name);
+    if (code != CUDA_SUCCESS) return driver().StatusOf(code, "finding variable " + name);
     return variable;
   }
 
@@ -160,9 +200,9 @@ class Module {
   // GPU must have ended.
   void Unload() noexcept {
     if (state_ == nullptr) return;  // moved from
-    const std::lock_guard<std::mutex> lock(state_->mutex);
+    const LockGuard lock(state_->mutex);
     if (state_->library == nullptr) return;
-    for (auto& entry : state_->kernels) entry.second->MarkUnloaded();
+    for (const auto& kernel : state_->kernels.values()) kernel->MarkUnloaded();
     driver().cuLibraryUnload(state_->library);
     state_->library = nullptr;
   }
@@ -184,38 +224,44 @@ class Module {
     Driver& driver;
     CUlibrary library = nullptr;
     bool released = false;
-    std::mutex mutex;
-    std::unordered_map<std::string, std::unique_ptr<KernelState>> kernels;
+    Mutex mutex;
+    ByName<std::unique_ptr<KernelState>> kernels;
     ImageMetadata metadata;
+    std::string text;     // of PTX: an option may say that the driver copies none
     char log[8192] = "";  // of the compiler in the driver
 
     const std::string& NameInImage(const std::string& asked) const {
-      const auto found = metadata.names.find(asked);
-      return found != metadata.names.end() ? found->second : asked;
+      const std::string* name = metadata.names.Find(asked);
+      return name != nullptr ? *name : asked;
+    }
+
+    // An error when a call failed, with what the compiler in the driver says.
+    Status StatusOf(CUresult code, const std::string& what) const {
+      const Status status = driver.StatusOf(code, what);
+      if (status || log[0] == '\0') return status ? Status() : Status(status.error());
+      return Error(ErrorKind::kDriver, code, driver.ErrorName(code),
+                   std::string(status.what()) + "\n" + log);
     }
   };
 
-  // Throw when a call failed, with what the compiler in the driver says.
-  void Check(CUresult code, const std::string& what) const {
-    if (code == CUDA_SUCCESS) return;
-    std::string text = what + " failed: " + driver().Describe(code);
-    if (state_->log[0] != '\0') text.append("\n").append(state_->log);
-    throw Error(ErrorKind::kDriver, code, driver().ErrorName(code), text);
+  explicit Module(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+  Status CheckLoaded() const {
+    if (state_ == nullptr) return Error("the module was moved from: use the one it was moved to");
+    if (state_->library == nullptr) return Error("the module was unloaded: load it again");
+    return {};
   }
 
-  void RequireLoaded() const {
-    if (state_ == nullptr) throw Error("the module was moved from: use the one it was moved to");
-    if (state_->library == nullptr) throw Error("the module was unloaded: load it again");
-  }
-
-  std::string NotFound(const std::string& name) const {
+  Error NotFound(const std::string& name) const {
     std::string text = "the module has no kernel \"" + name + "\"; it has";
-    const std::vector<std::string> names = KernelNames();
-    for (const std::string& other : names) text.append(" ").append(other);
-    for (const auto& [expression, lowered] : state_->metadata.names) {
+    const Result<std::vector<std::string>> names = TryKernelNames();
+    if (!names) return names.error();
+    for (const std::string& other : *names) text.append(" ").append(other);
+    for (const auto& [expression, place] : state_->metadata.names.numbers()) {
       text.append(" ").append(expression);
     }
-    return names.empty() ? text + " none" : text;
+    return Error(ErrorKind::kCall, CUDA_ERROR_NOT_FOUND, driver().ErrorName(CUDA_ERROR_NOT_FOUND),
+                 names->empty() ? text + " none" : text);
   }
 
   std::unique_ptr<State> state_;

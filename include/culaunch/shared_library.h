@@ -8,6 +8,7 @@
 
 #include "driver_table.h"
 #include "error.h"
+#include "text.h"
 #include "version.h"
 
 #if defined(_WIN32)
@@ -65,13 +66,12 @@ constexpr const char* kSuffixes[] = {""};
 
 // Fill a table through cuGetProcAddress, which knows the versioned names; a library without it
 // (a small stand-in) is asked for each symbol.
-inline DriverTable ResolveTable(void* library, const std::string& file) {
-  DriverTable table;
+inline Status ResolveTable(void* library, const std::string& file, DriverTable* table) {
   auto get =
       reinterpret_cast<decltype(&::cuGetProcAddress)>(FindSymbol(library, "cuGetProcAddress_v2"));
   std::string missing;
   int missing_count = 0;
-  ForEachFunction(table, [&](const char* name, int version, bool required, void** function) {
+  ForEachFunction(*table, [&](const char* name, int version, bool required, void** function) {
     CUdriverProcAddressQueryResult found;
     if (get == nullptr || get(name, function, version, kProcAddressFlags, &found) != CUDA_SUCCESS) {
       *function = nullptr;
@@ -83,18 +83,18 @@ inline DriverTable ResolveTable(void* library, const std::string& file) {
     if (*function != nullptr || !required) return;
     if (++missing_count <= 3) missing.append(missing.empty() ? "" : ", ").append(name);
   });
-  if (table.cuInit == nullptr) {
-    throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
-                file + " is no CUDA driver: it has no function cuInit. CULAUNCH_DRIVER must be " +
-                    "\"cuda\" or the path of a library that exports the driver API");
+  if (table->cuInit == nullptr) {
+    return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+                 file + " is no CUDA driver: it has no function cuInit. CULAUNCH_DRIVER must be " +
+                     "\"cuda\" or the path of a library that exports the driver API");
   }
   if (missing_count != 0) {
-    if (missing_count > 3) missing += " and " + std::to_string(missing_count - 3) + " more";
-    throw Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
-                "the CUDA driver in " + file + " lacks " + missing +
-                    ": culaunch needs a driver for CUDA 12.4 or newer");
+    if (missing_count > 3) missing += " and " + ToText(missing_count - 3) + " more";
+    return Error(ErrorKind::kNoDriver, CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED",
+                 "the CUDA driver in " + file + " lacks " + missing +
+                     ": culaunch needs a driver for CUDA 12.4 or newer");
   }
-  return table;
+  return {};
 }
 
 // A driver that is not libcuda may say which of DLPack's device types are its memory:

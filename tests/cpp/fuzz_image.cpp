@@ -11,13 +11,10 @@
 
 static bool IsRefused(const std::vector<char>& bytes) {
   const std::vector<char> exact(bytes.begin(), bytes.end());
-  try {
-    const culaunch::ImageFormat format = culaunch::CheckImage(exact.data(), exact.size());
-    culaunch::ReadMetadata(exact.data(), exact.size(), format);
-    return false;
-  } catch (const culaunch::Error&) {
-    return true;
-  }
+  culaunch::ImageFormat format{};
+  culaunch::ImageMetadata found;
+  return !culaunch::CheckImage(exact.data(), exact.size(), &format) ||
+         !culaunch::ReadMetadata(exact.data(), exact.size(), format, &found);
 }
 
 int main(int count, char** files) {
@@ -41,9 +38,11 @@ int main(int count, char** files) {
       }
       refused_changed += IsRefused(bad);
     }
-    const culaunch::ImageFormat format = culaunch::CheckImage(good.data(), good.size());
-    std::printf("names %zu short %d changed %d\n",
-                culaunch::ReadMetadata(good.data(), good.size(), format).names.size(),
-                refused_short, refused_changed);
+    culaunch::ImageFormat format{};
+    culaunch::ImageMetadata found;
+    culaunch::CheckImage(good.data(), good.size(), &format).OrThrow();
+    culaunch::ReadMetadata(good.data(), good.size(), format, &found).OrThrow();
+    std::printf("names %zu short %d changed %d\n", found.names.size(), refused_short,
+                refused_changed);
   }
 }

@@ -205,6 +205,34 @@ def test_damaged_images_are_refused_without_a_read_past_their_end(build, gxx, ru
     assert all(int(short) > 1900 and int(changed) > 100 for _, short, changed in found[:2])
 
 
+def test_without_exceptions_every_failure_is_a_value(build, gxx, run_cpp, fake_driver):
+    source = HERE / "test_no_exceptions.cpp"
+    program = build(gxx, "no_exceptions", "-fno-exceptions", *WARNINGS, source)
+    assert run_cpp(program) == ""
+    environment = {**os.environ, "CULAUNCH_DRIVER": str(fake_driver)}
+    done = subprocess.run([program, "throw"], env=environment, capture_output=True, check=False)
+    assert done.returncode != 0
+    assert done.stderr.startswith(b"culaunch: the bytes are no image")
+
+
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2",)], ids=["O0", "O2"])
+@pytest.mark.parametrize("compiler", ["gxx", "clang"])
+def test_a_plugin_is_unloaded_a_thousand_times(request, build, gxx, run_cpp, compiler, flags):
+    program = build(gxx, "reload", HERE / "test_reload.cpp")
+    compiler = request.getfixturevalue(compiler)
+    words = ("-shared", "-fPIC", *flags, HERE / "plugin.cpp")
+    assert run_cpp(program, build(compiler, "plugin.so", *words)) == ""
+
+
+def test_the_header_puts_no_unique_symbol_into_a_library(build, gxx):
+    for level in ("-O0", "-O2"):
+        library = build(gxx, "unique.so", "-shared", "-fPIC", level, HERE / "plugin.cpp")
+        symbols = subprocess.run(
+            ["readelf", "-sW", library], capture_output=True, text=True, check=True
+        ).stdout
+        assert "UNIQUE" not in symbols
+
+
 def test_what_a_launch_costs_over_the_driver_can_be_measured(gxx, fake_driver, tmp_path):
     script = HERE.parents[1] / "benchmarks" / "cpp_launch.py"
     result = tmp_path / "result.json"

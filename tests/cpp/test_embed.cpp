@@ -13,6 +13,9 @@ CULAUNCH_EMBED_CUBIN_FROM_BYTES(broken, kBroken);
 static const char kText[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry from_bytes()\n{ ret; }\n";
 CULAUNCH_EMBED_CUBIN_FROM_BYTES(text, kText);
+static const char kPassing[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry from_bytes()\n{ ret; }\n";
+CULAUNCH_EMBED_CUBIN_FROM_BYTES(passing, kPassing);
 
 std::vector<std::string> KernelsOfSecond();
 const culaunch::Module& SharedOfSecond();
@@ -46,12 +49,37 @@ static void OneImageIsLoadedOnceForAllFiles() {
   CHECK(CountRecorded("load ") == 1);
 }
 
+static void AnImageIsUnloadedWithItsLastUser() {
+  ClearRecord();
+  {
+    culaunch::SharedModule first = CULAUNCH_SHARE_MODULE(passing);
+    const culaunch::SharedModule second = CULAUNCH_SHARE_MODULE(passing);
+    CHECK(&*first == &*second);
+    {
+      const culaunch::SharedModule third = std::move(first);
+      (*third)["from_bytes"]({1, 1});
+    }
+    CHECK(CountRecorded("load ") == 1 && !Recorded("unload"));
+    second->GetKernel("from_bytes")({1, 1});
+  }
+  CHECK(CountRecorded("unload") == 1);
+  {
+    const culaunch::SharedModule again = CULAUNCH_SHARE_MODULE(passing);
+    CHECK(CountRecorded("load ") == 2);
+    CULAUNCH_GET_KERNEL(passing, "from_bytes")({1, 1});  // a user that stays
+  }
+  CHECK(CountRecorded("load ") == 2 && CountRecorded("unload") == 1);
+  const auto wrong = CULAUNCH_TRY_SHARE_MODULE(broken);
+  CHECK(!wrong && std::strstr(wrong.what(), "embedded image \"broken\": ") != nullptr);
+}
+
 int main() {
   CHECK(Record().empty());  // nothing is loaded before it is used
   UsedByManyThreadsAtOnce();
   CHECK((CULAUNCH_GET_MODULE(kernels).KernelNames().size() == 3));
   CHECK((KernelsOfSecond() == std::vector<std::string>{"of_second"}));
   OneImageIsLoadedOnceForAllFiles();
+  AnImageIsUnloadedWithItsLastUser();
   CULAUNCH_GET_KERNEL(text, "from_bytes")({1, 1});
   CHECK(Recorded("launch from_bytes"));
   CHECK_THROWS(CULAUNCH_GET_KERNEL(broken, "k"), kCall,

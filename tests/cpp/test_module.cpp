@@ -76,6 +76,22 @@ static void KernelsOfAnUnloadedModuleSaySo() {
   CHECK_THROWS(module["empty"], kCall, "the module was unloaded");
 }
 
+static void OptionsGoToTheDriver() {
+  ClearRecord();
+  culaunch::ModuleOptions options;
+  options.Jit(CU_JIT_MAX_REGISTERS, 32).Jit(CU_JIT_GENERATE_LINE_INFO, 1);
+  options.Library(CU_LIBRARY_BINARY_IS_PRESERVED, 1);
+  const Module module(Ptx().data(), Ptx().size(), options);
+  CHECK(Recorded("load scale empty with_struct jit0=32 jit13=1 option1=1\n"));
+  // A log of the caller's own takes the place of the module's, whose text the error has no more.
+  char log[64] = "";
+  options.Jit(CU_JIT_ERROR_LOG_BUFFER, log).Jit(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, sizeof log);
+  const Module logged(Ptx().data(), Ptx().size(), options);
+  culaunch::ModuleOptions many;
+  for (int i = 0; i < 48; ++i) many.Jit(CU_JIT_MAX_REGISTERS, 32);
+  CHECK_THROWS(many.Jit(CU_JIT_MAX_REGISTERS, 32), kCall, "at most 48 options");
+}
+
 // Nothing here may reach the driver, which is told no size and would read past the end.
 static void MalformedImages() {
   ClearRecord();
@@ -135,6 +151,7 @@ int main() {
   AModuleThatWasMovedFromSaysSo();
   DamagedMetadata();
   KernelsOfAnUnloadedModuleSaySo();
+  OptionsGoToTheDriver();
   MalformedImages();
   TheDriverRefuses();
 }

@@ -130,6 +130,9 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
         self.require_device(device)
         out[0] = self.context_handle
 
+    def cuDevicePrimaryCtxRelease(self, device: int) -> None:
+        self.require_device(device)
+
     def cuCtxGetCurrent(self, out: Any) -> None:
         out[0] = self.stack[-1] if self.stack else None
 
