@@ -118,6 +118,7 @@ CALLS = {
     "testing.emulator_options": lambda: enter(testing.emulator_options(time_limit=1.0)),
     "testing.from_driver": lambda: testing.from_driver([1]),
     "testing.has_gpu": lambda: testing.has_gpu(),
+    "testing.c_driver": lambda: testing.c_driver(FOLDER / "driver"),
     "testing.reset_emulator": lambda: testing.reset_emulator(),
     "testing.to_driver": lambda: testing.to_driver([1]),
     "testing.use_driver": lambda: enter(testing.use_driver("emulator")),

@@ -19,7 +19,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.checks import checked_flag, checked_number
+from culaunch._base.checks import checked_flag, checked_number, checked_path
 from culaunch._base.optional import optional
 from culaunch._base.values import spell
 from culaunch._errors import DriverNotFoundError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "assert_allclose",
+    "c_driver",
     "emulator_options",
     "from_driver",
     "has_gpu",
@@ -170,6 +171,35 @@ def use_driver(name: str) -> Iterator[None]:
                 os.environ[variable] = value
         if name == "emulator":
             reset_emulator()
+
+
+def c_driver(folder: str | os.PathLike[str]) -> str:
+    """Build a ``libcuda.so.1`` whose functions are those of the driver in use.
+
+    C that is written for the driver, such as :meth:`culaunch.triton.KernelSet.write_c` writes, is
+    linked with it into a shared library, and called from the test by :mod:`ctypes`: so it runs on
+    the emulated driver. The driver is the one that is in use when the library is loaded first.
+
+    Parameters
+    ----------
+    folder : str or os.PathLike
+        Where to write it; it is made. Link with ``-Wl,-rpath`` and this folder.
+
+    Returns
+    -------
+    str
+        The path of the library.
+
+    Raises
+    ------
+    CompileError
+        If there is no C++ compiler, or it fails.
+    MissingDependencyError
+        Without ``cuda.h``.
+    """
+    from culaunch._inline.c_driver import build_c_driver
+
+    return build_c_driver(checked_path("folder", folder))
 
 
 def has_gpu() -> bool:

@@ -83,7 +83,9 @@ CALLS = {
     "KernelSet.merge": lambda: (lambda other: saved().merge(other), {"other": saved()}),
     "KernelSet.read": lambda: (saved().read, {"member": "junk"}),
     "KernelSet.save": lambda: (saved().save, {"path": "k.culib"}),
-    "KernelSet.write_c": lambda: (saved().write_c, {"path": "k.c"}),
+    "KernelSet.write_c": lambda: (
+        saved().write_c, {"path": "k.c", "name": "k", "prefix": "my_", "as_object": False}
+    ),
     "KernelSet.__getitem__": lambda: (lambda grid: saved()[grid](**given()), {"grid": (1,)}),
     "KernelSet.__call__": lambda: (lambda **call: with_grid()(**call), given()),
     "KernelSet()": lambda: (lambda **call: saved()[(1,)](**call), given()),

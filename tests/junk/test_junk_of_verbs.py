@@ -28,12 +28,13 @@ def place(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def nothing_is_built(monkeypatch):
-    """Stop load_inline where it would start a compiler: the arguments are checked by then."""
+    """Stop where a compiler would be started: the arguments are checked by then."""
 
     def build(*arguments):
         raise cl.CompileError("not here")
 
     monkeypatch.setattr("culaunch._inline.inline.build", build, raising=False)
+    monkeypatch.setattr("culaunch._inline.build.run_compiler", build)
 
 
 # How each name is called when all is well; every parameter is then replaced by every junk value.
@@ -67,6 +68,7 @@ CALLS = {
     "load": (cl.load, {"source": PTX}),
     "load_inline": (cl.load_inline, {"name": "m", "cpp_sources": "int x;"}),
     "set_driver": (cl.set_driver, {"name": "emulator"}),
+    "testing.c_driver": (testing.c_driver, {"folder": "driver"}),
     "testing.use_driver": (lambda name: testing.use_driver(name).__enter__(), {"name": "cuda"}),
 }
 

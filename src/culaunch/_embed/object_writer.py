@@ -1,4 +1,4 @@
-"""An object file that holds one image and nothing else."""
+"""An object file that holds images and nothing else."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from culaunch._embed.machine import ALL_PROTECTIONS
 from culaunch._image.embedded import ALIGN, SECTION, image_record, size_offset
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from culaunch._embed.image_stream import ImageStream
     from culaunch._embed.machine import Machine
     from culaunch._embed.symbols import Symbols
@@ -34,19 +36,29 @@ _PROPERTY = struct.Struct("<IIII")
 
 def write_object(file: BinaryIO, stream: ImageStream, symbols: Symbols, machine: Machine) -> None:
     """Write an object that defines `symbols`, hidden, over the bytes of `stream`."""
+    write_objects(file, [(stream, symbols)], machine)
+
+
+def write_objects(
+    file: BinaryIO, images: Iterable[tuple[ImageStream, Symbols]], machine: Machine
+) -> None:
+    """Write an object of several images, each with symbols of its own."""
     file.write(bytes(elf.EHDR_SIZE))
     names, strings = elf.Strings(), elf.Strings()
-    image = write_image(file, stream, symbols, names.add(SECTION))
-    sections = [
-        elf.Section(),
-        image,
+    section_name = names.add(SECTION)
+    sections = [elf.Section()]
+    table = [elf.Symbol()]
+    for stream, symbols in images:
+        number = len(sections)
+        sections.append(write_image(file, stream, symbols, section_name))
+        for name, (value, size, kind) in image_symbols(symbols, stream.size).items():
+            place = strings.add(name)
+            table.append(elf.Symbol(place, STB_GLOBAL, kind, STV_HIDDEN, number, value, size))
+    sections += [
         # Without it the linker takes the whole library for one that needs an executable stack.
         elf.Section(names.add(".note.GNU-stack"), SHT_PROGBITS, offset=file.tell(), align=1),
         _write_property(file, names.add(".note.gnu.property"), machine),
     ]
-    table = [elf.Symbol()]
-    for name, (value, size, kind) in image_symbols(symbols, stream.size).items():
-        table.append(elf.Symbol(strings.add(name), STB_GLOBAL, kind, STV_HIDDEN, 1, value, size))
     symtab_at = write_aligned(file, b"".join(symbol.pack() for symbol in table))
     strtab_at = write_aligned(file, bytes(strings.data))
     sections += [

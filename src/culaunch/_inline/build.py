@@ -53,7 +53,7 @@ def build(
         own = [include, "-MD", "-MF", depfile]
         if unit is cpp:
             own.append(f"-ffile-prefix-map={directory}={kept}")
-        _run([*command, *own, "-c", unit, "-o", object_file], directory, images)
+        run_compiler([*command, *own, "-c", unit, "-o", object_file], directory, images)
         objects.append(object_file)
         files.update(_dependencies(depfile, directory))
         searches.append(search)
@@ -64,7 +64,7 @@ def build(
     library = os.path.join(directory, f"{source.name}.so")
     # Objects before libraries: a linker takes from a library what it misses by then.
     compiler, *rest = toolchain.link
-    _run([compiler, *objects, *rest, "-o", library], directory, images)
+    run_compiler([compiler, *objects, *rest, "-o", library], directory, images)
     reads = Reads(joined(footprints), is_known).with_files(sorted(files), searches)
     return library, reads
 
@@ -84,7 +84,7 @@ def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None
         )
 
 
-def _run(command: Sequence[str], directory: str, images: Mapping[str, Image]) -> None:
+def run_compiler(command: Sequence[str], directory: str, images: Mapping[str, Image]) -> None:
     done = subprocess.run(  # noqa: S603  (a list of words, no shell)
         command, cwd=directory, capture_output=True, text=True, errors="replace", check=False
     )

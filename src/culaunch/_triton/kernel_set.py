@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.checks import checked_text
+from culaunch._base.checks import checked_flag, checked_text
 from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._launch.compiled_regions import in_regions
@@ -97,13 +97,20 @@ class KernelSet(SetDispatcher):
         write_library(path, [self.to_manifest()], members, producer, version)
 
     def write_c(
-        self, path: str | os.PathLike[str], *, name: str | None = None
-    ) -> tuple[Path, Path]:
+        self,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        prefix: str = "",
+        as_object: bool = False,
+    ) -> list[Path]:
         """Write the set as C: ``path``, which ends in ``.c`` or gets it, and a header beside it.
 
         The source holds the images and needs ``cuda.h``, the driver and a C99 compiler alone.
-        A variant is chosen as here; where variants differ in constants or options, the caller
-        passes a configuration, and a tuned table becomes a function that chooses one.
+        A variant is chosen as here: heuristics and the grid that were saved are worked out, a
+        tuned table becomes a function that chooses a configuration. What the header declares
+        depends on the kernel and on its arguments' types, and not on which variants there are:
+        more of them leave its functions and types as they are.
 
         Parameters
         ----------
@@ -111,21 +118,28 @@ class KernelSet(SetDispatcher):
         name : str, optional
             What the names of all functions, types and macros begin with; the kernel's own name
             without it. Two kernels of one program need two names.
+        prefix : str, optional
+            What stands before that name.
+        as_object : bool, optional
+            Write the images to an object file, ``scale_images.o`` beside ``scale.c``, and not into
+            the source: it is linked, and compiles faster.
 
         Returns
         -------
-        source, header : pathlib.Path
+        list of pathlib.Path
+            The source, the header, and the object if there is one.
 
         Raises
         ------
         ValueError
-            If the set has what C cannot say: a tensor descriptor among the arguments, constants
-            that are no integers to choose by, an argument that is set to zero before a launch; or
-            if `name` is no name in C.
+            If the set has what C cannot say: an argument that is set to zero before a launch, one
+            of different types, a heuristic or a grid that reads what C has not; or if `name` is
+            no name in C.
         """
         from culaunch._triton.c_output import write_c
 
-        return write_c(self._saved, path, name)
+        flag = checked_flag("as_object", as_object)
+        return write_c(self._saved, path, name, prefix, as_object=flag)
 
     @property
     def computed(self) -> dict[str, str]:

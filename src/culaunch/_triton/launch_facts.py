@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# CUtensorMapDataType where it differs from the number that the compiler gives.
+_DRIVER_TYPES = {8: 10, 9: 8, 10: 9}
 # The newest version whose calling convention is known; a newer one must have the layout of this.
 NEWEST_KNOWN = (3, 9)
 
@@ -102,6 +104,11 @@ class DescriptorLayout:
     elem_type: int
     block_size: tuple[int, ...]
     fp4_padded: bool
+
+    @property
+    def driver_type(self) -> int:
+        """The element type as the driver numbers it."""
+        return _DRIVER_TYPES.get(self.elem_type, self.elem_type)
 
     @classmethod
     def from_metadata(cls, meta: Mapping[str, Any]) -> DescriptorLayout:

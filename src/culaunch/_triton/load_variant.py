@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from culaunch._triton.launch_facts import LaunchFacts
     from culaunch._triton.parameter_sources import ParameterSource
 
-# CUtensorMapDataType where it differs from the number that the compiler gives.
-_HOST_TYPES = {8: 10, 9: 8, 10: 9}
 _WARP = 32
 
 
@@ -77,7 +75,7 @@ def load_variant(
         (
             one.swizzle,
             one.elem_size,
-            _HOST_TYPES.get(one.elem_type, one.elem_type),
+            one.driver_type,
             one.block_size,
             one.fp4_padded,
         )

@@ -63,6 +63,13 @@ from culaunch.cli._settings import read_options, read_settings, split_settings
 @click.option(
     "--name", metavar="NAME", help="What all names in C begin with; without it the kernel's own."
 )
+@click.option("--prefix", default="", metavar="TEXT", help="What stands before that name in C.")
+@click.option(
+    "--object",
+    "as_object",
+    is_flag=True,
+    help="Write the images to FILE_images.o, to be linked, and not into FILE.c.",
+)
 def command(
     kernel: str,
     signatures: tuple[str, ...],
@@ -78,6 +85,8 @@ def command(
     output: str | None,
     c_output: str | None,
     name: str | None,
+    prefix: str,
+    as_object: bool,
 ) -> None:
     """Compile the Triton kernel KERNEL of FILE.py ahead of time. No GPU is needed.
 
@@ -85,8 +94,10 @@ def command(
     """
     if output is None and c_output is None:
         raise click.UsageError("name an output: -o FILE.culib, or --c-output FILE.c")
-    if name is not None and c_output is None:
-        raise click.UsageError("--name is of the names in C: it needs --c-output FILE.c")
+    given_for_c = {"--name": name, "--prefix": prefix, "--object": as_object}
+    for option, value in given_for_c.items():
+        if value and c_output is None:
+            raise click.UsageError(f"{option} is of the output in C: it needs --c-output FILE.c")
     from culaunch.triton import compile  # noqa: A004
 
     given = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas}
@@ -109,7 +120,8 @@ def command(
     # What C cannot say is found before anything is written.
     written = []
     if c_output is not None:
-        written = [str(path) for path in kernels.write_c(c_output, name=name)]
+        paths = kernels.write_c(c_output, name=name, prefix=prefix, as_object=as_object)
+        written = [str(path) for path in paths]
     if output is not None:
         with output_path(output, ".culib") as path:
             kernels.save(path)

@@ -18,7 +18,7 @@ typedef struct {
     struct {
       unsigned x, y, z;
     } clusterDim;
-    int cooperative, programmaticStreamSerializationAllowed;
+    int cooperative, programmaticStreamSerializationAllowed, clusterSchedulingPolicyPreference;
   } value;
 } CUlaunchAttribute;
 typedef struct {
@@ -33,6 +33,8 @@ enum {
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
   CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
   CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+  CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+  CU_CLUSTER_SCHEDULING_POLICY_SPREAD,
   CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 };
@@ -40,6 +42,7 @@ CUresult cuCtxGetDevice(CUdevice*);
 CUresult cuDeviceGetAttribute(int*, int, CUdevice);
 CUresult cuLibraryLoadData(CUlibrary*, const void*, void*, void*, int, void*, void*, int);
 CUresult cuLibraryGetKernel(CUkernel*, CUlibrary, const char*);
+CUresult cuKernelGetFunction(CUfunction*, CUkernel);
 CUresult cuLibraryUnload(CUlibrary);
 CUresult cuKernelSetAttribute(int, int, CUkernel, CUdevice);
 CUresult cuMemAllocAsync(CUdeviceptr*, size_t, CUstream);

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._triton.c_names import NameSpace
-from culaunch._triton.c_values import c_value
+from culaunch._triton.c_output.names import NameSpace
+from culaunch._triton.c_output.values import c_value
 from culaunch._triton.parameter_sources import leaves_of
 from culaunch._triton.select import settings_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from culaunch._triton.c_function import CFunction
+    from culaunch._triton.c_output.configs import CConfigs
+    from culaunch._triton.c_output.function import CFunction
     from culaunch._triton.tuned_table import TunedTable
 
 
@@ -27,10 +28,7 @@ class CChoice:
     ----------
     table : TunedTable
     function : CFunction
-    config : str
-        The name of the structure of constants.
-    fields : mapping of str to str
-        Its constants and options, and their names in C.
+    configs : CConfigs
     taken : iterable of str
         Names that the header has as macros.
     """
@@ -39,22 +37,34 @@ class CChoice:
         self,
         table: TunedTable,
         function: CFunction,
-        config: str,
-        fields: Mapping[str, str],
+        configs: CConfigs,
         taken: Iterable[str],
     ) -> None:
         self._table = table
         self._function = function
-        self._config = config
-        self._fields = fields
+        self._configs = configs
         names = NameSpace(taken)
         self._keys = [names.add(key) for key in table.key]
 
     @property
+    def name(self) -> str:
+        """Its name in C."""
+        return f"{self._function.name}_choose"
+
+    @property
+    def parameter_list(self) -> str:
+        """What stands between the parentheses of its declaration."""
+        return ", ".join(f"int64_t {key}" for key in self._keys) or "void"
+
+    @property
+    def arguments(self) -> str:
+        """What another function with its parameters hands on to it."""
+        return ", ".join(self._keys)
+
+    @property
     def declaration(self) -> str:
         """Its declaration, without the semicolon."""
-        listed = ", ".join(f"int64_t {key}" for key in self._keys) or "void"
-        return f"const {self._config} *{self._function.name}_choose({listed})"
+        return f"const {self._configs.type} *{self.name}({self.parameter_list})"
 
     @property
     def body(self) -> str:
@@ -72,10 +82,9 @@ class CChoice:
             lists.append(f"static const int {name}_runs_{number}[] = {{{listed}}};\n")
             # At least one, so that the array has a size without a key, too.
             values = ", ".join([c_value(value) for value in entry.values] or ["0"])
-            config = ", ".join(c_value(entry.settings.get(one)) for one in self._fields)
             rows.append(
                 f"    {{{name}_runs_{number}, {entry.capability}, {int(entry.dtypes != types)}, "
-                f"{{{values}}}, {{{config}}}}},\n"
+                f"{{{values}}}, {{{self._configs.row_of(entry.settings)}}}}},\n"
             )
         count = len(self._keys)
         distances = "".join(
@@ -85,7 +94,8 @@ class CChoice:
         return (
             "".join(lists)
             + "static const struct {\n  const int *runs;\n  int capability, other_types;\n"
-            + f"  int64_t values[{max(count, 1)}];\n  {self._config} config;\n}} {name}[] = {{\n"
+            + f"  int64_t values[{max(count, 1)}];\n  {self._configs.type} config;\n"
+            + f"}} {name}[] = {{\n"
             + "".join(rows)
             + f"}};\n\n{self.declaration} {{\n"
             "  int culaunch_device = 0, culaunch_capability = 0;\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from culaunch._triton.c_reserved import FAMILIES, FUNCTION_SUFFIXES, FUNCTIONS, WORDS
+from culaunch._triton.c_output.reserved import FAMILIES, FUNCTION_SUFFIXES, FUNCTIONS, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +50,7 @@ def is_reserved(name: str, is_function: bool = False) -> bool:
     return any(stem in FUNCTIONS for stem in stems)
 
 
-def check_c_name(name: object) -> str:
+def check_c_name(name: object, what: str = "name") -> str:
     """Return a name that the user chose for C; it is not changed.
 
     Raises
@@ -59,11 +59,11 @@ def check_c_name(name: object) -> str:
         If it is no identifier of C, or is taken.
     """
     if not isinstance(name, str):
-        raise TypeError(f"name must be a str (got {type(name).__qualname__})")
+        raise TypeError(f"{what} must be a str (got {type(name).__qualname__})")
     if not _PLAIN.fullmatch(name) or is_reserved(name, is_function=True):
         raise ValueError(
-            f"name must be an identifier of C (letters of ASCII, digits, underscores) that neither "
-            f"C, C++ nor cuda.h has taken (got {name!r:.80})"
+            f"{what} must be an identifier of C (letters of ASCII, digits, underscores) that "
+            f"neither C, C++ nor cuda.h has taken (got {name!r:.80})"
         )
     return name
 

@@ -64,6 +64,7 @@ static CUresult culaunch_launch(culaunch_variant *variant, int device, CUstream 
   CUkernel kernel = NULL;
   /* The most that CUDA allows; along x the blocks of all clusters count. */
   if (x > 2147483647u / variant->ctas || y > 65535 || z > 65535) return CUDA_ERROR_INVALID_VALUE;
+  if (x == 0 || y == 0 || z == 0) return CUDA_SUCCESS;
   CUresult code = culaunch_prepare(variant, device, &kernel);
   if (code != CUDA_SUCCESS) return code;
   const size_t blocks = (size_t)x * y * z * variant->ctas;
@@ -72,7 +73,7 @@ static CUresult culaunch_launch(culaunch_variant *variant, int device, CUstream 
   if (code == CUDA_SUCCESS && variant->profile_scratch != 0)
     code = cuMemAllocAsync(&scratch[1], variant->profile_scratch * blocks, stream);
   if (code == CUDA_SUCCESS) {
-    CUlaunchAttribute attributes[3];
+    CUlaunchAttribute attributes[4];
     CUlaunchConfig config;
     memset(&config, 0, sizeof config);
     memset(attributes, 0, sizeof attributes);
@@ -89,6 +90,10 @@ static CUresult culaunch_launch(culaunch_variant *variant, int device, CUstream 
       one->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
       one->value.clusterDim.x = variant->ctas;
       one->value.clusterDim.y = one->value.clusterDim.z = 1;
+      /* As Triton does: clusters are spread over the device. */
+      one = &attributes[config.numAttrs++];
+      one->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+      one->value.clusterSchedulingPolicyPreference = CU_CLUSTER_SCHEDULING_POLICY_SPREAD;
     }
     if (variant->cooperative) {
       CUlaunchAttribute *one = &attributes[config.numAttrs++];

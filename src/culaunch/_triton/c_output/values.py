@@ -32,6 +32,11 @@ def c_value(value: Any) -> str:
     return f"INT64_C({int(value)})"
 
 
+def is_c_value(value: Any) -> bool:
+    """Whether a constant is a number of 64 bits, or None; the least number means anything."""
+    return value is None or (isinstance(value, int) and _LEAST < value <= _MOST)
+
+
 def check_distinct(name: str, values: Iterable[Any]) -> None:
     """Refuse different constants that are one number in C: the wrong variant would be taken.
 
@@ -41,7 +46,7 @@ def check_distinct(name: str, values: Iterable[Any]) -> None:
         Naming two of them.
     """
     known: dict[str, Any] = {}
-    for value in values:
+    for value in filter(is_c_value, values):
         other = known.setdefault(c_value(value), value)
         if repr(other) != repr(value):
             raise ValueError(

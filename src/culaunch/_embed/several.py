@@ -1,0 +1,42 @@
+"""Several images in one object file, for a source that names each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._base.outputs import open_output
+from culaunch._embed.image_stream import ImageStream, open_image_stream
+from culaunch._embed.machine import find_machine
+from culaunch._embed.object_writer import write_objects
+from culaunch._embed.symbols import Symbols, symbol_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+def embed_several(output: str, images: Mapping[str, bytes], machine: str | None = None) -> None:
+    """Write an object file that defines ``culaunch_image_<name>``, hidden, for each image.
+
+    Parameters
+    ----------
+    output : str
+        The file, replaced as a whole or not at all.
+    images : mapping of str to bytes
+        Cubins, fatbins or PTX by their names, which are identifiers of C.
+    machine : {"x86_64", "aarch64"}, optional
+        This machine's without it.
+
+    Raises
+    ------
+    ImageError
+        If one is no image. Nothing is written then.
+    """
+    target = find_machine(machine)
+
+    def streams() -> Iterator[tuple[ImageStream, Symbols]]:
+        for name, data in images.items():
+            with open_image_stream(data) as stream:
+                yield stream, symbol_names("culaunch", name)
+
+    with open_output(output) as file:
+        write_objects(file, streams(), target)

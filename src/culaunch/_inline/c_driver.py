@@ -1,0 +1,41 @@
+"""A ``libcuda.so.1`` that is the driver in use, for C that links the driver."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from culaunch._base.data_files import data_text
+from culaunch._embed import include_dir
+from culaunch._inline.build import run_compiler
+from culaunch._inline.cuda_header import cuda_include_dir
+from culaunch._inline.toolchain import find_cxx
+
+_FILE = "libcuda.so.1"
+
+
+def build_c_driver(folder: str) -> str:
+    """Build it in a folder, which is made; return its path.
+
+    Raises
+    ------
+    CompileError
+        If there is no C++ compiler, or it fails.
+    MissingDependencyError
+        Without ``cuda.h``.
+    """
+    folder = os.path.abspath(folder)
+    os.makedirs(folder, exist_ok=True)
+    output = os.path.join(folder, _FILE)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        source = os.path.join(scratch, "c_driver.cpp")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(data_text(__name__, "c_driver.cpp"))
+        made = os.path.join(scratch, _FILE)
+        command = [
+            *find_cxx(), "-std=c++17", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{_FILE}",
+            f"-I{include_dir()}", f"-I{cuda_include_dir()}", "-o", made, source, "-ldl",
+        ]  # fmt: skip
+        run_compiler(command, scratch, {})
+        os.replace(made, output)
+    return output

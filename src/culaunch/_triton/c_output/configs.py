@@ -1,0 +1,142 @@
+"""The configurations of a set in C: a structure whose fields never change, and its values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.c_output.names import NameSpace
+from culaunch._triton.c_output.values import c_value, check_distinct, is_c_value
+from culaunch._triton.select import setting_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from culaunch._triton.saved_set import SavedSet
+    from culaunch._triton.saved_variant import SavedVariant
+
+# Every launch knows these; 0 stands for any.
+_OPTIONS = ("num_warps", "num_stages", "num_ctas")
+_OTHER = "other"
+
+
+class CConfigs:
+    """What a caller chooses variants by.
+
+    The structure has a field for each constant of the kernel that no heuristic works out, for three
+    compile options, and one for what C has no number for. Its fields depend on the kernel alone, so
+    that more variants leave it as it is.
+
+    Parameters
+    ----------
+    kernels : SavedSet
+    name : str
+        Of the set in C.
+    taken : collection of str
+        Names that the header has as macros.
+    """
+
+    def __init__(self, kernels: SavedSet, name: str, taken: Collection[str]) -> None:
+        self.type = f"{name}_config"
+        self.any = f"{name.upper()}_ANY"
+        names = NameSpace((*taken, self.any))
+        computed = {one.name for one in kernels.computed}
+        self._constants = [
+            one.name for one in kernels.parameters if one.is_constexpr and one.name not in computed
+        ]
+        self._options = [one for one in _OPTIONS if one not in self._constants]
+        self.fields = {one: names.add(one) for one in (*self._constants, *self._options, _OTHER)}
+        self._must_say = [one for one in self._constants if one in kernels.heuristics]
+        self._numbers: dict[str, int] = {}  # of what C has no number for
+        for one in self._constants:
+            check_distinct(one, [variant.constants.get(one) for variant in kernels.variants])
+        rows = [self._row(one) for one in kernels.variants]
+        self.rows = list(dict.fromkeys(rows))
+        self.of_variant = [self.rows.index(row) for row in rows]
+
+    @property
+    def must_say(self) -> list[str]:
+        """The fields that a call has to say: heuristics gave them that are not saved."""
+        return [self.fields[one] for one in self._must_say]
+
+    def row_of(self, settings: Mapping[str, Any]) -> str:
+        """Return the values of the fields for a tuned configuration."""
+        return self._text(self._values(settings, {}))
+
+    def structure(self) -> str:
+        """Return the declaration of the type."""
+        options = {self.fields[one] for one in self._options}
+        fields = [
+            f"  int64_t {field};{_about(field, options, self.fields[_OTHER])}\n"
+            for field in self.fields.values()
+        ]
+        return (
+            "\n/* What the variants differ in. -1 stands for None, "
+            f"and {self.any} for anything. */\n"
+            f"#define {self.any} INT64_MIN\n"
+            f"typedef struct {{\n{''.join(fields)}}} {self.type};\n"
+        )
+
+    def table(self) -> str:
+        """Return the table of all configurations, and what compares with it."""
+        rows = ",\n".join(f"    {{{self._text(row)}}}" for row in self.rows)
+        numbers = ", ".join(str(one) for one in self.of_variant)
+        tests = []
+        for one, field in self.fields.items():
+            is_any = f"given->{field} == {self.any}"
+            if one not in self._constants:
+                is_any += f" || given->{field} == 0"
+            tests.append(f"         ({is_any} || given->{field} == own->{field})")
+        return (
+            f"static const {self.type} culaunch_configs[] = {{\n{rows}}};\n"
+            f"static const int culaunch_config_of[] = {{{numbers}}};\n\n"
+            f"static int culaunch_config_fits(const {self.type} *given, int variant) {{\n"
+            f"  const {self.type} *own = &culaunch_configs[culaunch_config_of[variant]];\n"
+            "  if (given == NULL) return 1;\n"
+            "  return " + " &&\n".join(tests).lstrip() + ";\n}\n"
+        )
+
+    def _row(self, variant: SavedVariant) -> tuple[Any, ...]:
+        settings = {
+            one: setting_of(variant, one)
+            for one in (*self._constants, *self._options, *variant.options)
+        }
+        return self._values(settings, self._rest(variant))
+
+    def _rest(self, variant: SavedVariant) -> dict[str, Any]:
+        """Return what of a variant has no number of its own."""
+        rest = {
+            one: variant.constants[one]
+            for one in self._constants
+            if not is_c_value(variant.constants.get(one))
+        }
+        return {
+            **rest,
+            **{one: value for one, value in variant.options.items() if one not in self.fields},
+        }
+
+    def _values(self, settings: Mapping[str, Any], rest: Mapping[str, Any]) -> tuple[Any, ...]:
+        constants = (settings.get(one, _ANYTHING) for one in self._constants)
+        options = (settings.get(one) for one in self._options)
+        return (
+            *(one if is_c_value(one) else _ANYTHING for one in constants),
+            *(int(one) if type(one) is int and is_c_value(one) else 0 for one in options),
+            self._number(rest),
+        )
+
+    def _number(self, rest: Mapping[str, Any]) -> int:
+        if not rest:
+            return 0
+        key = repr(sorted((one, repr(value)) for one, value in rest.items()))
+        return self._numbers.setdefault(key, len(self._numbers) + 1)
+
+    def _text(self, row: Sequence[Any]) -> str:
+        return ", ".join(self.any if one is _ANYTHING else c_value(one) for one in row)
+
+
+_ANYTHING = "anything"
+
+
+def _about(field: str, options: Collection[str], other: str) -> str:
+    if field in options:
+        return " /* 0: any */"
+    return " /* 0: any; what C has no number for, as numbered here */" if field == other else ""

@@ -1,0 +1,121 @@
+"""One C function: the variants of a set that have the same element types, and how it chooses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._triton.c_output.parameters import CParameters, leaf_keys
+from culaunch._triton.c_output.variant import CVariant
+from culaunch._triton.checks import ARCH
+from culaunch._triton.parameter_sources import leaves_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from culaunch._triton.c_output.configs import CConfigs
+    from culaunch._triton.saved_set import SavedSet
+    from culaunch._triton.saved_variant import SavedVariant
+
+
+class CFunction:
+    """The C function for the variants of one list of element types.
+
+    Parameters
+    ----------
+    name : str
+        Its name in C.
+    kernels : SavedSet
+    configs : CConfigs
+    variants : sequence of (int, SavedVariant)
+        With their places in the table of variants.
+    taken : iterable of str
+        Names that the header has as macros.
+
+    Raises
+    ------
+    ValueError
+        If C cannot say the type of an argument, a heuristic or the grid.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kernels: SavedSet,
+        configs: CConfigs,
+        variants: Sequence[tuple[int, SavedVariant]],
+        taken: Iterable[str],
+    ) -> None:
+        self.name = name
+        self.variants = variants
+        self.parameters = CParameters(kernels.parameters, [one for _, one in variants], taken)
+        self._kernels = kernels
+        self._configs = configs
+
+    @property
+    def parameter_list(self) -> str:
+        """What stands between the parentheses of its declaration."""
+        grid = ["unsigned grid_x", "unsigned grid_y", "unsigned grid_z"]
+        return ", ".join(
+            [
+                "CUstream stream",
+                *([] if self._kernels.grid is not None else grid),
+                f"const {self._configs.type} *config",
+                *(f"{one.type} {one.name}" for one in self.parameters.all),
+            ]
+        )
+
+    @property
+    def declaration(self) -> str:
+        """Its declaration, without the semicolon."""
+        return f"CUresult {self.name}({self.parameter_list})"
+
+    @property
+    def arguments(self) -> str:
+        """What another function with its parameters hands on to it."""
+        grid = ["grid_x", "grid_y", "grid_z"] if self._kernels.grid is None else []
+        return ", ".join(["stream", *grid, "config", *(one.name for one in self.parameters.all)])
+
+    @property
+    def body(self) -> str:
+        """Its definition."""
+        # The most specialised first, as the Python dispatch prefers them.
+        blocks = [
+            CVariant(index, variant, self._kernels, self.parameters).text
+            for index, variant in sorted(self.variants, key=lambda pair: -_score(pair[1]))
+        ]
+        checks = "".join(
+            f"  if (!config || config->{field} == {self._configs.any}) "
+            "return CUDA_ERROR_INVALID_VALUE;\n"
+            for field in self._configs.must_say
+        )
+        checks += "".join(
+            f"  if (!culaunch_is_tensor({one.name}, {one.rank})) return CUDA_ERROR_INVALID_VALUE;\n"
+            for one in self.parameters.all
+            if one.is_descriptor
+        )
+        empty = ""
+        if self._kernels.grid is None:
+            empty = "  if (grid_x == 0 || grid_y == 0 || grid_z == 0) return CUDA_SUCCESS;\n"
+        unused = "".join(f"  (void){one.name};\n" for one in self.parameters.all)
+        return (
+            f"{self.declaration} {{\n"
+            "  int culaunch_device = 0, culaunch_capability = 0;\n"
+            "  const CUresult culaunch_code = culaunch_find_device(&culaunch_device, "
+            "&culaunch_capability);\n"
+            "  if (culaunch_code != CUDA_SUCCESS) return culaunch_code;\n"
+            f"{empty}{unused}{checks}{''.join(blocks)}"
+            "  return culaunch_any_fits(culaunch_capability) ? CUDA_ERROR_INVALID_VALUE\n"
+            "                                                : CUDA_ERROR_NO_BINARY_FOR_GPU;\n}\n"
+        )
+
+
+def _score(variant: SavedVariant) -> int:
+    keys = list(leaf_keys(variant.types, variant.keys))
+    kinds = list(leaves_of(variant.types))
+    score = sum(
+        2 if kind == "constexpr" else key == "D" for kind, key in zip(kinds, keys, strict=True)
+    )
+    match = ARCH.fullmatch(variant.arch)
+    assert match is not None
+    nearness = 10 * int(match[2]) + int(match[3]) + (1000 if match[1] == "sm" else 0)
+    return score * 10_000 + nearness

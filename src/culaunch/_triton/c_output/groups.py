@@ -1,0 +1,76 @@
+"""Variants by the element types of their pointers: C's addresses have none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.c_output.parameters import element_of, rank_of
+from culaunch._triton.parameter_sources import leaves_of
+
+if TYPE_CHECKING:
+    from culaunch._triton.saved_set import SavedSet
+    from culaunch._triton.saved_variant import SavedVariant
+
+
+class _Group:
+    """Variants of one list of element types; "" where a variant folds the argument."""
+
+    def __init__(self, elements: list[str]) -> None:
+        self.elements = elements
+        found = [one.partition(" ")[0] for one in elements if one]
+        # It is of the first variant alone: more variants do not rename it.
+        self.suffix = "_".join(found[:1] if len(set(found)) == 1 else found)
+        self.variants: list[tuple[int, SavedVariant]] = []
+
+    def takes(self, elements: list[str]) -> bool:
+        """Whether a variant goes with the others."""
+        return all(
+            not one or not other or one == other
+            for one, other in zip(self.elements, elements, strict=True)
+        )
+
+    def add(self, index: int, variant: SavedVariant, elements: list[str]) -> None:
+        """Add a variant."""
+        self.elements = [one or other for one, other in zip(self.elements, elements, strict=True)]
+        self.variants.append((index, variant))
+
+
+def group_by_types(kernels: SavedSet) -> list[tuple[str, list[tuple[int, SavedVariant]]]]:
+    """Return what the functions' names end in, and their variants with their places.
+
+    Where there is one function, its name ends in nothing.
+
+    Raises
+    ------
+    ValueError
+        If an argument is a tuple in one variant and something else in another.
+    """
+    if len({_shape(one.types) for one in kernels.variants}) > 1:
+        raise ValueError(
+            "C cannot say an argument that is a tuple in one variant and something else, or a "
+            "tuple of another length, in another: make one set for each"
+        )
+    groups: list[_Group] = []
+    for index, variant in enumerate(kernels.variants):
+        elements = [
+            f"{element_of(kind)} {rank_of(kind)}" if element_of(kind) else ""
+            for kind in leaves_of(variant.types)
+        ]
+        found = next((one for one in groups if one.takes(elements)), None)
+        if found is None:
+            groups.append(found := _Group(elements))
+        found.add(index, variant, elements)
+    if len(groups) == 1:
+        return [("", groups[0].variants)]
+    made: dict[str, list[tuple[int, SavedVariant]]] = {}
+    for one in groups:
+        suffix = f"_{one.suffix}"
+        while suffix in made:
+            suffix += "_"
+        made[suffix] = one.variants
+    return list(made.items())
+
+
+def _shape(types: object) -> tuple[Any, ...]:
+    """Return where there are tuples among types, and of how many."""
+    return tuple(map(_shape, types)) if isinstance(types, tuple) else ()

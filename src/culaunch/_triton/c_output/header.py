@@ -1,0 +1,83 @@
+"""The header of a set in C."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._base.data_files import data_text
+
+if TYPE_CHECKING:
+    from culaunch._triton.c_output.output import COutput
+
+
+def header_text(output: COutput) -> str:
+    """Return the header: what a program calls."""
+    name, configs = output.name, output.configs
+    guard = f"CULAUNCH_TRITON_{name}"
+    first = output.functions[0]
+    parts = [
+        f"/* {name}: Triton kernels, compiled by culaunch. Link with -lcuda -lm. */",
+        f"#ifndef {guard}\n#define {guard}\n",
+        "#include <cuda.h>\n#include <stdint.h>\n",
+    ]
+    if any(one.is_descriptor for one in first.parameters.all):
+        parts.append(data_text(__name__, "c/descriptor.h"))
+    parts.append('#ifdef __cplusplus\nextern "C" {\n#endif\n')
+    parts += [f"#define {macro} {value}" for macro, value in output.macros.items()]
+    parts.append(configs.structure())
+    parts.append(_about(output))
+    parts += [f"{one.declaration};" for one in output.functions]
+    if first.name != name:
+        parts.append(f"/* As {first.name}. */\nCUresult {name}({first.parameter_list});")
+    parts.append(
+        "\n/* Load all that is for the current context's device, or what is of a configuration;\n"
+        " * launches of it load nothing then, as a capture into a graph demands. */\n"
+        f"CUresult {name}_load(void);\n"
+        f"CUresult {name}_prepare(const {configs.type} *config);\n"
+        "/* Unload all, on all devices. No launch may be running, or be made meanwhile. */\n"
+        f"CUresult {name}_unload(void);\n\n"
+        "/* The configurations that there are, on any device; NULL past the last one. */\n"
+        f"int {name}_count(void);\n"
+        f"const {configs.type} *{name}_config_at(int index);"
+    )
+    if output.choices:
+        parts.append(_about_choices(output))
+        parts += [f"{one.declaration};" for one in output.choices]
+        if first.name != name:
+            chosen = output.choices[0]
+            parts.append(f"const {configs.type} *{name}_choose({chosen.parameter_list});")
+    parts.append("\n#ifdef __cplusplus\n}\n#endif\n#endif")
+    return "\n".join(parts) + "\n"
+
+
+def _about(output: COutput) -> str:
+    """Return what the header says of a launch."""
+    config = "the configuration (NULL: any; the most specialised variant is taken)"
+    if output.configs.must_say:
+        config = f"the configuration, which must say {', '.join(output.configs.must_say)}"
+    grid = ""
+    if output.kernels.grid is not None:
+        sizes = ", ".join(map(str, output.kernels.grid))
+        grid = f" The grid is\n * ({_comment(sizes)})."
+    return (
+        f"/* Launch on the current context's device.{grid} An empty grid launches nothing.\n"
+        " * Gives the driver's code; CUDA_ERROR_NO_BINARY_FOR_GPU if no variant is for this\n"
+        f" * device, and CUDA_ERROR_INVALID_VALUE if none fits the arguments and\n * {config}. */"
+    )
+
+
+def _about_choices(output: COutput) -> str:
+    unsaid = ""
+    if output.configs.must_say:
+        unsaid = f"\n * It does not say {', '.join(output.configs.must_say)}: copy it and set that."
+    return (
+        "\n/* The configuration that was tuned for these values and the function's element\n"
+        " * types, or for the nearest ones, on the current device's architecture."
+        f"{unsaid} */"
+    )
+
+
+def _comment(text: str) -> str:
+    """Return text as it may stand in a comment."""
+    plain = "".join(one if " " <= one <= "~" else "?" for one in text)
+    return plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")

@@ -1,0 +1,96 @@
+"""The images of a set in C: arrays in the source, or symbols of an object file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._triton.c_output.names import c_string
+from culaunch._triton.checks import ARCH
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from culaunch._triton.saved_set import SavedSet
+    from culaunch._triton.saved_variant import SavedVariant
+
+# As the symbols of embedded images begin.
+_PREFIX = "culaunch_image_"
+
+
+class CImages:
+    """The images, and the table of variants that names them.
+
+    Parameters
+    ----------
+    kernels : SavedSet
+    name : str
+        Of the set in C.
+    as_object : bool
+        Whether they are in an object of their own.
+    """
+
+    def __init__(self, kernels: SavedSet, name: str, as_object: bool) -> None:
+        self._kernels = kernels
+        self._as_object = as_object
+        prefix = f"{_PREFIX}{name}_" if as_object else _PREFIX
+        members = dict.fromkeys(_member(one) for one in kernels.variants)
+        self._names = {member: f"{prefix}{i}" for i, member in enumerate(members)}
+
+    @property
+    def text(self) -> str:
+        """The images, or their declarations, and the table."""
+        if self._as_object:
+            arrays = [
+                # Of the program alone: no other library sees them.
+                f'extern const unsigned char {name}[] __attribute__((visibility("hidden")));'
+                for name in self._names.values()
+            ]
+        else:
+            arrays = [
+                _array(name, self._kernels.read(member)) for member, name in self._names.items()
+            ]
+        rows = [_row(one, self._names[_member(one)]) for one in self._kernels.variants]
+        return "\n".join(
+            [
+                *arrays,
+                f"#define CULAUNCH_VARIANTS {len(rows)}\n"
+                "static culaunch_variant culaunch_variants[] = {\n" + "\n".join(rows) + "\n};\n",
+            ]
+        )
+
+    def write_object(self, path: Path) -> None:
+        """Write the object file, for this machine's processor."""
+        from culaunch._embed.several import embed_several
+
+        images = {
+            name.removeprefix(_PREFIX): self._kernels.read(member)
+            for member, name in self._names.items()
+        }
+        embed_several(str(path), images)
+
+
+def _member(variant: SavedVariant) -> str:
+    member = variant.image or variant.ptx
+    assert member is not None
+    return member
+
+
+def _row(variant: SavedVariant, image: str) -> str:
+    match = ARCH.fullmatch(variant.arch)
+    if match is None:
+        raise ValueError(f"the architecture {variant.arch!r:.60} is not known")
+    rule = "A" if match[4] == "a" else "M" if match[1] == "sm" or match[4] == "f" else "P"
+    facts = variant.facts
+    return (
+        f"    {{{image}, {c_string(facts.name)}, {10 * int(match[2]) + int(match[3])}, "
+        f"'{rule}', {32 * facts.num_warps}, {facts.num_ctas}, {facts.shared}, "
+        f"{facts.global_scratch_size}, {facts.profile_scratch_size}, "
+        f"{int(facts.launch_cooperative_grid)}, {int(facts.launch_pdl)}, NULL, NULL, 0}},"
+    )
+
+
+def _array(name: str, data: bytes) -> str:
+    # A terminating zero: PTX is a string to the driver.
+    numbers = [str(byte) for byte in (*data, 0)]
+    lines = [",".join(numbers[i : i + 40]) for i in range(0, len(numbers), 40)]
+    return f"static const unsigned char {name}[] = {{\n" + ",\n".join(lines) + "};\n"

@@ -1,0 +1,168 @@
+"""A saved set as C: the header, and the source or an object with its images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from culaunch._base.checks import checked_path
+from culaunch._base.data_files import data_text
+from culaunch._base.outputs import write_output
+from culaunch._base.values import spell
+from culaunch._triton.c_output.configs import CConfigs
+from culaunch._triton.c_output.expressions import arithmetic_used
+from culaunch._triton.c_output.function import CFunction
+from culaunch._triton.c_output.groups import group_by_types
+from culaunch._triton.c_output.header import header_text
+from culaunch._triton.c_output.images import CImages
+from culaunch._triton.c_output.names import c_identifier, c_include, check_c_name
+from culaunch._triton.c_output.tuned import CChoice
+from culaunch._triton.c_output.values import c_macro_value
+
+if TYPE_CHECKING:
+    import os
+
+    from culaunch._triton.saved_set import SavedSet
+
+
+def write_c(
+    kernels: SavedSet,
+    path: str | os.PathLike[str],
+    name: str | None = None,
+    prefix: str = "",
+    *,
+    as_object: bool = False,
+) -> list[Path]:
+    """Write a source, a header, and perhaps an object; see :meth:`KernelSet.write_c`."""
+    text = checked_path("path", path)
+    if text.endswith((".h", "/")):
+        raise ValueError(
+            f"write_c takes the path of the source, such as scale.c (got {text!r:.200})"
+        )
+    base = text.removesuffix(".c")
+    source, header = Path(f"{base}.c"), Path(f"{base}.h")
+    if not isinstance(prefix, str):
+        raise TypeError(f"prefix must be a str (got {spell(prefix)})")
+    if name is not None or prefix:
+        own = check_c_name(name) if name is not None else c_identifier(kernels.name)
+        name = check_c_name(prefix + own, "prefix" if prefix else "name")
+    output = COutput(kernels, name, as_object)
+    pieces = header_text(output), output.source(header.name)
+    for target, piece in zip((header, source), pieces, strict=True):
+        write_output(str(target), piece.encode())
+    written = [source, header]
+    if as_object:
+        written.append(Path(f"{base}_images.o"))
+        output.images.write_object(written[-1])
+    return written
+
+
+class COutput:
+    """The names, functions and texts of one set in C.
+
+    Parameters
+    ----------
+    kernels : SavedSet
+    name : str or None
+        What all names begin with; None: the kernel's own.
+    as_object : bool
+        Whether the images are in an object of their own.
+
+    Raises
+    ------
+    ValueError
+        If C cannot say something of the set.
+    """
+
+    def __init__(self, kernels: SavedSet, name: str | None, as_object: bool) -> None:
+        if kernels.zeroes:
+            raise ValueError(
+                f"{kernels.name} sets {', '.join(kernels.zeroes)} to zero before each launch, and "
+                "C does not know how large that is: compile the kernel below the autotuner (.fn) "
+                "with configs=[...], and clear it before each launch"
+            )
+        self.kernels = kernels
+        self.name = name or c_identifier(kernels.name, is_function=True)
+        self.macros = self._macros()
+        self.configs = CConfigs(kernels, self.name, self.macros)
+        taken = [*self.macros, self.configs.any]
+        self.functions = [
+            CFunction(f"{self.name}{suffix}", kernels, self.configs, variants, taken)
+            for suffix, variants in group_by_types(kernels)
+        ]
+        self.choices = [
+            CChoice(kernels.table, one, self.configs, taken)
+            for one in self.functions
+            if kernels.table is not None
+        ]
+        self.images = CImages(kernels, self.name, as_object)
+
+    def source(self, header: str) -> str:
+        """Return the text of the source."""
+        bodies = [*(one.body for one in self.choices), *(one.body for one in self.functions)]
+        # Those of the first list of types have the plain names too.
+        first = self.functions[0]
+        if first.name != self.name:
+            bodies.append(_forward("CUresult ", self.name, first))
+            bodies += [
+                _forward(f"const {self.configs.type} *", f"{self.name}_choose", one)
+                for one in self.choices[:1]
+            ]
+        uses_tensors = any(one.is_descriptor for one in first.parameters.all)
+        encodes = any("culaunch_encode(" in one for one in bodies)
+        arithmetic = arithmetic_used(bodies)
+        return "\n".join(
+            [
+                c_include(header) + "\n",
+                *(["#include <math.h>\n"] if self.needs_math(bodies) else []),
+                data_text(__name__, "c/variant.c") + "\n",
+                self.images.text,
+                self.configs.table() + "\n",
+                data_text(__name__, "c/launch.c"),
+                data_text(__name__, "c/manage.c").replace("CONFIG", self.configs.type),
+                *([data_text(__name__, "c/tensor.c")] if uses_tensors else []),
+                *([data_text(__name__, "c/encode.c")] if encodes else []),
+                *([data_text(__name__, "c/choose.c")] if self.choices else []),
+                *([arithmetic] if arithmetic else []),
+                *bodies,
+                self._management(),
+            ]
+        )
+
+    def needs_math(self, bodies: list[str]) -> bool:
+        """Whether the C library's mathematics is used."""
+        return bool(self.choices) or any(
+            f"{name}(" in one for one in bodies for name in (" ceil", "(ceil", "(floor", "fabs")
+        )
+
+    def _management(self) -> str:
+        name, config = self.name, self.configs.type
+        return (
+            f"CUresult {name}_load(void) {{ return culaunch_prepare_all(NULL); }}\n\n"
+            f"CUresult {name}_prepare(const {config} *config) {{\n"
+            "  return culaunch_prepare_all(config);\n}\n\n"
+            f"CUresult {name}_unload(void) {{ return culaunch_unload_all(); }}\n\n"
+            f"int {name}_count(void) {{ return {len(self.configs.rows)}; }}\n\n"
+            f"const {config} *{name}_config_at(int index) {{\n"
+            f"  if (index < 0 || index >= {len(self.configs.rows)}) return NULL;\n"
+            "  return &culaunch_configs[index];\n}\n"
+        )
+
+    def _macros(self) -> dict[str, str]:
+        """Return the constants that are the same in all variants, as macros."""
+        made = {}
+        first, *others = self.kernels.variants
+        computed = {one.name for one in self.kernels.computed}
+        for key, value in first.constants.items():
+            same = all(repr(one.constants.get(key)) == repr(value) for one in others)
+            if not same or key in computed or type(value) not in (int, bool):
+                continue
+            text = c_macro_value(value)
+            if text is not None and key != "ANY":
+                made[c_identifier(f"{self.name.upper()}_{key}")] = text
+        return made
+
+
+def _forward(result: str, name: str, target: CFunction | CChoice) -> str:
+    called = f"{target.name}({target.arguments})"
+    return f"{result}{name}({target.parameter_list}) {{\n  return {called};\n}}\n"
