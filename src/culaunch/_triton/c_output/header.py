@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from culaunch._base.data_files import data_text
 
 if TYPE_CHECKING:
-    from culaunch._triton.c_output.output import COutput
+    from culaunch._triton.c_output.c_set import CSet
 
 
-def header_text(output: COutput) -> str:
+def header_text(output: CSet) -> str:
     """Return the header: what a program calls."""
     name, configs = output.name, output.configs
     guard = f"CULAUNCH_TRITON_{name}"
@@ -50,7 +50,7 @@ def header_text(output: COutput) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _about(output: COutput) -> str:
+def _about(output: CSet) -> str:
     """Return what the header says of a launch."""
     config = "the configuration (NULL: any; the most specialised variant is taken)"
     if output.configs.must_say:
@@ -66,7 +66,7 @@ def _about(output: COutput) -> str:
     )
 
 
-def _about_choices(output: COutput) -> str:
+def _about_choices(output: CSet) -> str:
     unsaid = ""
     if output.configs.must_say:
         unsaid = f"\n * It does not say {', '.join(output.configs.must_say)}: copy it and set that."

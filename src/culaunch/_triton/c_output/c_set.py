@@ -1,63 +1,24 @@
-"""A saved set as C: the header, and the source or an object with its images."""
+"""A saved set in C: its names, its functions and its source."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culaunch._base.checks import checked_path
 from culaunch._base.data_files import data_text
-from culaunch._base.outputs import write_output
-from culaunch._base.values import spell
 from culaunch._triton.c_output.configs import CConfigs
 from culaunch._triton.c_output.expressions import arithmetic_used
 from culaunch._triton.c_output.function import CFunction
 from culaunch._triton.c_output.groups import group_by_types
-from culaunch._triton.c_output.header import header_text
 from culaunch._triton.c_output.images import CImages
-from culaunch._triton.c_output.names import c_identifier, c_include, check_c_name
+from culaunch._triton.c_output.names import c_identifier, c_include
 from culaunch._triton.c_output.tuned import CChoice
 from culaunch._triton.c_output.values import c_macro_value
 
 if TYPE_CHECKING:
-    import os
-
     from culaunch._triton.saved_set import SavedSet
 
 
-def write_c(
-    kernels: SavedSet,
-    path: str | os.PathLike[str],
-    name: str | None = None,
-    prefix: str = "",
-    *,
-    as_object: bool = False,
-) -> list[Path]:
-    """Write a source, a header, and perhaps an object; see :meth:`KernelSet.write_c`."""
-    text = checked_path("path", path)
-    if text.endswith((".h", "/")):
-        raise ValueError(
-            f"write_c takes the path of the source, such as scale.c (got {text!r:.200})"
-        )
-    base = text.removesuffix(".c")
-    source, header = Path(f"{base}.c"), Path(f"{base}.h")
-    if not isinstance(prefix, str):
-        raise TypeError(f"prefix must be a str (got {spell(prefix)})")
-    if name is not None or prefix:
-        own = check_c_name(name) if name is not None else c_identifier(kernels.name)
-        name = check_c_name(prefix + own, "prefix" if prefix else "name")
-    output = COutput(kernels, name, as_object)
-    pieces = header_text(output), output.source(header.name)
-    for target, piece in zip((header, source), pieces, strict=True):
-        write_output(str(target), piece.encode())
-    written = [source, header]
-    if as_object:
-        written.append(Path(f"{base}_images.o"))
-        output.images.write_object(written[-1])
-    return written
-
-
-class COutput:
+class CSet:
     """The names, functions and texts of one set in C.
 
     Parameters
