@@ -34,8 +34,9 @@ def embed(arguments: argparse.Namespace) -> None:
 
 def embed_source(arguments: argparse.Namespace) -> None:
     """Write a C++ source that has a copy of an image, for what a compiler must have made."""
-    import culaunch as cl
     from culaunch._embed.assembler import assembler_source
+
+    import culaunch as cl
 
     data = Path(arguments.image).read_bytes()
     cl.Image.open(data)
