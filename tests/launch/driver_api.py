@@ -85,6 +85,9 @@ class DriverApi(AroundLaunches):
     def cuDevicePrimaryCtxRetain(self, out, device):
         return put(ctypes.c_void_p, out, 0xC0000 + device - 100)
 
+    def cuDevicePrimaryCtxRelease(self, device):
+        """Let one go, which stays as it is."""
+
     def cuCtxGetCurrent(self, out):
         return put(ctypes.c_void_p, out, self.stack[-1] if self.stack else None)
 
