@@ -4,6 +4,7 @@
 #   culaunch_add_kernels     compile CUDA sources and embed them in a target
 #   culaunch_generate_cubin  compile only
 #   culaunch_embed_cubin     embed only
+#   culaunch_add_headers     embed device headers, for culaunch::Jit
 #
 # Variables to set before, where the defaults do not fit:
 #   CULAUNCH_CUDA_INCLUDE_DIR  the directory with cuda.h

@@ -203,6 +203,47 @@ function(culaunch_embed_cubin target)
   endif()
 endfunction()
 
+# culaunch_add_headers(<target> NAME <bundle> FILES <file>... [BASE <dir>])
+#
+# Make device headers part of the target, for CULAUNCH_EMBED_HEADERS(<bundle>) and culaunch::Jit.
+# #include finds them by their paths below BASE, by default the source directory.
+function(culaunch_add_headers target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME;BASE" "FILES")
+  _culaunch_check_call(culaunch_add_headers "${target}" "${arg_NAME}")
+  if(NOT arg_FILES)
+    message(FATAL_ERROR "culaunch_add_headers(${target}): FILES must name at least one header")
+  endif()
+  if(NOT arg_BASE)
+    set(arg_BASE "${CMAKE_CURRENT_SOURCE_DIR}")
+  endif()
+  get_filename_component(base "${arg_BASE}" ABSOLUTE)
+  set(files "")
+  foreach(file IN LISTS arg_FILES)
+    get_filename_component(file "${file}" ABSOLUTE)
+    list(APPEND files "${file}")
+  endforeach()
+  set(directory "${CMAKE_CURRENT_BINARY_DIR}/culaunch/${target}")
+  set(source "${directory}/${arg_NAME}.headers.cpp")
+  file(MAKE_DIRECTORY "${directory}")
+  set(tool "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/culaunch_tool.py")
+  add_custom_command(
+    OUTPUT "${source}"
+    COMMAND "${CULAUNCH_PYTHON}" "${tool}" embed-headers "${source}" "${arg_NAME}" "${base}"
+            ${files}
+    DEPENDS ${files} "${tool}"
+    COMMENT "Embedding the headers ${arg_NAME} in ${target}"
+    VERBATIM)
+  # The command belongs to this directory; the target may be of another.
+  add_custom_target("${target}_culaunch_${arg_NAME}" DEPENDS "${source}")
+  add_dependencies("${target}" "${target}_culaunch_${arg_NAME}")
+  set_source_files_properties(
+    "${source}" TARGET_DIRECTORY "${target}"
+    PROPERTIES GENERATED TRUE SKIP_UNITY_BUILD_INCLUSION TRUE SKIP_PRECOMPILE_HEADERS TRUE)
+  target_sources("${target}" PRIVATE "${source}")
+  # Not target_link_libraries: it must be called with keywords always or never, as the user did.
+  set_property(TARGET "${target}" APPEND PROPERTY LINK_LIBRARIES culaunch::culaunch)
+endfunction()
+
 # The image that CUBIN names: made by a command of this directory, or there already.
 function(_culaunch_image_path result name)
   if(name MATCHES "\\$<")

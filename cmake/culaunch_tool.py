@@ -45,6 +45,48 @@ def embed_source(arguments: argparse.Namespace) -> None:
     Path(arguments.output).write_text(text)
 
 
+def embed_headers(arguments: argparse.Namespace) -> None:
+    """Write a C++ source with device headers, by the names that #include uses."""
+    base = Path(arguments.base).resolve()
+    found: dict[str, bytes] = {}
+    for file in arguments.file:
+        path = Path(file).resolve()
+        if base not in path.parents:
+            raise ValueError(f"{file} is not below BASE, {base}")
+        found[path.relative_to(base).as_posix()] = path.read_bytes()
+    for name, data in found.items():
+        if b"\0" in data:
+            raise ValueError(f"{name} is not text: it has a null byte")
+    lines = ["// Device headers for culaunch::Jit. Made by culaunch_add_headers().", 'extern "C" {']
+    for what, kind, values in (
+        ("names", "const char* const", [literal(name.encode()) for name in found]),
+        ("texts", "const char* const", [literal(data) for data in found.values()]),
+        ("sizes", "const unsigned long long", [f"{len(data)}ull" for data in found.values()]),
+    ):
+        symbol = f"culaunch_header_{what}_{arguments.name}"
+        lines.append(f'__attribute__((visibility("hidden"))) extern {kind} {symbol}[];')
+        lines.append(f"{kind} {symbol}[] = {{")
+        lines += [f"  {value}," for value in values]
+        lines.append("};")
+    symbol = f"culaunch_header_count_{arguments.name}"
+    kind = "const unsigned long long"
+    lines.append(f'__attribute__((visibility("hidden"))) extern {kind} {symbol};')
+    lines += [f"{kind} {symbol} = {len(found)}ull;", "}", ""]
+    Path(arguments.output).write_text("\n".join(lines))
+
+
+def literal(data: bytes) -> str:
+    """Return the C literal of bytes, a line of it for each line of theirs."""
+    parts = []
+    for line in data.splitlines(keepends=True) or [b""]:
+        plain = "".join(
+            chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}"
+            for byte in line
+        )
+        parts.append(f'"{plain}"')
+    return "\n      ".join(parts)
+
+
 def compile_image(arguments: argparse.Namespace) -> None:
     """Compile with NVRTC, and write what the image depends on as a compiler would."""
     import culaunch as cl
@@ -103,6 +145,11 @@ def main() -> None:
     for word in ("copy", "image", "output", "name"):
         command.add_argument(word)
     command.add_argument("--symbol-style", default="culaunch")
+    command = commands.add_parser("embed-headers")
+    command.set_defaults(run=embed_headers)
+    for word in ("output", "name", "base"):
+        command.add_argument(word)
+    command.add_argument("file", nargs="+")
     command = commands.add_parser("compile")
     command.set_defaults(run=compile_image)
     for word in ("source", "output"):

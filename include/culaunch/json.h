@@ -69,6 +69,24 @@ class JsonReader {
     return text;
   }
 
+  int64_t Integer() {
+    SkipSpace();
+    const bool is_negative = at_ != end_ && *at_ == '-';
+    if (is_negative) ++at_;
+    uint64_t value = 0;
+    int digits = 0;
+    for (; at_ != end_ && *at_ >= '0' && *at_ <= '9' && digits < 20; ++at_, ++digits) {
+      value = value * 10 + static_cast<uint64_t>(*at_ - '0');
+    }
+    if (digits == 0) Fail();
+    return static_cast<int64_t>(is_negative ? 0 - value : value);
+  }
+
+  // Read a comma, where another item follows.
+  void Comma() { Expect(','); }
+  void Open() { Expect('['); }
+  void Close() { Expect(']'); }
+
   // Pass over a value of any kind.
   void Skip(int depth = 0) {
     SkipSpace();

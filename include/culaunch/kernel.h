@@ -18,6 +18,8 @@
 
 CULAUNCH_NAMESPACE_BEGIN
 
+class Arguments;
+
 // A kernel of a module. Cheap to copy; valid as long as its module.
 class Kernel {
  public:
@@ -42,6 +44,9 @@ class Kernel {
     }
     return state_->Launch(config.Plain(), config.stream.device, arguments);
   }
+
+  // Launch with a list of arguments that was made at run time, checked like a call (arguments.h).
+  void Launch(const LaunchConfig& config, const Arguments& arguments) const;
 
   // Launch with the arguments themselves. Their number and sizes must be the kernel's, and their
   // types of the parameters' kinds where the image says them (compared once for each list of

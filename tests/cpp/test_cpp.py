@@ -120,6 +120,7 @@ def test_embedded_images(build, gxx, run_cpp, tmp_path):
 def test_there_are_no_warnings(request, build, tmp_path, compiler, standard):
     (tmp_path / "all.cpp").write_text(
         "#include <culaunch/culaunch.h>\n"
+        "#include <culaunch/jit.h>\n"
         "CULAUNCH_EMBED_CUBIN(unused);\n"
         "CULAUNCH_EMBED_CUBIN(used);\n"
         'void Use() { CULAUNCH_GET_KERNEL(used, "k")({1, 1}, 1, 2.0f); }\n'
@@ -141,15 +142,19 @@ def test_kernel_libraries_have_no_warnings(request, build, compiler):
 
 def headers(*, of_tvm_ffi):
     """Return the public headers that need TVM-FFI's, or those that do not."""
-    found = sorted((Path(cl.include_dir()) / "culaunch").glob("*.h"))
+    found = sorted((Path(cl.include_dir()) / "culaunch").rglob("*.h"))
     # function.h and its kin are what exported functions are written with.
     return [one for one in found if one.stem.startswith(("tvm_ffi", "function")) == of_tvm_ffi]
+
+
+def spelled(header):
+    return header.relative_to(cl.include_dir()).as_posix()
 
 
 def test_no_header_depends_on_another_one_being_included_first(build, gxx, tmp_path):
     for header in headers(of_tvm_ffi=False):
         source = tmp_path / f"{header.stem}.cpp"
-        source.write_text(f"#include <culaunch/{header.name}>\n" * 2)
+        source.write_text(f"#include <{spelled(header)}>\n" * 2)
         build(gxx, "alone.o", "-fsyntax-only", *WARNINGS, source)
 
 
@@ -159,7 +164,7 @@ def test_no_header_over_tvm_ffi_depends_on_another_one(build, gxx, tmp_path):
 
     for header in headers(of_tvm_ffi=True):
         source = tmp_path / f"{header.stem}.cpp"
-        source.write_text(f"#include <culaunch/{header.name}>\n" * 2)
+        source.write_text(f"#include <{spelled(header)}>\n" * 2)
         include = ("-isystem", libinfo.find_include_path())
         build(gxx, "alone.o", "-fsyntax-only", *WARNINGS, *include, source)
 

@@ -45,7 +45,8 @@ class Cache {
  public:
   explicit Cache(CacheOptions options = {}) : options_(std::move(options)) {
     if (options_.path.empty()) options_.path = DefaultPath();
-    if (!jit::IsAbsolute(options_.path)) options_.path = jit::JoinPath(Working(), options_.path);
+    if (!jit::IsAbsolute(options_.path))
+      options_.path = jit::JoinPath(jit::CurrentDirectory(), options_.path);
     options_.path = jit::NormalPath(options_.path);
     if (options_.max_bytes <= 0) options_.max_bytes = DefaultMaxBytes();
     if (!options_.shipped) options_.shipped = DefaultShipped();
@@ -152,13 +153,6 @@ class Cache {
   static std::string Home() {
     const std::string home = Variable("HOME");
     return home.empty() ? "/" : home;
-  }
-
-  static std::string Working() {
-    char* const path = getcwd(nullptr, 0);
-    const std::string working = path != nullptr ? path : "/";
-    std::free(path);
-    return working;
   }
 
   static std::vector<std::string> DefaultShipped() {

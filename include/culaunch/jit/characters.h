@@ -1,5 +1,5 @@
-// What kinds of characters a scan tells apart. Texts are bytes: a letter that is not ASCII is
-// bytes that each count as a letter.
+// What kinds of characters a scan tells apart. Texts are bytes: a letter that is not ASCII is bytes
+// that each count as a letter.
 #pragma once
 
 #include <string>

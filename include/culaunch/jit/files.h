@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,21 @@ struct FileIdentity {
   }
   bool operator!=(const FileIdentity& other) const { return !(*this == other); }
 };
+
+inline bool IsFile(const std::string& path) {
+  FileStatus status;
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+inline bool IsDirectory(const std::string& path) {
+  FileStatus status;
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+inline bool IsThere(const std::string& path) {
+  FileStatus status;
+  return lstat(path.c_str(), &status) == 0;
+}
 
 inline int64_t Nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + int64_t{time.tv_nsec};
@@ -106,7 +122,8 @@ struct SourceFile {
   std::string text;
   std::string digest;
   Scan scan;
-  bool names_caller;  // whether a function in it could have the place of its caller
+  bool names_caller;  // whether a function in it could have the place of its
+                      // caller
 };
 using SharedFile = std::shared_ptr<const SourceFile>;
 
@@ -217,7 +234,14 @@ inline std::optional<ReadResult> ReadSource(const std::string& path) {
   return result;
 }
 
-// Return the SHA-256 of a file's contents; empty where it cannot be read.
+inline std::string CurrentDirectory() {
+  char* const path = getcwd(nullptr, 0);
+  const std::string working = path != nullptr ? path : "/";
+  std::free(path);
+  return working;
+}
+
+// The SHA-256 of a file's contents; empty where it cannot be read.
 inline std::string FileDigest(const std::string& path) {
   const Descriptor opened(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string contents;

@@ -26,7 +26,8 @@ namespace jit {
 struct FoundFile {
   std::string path;
   std::string digest;
-  size_t first = 0;  // the index of the first path that leads to this very file: for #pragma once
+  size_t first = 0;  // the index of the first path that leads to this very file:
+                     // for #pragma once
   std::optional<FileIdentity> identity;  // none where it was changed too shortly before
 };
 
@@ -41,21 +42,6 @@ inline std::optional<FileIdentity> DirectoryIdentity(const std::string& path, in
   FileStatus status;
   if (stat(path.empty() ? "." : path.c_str(), &status) != 0) return std::nullopt;
   return SettledIdentity(status, now);
-}
-
-inline bool IsFile(const std::string& path) {
-  FileStatus status;
-  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-}
-
-inline bool IsDirectory(const std::string& path) {
-  FileStatus status;
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-inline bool IsThere(const std::string& path) {
-  FileStatus status;
-  return lstat(path.c_str(), &status) == 0;
 }
 
 // Files that were read and files that were not there.
@@ -92,6 +78,55 @@ struct Footprint {
       if (IsFile(path)) return false;
     }
     return true;
+  }
+
+  // What Write() wrote; Error where it is something else.
+  static Footprint Read(culaunch::detail::JsonReader* json) {
+    Footprint read;
+    const auto identity = [&]() -> std::optional<FileIdentity> {
+      if (json->IsNull()) return std::nullopt;
+      FileIdentity one;
+      json->Open();
+      one.device = static_cast<uint64_t>(json->Integer());
+      json->Comma();
+      one.inode = static_cast<uint64_t>(json->Integer());
+      for (int64_t* const number : {&one.size, &one.modified, &one.changed}) {
+        json->Comma();
+        *number = json->Integer();
+      }
+      json->Close();
+      return one;
+    };
+    json->Open();
+    json->Array([&] {
+      FoundFile one;
+      json->Open();
+      one.path = json->String();
+      json->Comma();
+      one.digest = json->String();
+      json->Comma();
+      one.first = static_cast<size_t>(json->Integer());
+      json->Comma();
+      one.identity = identity();
+      json->Close();
+      read.found.push_back(std::move(one));
+    });
+    json->Comma();
+    json->Array([&] {
+      LackingDirectory one;
+      json->Open();
+      one.path = json->String();
+      json->Comma();
+      one.identity = identity();
+      json->Comma();
+      json->Array([&] { one.names.push_back(json->String()); });
+      json->Close();
+      read.lacking.push_back(std::move(one));
+    });
+    json->Comma();
+    json->Array([&] { read.absent.push_back(json->String()); });
+    json->Close();
+    return read;
   }
 
   // As the notes of the cache have it.

@@ -13,6 +13,25 @@ CULAUNCH_NAMESPACE_BEGIN
 
 namespace jit {
 
+// Read one character of several bytes at the front of a text; give how many they are, or 0 where
+// they are none.
+inline size_t Utf8Size(std::string_view bytes, uint32_t* point) {
+  const auto at = [&](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[i])}; };
+  const uint32_t lead = at(0);
+  const size_t size = lead >= 0xf0 && lead < 0xf5   ? 4
+                      : lead >= 0xe0 && lead < 0xf0 ? 3
+                      : lead >= 0xc2 && lead < 0xe0 ? 2
+                                                    : 0;
+  if (size == 0 || bytes.size() < size) return 0;
+  *point = lead & (0xffu >> (size + 1));
+  for (size_t i = 1; i < size; ++i) {
+    if ((at(i) & 0xc0) != 0x80) return 0;
+    *point = *point << 6 | (at(i) & 0x3f);
+  }
+  if (size == 3 && (*point < 0x800 || (*point >= 0xd800 && *point < 0xe000))) return 0;
+  return size == 4 && (*point < 0x10000 || *point > 0x10ffff) ? 0 : size;
+}
+
 // Writes one value after another. All that is not ASCII is escaped; bytes that are no UTF-8, as
 // names of files may have, are the lone surrogates that Python takes them for.
 class JsonText {
@@ -86,7 +105,7 @@ class JsonText {
         continue;
       }
       uint32_t point = 0;
-      const size_t size = Utf8(value.substr(at), &point);
+      const size_t size = Utf8Size(value.substr(at), &point);
       if (size == 0) {
         Escape(0xdc00 + c);
         ++at;
@@ -120,24 +139,6 @@ class JsonText {
     static constexpr char kDigits[] = "0123456789abcdef";
     text_ += "\\u";
     for (unsigned shift = 16; shift != 0; shift -= 4) text_ += kDigits[unit >> (shift - 4) & 15];
-  }
-
-  // Read one character of several bytes; give how many they are, or 0 where they are none.
-  static size_t Utf8(std::string_view bytes, uint32_t* point) {
-    const auto at = [&](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[i])}; };
-    const uint32_t lead = at(0);
-    const size_t size = lead >= 0xf0 && lead < 0xf5   ? 4
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                                                      : 0;
-    if (size == 0 || bytes.size() < size) return 0;
-    *point = lead & (0xffu >> (size + 1));
-    for (size_t i = 1; i < size; ++i) {
-      if ((at(i) & 0xc0) != 0x80) return 0;
-      *point = *point << 6 | (at(i) & 0x3f);
-    }
-    if (size == 3 && (*point < 0x800 || (*point >= 0xd800 && *point < 0xe000))) return 0;
-    return size == 4 && (*point < 0x10000 || *point > 0x10ffff) ? 0 : size;
   }
 
   std::string_view comma_;

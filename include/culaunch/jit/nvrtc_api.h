@@ -142,7 +142,16 @@ class Nvrtc {
   // Load it, if it is not.
   const NvrtcApi& Api() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (api_ == nullptr) api_ = std::make_unique<NvrtcApi>(&library_);
+    if (api_ != nullptr) return *api_;
+    api_ = std::make_unique<NvrtcApi>(&library_);
+    // NVRTC opens its builtins by their name alone. Where its own search path does not count, as
+    // under a sanitizer, it finds them because they are loaded.
+    const std::string directory = DirectoryOf(path());
+    for (const std::string& name : NamesIn(directory)) {
+      if (name.compare(0, 21, "libnvrtc-builtins.so.") == 0) {
+        dlopen(JoinPath(directory, name).c_str(), RTLD_NOW | RTLD_LOCAL);
+      }
+    }
     return *api_;
   }
 

@@ -12,6 +12,7 @@
 #include "../error.h"
 #include "../version.h"
 #include "characters.h"
+#include "option_words.h"
 #include "phases.h"
 
 CULAUNCH_NAMESPACE_BEGIN
@@ -34,7 +35,8 @@ struct CompileOptions {
   bool lto = false;
   std::vector<std::string> extra_options;  // anything else, as it is
   bool pch = false;                        // keep precompiled headers for the life of the process
-  std::string name;  // what messages and __FILE__ call the source; "kernel.cu" by default
+  std::string name;  // what messages and __FILE__ call the source; "kernel.cu"
+                     // by default
 };
 
 namespace jit {
@@ -138,116 +140,19 @@ class NormalOptions {
   }
 
  private:
-  // What a compile must know itself, and what makes a compiler do another thing than compile, or
-  // write files beside the image: on a hit in the cache it would not be done.
   void Check() const {
-    static constexpr const char* const kOwn[][2] = {
-        {"-I", "include_dirs"},
-        {"--include-path", "include_dirs"},
-        {"-isystem", "include_dirs"},
-        {"--system-include", "include_dirs"},
-        {"-arch", "arch"},
-        {"--gpu-architecture", "arch"},
-        {"-gencode", "arch"},
-        {"--generate-code", "arch"},
-        {"-pch", "pch"},
-        {"--pch", "pch"},
-        {"--pch-dir", "pch"},
-        {"--create-pch", "pch"},
-        {"--use-pch", "pch"},
-        {"-dlto", "lto"},
-        {"--dlink-time-opt", "lto"},
-        {"-rdc", "relocatable"},
-        {"--relocatable-device-code", "relocatable"},
-        {"-dc", "relocatable"},
-        {"--device-c", "relocatable"},
-        {"-optf", "extra_options, one by one,"},
-        {"--options-file", "extra_options, one by one,"}};
-    static constexpr const char* const kRefused[] = {"-h",
-                                                     "--help",
-                                                     "-V",
-                                                     "--version",
-                                                     "--dryrun",
-                                                     "-dryrun",
-                                                     "--list-gpu-code",
-                                                     "-code-ls",
-                                                     "--list-gpu-arch",
-                                                     "-arch-ls",
-                                                     "-E",
-                                                     "--preprocess",
-                                                     "-M",
-                                                     "-MM",
-                                                     "--generate-dependencies",
-                                                     "-MD",
-                                                     "-MMD",
-                                                     "-MF",
-                                                     "--dependency-output",
-                                                     "--generate-dependencies-with-compile",
-                                                     "-time",
-                                                     "--time",
-                                                     "-fdevice-time-trace",
-                                                     "--fdevice-time-trace",
-                                                     "-keep",
-                                                     "--keep",
-                                                     "-keep-dir",
-                                                     "--keep-dir",
-                                                     "-save-temps",
-                                                     "--save-temps",
-                                                     "-clean",
-                                                     "--clean-targets",
-                                                     "-o",
-                                                     "--output-file",
-                                                     "-odir",
-                                                     "--output-directory",
-                                                     "-c",
-                                                     "--compile",
-                                                     "-cubin",
-                                                     "--cubin",
-                                                     "-ptx",
-                                                     "--ptx",
-                                                     "-fatbin",
-                                                     "--fatbin",
-                                                     "-lib",
-                                                     "--lib",
-                                                     "-link",
-                                                     "--link",
-                                                     "-run",
-                                                     "--run",
-                                                     "-dlink",
-                                                     "--device-link",
-                                                     "-dw",
-                                                     "--device-w",
-                                                     "-ltoir",
-                                                     "--ltoir",
-                                                     "-optix-ir",
-                                                     "--optix-ir",
-                                                     "-cuda",
-                                                     "--cuda"};
     if (options_.maxrregcount < 0 || options_.maxrregcount > 255) {
-      throw Error("maxrregcount must be in 1 to 255, or 0 for the compiler's choice (got " +
-                  std::to_string(options_.maxrregcount) + ")");
+      throw Error(
+          "maxrregcount must be in 1 to 255, or 0 for the compiler's "
+          "choice (got " +
+          std::to_string(options_.maxrregcount) + ")");
     }
     for (const auto& [name, value] : options_.defines) {
       if (LeadingMacro(name) != name || name.empty() || value.find('\0') != kNowhere) {
         throw Error("defines has \"" + name + "\", which is not a macro name");
       }
     }
-    for (const std::string& option : options_.extra_options) {
-      const std::string text = "extra_options has \"" + option + "\"";
-      if (Stripped(option).empty() || option.find('\0') != kNowhere) {
-        throw Error(text + ", which is no option");
-      }
-      const std::string flag = StartsWith(option, "-I") ? "-I" : option.substr(0, option.find('='));
-      for (const auto& own : kOwn) {
-        if (flag == own[0]) throw Error(text + ": use " + own[1] + " for it");
-      }
-      for (const char* const refused : kRefused) {
-        if (flag == refused) {
-          throw Error(text + ": it makes the compiler do another thing than compile to an image, " +
-                      "or write a file, which a hit in the cache would not do");
-        }
-      }
-    }
+    for (const std::string& option : options_.extra_options) CheckOption(option);
   }
 
   bool* Switch(const std::string& option) {
@@ -258,40 +163,6 @@ class NormalOptions {
       return &options_.extra_device_vectorization;
     }
     return nullptr;
-  }
-
-  // Options whose value may be the next word.
-  static bool TakesWord(const std::string& flag) {
-    static constexpr const char* const kFlags[] = {"-D",
-                                                   "--define-macro",
-                                                   "-U",
-                                                   "--undefine-macro",
-                                                   "-include",
-                                                   "--pre-include",
-                                                   "-std",
-                                                   "--std",
-                                                   "-maxrregcount",
-                                                   "--maxrregcount",
-                                                   "-Xptxas",
-                                                   "--ptxas-options",
-                                                   "-ccbin",
-                                                   "-Xcudafe",
-                                                   "--compiler-bindir",
-                                                   "-Xcompiler",
-                                                   "--compiler-options",
-                                                   "-Xlinker",
-                                                   "--linker-options",
-                                                   "-diag-suppress",
-                                                   "--diag-suppress",
-                                                   "-diag-error",
-                                                   "--diag-error",
-                                                   "-diag-warn",
-                                                   "--diag-warn",
-                                                   "-opt-info",
-                                                   "--opt-info",
-                                                   "-default-stream",
-                                                   "--default-stream"};
-    return std::find(std::begin(kFlags), std::end(kFlags), flag) != std::end(kFlags);
   }
 
   static bool IsRegisterCount(const std::string& value) {

@@ -39,7 +39,7 @@ inline std::string WhyNotTrusted(const FileStatus& status) {
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     char mode[8];
-    std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(status.st_mode & 07777));
+    std::snprintf(mode, sizeof mode, "%04o", status.st_mode & 07777u);
     return std::string("others may write to it (mode ") + mode + "; chmod go-w)";
   }
   return {};
@@ -61,8 +61,8 @@ inline void MakePrivate(const std::string& path) {
   }
 }
 
-// An open directory that the user and root alone can change. What is checked is what was opened:
-// a directory that somebody moves away and replaces is noticed.
+// An open directory that the user and root alone can change. What is checked is what was opened: a
+// directory that somebody moves away and replaces is noticed.
 class TrustedDirectory {
  public:
   // Throws FileError where it is not there, is no directory, or is not the user's alone.

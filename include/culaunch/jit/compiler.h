@@ -1,0 +1,213 @@
+// One source to one image, by NVRTC.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../error.h"
+#include "../version.h"
+#include "architectures.h"
+#include "cache.h"
+#include "diagnostics.h"
+#include "fatbin.h"
+#include "image.h"
+#include "includes.h"
+#include "nvrtc_api.h"
+#include "pch.h"
+#include "program.h"
+#include "signatures.h"
+#include "toolkit.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+namespace jit {
+
+// An NVRTC, with the headers that belong to it. Safe to use from many threads.
+class Compiler {
+ public:
+  // nvrtc: its path, a directory that has it, or nothing. The cache has room for its headers.
+  Compiler(const std::string& nvrtc, Cache* cache) : nvrtc_(nvrtc), cache_(cache) {}
+
+  const std::string& Identity() { return nvrtc_.Identity(); }
+  const std::string& path() const noexcept { return nvrtc_.path(); }
+
+  // CUDA's own headers, found at first use.
+  const ToolkitHeaders& Toolkit() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (toolkit_) return *toolkit_;
+    const std::string version = nvrtc_.Version();
+    toolkit_ = FindToolkitHeaders(version, path(), [&](std::string* why) {
+      const NvrtcApi& api = nvrtc_.Api();
+      const std::string root =
+          cache_->PrivateDirectory("headers", version + "-" + Identity().substr(0, 16));
+      const char* log = nullptr;
+      if (api.InstallBundledHeaders == nullptr || root.empty()) {
+        *why = root.empty() ? "the cache has no room for them" : "NVRTC " + version + " has none";
+        return std::string();
+      }
+      const int status = api.InstallBundledHeaders(root.c_str(), 0, &log);
+      if (status == kNvrtcSuccess) return root;
+      *why = log != nullptr ? log : api.ErrorString(status);
+      return std::string();
+    });
+    return *toolkit_;
+  }
+
+  Image Build(const Job& job, const std::vector<std::string>& archs) {
+    CheckArchs(archs);
+    std::vector<Part> parts;
+    for (const std::string& arch : archs) parts.push_back(Compile(job, arch));
+    Image image;
+    image.names = parts[0].names;
+    std::vector<CompiledPart> compiled;
+    for (Part& part : parts) {
+      if (part.names != image.names) {
+        throw CompileError("names are lowered differently for " + parts[0].compiled.arch + " and " +
+                               part.compiled.arch + "; compile each architecture by itself",
+                           "");
+      }
+      if (!part.log.empty() && !HasLine(image.log, part.log)) {
+        image.log.append(image.log.empty() ? "" : "\n").append(part.log);
+      }
+      compiled.push_back(std::move(part.compiled));
+    }
+    for (size_t i = parts.size(); i-- > 0;) {
+      for (auto& [kernel, types] : parts[i].signatures) SetSignature(kernel, types, &image);
+    }
+    const bool is_single = compiled.size() == 1;
+    image.data = is_single && compiled[0].kind != CompiledPart::Kind::kLtoIr
+                     ? std::move(compiled[0].data)
+                     : CombineParts(compiled, job.name, DirectoryOf(path()));
+    return image;
+  }
+
+ private:
+  struct Part {
+    CompiledPart compiled;
+    std::vector<std::pair<std::string, std::string>> names;
+    std::vector<std::pair<std::string, Image::Signature>> signatures;
+    std::string log;
+  };
+
+  void CheckArchs(const std::vector<std::string>& archs) {
+    const std::vector<int> known = nvrtc_.SupportedArchs();
+    for (const std::string& arch : archs) {
+      if (std::find(known.begin(), known.end(), Architecture(arch).number) != known.end()) continue;
+      std::string listed;
+      for (const int number : known) {
+        listed.append(listed.empty() ? "sm_" : ", sm_").append(std::to_string(number));
+      }
+      throw Error("arch \"" + arch + "\" is unknown to NVRTC " + nvrtc_.Version() +
+                  ", which supports " + listed);
+    }
+  }
+
+  Part Compile(const Job& job, const std::string& arch) {
+    std::vector<std::string> flags = {"--gpu-architecture=" + arch};
+    flags.insert(flags.end(), job.flags.begin(), job.flags.end());
+    std::vector<std::string> dirs = job.include_dirs;
+    if (job.UsesToolkit()) {
+      const ToolkitHeaders& toolkit = Toolkit();
+      dirs.insert(dirs.end(), toolkit.dirs.begin(), toolkit.dirs.end());
+    }
+    for (const std::string& directory : dirs) flags.push_back("--include-path=" + directory);
+    if (!job.pch) return Compile(job, arch, flags, flags);
+    PrecompiledHeaders& headers = PrecompiledHeaders::Get();
+    const auto lock = headers.Lock();
+    // A precompiled header is good for one preamble: NVRTC compares the preamble's text and the
+    // times of files, but not the contents of in-memory headers.
+    std::vector<std::string> identity = {arch};
+    identity.insert(identity.end(), flags.begin(), flags.end());
+    identity.push_back(job.includes.digest);
+    std::vector<std::string> all = flags;
+    for (const std::string& flag : headers.Flags(nvrtc_.Api(), identity)) all.push_back(flag);
+    return Compile(job, arch, all, flags);
+  }
+
+  Part Compile(const Job& job, const std::string& arch, const std::vector<std::string>& flags,
+               const std::vector<std::string>& plain_flags) {
+    Part part;
+    const Program program(&nvrtc_, job, job.includes.text, job.names, Notes(job));
+    part.log = program.Compile(flags);
+    if (job.pch) PrecompiledHeaders::RaiseHeap(nvrtc_.Api(), program.handle());
+    for (const std::string& name : job.names) part.names.emplace_back(name, program.Lowered(name));
+    part.compiled.arch = arch;
+    if (job.lto) {
+      part.compiled.kind = CompiledPart::Kind::kLtoIr;
+      part.compiled.data = program.Get("LTOIR");
+      return part;
+    }
+    std::string ptx = program.Get("PTX");
+    while (!ptx.empty() && ptx.back() == '\0') ptx.pop_back();
+    // CUB takes seconds to read twice.
+    constexpr size_t kManyFiles = 150;
+    Probe probe;
+    if (job.includes.system_files <= kManyFiles) {
+      probe = [&](const std::vector<std::string>& kernels) {
+        return Ask(job, plain_flags, kernels);
+      };
+    }
+    part.signatures = KernelSignatures(ptx, job.includes.text, probe);
+    const bool is_virtual = Architecture(arch).is_virtual;
+    part.compiled.kind = is_virtual ? CompiledPart::Kind::kPtx : CompiledPart::Kind::kCubin;
+    part.compiled.data = is_virtual ? std::move(ptx) : program.Get("CUBIN");
+    return part;
+  }
+
+  // Ask the front end alone for a mangled name that spells each kernel's type.
+  std::map<std::string, std::string> Ask(const Job& job, std::vector<std::string> flags,
+                                         const std::vector<std::string>& kernels) {
+    const std::string probe = kProbe;
+    const std::string text = job.includes.text + "\n#line 1 \"" + probe +
+                             "\"\ntemplate <class> __global__ void " + probe + "() {}\n";
+    std::vector<std::string> names;
+    for (const std::string& kernel : kernels) names.push_back(probe + "<decltype(" + kernel + ")>");
+    flags.push_back("--fdevice-syntax-only");
+    std::map<std::string, std::string> found;
+    try {
+      const Program program(&nvrtc_, job, text, names, Notes(job));
+      program.Compile(flags);
+      for (size_t i = 0; i < kernels.size(); ++i) found[kernels[i]] = program.Lowered(names[i]);
+    } catch (const CompileError&) {
+      // A kernel that cannot be named from the outside: the PTX then has to do.
+      found.clear();
+    }
+    return found;
+  }
+
+  const std::vector<std::string>& Notes(const Job& job) {
+    static const auto* const none = new std::vector<std::string>;
+    return job.includes.missing.empty() ? *none : Toolkit().notes;
+  }
+
+  static bool HasLine(const std::string& log, const std::string& part) {
+    return log == part || log.find(part + "\n") == 0 || log.find("\n" + part) != std::string::npos;
+  }
+
+  static void SetSignature(const std::string& kernel, Image::Signature types, Image* image) {
+    for (auto& [name, known] : image->signatures) {
+      if (name == kernel) {
+        known = std::move(types);
+        return;
+      }
+    }
+    image->signatures.emplace_back(kernel, std::move(types));
+  }
+
+  Nvrtc nvrtc_;
+  Cache* cache_;
+  std::mutex mutex_;
+  std::optional<ToolkitHeaders> toolkit_;
+};
+
+}  // namespace jit
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,155 @@
+// Precompiled headers for NVRTC. Three things go wrong where this is left to NVRTC: its heap is too
+// small for CUB, so that nothing is written; two writers at once can crash it; and it takes a
+// precompiled header for an in-memory header whose contents have changed. So the heap is raised,
+// one thread compiles at a time, each process has a directory of its own, and in it each set of
+// header contents has one too.
+#pragma once
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../error.h"
+#include "../version.h"
+#include "cuda_places.h"
+#include "files.h"
+#include "footprint.h"
+#include "nvrtc_api.h"
+#include "paths.h"
+#include "sha256.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+namespace jit {
+
+class PrecompiledHeaders {
+ public:
+  static PrecompiledHeaders& Get() {
+    static PrecompiledHeaders* const headers = new PrecompiledHeaders;
+    return *headers;
+  }
+
+  // Held while one program is compiled.
+  std::unique_lock<std::mutex> Lock() { return std::unique_lock<std::mutex>(mutex_); }
+
+  // The options for one compile; identity: all that a precompiled header depends on. Locked.
+  std::vector<std::string> Flags(const NvrtcApi& api, const std::vector<std::string>& identity) {
+    if (api.GetPchHeapSize == nullptr || api.SetPchHeapSize == nullptr) {
+      throw Error("pch needs NVRTC 12.8 or later");
+    }
+    // CUB's block algorithms need 301 MiB; the memory is only taken as it is used.
+    constexpr size_t kHeap = size_t{512} << 20;
+    size_t heap = 0;
+    if (api.GetPchHeapSize(&heap) == kNvrtcSuccess && heap < kHeap) api.SetPchHeapSize(kHeap);
+    std::string facts;
+    for (const std::string& one : identity) facts.append(facts.empty() ? "" : "\n").append(one);
+    return {"--pch", "--pch-dir=" + DirectoryFor(HexDigest(facts).substr(0, 32))};
+  }
+
+  // Make room for the next time, after a compile that found the heap too small. Locked.
+  static void RaiseHeap(const NvrtcApi& api, NvrtcProgram program) {
+    constexpr int kExhausted = 14;  // NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED
+    size_t needed = 0;
+    if (api.GetPchCreateStatus == nullptr || api.GetPchHeapSizeRequired == nullptr) return;
+    if (api.GetPchCreateStatus(program) != kExhausted) return;
+    if (api.GetPchHeapSizeRequired(program, &needed) == kNvrtcSuccess) {
+      api.SetPchHeapSize(needed + needed / 4);
+    }
+  }
+
+ private:
+  static constexpr const char* kPrefix = "culaunch-pch-";
+
+  std::string DirectoryFor(const std::string& name) {
+    constexpr size_t kMostSets = 4;
+    const std::string directory = JoinPath(ProcessDirectory(), name);
+    used_.erase(std::remove(used_.begin(), used_.end(), directory), used_.end());
+    used_.push_back(directory);
+    while (used_.size() > kMostSets) {
+      RemoveFolder(used_.front());
+      used_.erase(used_.begin());
+    }
+    mkdir(directory.c_str(), 0700);
+    return directory;
+  }
+
+  // This process's: a precompiled header holds addresses of the process.
+  const std::string& ProcessDirectory() {
+    if (!directory_.empty() && owner_ == getpid()) return directory_;
+    used_.clear();
+    const std::string base = Base();
+    RemoveDead(base);
+    std::string pattern = JoinPath(base, std::string(kPrefix) + "XXXXXX");
+    if (mkdtemp(&pattern[0]) == nullptr) throw Error("cannot make a directory in " + base);
+    directory_ = pattern;
+    owner_ = getpid();
+    // Locked for as long as the process lives: it says that whoever made it is alive.
+    lock_ = Hold(directory_);
+    std::atexit([] {
+      PrecompiledHeaders& self = Get();
+      // A forked child runs the parent's handlers too; the directory is the parent's.
+      if (self.owner_ == getpid()) RemoveTree(self.directory_);
+    });
+    return directory_;
+  }
+
+  // In memory if there is plenty, as they are mapped in every time.
+  static std::string Base() {
+    constexpr unsigned long kPlenty = 4ul << 30;
+    const std::string chosen = EnvironmentVariable("TMPDIR");
+    if (!chosen.empty()) return chosen;
+    struct statvfs space;
+    if (statvfs("/dev/shm", &space) == 0 && access("/dev/shm", W_OK) == 0 &&
+        space.f_bavail * space.f_frsize > kPlenty) {
+      return "/dev/shm";
+    }
+    return "/tmp";
+  }
+
+  static Descriptor Hold(const std::string& directory) {
+    Descriptor opened(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (opened && flock(opened.get(), LOCK_EX | LOCK_NB) != 0) opened = Descriptor();
+    return opened;
+  }
+
+  // Remove what processes left that were killed: nobody holds their locks.
+  static void RemoveDead(const std::string& base) {
+    for (const std::string& name : NamesIn(base)) {
+      const std::string path = JoinPath(base, name);
+      FileStatus status;
+      if (name.compare(0, 13, kPrefix) != 0 || lstat(path.c_str(), &status) != 0) continue;
+      if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()) continue;
+      if (const Descriptor held = Hold(path)) RemoveTree(path);
+    }
+  }
+
+  // Of a directory with one folder for each set of headers, and files in those.
+  static void RemoveTree(const std::string& path) {
+    for (const std::string& name : NamesIn(path)) {
+      if (name != "." && name != "..") RemoveFolder(JoinPath(path, name));
+    }
+    rmdir(path.c_str());
+  }
+
+  static void RemoveFolder(const std::string& path) {
+    for (const std::string& name : NamesIn(path)) unlink(JoinPath(path, name).c_str());
+    if (rmdir(path.c_str()) != 0) unlink(path.c_str());
+  }
+
+  std::mutex mutex_;
+  std::string directory_;
+  pid_t owner_ = 0;
+  Descriptor lock_;
+  std::vector<std::string> used_;
+};
+
+}  // namespace jit
+
+CULAUNCH_NAMESPACE_END

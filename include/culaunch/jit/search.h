@@ -1,0 +1,48 @@
+// Where a compiler looks for what a source includes, and what was found there.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "../version.h"
+#include "footprint.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+namespace jit {
+
+// Where a compiler looks for what a source includes.
+struct Search {
+  // In-memory headers by name; they win over directories.
+  std::unordered_map<std::string, std::string_view> headers;
+  std::vector<std::string> dirs;         // in order
+  std::vector<std::string> quoted_dirs;  // looked through before, for quoted names alone
+  // The compiler's own directories; asked only where the others lack something.
+  std::function<const std::vector<std::string>&()> system;
+  std::unordered_set<std::string> own;  // which of `dirs` are the compiler's own, too
+  std::string identity;                 // what else tells one compiler from another
+  std::string working = "/";            // the directory in which it takes an in-memory header to be
+  std::vector<std::string> forced;      // names that are included before the first line
+  std::string defines;                  // lines that define the macros of the command line
+  std::string unknown;                  // why it is not known where the compiler looks, if so
+};
+
+// What a source can pull in.
+struct Includes {
+  std::string text;    // the source, with names changed that NVRTC would not find
+  std::string digest;  // of the contents of everything, and of which name leads where
+  std::vector<std::pair<std::string, std::string>> memory;  // in-memory headers, by name
+  std::vector<std::string> missing;  // names not found; they may well sit behind a false #if
+  size_t system_files = 0;           // how many of the compiler's own headers there are
+  Footprint footprint;
+  std::string unknown;  // what was included that the text alone does not name
+};
+
+}  // namespace jit
+
+CULAUNCH_NAMESPACE_END

@@ -1,0 +1,228 @@
+// culaunch::Jit on the fake driver: compiles, keeps, loads, launches, refuses. In its own directory.
+#include <culaunch/jit.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "check.h"
+
+namespace {
+
+using culaunch::Arguments;
+using culaunch::CompileError;
+using culaunch::CompileOptions;
+using culaunch::Error;
+using culaunch::Jit;
+
+constexpr char kScale[] = R"(
+template <class T, int N>
+__global__ void scale(T* y, const T* x, T a, int n) {
+  int i = (blockIdx.x * blockDim.x + threadIdx.x) * N;
+  for (int k = 0; k < N; ++k) if (i + k < n) y[i + k] = a * x[i + k];
+}
+struct Shape { long long sizes[4]; };
+extern "C" __global__ void reshape(float* y, Shape shape, const float* x) {
+  y[threadIdx.x] = x[shape.sizes[0]];
+}
+)";
+
+std::string MessageOf(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void Write(const char* path, const char* text) { std::ofstream(path) << text; }
+
+// The tests name their architecture, unless they are about the device's.
+CompileOptions Options() {
+  CompileOptions options;
+  options.arch = {"sm_80"};
+  return options;
+}
+
+void LaunchesInstancesByName() {
+  Jit jit;
+  auto& module = jit.Module(kScale, {"scale<float, 4>", "scale<double, 1>"});
+  float* pointer = nullptr;
+  module.GetKernel("scale<float, 4>")({{8}, {64}}, pointer, pointer, 2.0f, 100);
+  module.GetKernel("scale<double, 1>")({{8}, {64}}, nullptr, nullptr, 2.0, 100);
+  CHECK(&jit.Module(kScale, {"scale<float, 4>", "scale<double, 1>"}) == &module);
+  CHECK(&jit.Module(kScale, {"scale<float, 4>"}) != &module);
+  // Types are checked: the second is a double.
+  const std::string said = MessageOf(
+      [&] { module.GetKernel("scale<float, 4>")({{8}, {64}}, pointer, pointer, 2.0, 100); });
+  CHECK(said.find("argument 2") != std::string::npos);
+  // The device's architecture, exactly: the fake driver's is 9.0.
+  CompileOptions named;
+  named.arch = {"native"};
+  CHECK(jit.Key(kScale, {}, named) == jit.Key(kScale));
+  named.arch = {"sm_90"};
+  CHECK(jit.Key(kScale, {}, named) == jit.Key(kScale));
+  named.arch = {"native_a"};
+  CHECK(jit.Key(kScale, {}, named) != jit.Key(kScale));
+}
+
+void TakesArgumentsMadeAtRunTime() {
+  Jit jit;
+  auto& module = jit.Module(kScale, {"scale<float, 1>"});
+  const culaunch::Kernel reshape = module.GetKernel("reshape");
+  float* pointer = nullptr;
+  struct Shape {
+    std::array<long long, 4> sizes;
+  };
+  reshape({{1}, {32}}, pointer, Shape{{1, 2, 3, 4}}, nullptr);
+  Arguments arguments;
+  arguments.Add(pointer).AddArray<long long, 4>(std::vector<int>{3, 5}).Add(nullptr);
+  reshape.Launch({{1}, {32}}, arguments);
+  arguments.Clear();
+  arguments.AddAll(pointer, pointer, 2.0f, 8);
+  const std::string said = MessageOf([&] { reshape.Launch({{1}, {32}}, arguments); });
+  CHECK(said.find("takes 3 arguments (got 4)") != std::string::npos);
+  module.GetKernel("scale<float, 1>").Launch({{1}, {32}}, arguments);
+  const std::string too_long =
+      MessageOf([&] { arguments.AddArray<int, 2>(std::vector<int>{1, 2, 3}); });
+  CHECK(too_long.find("no room") != std::string::npos);
+}
+
+void FindsHeaders() {
+  Jit jit;
+  jit.AddHeader("device/math.cuh", "#include \"constants.h\"\n__device__ float f() { return K; }\n");
+  jit.AddHeader("device/constants.h", "#define K 2.0f\n");
+  mkdir("headers", 0755);
+  Write("headers/disk.h", "#define D 1\n");
+  jit.AddDirectory("headers");
+  const std::string source =
+      "#include <device/math.cuh>\n#include <cuda_fp16.h>\n#include \"disk.h\"\n"
+      "__global__ void k(float* x, __half h) { *x = f() + D + __half2float(h); }";
+  const CompileOptions options = Options();
+  const std::string before = jit.Key(source, {}, options);
+  CHECK(!jit.Compile(source, {}, options).data.empty());
+  Write("headers/disk.h", "#define D 20\n");
+  CHECK(jit.Key(source, {}, options) != before);
+  Write("headers/disk.h", "#define D 1\n");
+  CHECK(jit.Key(source, {}, options) == before);
+  jit.AddHeader("device/constants.h", "#define K 3.0f\n");
+  CHECK(jit.Key(source, {}, options) != before);
+  Write("headers/own.cu", "#include \"disk.h\"\n__global__ void k(int* x) { *x = D; }");
+  CHECK(!jit.CompileFile("headers/own.cu", {}, options).data.empty());
+  CHECK(MessageOf([&] { jit.AddDirectory("nothere"); }).find("nothere") != std::string::npos);
+  CHECK(MessageOf([&] { jit.AddHeader("../x.h", ""); }).find("../x.h") != std::string::npos);
+}
+
+void KeepsWhatItCompiled() {
+  int warnings = 0;
+  culaunch::JitOptions options;
+  options.cache.path = "own-cache";
+  options.cache.warn = [&](const std::string&) { ++warnings; };
+  const std::string key = Jit(options).Key(kScale, {"scale<float, 2>"}, Options());
+  const std::string entry = "own-cache/" + key + ".entry";
+  const culaunch::Image first = Jit(options).Compile(kScale, {"scale<float, 2>"}, Options());
+  CHECK(culaunch::jit::IsFile(entry));
+  CHECK(Jit(options).Compile(kScale, {"scale<float, 2>"}, Options()).data == first.data);
+  CHECK(warnings == 0);
+  // One that is not what was written is compiled again, with a warning.
+  std::fstream(entry) << "culcache?";
+  CHECK(Jit(options).Compile(kScale, {"scale<float, 2>"}, Options()).data == first.data);
+  CHECK(warnings == 1);
+  // A shipped one serves without being written to.
+  culaunch::JitOptions shipped;
+  shipped.cache.path = "other-cache";
+  shipped.cache.shipped.emplace(1, "own-cache");
+  CHECK(Jit(shipped).Compile(kScale, {"scale<float, 2>"}, Options()).data == first.data);
+  CHECK(!culaunch::jit::IsFile("other-cache/" + key + ".entry"));
+  // Others may write to it: not used.
+  CHECK(chmod("own-cache", 0777) == 0);
+  Jit(options).Compile(kScale, {"scale<float, 2>"}, Options());
+  CHECK(warnings == 2);
+  CHECK(chmod("own-cache", 0700) == 0);
+}
+
+void CompilesInManyThreads() {
+  Jit jit;
+  std::vector<std::thread> threads;
+  std::array<culaunch::Module*, 6> modules{};
+  for (size_t i = 0; i < modules.size(); ++i) {
+    threads.emplace_back([&jit, &modules, i] {
+      const std::string name = "scale<int, " + std::to_string(i % 3 + 1) + ">";
+      modules[i] = &jit.Module(kScale, {name});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < 3; ++i) CHECK(modules[i] == modules[i + 3]);
+  CHECK(modules[0] != modules[1]);
+}
+
+void SaysWhatIsWrong() {
+  Jit jit;
+  const auto of = [&](const char* source, const std::vector<std::string>& names,
+                      CompileOptions options) {
+    return MessageOf([&] { jit.Compile(source, names, options); });
+  };
+  try {
+    jit.Compile("__global__ void k(int* x) {\n  *x = oops;\n}", {}, Options());
+    CHECK(false);
+  } catch (const CompileError& error) {
+    const std::string said = error.what();
+    CHECK(said.find("kernel.cu(2): error: identifier \"oops\" is undefined") == 0);
+    CHECK(said.find("\n      2 |   *x = oops;\n") != std::string::npos);
+    CHECK(said.find("options: --gpu-architecture=sm_80") != std::string::npos);
+    CHECK(error.log().find("oops") != std::string::npos);
+    CHECK(error.kind() == culaunch::ErrorKind::kCall);
+  }
+  CompileOptions options = Options();
+  options.std = "c++99";
+  CHECK(of(kScale, {}, options).find("the option at fault is --std=c++99") != std::string::npos);
+  options = Options();
+  options.extra_options = {"--no-such-option"};
+  CHECK(of(kScale, {}, options).find("at fault is --no-such-option") != std::string::npos);
+  options.extra_options = {"-I/tmp"};
+  CHECK(of(kScale, {}, options).find("use include_dirs") != std::string::npos);
+  options = Options();
+  options.arch = {"sm_9"};
+  CHECK(of(kScale, {}, options).find("not an architecture") != std::string::npos);
+  options.arch = {"sm_11"};
+  CHECK(of(kScale, {}, options).find("which supports sm_") != std::string::npos);
+  CHECK(of(kScale, {"nothere<1>"}, Options()).find("names no kernel") != std::string::npos);
+  CHECK(of("#include <vector>\n__global__ void k() {}", {}, Options()).find("cuda/std/vector") !=
+        std::string::npos);
+  CHECK(of(" \n", {}, Options()).find("source is empty") != std::string::npos);
+  options = Options();
+  options.lto = true;
+  CHECK(MessageOf([&] { jit.Module(kScale, {}, options); }).find("linked") != std::string::npos);
+  const std::string nowhere = MessageOf([] {
+    culaunch::JitOptions wrong;
+    wrong.nvrtc = "/nowhere/libnvrtc.so";
+    Jit(wrong).Compile(kScale, {}, Options());
+  });
+  CHECK(nowhere.find("/nowhere/libnvrtc.so") != std::string::npos);
+}
+
+void MakesPtxFatbinsAndLto() {
+  Jit jit;
+  CompileOptions options;
+  options.arch = {"compute_80"};
+  CHECK(jit.Compile(kScale, {}, options).data.find(".target sm_80") != std::string::npos);
+  options.arch = {"compute_90", "sm_80"};
+  CHECK(jit.Compile(kScale, {}, options).data.compare(0, 4, "\x50\xed\x55\xba") == 0);
+  options.arch = {"sm_80"};
+  options.lto = true;
+  CHECK(jit.Compile(kScale, {}, options).data.compare(0, 4, "\x50\xed\x55\xba") == 0);
+}
+
+}  // namespace
+
+int main() {
+  LaunchesInstancesByName();
+  TakesArgumentsMadeAtRunTime();
+  FindsHeaders();
+  KeepsWhatItCompiled();
+  CompilesInManyThreads();
+  SaysWhatIsWrong();
+  MakesPtxFatbinsAndLto();
+}
