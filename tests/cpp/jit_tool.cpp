@@ -1,5 +1,6 @@
-// Does what a test asks of culaunch::Jit, line by line: a field and its value in hexadecimal digits,
-// then "key" or "compile". It stands beside Python's culaunch.compile, which is asked the same.
+// Does what a test asks of culaunch::Jit, line by line: a field and its value in hexadecimal
+// digits, then "key" or "compile". It stands beside Python's culaunch.compile, which is asked the
+// same.
 #include <culaunch/jit.h>
 
 #include <cstdio>

@@ -1,4 +1,5 @@
-// culaunch::Jit on the fake driver: compiles, keeps, loads, launches, refuses. In its own directory.
+// culaunch::Jit on the fake driver: compiles, keeps, loads, launches, refuses. In its own
+// directory.
 #include <culaunch/jit.h>
 
 #include <array>
@@ -92,7 +93,8 @@ void TakesArgumentsMadeAtRunTime() {
 
 void FindsHeaders() {
   Jit jit;
-  jit.AddHeader("device/math.cuh", "#include \"constants.h\"\n__device__ float f() { return K; }\n");
+  jit.AddHeader("device/math.cuh",
+                "#include \"constants.h\"\n__device__ float f() { return K; }\n");
   jit.AddHeader("device/constants.h", "#define K 2.0f\n");
   mkdir("headers", 0755);
   Write("headers/disk.h", "#define D 1\n");
