@@ -49,8 +49,8 @@ class Arguments {
     size_t count = 0;
     for (const auto& element : elements) {
       if (count == kSize) {
-        throw Error("an array of " + std::to_string(kSize) +
-                    " has no room for all the elements: " + "compile the kernel for more");
+        detail::Raise(Error("an array of " + detail::ToText(kSize) +
+                            " has no room for all the elements: " + "compile the kernel for more"));
       }
       array.elements[count++] = static_cast<Element>(element);
     }
@@ -102,10 +102,16 @@ class Arguments {
   mutable std::vector<void*> pointers_;
 };
 
-inline void Kernel::Launch(const LaunchConfig& config, const Arguments& arguments) const {
-  CheckArguments(arguments.types(), arguments.size());
+inline Status Kernel::TryLaunch(const LaunchConfig& config,
+                                const culaunch::Arguments& arguments) const {
+  const std::string problem = CheckArguments(arguments.types(), arguments.size());
+  if (!problem.empty()) return Error(problem);
   const CUresult code = Launch(arguments.pointers(), config);
-  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) Throw(code, config);
+  return code == CUDA_SUCCESS ? Status() : StatusOf(code, config);
+}
+
+inline void Kernel::Launch(const LaunchConfig& config, const culaunch::Arguments& arguments) const {
+  TryLaunch(config, arguments).OrThrow();
 }
 
 CULAUNCH_NAMESPACE_END

@@ -60,7 +60,7 @@ class Jit {
   Jit& AddDirectory(const std::string& path) {
     const std::string directory = jit::CheckedDirectory(path);
     const std::lock_guard<std::mutex> lock(session_.mutex);
-    auto dirs = std::make_shared<std::vector<std::string>>();
+    std::shared_ptr<std::vector<std::string>> dirs(new std::vector<std::string>);
     if (session_.dirs) *dirs = *session_.dirs;
     dirs->push_back(directory);
     session_.dirs = std::move(dirs);
@@ -118,8 +118,8 @@ class Jit {
   Jit& AddTexts(std::vector<std::pair<std::string, std::string>> texts) {
     for (const auto& [name, text] : texts) jit::CheckHeader(name, text);
     const std::lock_guard<std::mutex> lock(session_.mutex);
-    auto headers = session_.headers ? std::make_shared<jit::MemoryHeaders>(*session_.headers)
-                                    : std::make_shared<jit::MemoryHeaders>();
+    std::shared_ptr<jit::MemoryHeaders> headers(new jit::MemoryHeaders);
+    if (session_.headers) *headers = *session_.headers;
     for (auto& [name, text] : texts) headers->texts[name] = std::move(text);
     headers->digest = jit::HeadersDigest(headers->texts);
     session_.headers = std::move(headers);
@@ -140,9 +140,9 @@ class Jit {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       // One that cannot be known again is another module every time.
-      if (key.empty()) key = "unknown " + std::to_string(modules_.size());
+      if (key.empty()) key = "unknown " + detail::ToText(modules_.size());
       std::shared_ptr<Loaded>& known = modules_[key];
-      if (known == nullptr) known = std::make_shared<Loaded>();
+      if (known == nullptr) known.reset(new Loaded);
       loaded = known;
     }
     // One thread compiles and loads it; others that ask for it wait.

@@ -47,6 +47,7 @@ class Kernel {
 
   // Launch with a list of arguments that was made at run time, checked like a call (arguments.h).
   void Launch(const LaunchConfig& config, const Arguments& arguments) const;
+  Status TryLaunch(const LaunchConfig& config, const Arguments& arguments) const;
 
   // Launch with the arguments themselves. Their number and sizes must be the kernel's, and their
   // types of the parameters' kinds where the image says them (compared once for each list of

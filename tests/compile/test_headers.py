@@ -234,6 +234,10 @@ def test_nvrtcs_bundled_headers_compile(cache):
     failure = nvrtc.install_bundled_headers(directory)
     if failure is not None:
         pytest.skip(f"needs NVRTC-13.3: {failure}")
+    # Once: what is there is not written again, by whichever process asks.
+    written = os.stat(f"{directory}/cuda_fp16.h").st_mtime_ns
+    assert nvrtc.install_bundled_headers(directory) is None
+    assert os.stat(f"{directory}/cuda_fp16.h").st_mtime_ns == written
     source = "#include <cuda_fp16.h>\n#include <mma.h>\n__global__ void k(__half* x) {}"
     dirs = [directory, f"{directory}/cccl"]
     assert cl.compile(source, arch="sm_80", include_dirs=dirs, cache=cache)

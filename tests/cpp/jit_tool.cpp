@@ -36,9 +36,11 @@ struct Request {
   culaunch::JitOptions jit;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string last_header;
+  std::string file;
 
   void Take(const std::string& field, const std::string& value) {
     if (field == "source") source = value;
+    if (field == "file") file = value;
     if (field == "expression") names.push_back(value);
     if (field == "arch") options.arch.push_back(value);
     if (field == "std") options.std = value;
@@ -74,7 +76,8 @@ struct Request {
       std::cout << compiler.Key(source, names, options) << std::endl;
       return;
     }
-    const culaunch::Image image = compiler.Compile(source, names, options);
+    const culaunch::Image image = file.empty() ? compiler.Compile(source, names, options)
+                                               : compiler.CompileFile(file, names, options);
     std::cout << Hex(image.ToFile()) << " " << Hex(image.log) << std::endl;
   }
 };

@@ -1,5 +1,6 @@
 // culaunch::Jit on the fake driver: compiles, keeps, loads, launches, refuses. In its own
 // directory.
+#include <cuda_fp16.h>
 #include <culaunch/jit.h>
 
 #include <array>
@@ -205,6 +206,36 @@ void SaysWhatIsWrong() {
   CHECK(nowhere.find("/nowhere/libnvrtc.so") != std::string::npos);
 }
 
+void PassesHalfTypes() {
+  Jit jit;
+  auto& module = jit.Module("#include <cuda_fp16.h>\n__global__ void k(__half* y, __half a) {}");
+  const culaunch::Kernel kernel = module.GetKernel("_Z1kP6__halfS_");
+  const __half half = __float2half(2.0f);
+  kernel({{1}, {32}}, nullptr, half);
+  kernel.Launch({{1}, {32}}, Arguments().AddAll(nullptr, half));
+  CHECK(MessageOf([&] { kernel({{1}, {32}}, nullptr, 2.0f); }).find("2 bytes") !=
+        std::string::npos);
+}
+
+void KeepsPrecompiledHeaders() {
+  culaunch::JitOptions uncached;
+  uncached.cache.enabled = false;
+  Jit jit(uncached);
+  CompileOptions options = Options();
+  options.pch = true;
+  const char* const source =
+      "#include <cuda_fp16.h>\n#include \"own.h\"\n"
+      "__global__ void k(__half* x) { *x = __half(N); }";
+  jit.AddHeader("own.h", "#define N 1\n");
+  const std::string first = jit.Compile(source, {}, options).data;
+  CHECK(jit.Compile(source, {}, options).data == first);
+  // NVRTC would take what it has precompiled for a header that has changed.
+  jit.AddHeader("own.h", "#define N 2\n");
+  const std::string second = jit.Compile(source, {}, options).data;
+  options.pch = false;
+  CHECK(second != first && jit.Compile(source, {}, options).data == second);
+}
+
 void MakesPtxFatbinsAndLto() {
   Jit jit;
   CompileOptions options;
@@ -226,5 +257,7 @@ int main() {
   KeepsWhatItCompiled();
   CompilesInManyThreads();
   SaysWhatIsWrong();
+  PassesHalfTypes();
+  KeepsPrecompiledHeaders();
   MakesPtxFatbinsAndLto();
 }

@@ -103,15 +103,17 @@ def key_here(request, folder):
 
 @pytest.mark.parametrize("compiler", ["gxx", "clang"])
 def test_a_program_compiles_keeps_loads_and_launches(
-    request, build, run_cpp, compiler, monkeypatch
+    request, build, run_cpp, compiler, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", "cache")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     flags = (*WARNINGS, "-Wuseless-cast") if compiler == "gxx" else WARNINGS
     program = build(
         request.getfixturevalue(compiler), f"jit_{compiler}", *flags, HERE / "test_jit.cpp", "-ldl"
     )
     assert run_cpp(program) == ""
+    assert list(tmp_path.glob("culaunch-pch-*")) == []  # precompiled headers go with the process
 
 
 def test_it_is_clean_under_sanitizers(build, gxx, run_cpp, monkeypatch):
@@ -246,6 +248,21 @@ extern "C" __global__ void nothing() {}
 """
 
 
+@pytest.mark.parametrize("options", [{}, {"line_info": True}, {"name": "other.cu"}], ids=str)
+def test_the_source_may_be_a_file(ask, cache, folders, monkeypatch, options):
+    path = folders[0] / "source é.cu"
+    path.write_text('#include "sub/two.h"\n__global__ void k(int* x) { *x = __LINE__; }\n')
+    (folders[0] / "first.h").write_text("")
+    monkeypatch.chdir(folders[0].parent)
+    (written,) = ask("compile", {"file": "first/source é.cu", **options})
+    (entry,) = Path(cache.path).glob("*.entry")
+    made = entry.stat().st_ino
+    image = cl.compile(path, arch="sm_80", cache=cache, **options)
+    assert [one.stat().st_ino for one in Path(cache.path).glob("*.entry")] == [made]
+    image.save(folders[0] / "image")
+    assert (folders[0] / "image").read_bytes().hex() == written
+
+
 def test_a_note_that_one_wrote_serves_the_other(ask, cache):
     source = "#include <cuda_fp16.h>\n#include <cub/block/block_reduce.cuh>\n__global__ void k() {}"
     request = {"source": source, "arch": ["sm_80"]}
@@ -369,6 +386,10 @@ def test_a_library_compiles_for_the_emulator(build, gxx, tmp_path):
     library = build(
         gxx, "libjit.so", "-shared", "-fPIC", *WARNINGS, HERE / "jit_library.cpp", "-ldl"
     )
+    symbols = subprocess.run(
+        ["nm", "-DC", library], capture_output=True, text=True, check=True
+    ).stdout
+    assert " u " not in symbols  # such a library would never be unloaded
     environment = {
         **os.environ,
         "CULAUNCH_DRIVER": "emulator",

@@ -11,6 +11,7 @@
 #include "../driver.h"
 #include "../error.h"
 #include "../guard.h"
+#include "../text.h"
 #include "../version.h"
 #include "cuda_places.h"
 
@@ -41,7 +42,7 @@ struct Architecture {
   }
 
   std::string Name() const {
-    return (is_virtual ? "compute_" : "sm_") + std::to_string(number) + suffix;
+    return (is_virtual ? "compute_" : "sm_") + detail::ToText(number) + suffix;
   }
   bool operator<(const Architecture& other) const {
     return std::tie(is_virtual, number, suffix) <
@@ -64,7 +65,7 @@ inline std::vector<std::string> ArchsOf(Driver& driver, const std::string& suffi
   const int current = std::max(CurrentDevice(driver), 0);
   const int major = driver.Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, current);
   const int minor = driver.Attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, current);
-  return {"sm_" + std::to_string(major) + std::to_string(minor) + suffix};
+  return {"sm_" + detail::ToText(major) + detail::ToText(minor) + suffix};
 }
 
 // The architectures of one compile, without duplicates and in a fixed order.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../error.h"
+#include "../text.h"
 #include "../version.h"
 #include "architectures.h"
 #include "cache.h"
@@ -103,7 +104,7 @@ class Compiler {
       if (std::find(known.begin(), known.end(), Architecture(arch).number) != known.end()) continue;
       std::string listed;
       for (const int number : known) {
-        listed.append(listed.empty() ? "sm_" : ", sm_").append(std::to_string(number));
+        listed.append(listed.empty() ? "sm_" : ", sm_").append(detail::ToText(number));
       }
       throw Error("arch \"" + arch + "\" is unknown to NVRTC " + nvrtc_.Version() +
                   ", which supports " + listed);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../error.h"
+#include "../text.h"
 #include "../version.h"
 #include "footprint.h"
 #include "paths.h"
@@ -158,7 +159,7 @@ class SharedCudaLibrary {
       }
     }
     throw Missing(
-        "it is not in this process, in pip's packages (" + std::to_string(PipFolders().size()) +
+        "it is not in this process, in pip's packages (" + detail::ToText(PipFolders().size()) +
         " environments looked at), on the loader's path, nor in CUDA_HOME or " + kUsualHome);
   }
 

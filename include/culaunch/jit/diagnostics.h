@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../error.h"
+#include "../text.h"
 #include "../version.h"
 #include "characters.h"
 #include "phases.h"
@@ -100,7 +101,7 @@ class Diagnosis {
       if (source == failed_.sources.end() || number == 0) return true;
       EachLine(source->second, [&](std::string_view text) {
         if (++at != number) return false;
-        const std::string place = std::to_string(number);
+        const std::string place = detail::ToText(number);
         headline += "\n  " + std::string(5 - std::min<size_t>(5, place.size()), ' ') + place +
                     " | " + std::string(text);
         return true;

@@ -9,6 +9,7 @@
 
 #include "../error.h"
 #include "../json.h"
+#include "../text.h"
 #include "../version.h"
 #include "image.h"
 #include "json_text.h"
@@ -56,7 +57,7 @@ inline std::pair<std::string, std::string> UnpackEntry(std::string_view key,
     return value;
   };
   if (entry.size() < kEntryBody) {
-    throw BadEntry{"is truncated to " + std::to_string(entry.size()) + " bytes"};
+    throw BadEntry{"is truncated to " + detail::ToText(entry.size()) + " bytes"};
   }
   if (entry.substr(0, 8) != "culcache" || number(8, 4) != 1) {
     throw BadEntry{"is not a cache entry of this version"};

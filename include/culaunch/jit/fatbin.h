@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../error.h"
+#include "../text.h"
 #include "../version.h"
 #include "cuda_places.h"
 #include "paths.h"
@@ -61,7 +62,7 @@ inline std::string CombineParts(const std::vector<CompiledPart>& parts,
   if (handle != nullptr) destroy(&handle);
   if (status != 0) {
     throw Error(ErrorKind::kDriver, CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN",
-                "nvFatbin failed with code " + std::to_string(status));
+                "nvFatbin failed with code " + detail::ToText(status));
   }
   return fatbin;
 }

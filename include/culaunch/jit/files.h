@@ -224,7 +224,7 @@ inline std::optional<ReadResult> ReadSource(const std::string& path) {
       fstat(opened.get(), &result.status) != 0) {
     return std::nullopt;
   }
-  result.file = std::make_shared<const SourceFile>(std::move(contents));
+  result.file = SharedFile(new SourceFile(std::move(contents)));
   const FileIdentity after = IdentityOf(result.status);
   if (!result.settled || IdentityOf(before) != after || after != *result.settled) {
     result.settled.reset();

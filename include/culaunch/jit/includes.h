@@ -38,7 +38,7 @@ class IncludeWalk {
 
   // text, path: the source, and where the compiler takes it to be.
   Includes Run(std::string text, const std::string& path) {
-    const auto source = std::make_shared<const SourceFile>(std::move(text));
+    const SharedFile source(new SourceFile(std::move(text)));
     const SourceFile options(search_.defines);
     numbers_[path] = 0;
     nodes_.push_back({path, false, false, source});
@@ -176,7 +176,7 @@ class IncludeWalk {
     const auto header = search_.headers.find(name);
     if (header == search_.headers.end()) return;
     SharedFile& file = scanned_[name];
-    if (file == nullptr) file = std::make_shared<const SourceFile>(std::string(header->second));
+    if (file == nullptr) file.reset(new SourceFile(std::string(header->second)));
     found->push_back({name, true, false, file});
   }
 

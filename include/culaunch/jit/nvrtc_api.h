@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../error.h"
+#include "../text.h"
 #include "../version.h"
 #include "cuda_places.h"
 #include "files.h"
@@ -114,7 +115,7 @@ class Nvrtc {
         throw Error("cannot read " + JoinPath(directory, name));
       }
       head.resize(static_cast<size_t>(got));
-      digest.Add(head).Add(std::to_string(status.st_size));
+      digest.Add(head).Add(detail::ToText(status.st_size));
     }
     return identity_ = digest.Hex();
   }
@@ -136,7 +137,7 @@ class Nvrtc {
     int major = 0;
     int minor = 0;
     Api().Check(Api().Version(&major, &minor), "nvrtcVersion");
-    return std::to_string(major) + "." + std::to_string(minor);
+    return detail::ToText(major) + "." + detail::ToText(minor);
   }
 
   // Load it, if it is not.

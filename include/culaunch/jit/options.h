@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../error.h"
+#include "../text.h"
 #include "../version.h"
 #include "characters.h"
 #include "option_words.h"
@@ -95,7 +96,7 @@ class NormalOptions {
       flags.push_back("--define-macro=" + name + "=" + value);
     }
     add(options_.fast_math, "--use_fast_math");
-    add(options_.maxrregcount != 0, "--maxrregcount=" + std::to_string(options_.maxrregcount));
+    add(options_.maxrregcount != 0, "--maxrregcount=" + detail::ToText(options_.maxrregcount));
     add(options_.relocatable, "--relocatable-device-code=true");
     add(options_.debug, "--device-debug");
     add(options_.line_info, "--generate-line-info");
@@ -145,7 +146,7 @@ class NormalOptions {
       throw Error(
           "maxrregcount must be in 1 to 255, or 0 for the compiler's "
           "choice (got " +
-          std::to_string(options_.maxrregcount) + ")");
+          detail::ToText(options_.maxrregcount) + ")");
     }
     for (const auto& [name, value] : options_.defines) {
       if (LeadingMacro(name) != name || name.empty() || value.find('\0') != kNowhere) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../text.h"
 #include "../version.h"
 #include "cuda_places.h"
 #include "files.h"
@@ -31,7 +32,7 @@ inline std::string HeaderVersion(const std::string& directory) {
         at += define.size();
         const int number = std::atoi(text.c_str() + at);
         if (number >= 1000) {
-          return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+          return detail::ToText(number / 1000) + "." + detail::ToText(number % 1000 / 10);
         }
       }
     }

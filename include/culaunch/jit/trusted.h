@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "../text.h"
 #include "../version.h"
 #include "files.h"
 #include "paths.h"
@@ -34,8 +35,8 @@ struct FileError {
 // Why what has these facts is not the user's alone; empty where it is.
 inline std::string WhyNotTrusted(const FileStatus& status) {
   if (status.st_uid != 0 && status.st_uid != geteuid()) {
-    return "it belongs to user " + std::to_string(status.st_uid) + ", not " +
-           std::to_string(geteuid());
+    return "it belongs to user " + detail::ToText(status.st_uid) + ", not " +
+           detail::ToText(geteuid());
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     char mode[8];
@@ -75,8 +76,8 @@ class TrustedDirectory {
       if (lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) throw error;
       if (link.st_uid != 0 && link.st_uid != geteuid()) {
         throw FileError{EPERM, "it is a symbolic link that belongs to user " +
-                                   std::to_string(link.st_uid) + ", not " +
-                                   std::to_string(geteuid())};
+                                   detail::ToText(link.st_uid) + ", not " +
+                                   detail::ToText(geteuid())};
       }
       opened = Descriptor(open(path.c_str(), kFlags));
     }
@@ -168,7 +169,7 @@ class TrustedDirectory {
   static std::string TemporaryName() {
     unsigned char random[8];
     if (getentropy(random, sizeof random) != 0) throw FileError::Last();
-    std::string name = ".tmp-" + std::to_string(getpid()) + "-";
+    std::string name = ".tmp-" + detail::ToText(getpid()) + "-";
     for (const unsigned byte : random) {
       name += "0123456789abcdef"[byte >> 4];
       name += "0123456789abcdef"[byte & 15];
