@@ -56,6 +56,8 @@ class Plan:
         self.name: str = function.__name__
         self.names: tuple[str, ...] = function.declaration.names
         self._arrays = arrays
+        # The body runs twice: traced, for what its kernels do to the arrays, and on shapes alone, for
+        # what it returns. A function of a library says the former itself.
         traced = filled(values, arrays, [_traced(*one) for one in shapes])
         self.tree: Tree | None = None
         if isinstance(function, Function):
@@ -74,6 +76,8 @@ class Plan:
         self._collect(self.result)
         self.returned = len(self._made)
         self.text = call_text(function, values, arrays, self.writes)
+        # XLA's results: the arrays that are made, and then those that are written, which get the
+        # memory of their arguments.
         self.outputs = [(one.shape, one.dtype) for one in self._made]
         self.outputs += [shapes[i] for i in self.writes]
         self._extra = self._not_returned()

@@ -140,6 +140,8 @@ class Run:
         number = 0
         while True:
             block = self.plan.blocks[number]
+            # Of what may raise, only the checks of the body: whether numbers fit is for the call, which
+            # the extension makes.
             for step in block.steps:
                 if step.op.name == "CHECK":
                     self._check(step.words)
@@ -225,7 +227,6 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
 _READS: dict[str, Callable[..., Any]] = {
     "ARG_I": lambda inputs, parameter: inputs.number(parameter),
     "ARG_F": lambda inputs, parameter: inputs.number(parameter),
-    "ARG_B": lambda inputs, parameter: inputs.number(parameter),
     "DIM": lambda inputs, array, axis: inputs.dim(array, axis),
     "STRIDE": lambda inputs, array, axis: inputs.stride(array, axis),
     "CONTIGUOUS": lambda inputs, array: inputs.is_contiguous(array),

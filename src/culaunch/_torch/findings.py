@@ -110,6 +110,7 @@ def find(
         for uses, effects, array_arguments in function.paths():
             findings.add(uses, effects, array_arguments)
         return findings
+    # What calls have shown comes first: it is about arguments that somebody passed.
     for traced, tree in list(function._trees.values()):
         findings.add(tree.uses, None, 0)
         for node in tree.nodes():
@@ -117,6 +118,8 @@ def find(
                 findings.add({}, node.leaf.effects, arrays_of(traced))
     error = None if call is None else _learn_call(function, *call, findings)
     is_found = findings.outputs is not None
+    # What a body returns may be another thing where an argument is left out: it is traced with each
+    # of them there and not there, up to four at a time.
     absent = [i for i, one in enumerate(parameters) if one.is_optional]
     for count in range(min(len(absent), 4) + 1):
         for left_out in itertools.combinations(absent, count):
@@ -177,6 +180,8 @@ def _runs(function: Function[..., Any], kind: Kind) -> list[Run] | Exception:
 
 
 def _kinds(parameters: tuple[Parameter, ...], absent: tuple[int, ...]) -> Iterator[Any]:
+    # Where annotations leave it open: the ranks and the element types that most kernels are for. One
+    # kind that the body takes is enough, as the types of its results may not depend on the kind.
     for rank, dtype in itertools.islice(itertools.product(_RANKS, _DTYPES), 24):
         for flag in (False, True):
             yield tuple(
