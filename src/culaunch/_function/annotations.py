@@ -209,7 +209,8 @@ def _check_array(
                 f"{start} must have at least {len(dims) - 1} dimensions, {spelled} (got "
                 f"{len(shape)})"
             )
-        # What the dots stand for is compared with nothing: the dimensions before and behind are left.
+        # What the dots stand for is compared with nothing: the dimensions before and behind are
+        # left.
         after = len(dims) - at - 1
         shape = (*shape[:at], *shape[len(shape) - after :])
         dims = (*dims[:at], *dims[at + 1 :])

@@ -61,7 +61,8 @@ class _Encoder:
 
     def block(self, node: Node, index: dict[int, int]) -> list[int]:
         words: list[int] = []
-        # The tree has all that the body did; a program has what its guards, checks and effects need.
+        # The tree has all that the body did; a program has what its guards, checks and effects
+        # need.
         for step in node.steps:
             if step.result is None or step.result in self.needed or not step.op.can_be_left_out:
                 self.instruction(words, step)
@@ -198,8 +199,8 @@ class _Encoder:
         return -1 if text is None else self.texts.setdefault(str(text), len(self.texts))
 
     def constant(self, constant: Constant) -> int:
-        # By identity: what is equal may still behave in another way. Bytes cannot, and are made anew
-        # for each launch.
+        # By identity: what is equal may still behave in another way. Bytes cannot, and are made
+        # anew for each launch.
         value = constant.value
         key = value if type(value) is bytes else id(value)
         found = self._by_identity.get(key)

@@ -56,8 +56,8 @@ class Plan:
         self.name: str = function.__name__
         self.names: tuple[str, ...] = function.declaration.names
         self._arrays = arrays
-        # The body runs twice: traced, for what its kernels do to the arrays, and on shapes alone, for
-        # what it returns. A function of a library says the former itself.
+        # The body runs twice: traced, for what its kernels do to the arrays, and on shapes alone,
+        # for what it returns. A function of a library says the former itself.
         traced = filled(values, arrays, [_traced(*one) for one in shapes])
         self.tree: Tree | None = None
         if isinstance(function, Function):

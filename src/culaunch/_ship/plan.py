@@ -140,8 +140,8 @@ class Run:
         number = 0
         while True:
             block = self.plan.blocks[number]
-            # Of what may raise, only the checks of the body: whether numbers fit is for the call, which
-            # the extension makes.
+            # Of what may raise, only the checks of the body: whether numbers fit is for the call,
+            # which the extension makes.
             for step in block.steps:
                 if step.op.name == "CHECK":
                     self._check(step.words)
