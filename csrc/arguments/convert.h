@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "arguments/arrays.h"
+#include "arguments/torch_tensor.h"
 #include "arguments/type_table.h"
 #include "formats/dlpack.h"
 #include "python/python.h"
@@ -85,6 +86,14 @@ struct ArrayData {
   void* data = nullptr;
   DLDataType dtype = {0, 0, 0};
 };
+
+// What reading a tensor came to, where it was not done.
+inline Mismatch MismatchOf(TensorRead read) {
+  return read == TensorRead::kFailed ? Mismatch::kPython : Mismatch::kTensor;
+}
+
+// Note where a tensor is; at the first one, its framework's stream.
+CULAUNCH_APART Mismatch SeeTensor(Conversion& conversion, const TypeEntry& entry, DLDevice device);
 
 // Read an array, whose type's entry is of kind kExchange, kCupy or kArray: its device is noted,
 // and at the first one the stream.

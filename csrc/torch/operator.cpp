@@ -35,18 +35,6 @@ std::array<std::atomic<Operator*>, kMostOperators> g_operators;
 size_t g_count = 0;
 std::mutex g_mutex;
 
-// The thread's hold on the interpreter: torch calls without it.
-class Gil {
- public:
-  Gil() : state_(PyGILState_Ensure()) {}
-  Gil(const Gil&) = delete;
-  Gil& operator=(const Gil&) = delete;
-  ~Gil() { PyGILState_Release(state_); }
-
- private:
-  PyGILState_STATE state_;
-};
-
 template <class T>
 T As(Value value) {
   T result;
@@ -217,7 +205,7 @@ bool Call(const Operator& op, Value* stack) {
 
 void Dispatch(size_t index, Value* stack) {
   const bool is_pythons_thread = PyGILState_GetThisThreadState() != nullptr;
-  const Gil gil;
+  const HoldGil gil;
   const Operator& op = *g_operators[index].load(std::memory_order_acquire);
   if (CULAUNCH_UNLIKELY(!Call(op, stack))) Throw(op, is_pythons_thread);
 }
