@@ -48,7 +48,7 @@ def test_examples_launch_where_their_arrays_are(tmp_path, fake_driver):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     found = re.findall(r"^launch \w+ device=(\d) .* stream=(\w+)", log.read_text(), re.MULTILINE)

@@ -34,7 +34,7 @@ def test_launcher(tmp_path, has, name):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.strip()

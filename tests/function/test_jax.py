@@ -374,7 +374,7 @@ def run_steps(folder, *steps):
             [sys.executable, "-c", EXPORTER, str(folder), step],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             check=False,
             env={**os.environ, **flags},
         )

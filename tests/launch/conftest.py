@@ -72,7 +72,7 @@ def unwatched():
 def in_child(tmp_path):
     """Run code in a process of its own, with a module loaded from an image; give its output."""
 
-    def run(code, image, timeout=120) -> str:
+    def run(code, image, timeout=300) -> str:
         path = tmp_path / "kernels.image"
         image.save(path)
         start = f"import culaunch as cl\nmodule = cl.load({str(path)!r})\n"
