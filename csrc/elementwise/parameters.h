@@ -53,7 +53,7 @@ class ParameterWriter {
   SmallBuffer<void*, 128> pointers_;
 };
 
-// Write sizes and strides, in the order of culaunch._elementwise.strided and _tiled; gives the
+// Write sizes and strides, in the order of culaunch._elementwise.strided and tiled; gives the
 // number of blocks.
 uint64_t PutLayout(ParameterWriter* writer, const Problem& problem, const LayoutKey& key,
                    uint32_t unroll);
