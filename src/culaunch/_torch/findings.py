@@ -180,8 +180,8 @@ def _runs(function: Function[..., Any], kind: Kind) -> list[Run] | Exception:
 
 
 def _kinds(parameters: tuple[Parameter, ...], absent: tuple[int, ...]) -> Iterator[Any]:
-    # Where annotations leave it open: the ranks and the element types that most kernels are for. The
-    # first kind that the body takes is enough.
+    # Where annotations leave it open: the ranks and the element types that most kernels are for.
+    # The first kind that the body takes is enough.
     for rank, dtype in itertools.islice(itertools.product(_RANKS, _DTYPES), 24):
         for flag in (False, True):
             yield tuple(
