@@ -21,6 +21,20 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture
+def emulator(monkeypatch):
+    """Choose the emulator, for what this test runs and starts."""
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    """The kernels with decorators."""
+    import decorated_kernels
+
+    return decorated_kernels
+
+
+@pytest.fixture
 def on_emulator(monkeypatch):
     """Run on the emulator, and leave Triton the active driver that it had."""
     import triton

@@ -76,3 +76,9 @@ def of_gluon(x_ptr, out_ptr, BLOCK: gl.constexpr):
 def maybe(out, h, n, USE: tl.constexpr, HALF: tl.constexpr, SIZE: tl.constexpr):
     if USE:
         tl.store(out, tl.load(h) + n + SIZE)
+
+
+def tuned(hook, sizes=(64, 128)):
+    """Return a kernel under an autotuner, with a configuration for each size of block."""
+    configs = [triton.Config({"BLOCK": size}, pre_hook=hook) for size in sizes]
+    return triton.autotune(configs, key=["n"])(accumulate)

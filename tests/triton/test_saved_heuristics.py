@@ -14,18 +14,6 @@ pytestmark = pytest.mark.needs("triton", "torch")
 FLOATS = "*fp32:16, *fp32:16, i32"
 
 
-@pytest.fixture
-def emulator(monkeypatch):
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    import decorated_kernels
-
-    return decorated_kernels
-
-
 def even(kernels):
     import triton
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function import views
-from culaunch._function.annotations import check
+from culaunch._function.annotation_checks import check
 from culaunch._function.arguments import Argument
 from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.places import here
-from culaunch._function.annotations import check
+from culaunch._function.annotation_checks import check
 from culaunch._function.array import Layout, Root, StandIn
 from culaunch._function.bodies import Body, running
 from culaunch._function.device import BodyDevice

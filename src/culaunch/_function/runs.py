@@ -9,7 +9,7 @@ from culaunch._base.places import Place, is_ours
 from culaunch._core import count_bodies
 from culaunch._errors import KernelNotFoundError
 from culaunch._function import opcodes as oc
-from culaunch._function.annotations import check
+from culaunch._function.annotation_checks import check
 from culaunch._function.bodies import Body, running
 from culaunch._function.effects import Return
 from culaunch._function.kinds import Arguments, Kind, arrays_of, first_array

@@ -1,0 +1,182 @@
+"""The tuned tables of saved sets: merged, chosen by architecture, written and read."""
+
+import pytest
+
+pytestmark = pytest.mark.needs("triton", "torch")
+
+FLOATS = "*fp32:16, *fp32:16, i32"
+
+
+def table_set(kernels, arch, sizes, tuned_on=""):
+    """A set that was tuned for n = 1, 2, ... with one size of block each."""
+    from culaunch._triton.tuned_table import TunedEntry, TunedTable
+    from culaunch.triton import KernelSet, compile  # noqa: A004
+
+    made = compile(
+        kernels.accumulate, FLOATS, arch=arch, configs=[{"BLOCK": size} for size in sizes]
+    )
+    entries = tuple(
+        TunedEntry((n + 1,), ("fp32", "fp32"), {"BLOCK": size}, {}, tuned_on)
+        for n, size in enumerate(sizes)
+    )
+    table = TunedTable(("n",), entries)
+    return KernelSet(made.name, made.parameters, made.variants, made.read, table)
+
+
+def device(install, capability):
+    """A driver with one device of a compute capability."""
+    recorder = install()
+    recorder.devices[0][75], recorder.devices[0][76] = capability
+    return recorder
+
+
+def chosen(kernels, n):
+    """The block that a call takes, by what a grid function is given."""
+    import torch
+
+    blocks = []
+
+    def grid(meta):
+        blocks.append(meta["BLOCK"])
+        return (1,)
+
+    x = torch.zeros(16)
+    for _ in range(2):
+        kernels[grid](x, x, n)
+    assert blocks[0] == blocks[1]
+    return blocks[0]
+
+
+def test_merged_sets_keep_every_tuned_table(kernels, install, tmp_path):
+    """Each device takes what was tuned on it, and nothing that does not run on it."""
+    from culaunch.triton import KernelSet
+
+    old = table_set(kernels, "sm_80", (16, 32), tuned_on="sm_80")
+    new = table_set(kernels, "sm_90a", (64, 128), tuned_on="sm_90")
+    for both in (old.merge(new), new.merge(old)):
+        both.save(tmp_path / "k.culib")
+        assert len(both.table.entries) == 4
+        for capability, blocks in [((9, 0), (64, 128)), ((8, 0), (16, 32)), ((8, 6), (16, 32))]:
+            device(install, capability)
+            loaded = KernelSet.load(tmp_path / "k.culib")
+            assert (chosen(loaded, 1), chosen(loaded, 2)) == blocks
+
+
+def test_tables_of_unknown_architecture_choose_what_runs(kernels, install):
+    """As files of version 1 have them: only variants of the device count."""
+    both = table_set(kernels, "sm_80", (16,)).merge(table_set(kernels, "sm_90a", (64,)))
+    install()
+    assert chosen(both, 1) == 64
+    from culaunch.triton import KernelSet
+
+    device(install, (8, 0))
+    again = KernelSet(both.name, both.parameters, both.variants, both.read, both.table)
+    assert chosen(again, 1) == 16
+
+
+def test_two_devices_of_one_process_choose_by_their_own_architecture(kernels, install):
+    """A choice that was made for one device is not taken for the other."""
+    from fake_arrays import DlpackArray
+
+    both = table_set(kernels, "sm_80", (16,), tuned_on="sm_80").merge(
+        table_set(kernels, "sm_90a", (64,), tuned_on="sm_90")
+    )
+    recorder = install(device_types=(2, 13, 3), devices=2)
+    recorder.devices[1][75], recorder.devices[1][76] = 8, 0
+    blocks = []
+
+    def grid(meta):
+        blocks.append(meta["BLOCK"])
+        return (1,)
+
+    for number in (0, 1, 0, 1, 0):
+        arrays = [DlpackArray(device=number) for _ in range(2)]
+        both[grid](*arrays, 1)
+        assert recorder.last.device == number
+    assert blocks == [64, 16, 64, 16, 64]
+
+
+def test_an_own_table_wins_where_both_have_a_key(kernels, install):
+    first = table_set(kernels, "sm_90a", (16,), tuned_on="sm_90")
+    second = table_set(kernels, "sm_90a", (64, 128), tuned_on="sm_90")
+    both = first.merge(second)
+    assert [one.constants["BLOCK"] for one in both.table.entries] == [16, 128]
+    install()
+    assert (chosen(both, 1), chosen(both, 2)) == (16, 128)
+
+
+def test_a_set_without_a_table_joins_one_with(kernels, install):
+    from culaunch.triton import compile  # noqa: A004
+
+    plain = compile(kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 256})
+    both = plain.merge(table_set(kernels, "sm_80", (16,), tuned_on="sm_80"))
+    install()
+    assert chosen(both, 1) == 256  # no tuned variant runs here
+
+
+def test_tables_by_different_keys_do_not_merge(kernels):
+    from dataclasses import replace
+
+    from culaunch.triton import KernelSet
+
+    one = table_set(kernels, "sm_80", (16,))
+    table = replace(one.table, key=("x_ptr",))
+    other = KernelSet(one.name, one.parameters, one.variants, one.read, table)
+    with pytest.raises(ValueError, match=r"tuned by \(n\) and another by \(x_ptr\)"):
+        one.merge(other)
+
+
+def test_what_is_tuned_here_says_where(kernels, emulator):
+    """compile() notes the current device's architecture, which the autotuner measured on."""
+    from culaunch.triton import compile  # noqa: A004
+
+    tuner = kernels.tuned(None)
+    tuner.cache[(64, "torch.float32", "torch.float32")] = tuner.configs[0]
+    made = compile(tuner, FLOATS, arch="sm_80")
+    assert made.table.entries[0].arch == "sm_80"
+
+
+def test_versions_of_the_file(kernels, tmp_path):
+    """The lowest that has what is said, so that older readers go on where they can."""
+    import json
+    import zipfile
+
+    def version(made):
+        made.save(tmp_path / "k.culib")
+        with zipfile.ZipFile(tmp_path / "k.culib") as archive:
+            return json.loads(archive.read("manifest.json"))["version"]
+
+    assert version(table_set(kernels, "sm_80", (16,))) == 1
+    assert version(table_set(kernels, "sm_80", (16,), tuned_on="sm_80")) == 2
+
+
+def test_a_tensor_for_the_tuning_key_is_a_type_error(kernels, recorder):
+    import torch
+
+    made = table_set(kernels, "sm_90a", (16,))
+    x = torch.zeros(16)
+    with pytest.raises(TypeError, match=r"argument 'n' .* must be a number, a bool, a str or None"):
+        made[(1,)](x, x, torch.zeros(3))
+
+
+def test_what_is_tuned_cannot_be_given(kernels, recorder):
+    """A second call says the same as the first one."""
+    from dataclasses import replace
+
+    import torch
+
+    from culaunch.triton import KernelSet
+
+    made = table_set(kernels, "sm_90a", (16,))
+    x = torch.zeros(16)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Conflicting meta-parameters: BLOCK"):
+            made[(1,)](x, x, 1, BLOCK=16)
+        made[(1,)](x, x, 1)
+    entry = replace(made.table.entries[0], options={"num_warps": 4})
+    table = replace(made.table, entries=(entry,))
+    made = KernelSet(made.name, made.parameters, made.variants, made.read, table)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Conflicting meta-parameters: num_warps"):
+            made[(1,)](x, x, 1, num_warps=4)
+        made[(1,)](x, x, 1)
