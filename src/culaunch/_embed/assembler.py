@@ -1,0 +1,49 @@
+"""An image as a C++ source, where a compiler must write the object."""
+
+from __future__ import annotations
+
+from culaunch._embed.symbols import symbol_names
+from culaunch._image.embedded import ALIGN, SECTION, image_record, size_offset
+
+_TEXT = """\
+// The image {name}, as culaunch embeds it. Assembler alone: it is the same for every compiler.
+asm(R"culaunch(
+.pushsection {section}, "a", %progbits
+.balign {align}
+.byte {record}
+.globl {data}
+.hidden {data}
+.type {data}, %object
+.size {data}, {size}
+{data}:
+.incbin "{path}"
+{end}.zero {gap}
+{length}.8byte {size}
+.popsection
+)culaunch");
+"""
+_LENGTH = """\
+.globl {symbol}
+.hidden {symbol}
+.type {symbol}, %object
+.size {symbol}, 8
+{symbol}:
+"""
+_END = ".globl {symbol}\n.hidden {symbol}\n{symbol}:\n"
+
+
+def assembler_source(path: str, size: int, name: str, style: str) -> str:
+    """Return a C++ source that defines what :func:`write_object` does, over a file's bytes."""
+    symbols = symbol_names(style, name)
+    return _TEXT.format(
+        name=name,
+        section=SECTION,
+        align=ALIGN,
+        record=", ".join(map(str, image_record(name, size))),
+        data=symbols.data,
+        size=size,
+        path=path.replace("\\", "\\\\").replace('"', '\\"'),
+        gap=size_offset(size) - size,
+        end=_END.format(symbol=symbols.end) if symbols.end else "",
+        length=_LENGTH.format(symbol=symbols.size) if symbols.size else "",
+    )
