@@ -1,4 +1,4 @@
-"""An image as a C++ source, where a compiler must write the object: for ``cmake/culaunch_tool.py``."""
+"""An image as a C++ source, where a compiler must write it: for ``cmake/culaunch_tool.py``."""
 
 from __future__ import annotations
 
