@@ -34,9 +34,8 @@ def embed(arguments: argparse.Namespace) -> None:
 
 def embed_source(arguments: argparse.Namespace) -> None:
     """Write a C++ source that has a copy of an image, for what a compiler must have made."""
-    from culaunch._embed.assembler import assembler_source
-
     import culaunch as cl
+    from culaunch._embed.assembler import assembler_source
 
     data = Path(arguments.image).read_bytes()
     cl.Image.open(data)
