@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "driver.h"
+#include "function_errors.h"
 #include "guard.h"
 #include "tvm_ffi.h"
 #include "version.h"
@@ -95,9 +96,33 @@ struct ViewedMemory {
 
 }  // namespace detail
 
+// Raise unless every element of a view lies in the memory of its array: a program may come from a
+// library that nobody here has written.
+inline void RequireInside(const Array& base, int64_t offset, DLDataType dtype, Sizes shape,
+                          Sizes strides) {
+  const int64_t item = int64_t{dtype.bits} * dtype.lanes / 8;
+  int64_t low = offset;
+  int64_t high = 0;
+  bool fits = !__builtin_add_overflow(offset, item, &high);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape.begin()[i] == 0) return;
+    int64_t reach = 0;
+    fits = fits && !__builtin_mul_overflow(shape.begin()[i] - 1, strides.begin()[i], &reach) &&
+           !__builtin_mul_overflow(reach, item, &reach);
+    int64_t& end = reach < 0 ? low : high;
+    fits = fits && !__builtin_add_overflow(end, reach, &end);
+  }
+  const DLDataType own = base.view().dtype();
+  const int64_t bytes = base.view().shape().Product() * (int64_t{own.bits} * own.lanes / 8);
+  if (!fits || low < 0 || high > bytes) {
+    Raise("ValueError", "a view reaches outside of the memory of its array");
+  }
+}
+
 // A part of an array that this function allocated, as a tensor of its own. Strides in elements.
 inline Tensor View(const Array& base, int64_t offset, DLDataType dtype, Sizes shape,
                    Sizes strides) {
+  RequireInside(base, offset, dtype, shape, strides);
   return Tensor::FromNDAllocStrided(detail::ViewedMemory{base.owner(), At(base.data(), offset)},
                                     ShapeView(shape.begin(), shape.size()),
                                     ShapeView(strides.begin(), strides.size()), dtype,

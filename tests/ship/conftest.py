@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 import culaunch as cl
 from culaunch.testing import use_driver
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 SOURCE = """
 template <class T> __global__ void scale(T* y, const T* x, float a, int n) {

@@ -1,15 +1,12 @@
 """Libraries that nobody would write: refused with an ImageError, or harmless."""
 
 import contextlib
-import hashlib
-import io
-import json
 import random
 import struct
-import zipfile
 
 import numpy as np
 import pytest
+from library_parts import packed, parts_of
 
 import culaunch as cl
 from culaunch._function import AbstractArray
@@ -28,26 +25,6 @@ def data(scale):
     scale.specialize()
     scale(x5, 1.0)
     return saved_bytes([scale])
-
-
-def parts_of(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        contents = {name: archive.read(name) for name in archive.namelist()}
-    return json.loads(contents.pop("manifest.json")), contents
-
-
-def packed(manifest, contents):
-    """Make a library of a manifest and members, with the right SHA-256 of each."""
-    manifest["members"] = {
-        name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        for name, data in contents.items()
-    }
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("manifest.json", json.dumps(manifest))
-        for name, content in contents.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
 
 
 def entry(change):

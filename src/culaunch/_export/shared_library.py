@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 from culaunch._base.checks import checked_list, checked_path
 from culaunch._base.outputs import open_output
 from culaunch._base.values import spell
+from culaunch._core import Function as CoreFunction
 from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
 from culaunch._function.export import library_source
+from culaunch._function.recorded import RecordedFunction
 from culaunch._inline.build import build
 from culaunch._inline.texts import InlineSource
 from culaunch._inline.toolchain import Toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+
+    from culaunch._function.recorded import AnyFunction
 
 
 # As Python, which rounds a product before it adds: a fused multiply-add does not.
@@ -28,7 +31,7 @@ _EXACT = ("-ffp-contract=off",)
 
 
 def export(
-    functions: Function[..., Any] | Sequence[Function[..., Any]],
+    functions: AnyFunction | Sequence[AnyFunction],
     path: str | os.PathLike[str],
     *,
     flags: Sequence[str] = (),
@@ -44,7 +47,8 @@ def export(
 
     Parameters
     ----------
-    functions : Function or sequence of Function
+    functions : Function or LoadedFunction, or a sequence of these
+        A function of a library is exported for the device in use, whose driver loads its images.
     path : str or os.PathLike
         The library to write, such as ``"libmylib.so"``. It is replaced as a whole or not at all.
     flags, link_flags : sequence of str, optional
@@ -62,9 +66,9 @@ def export(
     ValueError
         If a function was neither called nor specialized, or two exports have one name.
     """
-    chosen = [functions] if isinstance(functions, Function) else functions
+    chosen = [functions] if isinstance(functions, CoreFunction) else functions
     for one in checked_list("functions", chosen, "functions of culaunch"):
-        if not isinstance(one, Function):
+        if not isinstance(one, (Function, RecordedFunction)):
             raise TypeError(
                 f"functions must hold functions of culaunch (got {spell(one)}): decorate it with "
                 "culaunch.function"

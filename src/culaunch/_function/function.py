@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import types
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
@@ -284,7 +285,11 @@ class Function(CoreFunction, Generic[P, R]):
         """
         self._require_same_reads()
         with self._lock:
-            return Exported(self.declaration, tuple(self._trees.values()))
+            programs = tuple(self._trees.values())
+        body = self.declaration.body
+        code = body.__code__
+        origin = f"of {os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+        return Exported(self.declaration, programs, body, origin, body.__doc__)
 
     def _tree(self, kind: Kind) -> Tree:
         with self._lock:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from culaunch._function.backward import Backward
     from culaunch._function.declaration import Declared
+    from culaunch._function.export import Exported
     from culaunch._function.function import Function
 
 
@@ -44,6 +45,10 @@ class RecordedFunction(CoreFunction):
         The first is parameter -> ``read``, ``write`` or ``unknown``; the last, how many of the
         arguments are arrays. Paths that end in an error are left out.
         """
+        raise NotImplementedError
+
+    def _exported(self) -> Exported:
+        """Return the programs that there are, for ``export``."""
         raise NotImplementedError
 
 

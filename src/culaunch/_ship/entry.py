@@ -10,10 +10,11 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._errors import ImageError
+from culaunch._image.architectures import ARCH
 from culaunch._ship.annotation import read_annotation
 from culaunch._ship.constants import MOST_PARAMETERS, checked_constant
 from culaunch._ship.json_lists import list_of, texts_of
-from culaunch._ship.kinds import read_kind
+from culaunch._ship.kinds import key_of, read_kind
 from culaunch._ship.texts import MOST_TEXT
 from culaunch._ship.values import read_value
 
@@ -32,6 +33,7 @@ MOST_CONSTANTS = 4096
 MOST_TEXTS = 1 << 16
 MOST_PROGRAM = 1 << 24
 MOST_GUARDS = 4096
+MOST_ARCHS = 64
 # What a library has besides its functions.
 RESERVED = frozenset(("functions", "source"))
 
@@ -55,6 +57,8 @@ class SavedKind(NamedTuple):
     guards : dict[int, tuple[str, str]]
         Block -> the place of its guard, and what it asks.
     explanation : str
+    archs : tuple
+        The architectures of each image, where there is more than one program for the kind.
     """
 
     kind: Kind
@@ -64,6 +68,7 @@ class SavedKind(NamedTuple):
     writes: frozenset[int]
     guards: dict[int, tuple[str, str]]
     explanation: str
+    archs: tuple[tuple[str, ...], ...] | None
 
 
 class SavedEntry(NamedTuple):
@@ -121,6 +126,7 @@ def _read(data: Mapping[str, Any], members: Mapping[str, Any]) -> SavedEntry:
     kinds = tuple(
         _read_kind(one, len(parameters), members) for one in list_of(data, "kinds", MOST_KINDS)
     )
+    _require_archs(kinds)
     return SavedEntry(
         name, doc, parameters, defaults, wanted, _names(data, "mutates", names),
         _names(data, "may_mutate", names), backward, kinds,
@@ -183,7 +189,27 @@ def _read_kind(data: Any, count: int, members: Mapping[str, Any]) -> SavedKind:
     explanation = data.get("explanation", "")
     if not isinstance(explanation, str):
         raise ValueError("an explanation is a text")
-    return SavedKind(kind, program, constants, texts, frozenset(writes), guards, explanation)
+    archs = None if data.get("archs") is None else _read_archs(data)
+    return SavedKind(kind, program, constants, texts, frozenset(writes), guards, explanation, archs)
+
+
+def _read_archs(data: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    found = []
+    for one in list_of(data, "archs", MOST_CONSTANTS):
+        texts = texts_of({"archs": one}, "archs", MOST_ARCHS)
+        if not all(ARCH.fullmatch(arch) for arch in texts):
+            raise ValueError("archs has what is no architecture")
+        found.append(tuple(texts))
+    return tuple(found)
+
+
+def _require_archs(kinds: tuple[SavedKind, ...]) -> None:
+    """Refuse two programs for one kind that do not say which devices they are for."""
+    known: dict[Any, SavedKind] = {}
+    for one in kinds:
+        other = known.setdefault(key_of(one.kind), one)
+        if other is not one and (one.archs is None or other.archs is None):
+            raise ValueError("two kinds have the same arguments, and no archs")
 
 
 def _names(data: Mapping[str, Any], key: str, names: list[str]) -> tuple[str, ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import os
 import struct
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import spell
 from culaunch._core import Function as CoreFunction
 from culaunch._function.backward import Backward
 from culaunch._function.doors import jax_door
 from culaunch._function.explain import signature_text
+from culaunch._function.export import Exported, library_source
 from culaunch._function.failures import raise_failure
 from culaunch._function.kinds import arrays_of
 from culaunch._function.kinds import key_of as exact_key
@@ -24,6 +27,7 @@ from culaunch._ship.plan import UnknownBranchError
 from culaunch._ship.programs import SavedPrograms
 from culaunch._ship.refusals import Refusals
 from culaunch._ship.results import effects_of, raises
+from culaunch._ship.trees import TreeBuilder, array_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +108,7 @@ class LoadedFunction(RecordedFunction):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of arguments that it takes, in words."""
-        return tuple(self._refusals.described(one.kind) for one in self._entry.kinds)
+        return tuple(dict.fromkeys(self._refusals.described(one.kind) for one in self._entry.kinds))
 
     @functools.cached_property
     def jax(self) -> Any:
@@ -115,6 +119,12 @@ class LoadedFunction(RecordedFunction):
         """Return its programs, as text to read."""
         return "\n\n".join(one.explanation for one in self._entry.kinds)
 
+    def source(self, language: str = "c++") -> str:
+        """Return the C++ that :func:`export` compiles: see ``Function.source``."""
+        if language != "c++":
+            raise ValueError(f'language must be "c++" (got {spell(language)})')
+        return library_source([self._exported()], self.__name__).text
+
     def abstract(self, *args: Any, **keywords: Any) -> Any:
         """Run it on shapes: ``AbstractArray`` stands for arrays, nothing is launched."""
         values = self._bind(args, keywords)
@@ -122,7 +132,7 @@ class LoadedFunction(RecordedFunction):
         saved = self.programs.saved(kind)
         if saved is None:
             self._refusals.raise_kind(kind)
-        program, plan = self.programs.program(kind)
+        program, plan = self.programs.program(kind, saved)
         try:
             return run_abstract(program, plan, kind, values)
         except UnknownBranchError as error:
@@ -163,13 +173,28 @@ class LoadedFunction(RecordedFunction):
 
     def _require_branch(self, kind: Kind, arguments: tuple[Any, ...]) -> None:
         """Raise if the program lacks the way of a call; another thread may have added it."""
-        saved = self.programs.saved(kind)
+        inputs = CallInputs(kind, arguments)
+        device = inputs.device() if self.programs.has_several(kind) else None
+        saved = self.programs.saved(kind, device)
         assert saved is not None
-        _, plan = self.programs.program(kind)
+        program, plan = self.programs.program(kind, saved, device)
         try:
-            plan.run(CallInputs(kind, arguments))
+            plan.run(inputs)
         except UnknownBranchError as error:
             self._refusals.raise_branch(saved, error, self._refusals.shown(kind, arguments))
+        # The call is on a device of another architecture than the one before it.
+        self.programs.install(kind, program)
+
+    def _exported(self) -> Exported:
+        """Return the programs for the device in use, for ``export``."""
+        declaration, programs = self.declaration, []
+        for one in self._entry.kinds:
+            if self.programs.saved(one.kind) is one:
+                program, plan = self.programs.program(one.kind, one)
+                builder = TreeBuilder(self.__name__, one, plan, program.constants.__getitem__)
+                programs.append((one.kind, builder.tree(array_names(declaration.names, one.kind))))
+        origin = f"of {os.path.basename(self._library.source)}"
+        return Exported(declaration, tuple(programs), None, origin, self.__doc__)
 
     # ---- what the extension calls
 
@@ -179,7 +204,10 @@ class LoadedFunction(RecordedFunction):
         if any(exact_key(known) == exact for known, _ in self._programs()):
             self._require_branch(kind, arguments)
             return
-        saved = self.programs.saved(kind)
+        device = None
+        if self.programs.has_several(kind):
+            device = CallInputs(kind, arguments).device()
+        saved = self.programs.saved(kind, device)
         if saved is None:
             self._refusals.raise_kind(kind)
         for index in sorted(saved.writes):
@@ -188,7 +216,7 @@ class LoadedFunction(RecordedFunction):
                     f"{self.__name__}: argument {self.declaration.names[index]} is read-only, and "
                     "the function writes it: give a copy"
                 )
-        program, _ = self.programs.program(kind)
+        program, _ = self.programs.program(kind, saved, device)
         self.programs.install(kind, program)
 
     def _fail(self, number: int, detail: int, text: str | None, values: tuple[Any, ...]) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._core import Program
 from culaunch._errors import ImageError
+from culaunch._ship.by_device import capability_that_decides, choose
 from culaunch._ship.constants import make_constant
 from culaunch._ship.kinds import key_of
-from culaunch._ship.numbers import with_ints
 from culaunch._ship.plan import Plan
+from culaunch._ship.rewritten import with_capability, with_ints
 from culaunch._ship.texts import check_texts
 
 if TYPE_CHECKING:
@@ -48,30 +49,54 @@ class SavedPrograms:
     def __init__(
         self, library: Source, entry: SavedEntry, install: Callable[[Kind, Program], None]
     ) -> None:
-        self._library = library
+        self.library = library
         self._entry = entry
         self._install = install
-        self._saved = {key_of(one.kind): one for one in entry.kinds}
+        self._saved: dict[Any, list[SavedKind]] = {}
+        for one in entry.kinds:
+            self._saved.setdefault(key_of(one.kind), []).append(one)
         self._decoded: dict[Any, tuple[Program, Plan]] = {}
         self._lock = threading.RLock()
 
-    def saved(self, kind: Kind) -> SavedKind | None:
-        """Return what is saved of a kind; an int is good where a float alone is taken."""
-        return self._saved.get(key_of(kind)) or self._saved.get(key_of(self._as_floats(kind)))
+    def saved(self, kind: Kind, device: int | None = None) -> SavedKind | None:
+        """Return what is saved of a kind; an int is good where a float alone is taken.
 
-    def program(self, kind: Kind) -> tuple[Program, Plan]:
-        """Return the program of a kind that is saved, and its plan.
+        Parameters
+        ----------
+        kind : tuple
+        device : int, optional
+            Where it is to run, if there are programs for several architectures; the current device
+            by default.
+
+        Raises
+        ------
+        KernelNotFoundError
+            If none of them is for that device.
+        """
+        found = self._saved.get(key_of(kind)) or self._saved.get(key_of(self._as_floats(kind)))
+        return None if found is None else choose(self._entry.name, found, device)
+
+    def has_several(self, kind: Kind) -> bool:
+        """Tell whether the device decides which program of a kind runs."""
+        found = self._saved.get(key_of(kind)) or self._saved.get(key_of(self._as_floats(kind)))
+        return found is not None and len(found) > 1
+
+    def program(
+        self, kind: Kind, saved: SavedKind, device: int | None = None
+    ) -> tuple[Program, Plan]:
+        """Return the program of a kind, given what is saved of it, and its plan.
 
         Raises
         ------
         ImageError
             If what the library has is none, or an image is not what it should be.
         """
-        key = key_of(kind)
+        capability = capability_that_decides(saved, device)
+        key = (key_of(kind), id(saved), capability)
         with self._lock:
             found = self._decoded.get(key)
             if found is None:
-                found = self._decoded[key] = self._decode(kind)
+                found = self._decoded[key] = self._decode(kind, saved, capability)
             return found
 
     def plan(self, saved: SavedKind) -> Plan:
@@ -83,17 +108,17 @@ class SavedPrograms:
             If the words are no program.
         """
         try:
-            return Plan(self._library.read(saved.program), saved.texts)
+            return Plan(self.library.read(saved.program), saved.texts)
         except (IndexError, KeyError, ValueError, TypeError, struct.error) as error:
             raise self.damaged(saved, error) from None
 
     def damaged(self, saved: SavedKind, error: Exception) -> ImageError:
         """Return the error that says which member is none of a program's."""
-        return ImageError(f"{saved.program} is no program: {error!r}", source=self._library.source)
+        return ImageError(f"{saved.program} is no program: {error!r}", source=self.library.source)
 
     def constant(self, data: Any) -> Any:
         """Return the object that a constant is."""
-        return make_constant(data, self._library)
+        return make_constant(data, self.library)
 
     def install(self, kind: Kind, program: Program) -> None:
         """Give the function a program.
@@ -108,10 +133,8 @@ class SavedPrograms:
         except ValueError as error:
             raise self._refused(error) from None
 
-    def _decode(self, kind: Kind) -> tuple[Program, Plan]:
-        saved = self.saved(kind)
-        assert saved is not None
-        words = self._library.read(saved.program)
+    def _decode(self, kind: Kind, saved: SavedKind, capability: int | None) -> tuple[Program, Plan]:
+        words = self.library.read(saved.program)
         constants = tuple(map(self.constant, saved.constants))
         try:
             program = Program(words, constants, saved.texts)
@@ -122,12 +145,15 @@ class SavedPrograms:
                 program = Program(words, constants, saved.texts)
         except ValueError as error:
             raise self._refused(error) from None
+        plan = Plan(words, saved.texts)
+        if capability is not None:
+            program = Program(with_capability(words, capability), constants, saved.texts)
         # It is checked against the kind, too, before anything is run of it.
         self.install(tuple(map(_writable, kind)), program)
-        return program, Plan(words, saved.texts)
+        return program, plan
 
     def _refused(self, error: ValueError) -> ImageError:
-        return ImageError(f"{self._entry.name}: {error}", source=self._library.source)
+        return ImageError(f"{self._entry.name}: {error}", source=self.library.source)
 
     def _as_floats(self, kind: Kind) -> Kind:
         wanted = self._entry.wanted

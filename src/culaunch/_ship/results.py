@@ -34,6 +34,22 @@ def effects_of(block: Block, constant: Callable[[int], Any]) -> tuple[Any, ...]:
     return (*found, Return(value))
 
 
+def with_constants(
+    words: tuple[int, ...], constant: Callable[[int], Any], texts: tuple[str, ...]
+) -> tuple[Any, ...]:
+    """Return the value of a RETURN with its constants, and with the keys of dicts as texts."""
+
+    def named(value: tuple[Any, ...]) -> tuple[Any, ...]:
+        kind, *rest = value
+        if kind == oc.V_DICT:
+            return kind, tuple((texts[key], named(one)) for key, one in rest[0])
+        if kind in (oc.V_TUPLE, oc.V_LIST, oc.V_MADE):
+            return (kind, *rest[:-1], tuple(map(named, rest[-1])))
+        return value
+
+    return _with_constants(named(read_result(words)), constant)
+
+
 def _with_constants(value: tuple[Any, ...], constant: Callable[[int], Any]) -> tuple[Any, ...]:
     kind, *rest = value
     if kind == oc.V_CONSTANT:

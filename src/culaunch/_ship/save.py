@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +19,12 @@ from culaunch._image import Image
 from culaunch._launch import Module
 from culaunch._library import library_bytes
 from culaunch._ship import entry as rules
+from culaunch._ship.again import entry_of
 from culaunch._ship.annotation import write_annotation
 from culaunch._ship.kinds import write_kind
+from culaunch._ship.loaded import LoadedFunction
+from culaunch._ship.members import Members
+from culaunch._ship.merge import merged
 from culaunch._ship.texts import check_texts
 from culaunch._ship.values import write_value
 
@@ -31,9 +34,13 @@ if TYPE_CHECKING:
     from culaunch._function.kinds import Kind
     from culaunch._function.program import Tree
 
+    AnyFunction = Function[..., Any] | LoadedFunction
+    # Those of one name are parts of one function.
+    _Given = dict[str, list[AnyFunction]]
+
 
 def save(
-    functions: Iterable[Function[Any, Any]],
+    functions: Iterable[AnyFunction],
     path: str | os.PathLike[str],
     *,
     images: Mapping[Module, Sequence[Image | str | os.PathLike[str] | bytes]] | None = None,
@@ -46,9 +53,11 @@ def save(
 
     Parameters
     ----------
-    functions : iterable of Function
+    functions : iterable of Function or LoadedFunction
         Each with a name of its own. A function that computes gradients for another one is given,
-        too.
+        too. Functions of libraries may have the name of another one, if they are the same: their
+        kinds go together, and where two have programs for one kind, each is for the architectures
+        of its images. So libraries that were saved on several machines become one.
     path : str or os.PathLike
         The library, by custom ``*.culib``. It is written whole or not at all.
     images : mapping of Module to sequence of images, optional
@@ -59,8 +68,8 @@ def save(
     Raises
     ------
     TypeError, ValueError
-        If a function was never traced, two have one name, or one has what no library holds: an
-        array that it closes over, a value of a class of its own.
+        If a function was never traced, two that are not the same have one name, or one has what
+        no library holds: an array that it closes over, a value of a class of its own.
     """
     from culaunch._base.checks import checked_path
     from culaunch._base.outputs import write_output
@@ -70,11 +79,14 @@ def save(
     write_output(target, data, durable=True)
 
 
-def saved_bytes(functions: Iterable[Function[Any, Any]], images: Any = None) -> bytes:
+def saved_bytes(functions: Iterable[AnyFunction], images: Any = None) -> bytes:
     """Return the library that :func:`save` writes."""
     given = _checked(functions)
     members = Members(_checked_images(images))
-    entries = [_Saved(function, given, members).entry() for function in given.values()]
+    entries = []
+    for name, own in given.items():
+        parts = [_entry(one, given, members) for one in own]
+        entries.append(parts[0] if len(parts) == 1 else merged(name, parts, members.archs))
     unused = [spell(module) for module in members.further if id(module) not in members.used]
     if unused:
         raise ValueError(f"images has a module that no function launches from: {unused[0]}")
@@ -83,58 +95,33 @@ def saved_bytes(functions: Iterable[Function[Any, Any]], images: Any = None) -> 
     )
 
 
-class Members:
-    """The members of a library that is being made, each there once.
-
-    Attributes
-    ----------
-    contents : dict[str, bytes]
-    further : dict
-        Module -> its images for other architectures.
-    used : set[int]
-        The modules that kernels are of, by identity.
-    """
-
-    def __init__(self, further: dict[Module, list[Image]]) -> None:
-        self.contents: dict[str, bytes] = {}
-        self.further = further
-        self.used: set[int] = set()
-        self._images: dict[int, tuple[Any, str]] = {}
-
-    def program(self, words: bytes) -> str:
-        """Add the words of a program; return the member's name."""
-        return self._add("programs", words, "bin")
-
-    def image(self, module: Any) -> str:
-        """Add the image of a module, or of what has one; return the member's name."""
-        known = self._images.get(id(module))
-        if known is None:
-            self.used.add(id(module))
-            image = self._whole(module)
-            name = self._add("images", image.data, image.format)
-            known = self._images[id(module)] = (module, name)
-        return known[1]
-
-    def _whole(self, module: Any) -> Image:
-        further = self.further.get(module) if isinstance(module, Module) else None
-        if not further:
-            image: Image = module.image
-            return image
-        from culaunch._compile import fatbin
-
-        return fatbin([module.image, *further])
-
-    def _add(self, folder: str, data: bytes, suffix: str) -> str:
-        name = f"{folder}/{hashlib.sha256(data).hexdigest()[:32]}.{suffix}"
-        self.contents[name] = data
-        return name
+def _entry(function: AnyFunction, given: _Given, members: Members) -> dict[str, Any]:
+    """Return what the manifest says of a function."""
+    if isinstance(function, LoadedFunction):
+        said = entry_of(function, members)
+    else:
+        said = _Traced(function, members).entry()
+    name = function.__name__
+    return {"name": name, "kind": rules.KIND, **said, "backward": _backward(function, given)}
 
 
-class _Saved(NamedTuple):
-    """A function, and what it becomes."""
+def _backward(function: AnyFunction, given: _Given) -> str | None:
+    gradient = function._gradient  # noqa: SLF001 - users see backward() alone
+    if gradient is None:
+        return None
+    name = getattr(gradient.function, "__name__", "")
+    if not any(one is gradient.function for one in given.get(name, ())):
+        raise ValueError(
+            f"{function.__name__} has its gradients from {spell(gradient.function)}, which is not "
+            "saved with it: it must be a cl.function, and among the functions"
+        )
+    return str(name)
+
+
+class _Traced(NamedTuple):
+    """A function with a body, and what it becomes."""
 
     function: Function[Any, Any]
-    all: dict[str, Function[Any, Any]]
     members: Members
 
     def entry(self) -> dict[str, Any]:
@@ -147,13 +134,10 @@ class _Saved(NamedTuple):
             )
         kinds = [self._kind(kind, tree) for kind, tree in traced]
         return {
-            "name": function.__name__,
-            "kind": rules.KIND,
             "doc": function.__doc__,
             "parameters": self._parameters(),
             "mutates": list(function.mutates),
             "may_mutate": list(function.may_mutate),
-            "backward": self._backward(),
             # However they came: two programs that were traced alike are saved alike.
             "kinds": sorted(kinds, key=lambda one: repr(one["arguments"])),
         }
@@ -169,18 +153,6 @@ class _Saved(NamedTuple):
                 entry["annotation"] = write_annotation(declaration.wanted[index])
             found.append(entry)
         return found
-
-    def _backward(self) -> str | None:
-        gradient = self.function._gradient  # noqa: SLF001 - users see backward() alone
-        if gradient is None:
-            return None
-        name = getattr(gradient.function, "__name__", "")
-        if self.all.get(name) is not gradient.function:
-            raise ValueError(
-                f"{self.function.__name__} has its gradients from {spell(gradient.function)}, "
-                "which is not saved with it: it must be a cl.function, and among the functions"
-            )
-        return name
 
     def _kind(self, kind: Kind, tree: Tree) -> dict[str, Any]:
         encoded = encode(tree)
@@ -269,10 +241,10 @@ class _Places:
         return text
 
 
-def _checked(functions: Any) -> dict[str, Function[Any, Any]]:
-    found: dict[str, Function[Any, Any]] = {}
+def _checked(functions: Any) -> _Given:
+    found: _Given = {}
     for function in checked_list("functions", functions, "functions"):
-        if not isinstance(function, Function):
+        if not isinstance(function, (Function, LoadedFunction)):
             raise TypeError(f"functions has {spell(function)}: cl.function makes a function")
         name = function.__name__
         if not rules.is_function_name(name):
@@ -281,8 +253,12 @@ def _checked(functions: Any) -> dict[str, Function[Any, Any]]:
                 "digits and _, does not begin with _, and is no word of Python's, nor one of "
                 f"{', '.join(sorted(rules.RESERVED))}"
             )
-        if found.setdefault(name, function) is not function:
+        known = found.setdefault(name, [])
+        if any(one is function for one in known):
+            continue
+        if known and all(isinstance(one, Function) for one in (*known, function)):
             raise ValueError(f"functions has two that are called {name}: rename one")
+        known.append(function)
     if not found:
         raise ValueError("functions is empty: there is nothing to save")
     return found

@@ -10,13 +10,13 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
+from culaunch._image.architectures import ARCH
 from culaunch._triton.object_kinds import TYPE_NAMES
 from culaunch._triton.parameter_sources import SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-ARCH = re.compile(r"(sm|compute)_(\d{1,2})(\d)([af]?)")
 ELEMENTS = frozenset({*TYPE_NAMES.values(), *SIZES, "fp8e5b16", "void"})
 # What the native dispatcher can force a value to.
 ANNOTATIONS = frozenset({"i1", "u1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp16",

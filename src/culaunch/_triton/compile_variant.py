@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
-from culaunch._triton.checks import ARCH
+from culaunch._image.architectures import ARCH
 from culaunch._triton.constants import encode, normal_constant
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.make_variant import make_variant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
-from culaunch._triton.checks import ARCH
+from culaunch._image.architectures import arch_fit
 from culaunch._triton.constants import fields_fit, same_constant
 
 if TYPE_CHECKING:
@@ -65,18 +65,7 @@ def arch_fits(variant: SavedVariant, capability: int, *, only_ptx: bool) -> tupl
     """Say why an image does not run on a device; and how near its architecture is."""
     if only_ptx and variant.ptx is None:
         return "it has no PTX, and the driver in use takes nothing else", 0
-    match = ARCH.fullmatch(variant.arch)
-    if match is None:
-        return f"its architecture {variant.arch} is not known", 0
-    major, minor, suffix = int(match[2]), int(match[3]), match[4]
-    own = 10 * major + minor
-    have = f"the device is sm_{capability}"
-    if suffix == "a":
-        return ("" if own == capability else f"it is for {variant.arch} alone; {have}"), own
-    if suffix == "f" or (match[1] == "sm" and not only_ptx):
-        fits = capability // 10 == major and capability % 10 >= minor
-        return ("" if fits else f"it is for {variant.arch}; {have}"), own
-    return ("" if capability >= own else f"it needs {variant.arch} or newer; {have}"), own - 1000
+    return arch_fit(variant.arch, capability, only_ptx=only_ptx)
 
 
 def settings_fit(variant: SavedVariant, constants: dict[str, Any], options: dict[str, Any]) -> str:

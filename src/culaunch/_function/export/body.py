@@ -17,8 +17,9 @@ from culaunch._function.export.outputs import is_refusal
 from culaunch._function.record import Register
 
 if TYPE_CHECKING:
-    from culaunch._function.declaration import Declaration
+    from culaunch._function.declaration import Declared
     from culaunch._function.export.images import Images
+    from culaunch._function.export.library import Exported
     from culaunch._function.kinds import Kind
     from culaunch._function.program import Node, Tree
     from culaunch._function.record import Guard, Instruction
@@ -40,17 +41,17 @@ class BodyWriter:
     """
 
     def __init__(
-        self, name: str, declaration: Declaration, kind: Kind, tree: Tree, images: Images
+        self, name: str, function: Exported, kind: Kind, tree: Tree, images: Images
     ) -> None:
         self.name = name
         self.tree = tree
         self.lines: list[str] = []
         self.names = Names()
-        self.variables = Variables(declaration.body)
+        self.variables = Variables(function.body)
         self.arrays: dict[int, str] = {}
         self.numbers: dict[int, str] = {}
         self.parameters: list[tuple[str, str]] = []
-        self._name_parameters(declaration, kind)
+        self._name_parameters(function.declaration, kind)
         self.texts: dict[int, str] = {}
         self._constants: dict[int, int] = {}
         self._needed = needed(tree)
@@ -199,7 +200,9 @@ class BodyWriter:
 
     def _message(self, step: Instruction) -> str:
         shown = step.operands[2:]
-        text = str(step.text).replace(os.path.dirname(self.variables.file) + os.sep, "")
+        text = str(step.text)
+        if self.variables.file:
+            text = text.replace(os.path.dirname(self.variables.file) + os.sep, "")
 
         def value(index: int) -> str:
             register = shown[index]
@@ -216,7 +219,7 @@ class BodyWriter:
 
     # ---- parameters
 
-    def _name_parameters(self, declaration: Declaration, kind: Kind) -> None:
+    def _name_parameters(self, declaration: Declared, kind: Kind) -> None:
         for parameter, (name, entry) in enumerate(zip(declaration.names, kind, strict=True)):
             if entry is int or entry is float:
                 self.numbers[parameter] = self.names.new(name)

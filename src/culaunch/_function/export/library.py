@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +20,7 @@ from culaunch._launch.dtype import DTYPES, find_dtype
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from culaunch._function.declaration import Declaration
+    from culaunch._function.declaration import Declared
     from culaunch._function.kinds import Entry, Kind
     from culaunch._function.program import Tree
     from culaunch._image import Image
@@ -44,10 +43,26 @@ using Outputs = std::initializer_list<TensorView>;
 
 
 class Exported(NamedTuple):
-    """A function as it is exported: what it declares, and the programs that it has."""
+    """A function as it is exported.
 
-    declaration: Declaration
+    Attributes
+    ----------
+    declaration : Declaration
+        Its parameters.
+    programs : tuple
+        Kinds of arguments, and the programs for them.
+    body : function or None
+        The Python that it is of; None: there is none any more.
+    origin : str
+        Where it comes from, in words.
+    doc : str or None
+    """
+
+    declaration: Declared
     programs: tuple[tuple[Kind, Tree], ...]
+    body: Any
+    origin: str
+    doc: str | None
 
 
 class LibrarySource(NamedTuple):
@@ -83,9 +98,8 @@ def library_source(functions: Sequence[Exported], name: str) -> LibrarySource:
         lines += writer.lines
         exports += [export for export, _ in writer.exports]
         ends += [f"CULAUNCH_EXPORT_FUNCTION({e}, {body});" for e, body in writer.exports]
-        text = inspect.getdoc(one.declaration.body)
-        if text:
-            literal = text_literal(text)
+        if one.doc:
+            literal = text_literal(inspect.cleandoc(one.doc))
             ends.append(f"TVM_FFI_DLL_EXPORT_TYPED_FUNC_DOC({one.declaration.name}, {literal});")
     for export in exports:
         if exports.count(export) > 1:
@@ -94,7 +108,7 @@ def library_source(functions: Sequence[Exported], name: str) -> LibrarySource:
                 "function's name and _into"
             )
     declared = "".join(f"CULAUNCH_EMBED_CUBIN({image});\n" for image in images.named)
-    about = "\n".join(_origin(one.declaration) for one in functions)
+    about = "\n".join(comment([f"{one.declaration.name}, {one.origin}"]) for one in functions)
     about = f"// Written by culaunch from functions in Python: change those.\n{about}"
     head = _HEAD.format(about=about, images=declared + ("\n" if declared else ""))
     text = head + "\n".join([*lines, "", "}  // namespace", "", *ends, ""])
@@ -122,7 +136,7 @@ class _FunctionWriter:
         counts = set()
         for kind, tree in programs:
             body = BodyWriter(
-                self._names.new(_body_name(title, kind)), self.declaration, kind, tree, images
+                self._names.new(_body_name(title, kind)), function, kind, tree, images
             )
             self.lines += body.write()
             conditions.append((self._condition(kind), self._call(body.name, kind)))
@@ -254,12 +268,6 @@ class _FunctionWriter:
             elif type(entry) is tuple and entry[0] in ("list", "tuple"):
                 values += [f"arguments.Item({index}, {item})" for item in range(len(entry[1]))]
         return f"{body}({', '.join(values)})"
-
-
-def _origin(declaration: Declaration) -> str:
-    code = declaration.body.__code__
-    file = os.path.basename(code.co_filename)
-    return comment([f"{declaration.name}, of {file}:{code.co_firstlineno}"])
 
 
 def _distinct(programs: Sequence[tuple[Kind, Tree]]) -> list[tuple[Kind, Tree]]:

@@ -62,10 +62,12 @@ class Names:
 class Variables:
     """What the body of a function assigns, by line and by text."""
 
-    def __init__(self, body: types.FunctionType) -> None:
-        self.file = body.__code__.co_filename
+    def __init__(self, body: types.FunctionType | None) -> None:
+        self.file = "" if body is None else body.__code__.co_filename
         self._by_line: dict[int, tuple[str, ast.expr]] = {}
         self._by_text: dict[str, str] = {}
+        if body is None:
+            return
         for node in ast.walk(_parsed(body)):
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from culaunch._triton.c_output.names import c_string
-from culaunch._triton.checks import ARCH
+from culaunch._image.architectures import ARCH
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,73 @@
+"""A function of a library, as an entry of another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._image import Image
+from culaunch._ship.annotation import write_annotation
+from culaunch._ship.kinds import write_kind
+from culaunch._ship.values import write_value
+
+if TYPE_CHECKING:
+    from culaunch._ship.entry import SavedKind
+    from culaunch._ship.loaded import LoadedFunction
+    from culaunch._ship.members import Members
+
+
+def entry_of(function: LoadedFunction, members: Members) -> dict[str, Any]:
+    """Return what a manifest says of a function, whose programs and images become members.
+
+    Raises
+    ------
+    ImageError
+        If a member of the library is damaged, or an image is none.
+    """
+    saved = function.entry
+    return {
+        "doc": saved.doc,
+        "parameters": [_parameter(function, i) for i in range(len(saved.parameters))],
+        "mutates": list(saved.mutates),
+        "may_mutate": list(saved.may_mutate),
+        "kinds": [_kind(function, one, members) for one in saved.kinds],
+    }
+
+
+def _parameter(function: LoadedFunction, index: int) -> dict[str, Any]:
+    saved = function.entry
+    name, how = saved.parameters[index]
+    made: dict[str, Any] = {"name": name, "how": how}
+    if name in saved.defaults:
+        made["default"] = write_value(saved.defaults[name])
+    if index in saved.wanted:
+        made["annotation"] = write_annotation(saved.wanted[index])
+    return made
+
+
+def _kind(function: LoadedFunction, saved: SavedKind, members: Members) -> dict[str, Any]:
+    library = function.programs.library
+    renamed: dict[str, str] = {}
+
+    def image(member: str) -> str:
+        if member not in renamed:
+            data = library.read(member)
+            renamed[member] = members.add_image(Image(data, path=f"{library.source}:{member}"))
+        return renamed[member]
+
+    return {
+        "arguments": write_kind(saved.kind),
+        "program": members.program(library.read(saved.program)),
+        "constants": [with_images(one, image) for one in saved.constants],
+        "texts": list(saved.texts),
+        "writes": sorted(saved.writes),
+        "guards": [[block, *said] for block, said in saved.guards.items()],
+        "explanation": saved.explanation,
+    }
+
+
+def with_images(constant: Any, image: Any) -> Any:
+    """Return a constant with other names for its images."""
+    if type(constant) is dict and "kernel" in constant:
+        one = constant["kernel"]
+        return {"kernel": {"image": image(one["image"]), "name": one["name"]}}
+    return constant

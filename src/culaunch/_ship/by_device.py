@@ -1,0 +1,84 @@
+"""One of several programs for the same arguments: that whose images the device runs best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from culaunch._errors import KernelNotFoundError
+from culaunch._image.architectures import arch_fit
+from culaunch._launch.driver import current_driver
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culaunch._core import Driver
+    from culaunch._ship.entry import SavedKind
+
+_MAJOR, _MINOR = 75, 76  # CUdevice_attribute, of the compute capability
+
+
+def choose(name: str, programs: Sequence[SavedKind], device: int | None) -> SavedKind:
+    """Return the program for a device.
+
+    Parameters
+    ----------
+    name : str
+        The function's.
+    programs : sequence of SavedKind
+        For the same arguments; the first one among equals.
+    device : int or None
+        None: the current one.
+
+    Raises
+    ------
+    KernelNotFoundError
+        If none of them runs there.
+    """
+    if len(programs) == 1:
+        return programs[0]
+    driver = current_driver()
+    capability = _capability(driver, driver.current_device() if device is None else device)
+    best: tuple[int, SavedKind] | None = None
+    for one in programs:
+        near = nearness(one.archs or (), capability, only_ptx=driver.name == "emulator")
+        if near is not None and (best is None or near > best[0]):
+            best = (near, one)
+    if best is None:
+        have = "; ".join(_shown(one.archs or ()) for one in programs)
+        raise KernelNotFoundError(
+            f"{name} has no program for sm_{capability}: those for these arguments are for {have}. "
+            "Save it on such a device, and merge the libraries with culaunch.save"
+        )
+    return best[1]
+
+
+def nearness(archs: tuple[tuple[str, ...], ...], capability: int, *, only_ptx: bool) -> int | None:
+    """Return how near the images of a program are to a device; None where one does not run."""
+    least = 1000
+    for image in archs:
+        # The emulator takes the PTX of an image alone.
+        usable = [one for one in image if one.startswith("compute") or not only_ptx]
+        found = [arch_fit(one, capability, only_ptx=only_ptx) for one in usable]
+        near = [nearness for reason, nearness in found if not reason]
+        if not near:
+            return None
+        least = min(least, max(near))
+    return least
+
+
+def capability_that_decides(saved: SavedKind, device: int | None) -> int | None:
+    """Return the compute capability that a program is for, where the devices here differ in it."""
+    if saved.archs is None:
+        return None
+    driver = current_driver()
+    own = _capability(driver, driver.current_device() if device is None else device)
+    every = {_capability(driver, ordinal) for ordinal in range(driver.device_count)}
+    return own if len(every) > 1 else None
+
+
+def _capability(driver: Driver, device: int) -> int:
+    return 10 * driver.attribute(_MAJOR, device) + driver.attribute(_MINOR, device)
+
+
+def _shown(archs: tuple[tuple[str, ...], ...]) -> str:
+    return " and ".join(dict.fromkeys(", ".join(image) for image in archs)) or "any device"
