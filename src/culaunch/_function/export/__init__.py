@@ -1,5 +1,6 @@
 """Functions as C++ text: what a library needs of them, without Python."""
 
-from culaunch._function.export.library import Exported, LibrarySource, library_source
+from culaunch._function.export.exported import Exported
+from culaunch._function.export.library import LibrarySource, library_source
 
 __all__ = ["Exported", "LibrarySource", "library_source"]

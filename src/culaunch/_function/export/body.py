@@ -18,8 +18,8 @@ from culaunch._function.record import Register
 
 if TYPE_CHECKING:
     from culaunch._function.declaration import Declared
+    from culaunch._function.export.exported import Exported
     from culaunch._function.export.images import Images
-    from culaunch._function.export.library import Exported
     from culaunch._function.kinds import Kind
     from culaunch._function.program import Node, Tree
     from culaunch._function.record import Guard, Instruction

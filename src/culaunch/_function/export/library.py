@@ -20,7 +20,7 @@ from culaunch._launch.dtype import DTYPES, find_dtype
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from culaunch._function.declaration import Declared
+    from culaunch._function.export.exported import Exported
     from culaunch._function.kinds import Entry, Kind
     from culaunch._function.program import Tree
     from culaunch._image import Image
@@ -40,29 +40,6 @@ namespace fn = culaunch::function;
 using fn::TensorView;
 using Outputs = std::initializer_list<TensorView>;
 """
-
-
-class Exported(NamedTuple):
-    """A function as it is exported.
-
-    Attributes
-    ----------
-    declaration : Declaration
-        Its parameters.
-    programs : tuple
-        Kinds of arguments, and the programs for them.
-    body : function or None
-        The Python that it is of; None: there is none any more.
-    origin : str
-        Where it comes from, in words.
-    doc : str or None
-    """
-
-    declaration: Declared
-    programs: tuple[tuple[Kind, Tree], ...]
-    body: Any
-    origin: str
-    doc: str | None
 
 
 class LibrarySource(NamedTuple):
