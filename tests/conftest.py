@@ -36,6 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TOOLS = (
     "c++filt", "clang++", "cmake", "g++", "gcc", "git", "ld", "make", "mpiexec", "ninja", "nm",
     "readelf",
+    "rustc",
 )  # fmt: skip
 # Whole folders that compile C++, build projects or run benchmarks.
 SLOW_ROOMS = tuple(ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp"))

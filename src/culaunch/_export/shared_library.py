@@ -9,12 +9,12 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_list, checked_path
-from culaunch._base.outputs import open_output
+from culaunch._base.outputs import open_output, write_output
 from culaunch._base.values import spell
 from culaunch._core import Function as CoreFunction
 from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
-from culaunch._function.export import library_source
+from culaunch._function.export import library_header, library_source
 from culaunch._function.recorded import RecordedFunction
 from culaunch._inline.build import build
 from culaunch._inline.texts import InlineSource
@@ -34,6 +34,7 @@ def export(
     functions: AnyFunction | Sequence[AnyFunction],
     path: str | os.PathLike[str],
     *,
+    header: str | os.PathLike[str] | None = None,
     flags: Sequence[str] = (),
     link_flags: Sequence[str] = (),
 ) -> None:
@@ -51,6 +52,9 @@ def export(
         A function of a library is exported for the device in use, whose driver loads its images.
     path : str or os.PathLike
         The library to write, such as ``"libmylib.so"``. It is replaced as a whole or not at all.
+    header : str or os.PathLike, optional
+        A C++ header to write beside it: the functions with types, in a namespace of the library's
+        name. What includes it needs the headers of apache-tvm-ffi alone.
     flags, link_flags : sequence of str, optional
         More options for the C++ compiler and for the linker.
 
@@ -61,7 +65,7 @@ def export(
     MissingDependencyError
         Without apache-tvm-ffi, or without ``cuda.h``.
     TypeError
-        If a function does what only Python can: it calls a fused function, closes over an array,
+        If a function does what only Python can: it closes over an array,
         returns an argument, takes a value that TVM-FFI has not.
     ValueError
         If a function was neither called nor specialized, or two exports have one name.
@@ -84,7 +88,11 @@ def export(
             "export needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
         ) from error
     name = _name_of(output)
-    source = library_source([one._exported() for one in chosen], name)
+    exported = [one._exported() for one in chosen]
+    source = library_source(exported, name)
+    if header is not None:
+        wanted = checked_path("header", header)
+        text = library_header(exported, name, os.path.basename(output))
     toolchain = Toolchain.find(
         include_dirs=(), flags=(*_EXACT, *flags), cuda_flags=(), link_flags=link_flags, arch=None,
         with_nvcc=False,
@@ -94,6 +102,8 @@ def export(
         library, _ = build(directory, unit, source.images, toolchain, name)
         with open(library, "rb") as built, open_output(output) as file:
             shutil.copyfileobj(built, file)
+    if header is not None:
+        write_output(wanted, text.encode())
 
 
 def _name_of(path: str) -> str:

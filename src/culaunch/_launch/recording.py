@@ -9,7 +9,7 @@ recorder treats them as Python's: ``n % 16 == 0`` in an ``if`` is a guard.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -89,3 +89,53 @@ class RecordingBody(Protocol):
 # arguments, the keywords). It returns what the body gets, or NotImplemented: go on as without one.
 Recorder = Callable[[Any, Any, str, tuple[Any, ...], dict[str, Any]], Any]
 RECORDERS: dict[type, Recorder] = {}
+
+
+class LoopKernel(NamedTuple):
+    """A kernel over elements.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Its parameters are pointers to the outputs and the arrays, the scalars, and then the number
+        of elements; of one for any strides then the dimensions from the innermost out, but for the
+        last, and the strides of each array that is read element by element, outputs first.
+    block : int
+        Threads.
+    unroll, vector : int
+        A thread takes so many packs, of so many elements.
+    """
+
+    kernel: Any
+    block: int
+    unroll: int
+    vector: int
+
+
+class CallKernels(NamedTuple):
+    """What a program needs of something that is called in a body, to launch its kernels itself.
+
+    Attributes
+    ----------
+    roles : bytes
+        Of each argument: ``ELEMENTWISE``, ``WHOLE``, or something else that the kernels do not get.
+    scalars : tuple of (int, int)
+        The arguments that are scalars, in the order of the kernels, and their element types.
+    dense : LoopKernel
+        For arrays that all lie in C order, at multiples of 16 bytes, with at most 2^31 elements.
+    general : LoopKernel
+        For any strides.
+    """
+
+    roles: bytes
+    scalars: tuple[tuple[int, int], ...]
+    dense: LoopKernel
+    general: LoopKernel
+
+
+# The roles of arrays that a kernel gets.
+ELEMENTWISE, WHOLE = 1, 2
+
+# A type of object that bodies call -> its kernels, given the object, the numbers of the element
+# types of its arguments, and the rank of its results.
+KERNELS_OF_CALLS: dict[type, Callable[[Any, bytes, int], CallKernels]] = {}

@@ -14,6 +14,7 @@ from culaunch._core import __version__
 from culaunch._function import Function
 from culaunch._function.encode import encode
 from culaunch._function.explain import conditions, explained
+from culaunch._function.lowered import lowered
 from culaunch._function.results import is_dict_maker
 from culaunch._image import Image
 from culaunch._launch import Module
@@ -155,6 +156,7 @@ class _Traced(NamedTuple):
         return found
 
     def _kind(self, kind: Kind, tree: Tree) -> dict[str, Any]:
+        tree = lowered(tree, kind)
         encoded = encode(tree)
         place = _Places(tree)
         texts = [place.shortened(text) for text in encoded.texts]

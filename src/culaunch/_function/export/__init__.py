@@ -1,6 +1,7 @@
 """Functions as C++ text: what a library needs of them, without Python."""
 
 from culaunch._function.export.exported import Exported
+from culaunch._function.export.header import library_header
 from culaunch._function.export.library import LibrarySource, library_source
 
-__all__ = ["Exported", "LibrarySource", "library_source"]
+__all__ = ["Exported", "LibrarySource", "library_header", "library_source"]

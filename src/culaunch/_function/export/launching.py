@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Protocol
 
 from culaunch._function import opcodes as oc
-from culaunch._function.effects import Allocate, Call, Launch, Parameter, Return, View
+from culaunch._function.effects import Allocate, Launch, Parameter, Return, View
 from culaunch._function.export.expressions import float_literal, int_literal
 from culaunch._function.export.names import text_literal
 from culaunch._function.export.outputs import output_index
@@ -79,14 +79,6 @@ class EffectWriter:
                 self._view(effect, depth)
             elif isinstance(effect, Launch):
                 self._launch(effect, depth)
-            elif isinstance(effect, Call):
-                called = getattr(effect.callable, "__name__", type(effect.callable).__name__)
-                raise refusal(
-                    self.name,
-                    f"it calls {called}, a fused function, whose kernels are chosen in Python; "
-                    "launch kernels of an image",
-                    effect.place,
-                )
             else:
                 assert isinstance(effect, Return)
                 self.body.put(depth, f"return {self._result(effect.value)};")

@@ -15,6 +15,7 @@ from culaunch._function.export.names import Names, comment, text_literal
 from culaunch._function.export.outputs import outputs_of
 from culaunch._function.export.refusals import refusal
 from culaunch._function.kinds import described
+from culaunch._function.lowered import lowered
 from culaunch._launch.dtype import DTYPES, find_dtype
 
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ class _FunctionWriter:
         title = self._names.new(self.name.title().replace("_", ""))
         conditions: list[tuple[str, str]] = []
         counts = set()
-        for kind, tree in programs:
+        for kind, called in programs:
+            tree = lowered(called, kind)
             body = BodyWriter(
                 self._names.new(_body_name(title, kind)), function, kind, tree, images
             )
