@@ -20,6 +20,7 @@ from statistics import median
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from overhead.bars import Bar
 from overhead.bench import Bench
 from overhead.build import build_library, cuda_include
@@ -39,6 +40,8 @@ C_LOOP = "C loop"
 LAUNCHER = "launcher alone"
 ONE = "function of one launch, output given"
 ALLOCATES = "function that checks and allocates"
+JAX_DOOR = "ten of them in a program of JAX"
+JAX_TVM = "ten of them in a program of JAX, exported, by jax-tvm-ffi"
 EXPORTED = "the same function, exported as a library"
 BY_HAND = "the same by hand in C++ over TVM-FFI"
 IN_PYTHON = "the same in Python over the launcher"
@@ -193,6 +196,50 @@ def first_call(made: Functions) -> Burst:
     return burst
 
 
+def jax_door(made: Functions) -> Burst:
+    """Ten calls in one program of JAX, through ``scale.jax``."""
+    # The kernel's pointers are not to const: it is said that it writes its output alone.
+    function = cl.function(mutates=())(made.allocates.__wrapped__)
+    return _jax_program(lambda x: function.jax(x, made.number))
+
+
+def jax_tvm_ffi(made: Functions) -> Burst:
+    """Export the same function, as a target of jax-tvm-ffi."""
+    import jax
+    import jax_tvm_ffi as bridge
+    import tvm_ffi
+
+    made.allocates(made.bench.tensors[0], made.number)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "libtarget.so")
+        cl.export(made.allocates, path)
+        module = tvm_ffi.load_module(str(path))
+    platform = "gpu" if jax.default_backend() == "gpu" else "cpu"
+    words = ["rets", "args", "attrs.n"]
+    bridge.register_ffi_target("allocates", module.allocates_into, words, platform=platform)
+
+    def call(x: Any) -> Any:
+        result = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.ffi.ffi_call("allocates", result)(x, n=np.int64(made.number))
+
+    return _jax_program(call)
+
+
+def _jax_program(call: Callable[[Any], Any]) -> Burst:
+    import jax
+
+    def ten(x: Any) -> Any:
+        for _ in range(LAUNCHES):
+            x = call(x)
+        return x
+
+    x = jax.numpy.zeros(1024, "float32")
+    program = jax.jit(ten)
+    if program(x).shape != x.shape:
+        raise RuntimeError("wrong result")
+    return python_burst("call(x).block_until_ready()", call=program, x=x)
+
+
 def _transformer(name: str, made: Functions) -> Burst:
     return getattr(made.transformer, name)()  # type: ignore[no-any-return]
 
@@ -262,6 +309,8 @@ CONTENDERS: dict[str, Callable[[Functions], Burst]] = {
     TORCH_OP: torch_op,
     CUSTOM_OP: custom_op,
     FIRST: first_call,
+    JAX_DOOR: jax_door,
+    JAX_TVM: jax_tvm_ffi,
     BLOCK_FUNCTION: functools.partial(_transformer, "as_function"),
     BLOCK_TRITON: functools.partial(_transformer, "as_triton"),
 }

@@ -325,3 +325,20 @@ def test_what_cannot_be_exported_is_named(module, tmp_path):
         cl.export([3], path)
     with pytest.raises(ValueError, match="functions must have at least one function"):
         cl.export([], path)
+
+
+@pytest.mark.needs("jax", "jax_tvm_ffi")
+def test_a_target_of_jax(library):
+    """By jax-tvm-ffi, on XLA's CPU client: XLA allocates the result, which comes first."""
+    jax = pytest.importorskip("jax")
+    bridge = pytest.importorskip("jax_tvm_ffi")
+    words = ["rets", "args", "attrs.factor"]
+    bridge.register_ffi_target("exported_scale", library.scale_into, words, platform="cpu")
+
+    @jax.jit
+    def program(x):
+        result = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.ffi.ffi_call("exported_scale", result)(x + 1, factor=2.5) * 2
+
+    x = jax.numpy.arange(100, dtype="float32")
+    assert program(x).tolist() == ((x + 1) * 5).tolist()

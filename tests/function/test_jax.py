@@ -476,6 +476,54 @@ UNTOLD = """
 """
 
 
+def test_types_of_64_bits(x):
+    @cl.function
+    def wide(x):
+        return cl.zeros(x.shape, "float64"), cl.zeros(x.shape, "int64")
+
+    with pytest.raises(TypeError, match="jax_enable_x64"):
+        wide.jax(x)
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert [one.dtype.name for one in jax.jit(wide.jax)(x)] == ["float64", "int64"]
+    finally:
+        jax.config.update("jax_enable_x64", before)
+
+
+def test_what_a_batch_gives_a_call(kernels):
+    """Sequential: once for each row. Broadcast: once, with one dimension more."""
+
+    @cl.function
+    def ranked(x):
+        y = cl.empty_like(x)
+        kernels["scale<float>"][cl.ceildiv(x.size, 64), 64](y, x, x.ndim * 1.0, x.size)
+        return y
+
+    rows = jnp.ones((4, 3))
+    for way, factor in (("sequential", 1), ("sequential_unrolled", 1), ("broadcast_all", 2)):
+        found = jax.vmap(cl.jax_op(ranked, vmap=way))(rows)
+        assert found.tolist() == [[factor] * 3] * 4
+
+
+def test_forward_mode_is_not_there(scale, x):
+    scale.backward(lambda grad, factor: scale.jax(grad, factor))
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.jvp(lambda x: scale.jax(x, 2.0), (x,), (x,))
+
+
+def test_names_of_functions_in_programs(scale, tmp_path):
+    from culaunch._jax.texts import call_text
+
+    def named(function):
+        return call_text(function, (None, 2.0), (0, -1), ())
+
+    assert '"function":"#' in named(scale)  # it is inside of another function
+    scale(np.ones(3, np.float32), 2.0)
+    cl.save([scale], tmp_path / "scale.culib")
+    assert '"function":"#' in named(cl.load_library(tmp_path / "scale.culib").scale)
+
+
 def test_what_kernels_do_not_say(kernels, x):
     bump = cl.load(UNTOLD.encode())["bump"]
 

@@ -284,6 +284,23 @@ def test_the_source_of_a_function_of_a_library(scale, full):
     assert ".result()" in lib.full.source()
 
 
+def test_places_of_a_library_are_no_files(scale, tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hidden = 1\n")
+    scale.specialize(x=cl.Array("float32", "n"))
+    manifest, contents = parts_of(saved_bytes([scale]))
+    for kind in manifest["functions"][0]["kinds"]:
+        kind["texts"] = [f"{secret}:1" if "conftest.py:" in one and "(" not in one else one
+                         for one in kind["texts"]]  # fmt: skip
+        kind["guards"] = [[block, f"{secret}:1", text] for block, _, text in kind["guards"]]
+    lib = cl.load_library(packed(manifest, contents))
+    assert "secret.txt:1" in lib.scale.source()
+    assert "hidden" not in lib.scale.source()
+    with pytest.raises(OverflowError, match=r"secret\.txt:1: ") as caught:
+        lib.scale(x5, 1e300)
+    assert "hidden" not in str(caught.value)
+
+
 @pytest.mark.slow
 @pytest.mark.needs("tvm_ffi", "g++")
 def test_a_function_of_a_library_is_exported(scale, tmp_path):

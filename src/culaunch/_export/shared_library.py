@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from culaunch._base.checks import checked_list, checked_path
 from culaunch._base.outputs import open_output, write_output
 from culaunch._base.values import spell
-from culaunch._core import Function as CoreFunction
 from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
 from culaunch._function.export import library_header, library_source
@@ -70,7 +69,7 @@ def export(
     ValueError
         If a function was neither called nor specialized, or two exports have one name.
     """
-    chosen = [functions] if isinstance(functions, CoreFunction) else functions
+    chosen = [functions] if isinstance(functions, (Function, RecordedFunction)) else functions
     for one in checked_list("functions", chosen, "functions of culaunch"):
         if not isinstance(one, (Function, RecordedFunction)):
             raise TypeError(

@@ -81,7 +81,8 @@ class BodyWriter:
         if not isinstance(place, Place) or place == self._shown:
             return
         self._shown = place
-        line = linecache.getline(place.file, place.line)
+        # Of a program from a library the place is a text, and no file that is opened.
+        line = linecache.getline(place.file, place.line) if self.variables.file else ""
         self.put(depth, comment([f"{os.path.basename(place.file)}:{place.line}:", line]))
 
     def at(self, place: object) -> str:
