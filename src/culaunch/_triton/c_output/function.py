@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from culaunch._image.architectures import ARCH
 from culaunch._triton.c_output.parameters import CParameters, leaf_keys
 from culaunch._triton.c_output.variant import CVariant
-from culaunch._image.architectures import ARCH
 from culaunch._triton.parameter_sources import leaves_of
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._triton.c_output.names import c_string
 from culaunch._image.architectures import ARCH
+from culaunch._triton.c_output.names import c_string
 
 if TYPE_CHECKING:
     from pathlib import Path
