@@ -13,6 +13,7 @@ TREE = ast.parse(Path(cl.__file__).read_text())
 # The commands whose word is not a function of the API, and why.
 CLI_ONLY = {
     "demo": "shows the API",
+    "bundle": "runs a program, and calls Cache.bundle",
     "cache": "manages what compile keeps",
     "run": "launches, as kernel[grid, block] does",
 }

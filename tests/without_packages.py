@@ -12,7 +12,7 @@ import tempfile
 import traceback
 
 BLOCKED = {
-    "click", "cuda", "cupy", "jax", "lz4", "ml_dtypes", "numba", "numpy", "ray", "rich",
+    "click", "cryptography", "cuda", "cupy", "fsspec", "jax", "lz4", "ml_dtypes", "numba", "numpy", "ray", "rich",
     "torch", "triton", "tvm_ffi", "zstandard",
 }  # fmt: skip
 
@@ -72,6 +72,8 @@ CALLS = {
     "cl.TensorMap": lambda: cl.TensorMap.tiled(3, box=(1,)),
     "cl.Progress": lambda: cl.Progress(1, 2, 0, 1.0).remaining,
     "cl.RayExecutor": lambda: cl.RayExecutor(),
+    "cl.RemoteCache": lambda: cl.Cache(remote=cl.RemoteCache("file:///nowhere")).info(),
+    "cl.RemoteCache keys": lambda: cl.RemoteCache("s3://b", keys="RW" + "A" * 54),
     "cl.cmake_dir": lambda: cl.cmake_dir(),
     "cl.compile": lambda: cl.compile(CUDA, arch="sm_80", cache=False),
     "cl.compile nvcc": lambda: cl.compile(CUDA, arch="sm_80", cache=False, backend="nvcc"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from culaunch import elementwise, testing, triton
     from culaunch._cache import Cache, CacheInfo
+    from culaunch._cache.remote import RemoteCache
     from culaunch._compile import (
         Headers,
         compile,  # noqa: A004
@@ -131,6 +132,7 @@ _HOME = {
     "Parameter": "_launch",
     "Progress": "_farm",
     "RayExecutor": "_farm",
+    "RemoteCache": "_cache.remote",
     "Signature": "_launch",
     "Stream": "_launch",
     "Surface": "_launch.texture",
@@ -222,6 +224,7 @@ __all__ = [
     "Parameter",
     "Progress",
     "RayExecutor",
+    "RemoteCache",
     "Signature",
     "Stream",
     "Surface",

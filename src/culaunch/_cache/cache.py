@@ -5,25 +5,33 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from culaunch._base.checks import checked_flag, checked_path, checked_text
 from culaunch._base.trusted import TrustedDirectory, make_private
 from culaunch._base.values import spell
-from culaunch._cache.checks import checked_image, checked_key, checked_shipped
+from culaunch._cache.checks import (
+    checked_image,
+    checked_key,
+    checked_lock_timeout,
+    checked_max_bytes,
+    checked_shipped,
+)
 from culaunch._cache.entry import BadEntryError
 from culaunch._cache.image import IMAGES
 from culaunch._cache.info import CacheInfo
 from culaunch._cache.library import LIBRARIES
+from culaunch._cache.local import LocalEntries
 from culaunch._cache.note import NOTES, Note
-from culaunch._cache.place import default_max_bytes, default_path
+from culaunch._cache.place import default_path
+from culaunch._cache.record import record_use
+from culaunch._cache.remote.environment import checked_remote
 from culaunch._cache.store import Store
-from culaunch._errors import CacheWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from culaunch._cache.remote.remote_cache import RemoteCache
     from culaunch._image import Image
 
 
@@ -48,6 +56,9 @@ class Cache:
         `path`. By default those in ``$CULAUNCH_CACHE_SHIPPED``, separated as in ``$PATH``.
     lock_timeout : float, optional
         Seconds to wait for another process that compiles the same thing.
+    remote : str, RemoteCache or False, optional
+        A cache on a server behind this one. By default the one that ``$CULAUNCH_CACHE_REMOTE``
+        and the variables beside it describe; False is none.
 
     Raises
     ------
@@ -62,26 +73,22 @@ class Cache:
         max_bytes: int | None = None,
         shipped: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
         lock_timeout: float = 300.0,
+        remote: str | RemoteCache | Literal[False] | None = None,
     ) -> None:
         self.path = os.path.abspath(default_path() if path is None else checked_path("path", path))
-        self.max_bytes = default_max_bytes() if max_bytes is None else max_bytes
-        if isinstance(self.max_bytes, bool) or not isinstance(self.max_bytes, int):
-            raise TypeError(f"max_bytes must be an int, in bytes (got {spell(max_bytes)})")
-        if self.max_bytes <= 0:
-            raise ValueError(f"max_bytes must be positive (got {max_bytes})")
+        self.max_bytes = checked_max_bytes(max_bytes)
         self.shipped = checked_shipped(shipped)
-        if isinstance(lock_timeout, bool) or not isinstance(lock_timeout, (int, float)):
-            raise TypeError(f"lock_timeout must be a number of seconds (got {spell(lock_timeout)})")
-        if not lock_timeout >= 0:
-            raise ValueError(f"lock_timeout must not be negative (got {lock_timeout!r})")
-        self.lock_timeout = lock_timeout
+        self.lock_timeout = checked_lock_timeout(lock_timeout)
+        self.remote = checked_remote(remote)
+        self._server = None if self.remote is None else self.remote._server  # noqa: SLF001
         self._store = Store(self.path, self.max_bytes)
-        self._warned: set[str] = set()
+        self._local = LocalEntries(self._store, self.shipped)
 
     def get_or_make(self, key: str, make: Callable[[], Image]) -> Image:
         """Return the image of a key; make and keep it when it is not there.
 
-        Among all threads and processes that ask for a key at the same time, one makes it.
+        Among all threads and processes that ask for a key at the same time, one makes it, or gets
+        it from the remote cache.
 
         Parameters
         ----------
@@ -101,55 +108,44 @@ class Cache:
         if image is not None:
             return image
         # Where the directory cannot be used there is nothing to wait for and nothing to keep.
-        directory = self._open()
+        directory = self._local.open()
         if directory is None:
-            return checked_image("make() must return", make())
+            return self._fetch(key) or checked_image("make() must return", make())
         directory.close()
         # The look before the lock, which most calls end with, needs no file to be written to. The
         # lock is held until the image is in place: whoever waits finds it there.
         with self._store.lock(key, self.lock_timeout):
             # Another may have made it while this one waited for the lock.
-            image = self._read_own(key)
+            image = self._local.read_own(key) or self._fetch(key)
             if image is None:
                 image = checked_image("make() must return", make())
                 self.store(key, image)
+        record_use(key)
         return image
 
     def lookup(self, key: str) -> Image | None:
-        """Return the image of a key if it is there and intact."""
+        """Return the image of a key if it is there and intact; the remote cache is not asked."""
         # The own directory first: what is shipped may be bad, and is then made again and kept here.
-        image = self._read_own(checked_key(key))
+        image = self._local.read_own(checked_key(key)) or self._local.read_shipped(key)
         if image is not None:
-            return image
-        for path in self.shipped:
-            directory = self._open_shipped(path)
-            if directory is None:
-                continue
-            with directory:
-                image = _read(directory, key, own=False)
-            if image is not None:
-                return image
-        return None
+            record_use(key)
+        return image
 
     def store(self, key: str, image: Image) -> bool:
-        """Keep an image; return whether that worked, and warn once if it did not."""
+        """Keep an image; return whether that worked, and warn once if it did not.
+
+        It is sent to the remote cache as well, in time.
+        """
         # A wrong argument is an error even where nothing can be kept.
         entry = IMAGES.pack(checked_key(key), checked_image("image must be", image))
-        directory = self._open()
-        if directory is None:
-            return False
-        directory.close()
-        try:
-            self._store.publish(IMAGES.name(key), entry)
-        except OSError as error:
-            self._warn(f"an image was compiled but not kept: {error.strerror or error}")
-            return False
-        return True
+        if self._server is not None:
+            self._server.send(IMAGES.name(key), entry)
+        return self._local.publish(key, entry)
 
     def read_note(self, key: str) -> Note | None:
         """Return what :meth:`keep_note` kept, if it is there and intact."""
         checked_key(key)
-        directory = self._open()
+        directory = self._local.open()
         if directory is None:
             return None
         with directory, contextlib.suppress(BadEntryError):
@@ -166,11 +162,14 @@ class Cache:
 
     def info(self) -> CacheInfo:
         """Say where the cache is, whether it can be used and what it holds."""
+        remote = "" if self._server is None else self._server.shown
         try:
             entries, left = self._store.look()
         except OSError as error:
             reason = error.strerror or str(error)
-            return CacheInfo(self.path, False, reason, 0, 0, self.max_bytes, self.shipped)
+            return CacheInfo(
+                self.path, False, reason, 0, 0, self.max_bytes, self.shipped, remote=remote
+            )
         return CacheInfo(
             self.path,
             True,
@@ -181,6 +180,7 @@ class Cache:
             self.shipped,
             sum(entry.kind is LIBRARIES for entry in entries),
             left.files,
+            remote,
         )
 
     def verify(self, *, drop: bool = False) -> list[str]:
@@ -214,13 +214,67 @@ class Cache:
             return self._store.clear()
         return 0
 
+    def push(self) -> int:
+        """Write what the remote cache does not have of this one; return how many entries.
+
+        Raises
+        ------
+        ValueError
+            If there is no remote cache.
+        OSError
+            If it, or this one, cannot be used.
+        """
+        from culaunch._cache.remote.transfer import push
+
+        return push(self._store, self._server)
+
+    def pull(self) -> int:
+        """Get what this cache does not have of the remote one; return how many entries.
+
+        Raises
+        ------
+        ValueError
+            If there is no remote cache.
+        OSError
+            If it, or this one, cannot be used.
+        """
+        from culaunch._cache.remote.transfer import pull
+
+        return pull(self._store, self._server, self._fetch)
+
+    def bundle(self, output: str | os.PathLike[str], record: str | os.PathLike[str]) -> int:
+        """Write what a program used to a directory, to be shipped; return how many entries.
+
+        Parameters
+        ----------
+        output : str or os.PathLike
+            A directory, to be named in ``shipped`` or ``$CULAUNCH_CACHE_SHIPPED``; it is made, or
+            added to.
+        record : str or os.PathLike
+            What a program wrote that ran with ``$CULAUNCH_CACHE_RECORD`` naming it.
+
+        Raises
+        ------
+        ValueError
+            If the record is none, or an entry is not in the cache any more.
+        OSError
+            If something cannot be read or written.
+        """
+        from culaunch._cache.bundle import write_bundle
+
+        return write_bundle(
+            checked_path("output", output),
+            checked_path("record", record),
+            lambda key: self.lookup(key) or self._fetch(key),
+        )
+
     def private_directory(self, *parts: str) -> str:
         """Return a directory in the cache that is only the user's, or a temporary one."""
         for part in parts:
             if checked_text("a part", part) in ("", ".", "..") or os.sep in part:
                 raise ValueError(f"a part must be the name of a directory (got {part!r:.100})")
         path = os.path.join(self.path, *parts)
-        directory = self._open()
+        directory = self._local.open()
         try:
             if directory is not None:
                 with directory:
@@ -228,66 +282,47 @@ class Cache:
                     TrustedDirectory.open(path).close()
                 return path
         except OSError as error:
-            self._warn(f"{path!r} is not used: {error.strerror or error}")
+            self._local.warn(f"{path!r} is not used: {error.strerror or error}")
         import tempfile
 
         return tempfile.mkdtemp(prefix="culaunch-")
 
     def __reduce__(self) -> tuple[object, ...]:
         # For the workers of an executor, where the cache of many requests is one object.
-        return _rebuild, (self.path, self.max_bytes, self.shipped, self.lock_timeout)
+        remote = False if self.remote is None else self.remote
+        return _rebuild, (self.path, self.max_bytes, self.shipped, self.lock_timeout, remote)
 
     def __repr__(self) -> str:
         return f"<culaunch.Cache {self.path!r}>"
 
-    def _read_own(self, key: str) -> Image | None:
-        directory = self._open()
-        if directory is None:
+    def _fetch(self, key: str) -> Image | None:
+        """Take an entry from the remote cache, and keep it here."""
+        entry = None if self._server is None else self._server.fetch(IMAGES.name(key))
+        if self._server is None or entry is None:
             return None
-        with directory:
-            return _read(directory, key, own=True)
-
-    def _open(self) -> TrustedDirectory | None:
         try:
-            return self._store.open()
-        except OSError as error:
-            self._warn(f"it is not used: {error.strerror or error}")
+            image = IMAGES.unpack(key, entry)
+        except BadEntryError as error:
+            self._server.warn(f"the entry {IMAGES.name(key)} {error}; compiling again")
             return None
-
-    def _open_shipped(self, path: str) -> TrustedDirectory | None:
-        try:
-            return TrustedDirectory.open(path)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._warn(f"the shipped directory {path!r} is not used: {error.strerror or error}")
-            return None
-
-    def _warn(self, message: str) -> None:
-        if message not in self._warned:
-            self._warned.add(message)
-            warnings.warn(f"cache {self.path!r}: {message}", CacheWarning, stacklevel=2)
+        self._local.publish(key, entry)
+        return image
 
 
-def _read(directory: TrustedDirectory, key: str, *, own: bool) -> Image | None:
-    try:
-        return IMAGES.read(directory, key, own=own)
-    except BadEntryError as error:
-        path = os.path.join(directory.path, IMAGES.name(key))
-        warnings.warn(f"cache entry {path!r} {error}; compiling again", CacheWarning, 2)
-        return None
-
-
-def _rebuild(path: str, max_bytes: int, shipped: tuple[str, ...], lock_timeout: float) -> Cache:
-    return _known(path, max_bytes, shipped, lock_timeout, os.getpid())
+def _rebuild(*state: Any) -> Cache:
+    # What a parent has locked is locked for ever in its child: each process has its own.
+    return _known(os.getpid(), *state)
 
 
 @functools.lru_cache(maxsize=16)
 def _known(
+    _process: int,
     path: str,
     max_bytes: int,
     shipped: tuple[str, ...],
     lock_timeout: float,
-    process: int,  # noqa: ARG001 - what a parent has locked is locked for ever in its child
+    remote: RemoteCache | Literal[False],
 ) -> Cache:
-    return Cache(path, max_bytes=max_bytes, shipped=shipped, lock_timeout=lock_timeout)
+    return Cache(
+        path, max_bytes=max_bytes, shipped=shipped, lock_timeout=lock_timeout, remote=remote
+    )

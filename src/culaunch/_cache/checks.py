@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
-from culaunch._cache.place import default_shipped
+from culaunch._cache.place import default_max_bytes, default_shipped
 from culaunch._image import Image
 
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -39,3 +39,23 @@ def checked_shipped(given: object) -> tuple[str, ...]:
     if not isinstance(given, Iterable) or isinstance(given, bytes):
         raise TypeError(f"shipped must be directories (got {spell(given)})")
     return tuple(os.path.abspath(checked_path("shipped", directory)) for directory in given)
+
+
+def checked_max_bytes(given: object) -> int:
+    """Return the cap on the size, by default that of the environment."""
+    if given is None:
+        return default_max_bytes()
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise TypeError(f"max_bytes must be an int, in bytes (got {spell(given)})")
+    if given <= 0:
+        raise ValueError(f"max_bytes must be positive (got {given})")
+    return given
+
+
+def checked_lock_timeout(given: object) -> float:
+    """Return how long another process is waited for, in seconds."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise TypeError(f"lock_timeout must be a number of seconds (got {spell(given)})")
+    if not given >= 0:
+        raise ValueError(f"lock_timeout must not be negative (got {given!r})")
+    return given

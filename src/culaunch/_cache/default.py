@@ -8,14 +8,13 @@ import os
 from culaunch._base.values import spell
 from culaunch._cache.cache import Cache
 from culaunch._cache.place import default_path
+from culaunch._cache.remote.environment import VARIABLES
 
 
 def default_cache() -> Cache:
     """Return the cache that the environment describes, one object while that stays the same."""
-    get = os.environ.get
-    return _cache_of(
-        default_path(), get("CULAUNCH_CACHE_MAX_SIZE"), get("CULAUNCH_CACHE_SHIPPED"), os.getpid()
-    )
+    others = tuple(os.environ.get(name) for name in _OTHERS)
+    return _cache_of(default_path(), others, os.getpid())
 
 
 def checked_cache(cache: bool | Cache) -> Cache | None:
@@ -28,5 +27,9 @@ def checked_cache(cache: bool | Cache) -> Cache | None:
 
 
 @functools.lru_cache(maxsize=16)
-def _cache_of(path: str, max_size: str | None, shipped: str | None, process: int) -> Cache:  # noqa: ARG001
+def _cache_of(path: str, others: tuple[str | None, ...], process: int) -> Cache:  # noqa: ARG001
     return Cache(path)
+
+
+# What a cache reads of the environment besides its path.
+_OTHERS = ("CULAUNCH_CACHE_MAX_SIZE", "CULAUNCH_CACHE_SHIPPED", *VARIABLES)

@@ -23,3 +23,5 @@ class CacheInfo:
     """How many of the entries are libraries."""
     leftovers: int = 0
     """Files of writers that are at work, or were stopped there."""
+    remote: str = ""
+    """The URL of the remote cache behind it, without a password, or ``""``."""

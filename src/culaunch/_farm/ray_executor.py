@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import concurrent.futures
-import importlib
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.optional import optional
 from culaunch._base.values import spell
-from culaunch._errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,14 +31,7 @@ class RayExecutor(concurrent.futures.Executor):
     """
 
     def __init__(self, **options: Any) -> None:
-        try:
-            # By name: type checkers need not have it.
-            self._ray: Any = importlib.import_module("ray")
-        except ImportError as error:
-            raise MissingDependencyError(
-                "RayExecutor needs Ray: python -m pip install ray"
-            ) from error
-        # A worker's pool of tasks is Ray's; a task that is tried again compiles what the cache has.
+        self._ray = optional("ray", "RayExecutor", "ray")
         self._remote = _remote(self._ray, options)
         self._is_open = True
 

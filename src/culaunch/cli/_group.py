@@ -13,8 +13,8 @@ from culaunch.cli._messages import print_error
 
 # In the order in which --help lists them.
 _COMMANDS = (
-    "demo", "doctor", "inspect", "compile", "link", "fatbin", "run", "cache", "embed", "package",
-    "triton",
+    "demo", "doctor", "inspect", "compile", "link", "fatbin", "run", "cache", "bundle", "embed",
+    "package", "triton",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""``culaunch cache``: look at, check and empty the compile cache."""
+"""``culaunch cache``: look at, check, share and empty the compile cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import culaunch as cl
 
 @click.group("cache")
 def command() -> None:
-    """Look at, check and empty the cache of what was compiled."""
+    """Look at, check, share and empty the cache."""
 
 
 @command.command("path")
@@ -39,6 +39,8 @@ def info(as_json: bool) -> int:
     click.echo(f"size       {_human(found.size)} of at most {_human(found.max_bytes)}{leftovers}")
     for directory in found.shipped:
         click.echo(f"shipped    {directory}")
+    if found.remote:
+        click.echo(f"remote     {found.remote}")
     return 0 if found.usable else 1
 
 
@@ -60,6 +62,31 @@ def clear() -> None:
     cache = cl.Cache()
     removed = cache.clear()
     click.echo(f"removed {removed} entries from {cache.path}")
+
+
+@command.command("push")
+@click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
+def push(remote: str | None) -> None:
+    """Write to the remote cache what it does not have."""
+    cache = cl.Cache(remote=remote)
+    click.echo(f"pushed {cache.push()} entries to {cache.info().remote}")
+
+
+@command.command("pull")
+@click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
+def pull(remote: str | None) -> None:
+    """Get from the remote cache what is not here."""
+    cache = cl.Cache(remote=remote)
+    click.echo(f"pulled {cache.pull()} entries from {cache.info().remote}")
+
+
+@command.command("sync")
+@click.option("--remote", help="The remote cache's URL; by default $CULAUNCH_CACHE_REMOTE.")
+def sync(remote: str | None) -> None:
+    """Pull, then push."""
+    cache = cl.Cache(remote=remote)
+    pulled, pushed = cache.pull(), cache.push()
+    click.echo(f"pulled {pulled} and pushed {pushed} entries, {cache.info().remote}")
 
 
 def _human(size: int) -> str:

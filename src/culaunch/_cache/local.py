@@ -1,0 +1,98 @@
+"""The directories of a cache on this machine: its own, and those that were shipped."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING
+
+from culaunch._base.trusted import TrustedDirectory
+from culaunch._cache.entry import BadEntryError
+from culaunch._cache.image import IMAGES
+from culaunch._errors import CacheWarning
+
+if TYPE_CHECKING:
+    from culaunch._cache.store import Store
+    from culaunch._image import Image
+
+
+class LocalEntries:
+    """Images on this machine; what cannot be used is a warning, once.
+
+    Parameters
+    ----------
+    store : Store
+        The cache's own directory.
+    shipped : tuple of str
+        Directories that are read after it, and never written to.
+    """
+
+    def __init__(self, store: Store, shipped: tuple[str, ...]) -> None:
+        self.store = store
+        self.shipped = shipped
+        self._warned: set[str] = set()
+
+    def read_own(self, key: str) -> Image | None:
+        """Return the image of a key in the cache's own directory."""
+        directory = self.open()
+        if directory is None:
+            return None
+        with directory:
+            return _read(directory, key, own=True)
+
+    def read_shipped(self, key: str) -> Image | None:
+        """Return the image of a key in a directory that was shipped."""
+        for path in self.shipped:
+            directory = self._open_shipped(path)
+            if directory is None:
+                continue
+            with directory:
+                image = _read(directory, key, own=False)
+            if image is not None:
+                return image
+        return None
+
+    def publish(self, key: str, entry: bytes) -> bool:
+        """Keep the bytes of an entry; return whether that worked."""
+        directory = self.open()
+        if directory is None:
+            return False
+        directory.close()
+        try:
+            self.store.publish(IMAGES.name(key), entry)
+        except OSError as error:
+            self.warn(f"an image was compiled but not kept: {error.strerror or error}")
+            return False
+        return True
+
+    def open(self) -> TrustedDirectory | None:
+        """Open the cache's own directory; None if it cannot be used."""
+        try:
+            return self.store.open()
+        except OSError as error:
+            self.warn(f"it is not used: {error.strerror or error}")
+            return None
+
+    def _open_shipped(self, path: str) -> TrustedDirectory | None:
+        try:
+            return TrustedDirectory.open(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self.warn(f"the shipped directory {path!r} is not used: {error.strerror or error}")
+            return None
+
+    def warn(self, message: str) -> None:
+        """Say something once."""
+        if message not in self._warned:
+            self._warned.add(message)
+            warnings.warn(f"cache {self.store.path!r}: {message}", CacheWarning, stacklevel=2)
+
+
+def _read(directory: TrustedDirectory, key: str, *, own: bool) -> Image | None:
+    try:
+        return IMAGES.read(directory, key, own=own)
+    except BadEntryError as error:
+        path = os.path.join(directory.path, IMAGES.name(key))
+        warnings.warn(f"cache entry {path!r} {error}; compiling again", CacheWarning, 2)
+        return None

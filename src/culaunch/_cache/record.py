@@ -1,0 +1,53 @@
+"""Which entries a program used: what :meth:`Cache.bundle` packs."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+
+from culaunch._errors import CacheWarning
+
+VARIABLE = "CULAUNCH_CACHE_RECORD"
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+_noted: set[tuple[str, str]] = set()
+
+
+def record_use(key: str) -> None:
+    """Note in the file that the environment names, if it names one, that a key was used."""
+    path = os.environ.get(VARIABLE)
+    if not path or (path, key) in _noted:
+        return
+    _noted.add((path, key))
+    try:
+        # Many processes write to one file: each line is one write at its end.
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(descriptor, f"{key}\n".encode())
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        warnings.warn(
+            f"what is used is not noted in {VARIABLE}={path!r}: {error.strerror or error}",
+            CacheWarning,
+            stacklevel=4,
+        )
+
+
+def read_record(path: str) -> list[str]:
+    """Return the keys in a record, each once.
+
+    Raises
+    ------
+    ValueError
+        If it is no record.
+    OSError
+        If it cannot be read.
+    """
+    with open(path, encoding="ascii", errors="replace") as file:
+        keys = dict.fromkeys(line.strip() for line in file)
+    for key in keys:
+        if _KEY.fullmatch(key) is None:
+            raise ValueError(f"{path!r} is no record of a cache: it has the line {key!r:.80}")
+    return list(keys)

@@ -1,0 +1,64 @@
+"""What the environment says about a remote cache."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from typing import TYPE_CHECKING
+
+from culaunch._base.values import spell
+from culaunch._errors import CacheWarning
+
+if TYPE_CHECKING:
+    from culaunch._cache.remote.remote_cache import RemoteCache
+
+VARIABLES = (
+    "CULAUNCH_CACHE_REMOTE",
+    "CULAUNCH_CACHE_REMOTE_KEYS",
+    "CULAUNCH_CACHE_REMOTE_SIGNING_KEY",
+    "CULAUNCH_CACHE_REMOTE_TIMEOUT",
+)
+
+
+def checked_remote(given: object) -> RemoteCache | None:
+    """Check what the caller gave for ``remote=``; None is what the environment says."""
+    if given is None:
+        return _described(*(os.environ.get(name) for name in VARIABLES))
+    if given is False:
+        return None
+    # Loaded where there is one: most programs have none.
+    from culaunch._cache.remote.remote_cache import RemoteCache
+
+    if isinstance(given, str):
+        return RemoteCache(given)
+    if not isinstance(given, RemoteCache):
+        raise TypeError(
+            f"remote must be a URL, a culaunch.RemoteCache, or False (got {spell(given)})"
+        )
+    return given
+
+
+@functools.lru_cache(maxsize=16)
+def _described(
+    url: str | None, keys: str | None, signing_key: str | None, timeout: str | None
+) -> RemoteCache | None:
+    """Return what the variables describe; a mistake in them is a warning, and none is used."""
+    if not url:
+        return None
+    from culaunch._cache.remote.remote_cache import RemoteCache
+
+    try:
+        return RemoteCache(
+            url,
+            keys=[key for key in (keys or "").split(os.pathsep) if key],
+            signing_key=signing_key or None,
+            timeout=float(timeout) if timeout else 5.0,
+        )
+    except (ValueError, OSError) as error:
+        warnings.warn(
+            f"no remote cache is used, for what CULAUNCH_CACHE_REMOTE... say is wrong: {error}",
+            CacheWarning,
+            stacklevel=4,
+        )
+        return None

@@ -1,0 +1,164 @@
+"""Signatures in the format of minisign: Ed25519 over BLAKE2b-512, in files of text.
+
+Only what is said to be safe is taken: prehashed signatures, whose trusted comment is signed, too.
+Ed25519 itself is the package ``cryptography``'s.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from culaunch._base.optional import optional
+
+SUFFIX = ".minisig"
+_PUBLIC_KEY = struct.Struct("<2s8s32s")
+# Algorithm, how the key is encrypted, the checksum, salt and two limits of that; then the number
+# of the key, the seed with the public key, and the checksum.
+_SECRET_KEY = struct.Struct("<2s2s2s32sQQ8s64s32s")
+_SIGNATURE = struct.Struct("<2s8s64s")
+
+
+class SignatureError(Exception):
+    """A signature that is missing, malformed, of another key, or not of these bytes."""
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """What signatures are checked with."""
+
+    number: bytes
+    """Which key it is, 8 bytes."""
+    point: bytes
+
+    @classmethod
+    def read(cls, given: str) -> PublicKey:
+        """Take a key as minisign writes it, or the path of its file (``minisign.pub``).
+
+        Raises
+        ------
+        ValueError
+            If it is neither.
+        OSError
+            If it is the path of no file that can be read.
+        """
+        line = given if _is_key(given) else _second_line(given)
+        try:
+            algorithm, number, point = _PUBLIC_KEY.unpack(base64.b64decode(line, validate=True))
+        except (binascii.Error, ValueError, struct.error):
+            algorithm = b""
+        if algorithm != b"Ed":
+            raise ValueError(f"{given!r} is neither a public key of minisign nor a file with one")
+        return cls(number, point)
+
+    def verify(self, data: bytes, signature: bytes) -> None:
+        """Raise SignatureError unless a signature file is one of these bytes by this key."""
+        head, sealed, comment = _taken_apart(signature)
+        if head[1] != self.number:
+            raise SignatureError("is signed by another key")
+        ed25519 = _ed25519()
+        key = ed25519.Ed25519PublicKey.from_public_bytes(self.point)
+        try:
+            key.verify(head[2], hashlib.blake2b(data).digest())
+            key.verify(sealed, head[2] + comment)
+        except optional("cryptography.exceptions", *_WHY).InvalidSignature:
+            raise SignatureError("has a signature that is not of these bytes") from None
+
+
+@dataclass(frozen=True, repr=False)
+class SecretKey:
+    """What signatures are made with."""
+
+    number: bytes
+    seed: bytes
+
+    @classmethod
+    def open(cls, path: str) -> SecretKey:
+        """Read a key file of minisign that has no password (``minisign -G -W``).
+
+        Raises
+        ------
+        ValueError
+            If it is none, is damaged, or is encrypted.
+        OSError
+            If it cannot be read.
+        """
+        try:
+            fields = _SECRET_KEY.unpack(base64.b64decode(_second_line(path), validate=True))
+        except (binascii.Error, struct.error):
+            raise ValueError(f"{path!r} is no secret key of minisign") from None
+        algorithm, encryption, _, _, _, _, number, seed, checksum = fields
+        if algorithm != b"Ed":
+            raise ValueError(f"{path!r} is no secret key of minisign")
+        if encryption != b"\0\0":
+            raise ValueError(
+                f"the secret key {path!r} has a password; make one without: minisign -G -W"
+            )
+        found = hashlib.blake2b(algorithm + number + seed, digest_size=32).digest()
+        if not hmac.compare_digest(found, checksum):
+            raise ValueError(f"the secret key {path!r} is damaged")
+        return cls(number, seed[:32])
+
+    def sign(self, data: bytes, comment: str) -> bytes:
+        """Return the signature file of some bytes; the comment is signed, too."""
+        key = _ed25519().Ed25519PrivateKey.from_private_bytes(self.seed)
+        signature = key.sign(hashlib.blake2b(data).digest())
+        trusted = comment.encode()
+        sealed = key.sign(signature + trusted)
+        head = _SIGNATURE.pack(b"ED", self.number, signature)
+        return b"".join(
+            [
+                b"untrusted comment: signature of a culaunch cache entry\n",
+                base64.b64encode(head),
+                b"\ntrusted comment: " + trusted + b"\n",
+                base64.b64encode(sealed),
+                b"\n",
+            ]
+        )
+
+
+def verify_any(keys: tuple[PublicKey, ...], data: bytes, signature: bytes) -> None:
+    """Raise SignatureError unless one of the keys signed these bytes."""
+    head, _, _ = _taken_apart(signature)
+    for key in keys:
+        if key.number == head[1]:
+            return key.verify(data, signature)
+    raise SignatureError("is signed by a key that is not trusted here")
+
+
+def _taken_apart(signature: bytes) -> tuple[tuple[bytes, bytes, bytes], bytes, bytes]:
+    lines = signature.split(b"\n")
+    if len(signature) > 4096 or len(lines) < 4 or not lines[2].startswith(b"trusted comment: "):
+        raise SignatureError("has a signature that is none of minisign's")
+    try:
+        head = _SIGNATURE.unpack(base64.b64decode(lines[1], validate=True))
+        sealed = base64.b64decode(lines[3], validate=True)
+    except (binascii.Error, struct.error):
+        raise SignatureError("has a signature that is none of minisign's") from None
+    if head[0] != b"ED":
+        raise SignatureError("has a signature of the old form, which is not taken")
+    return head, sealed, lines[2].removeprefix(b"trusted comment: ")
+
+
+def _is_key(text: str) -> bool:
+    # 42 bytes that begin with "Ed".
+    return len(text) == 56 and text.startswith("RW")
+
+
+def _second_line(path: str) -> str:
+    with open(os.fsdecode(path), encoding="ascii", errors="replace") as file:
+        lines = file.read(4096).splitlines()
+    return lines[1] if len(lines) > 1 else ""
+
+
+_WHY = ("a cache with signatures", "cryptography")
+
+
+def _ed25519() -> Any:
+    return optional("cryptography.hazmat.primitives.asymmetric.ed25519", *_WHY)

@@ -1,0 +1,96 @@
+"""Where a remote cache is: a URL, through fsspec."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+from culaunch._base.optional import optional
+from culaunch._base.values import spell
+
+_NAME = re.compile(r"([0-9a-f]{64})\.entry")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://.+", re.DOTALL)
+
+
+class Place:
+    """The files of a remote cache: ``<url>/<first two digits>/<key>.entry``.
+
+    Parameters
+    ----------
+    url : str
+        What fsspec takes: ``s3://bucket/folder``, ``gs://...``, ``file:///shared``, ``https://...``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If fsspec, or what it needs for this kind of URL, is not installed.
+    ValueError
+        If fsspec knows no such kind.
+    """
+
+    def __init__(self, url: str) -> None:
+        fsspec = optional("fsspec", "a remote cache", "fsspec")
+        self.is_local = url.startswith(("file://", "local://"))
+        try:
+            # Found anew in each process: fsspec's own clients do not survive a fork.
+            self._files, self._root = fsspec.url_to_fs(
+                url, **({"auto_mkdir": True} if self.is_local else {})
+            )
+        except ImportError as error:
+            from culaunch._errors import MissingDependencyError
+
+            raise MissingDependencyError(
+                f"a remote cache at {shown(url)} needs another package: {error}"
+            ) from error
+
+    def read(self, name: str) -> bytes:
+        """Return a file; FileNotFoundError where there is none."""
+        data = self._files.cat_file(self._path(name))
+        if not isinstance(data, bytes):
+            raise OSError(f"it gave {spell(data)}, not bytes")
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a file in place, whole or not at all."""
+        path = self._path(name)
+        if not self.is_local:  # an object store has it whole or not at all by itself
+            self._files.pipe_file(path, data)
+            return
+        temporary = f"{path}.tmp-{os.urandom(8).hex()}"
+        try:
+            self._files.pipe_file(temporary, data)
+            self._files.mv(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._files.rm_file(temporary)
+            raise
+
+    def keys(self) -> set[str]:
+        """Return the keys of the entries that are there."""
+        self._files.invalidate_cache()
+        names = (path.rpartition("/")[2] for path in self._files.find(self._root))
+        return {found[1] for name in names if (found := _NAME.fullmatch(name))}
+
+    def _path(self, name: str) -> str:
+        return f"{self._root.rstrip('/')}/{name[:2]}/{name}"
+
+
+def checked_url(url: object) -> str:
+    """Return a URL; TypeError or ValueError if it is none."""
+    if not isinstance(url, str):
+        raise TypeError(f"url must be a str such as 's3://bucket/folder' (got {spell(url)})")
+    if _SCHEME.fullmatch(url) is None or "\0" in url or not url.isprintable():
+        raise ValueError(f"url must be such as 's3://bucket/folder' (got {url!r:.200})")
+    return url.rstrip("/")
+
+
+def shown(url: str) -> str:
+    """Return a URL as messages show it: without a password."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return url.partition("://")[0] + "://..."
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))

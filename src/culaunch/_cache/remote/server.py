@@ -1,0 +1,165 @@
+"""What a cache asks behind itself: reads and writes that never raise, and end in time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from culaunch._cache.remote.minisign import SUFFIX, SignatureError, verify_any
+from culaunch._cache.remote.place import Place, shown
+from culaunch._cache.remote.within import within
+from culaunch._cache.remote.writer import Writer
+from culaunch._errors import CacheWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._cache.remote.minisign import PublicKey, SecretKey
+
+
+class Server:
+    """Entries by name, of a server that may be slow, lie, or die.
+
+    Parameters
+    ----------
+    url : str
+        Where it is.
+    keys : tuple of PublicKey
+        If there are any: whose signature an entry must have.
+    signing_key : SecretKey or None
+        What is written is signed with it.
+    timeout : float
+        Seconds for one read or write.
+    is_written : bool
+        Whether entries are to be written.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        keys: tuple[PublicKey, ...],
+        signing_key: SecretKey | None,
+        timeout: float,
+        *,
+        is_written: bool,
+    ) -> None:
+        self.shown = shown(url)  # as messages show it: without a password
+        # Through HTTP nothing is written; and where only what is signed is believed, there is no
+        # use for anything else.
+        self.is_written = (
+            is_written
+            and not url.startswith(("http://", "https://"))
+            and (signing_key is not None or not keys)
+        )
+        self._url = url
+        self._keys = keys
+        self._signing_key = signing_key
+        self._timeout = timeout
+        self._writer = Writer(self.write_now, self._drop)
+        self._lock = threading.Lock()
+        self._place: tuple[int, Place] | None = None
+        # In which process it is not asked, or not written to, any more.
+        self._is_off = self._is_only_read = 0
+
+    def fetch(self, name: str) -> bytes | None:
+        """Return the bytes of an entry, or None; it is never an error.
+
+        They are what a trusted key signed, where there are keys. Whoever asks checks the digest.
+        """
+        data = self._asked(lambda: self._read(name))
+        return data if isinstance(data, bytes) else None
+
+    def send(self, name: str, data: bytes) -> None:
+        """Write an entry, soon and in another thread; it is never an error."""
+        # Where only what is signed is believed, there is no use for anything else.
+        if self.is_written and not self.is_stopped:
+            self._writer.put(name, data)
+
+    def list_keys(self) -> set[str] | None:
+        """Return the keys of all entries, or None if the server cannot be used."""
+        found = self._asked(lambda: self._connected().keys(), patience=10)
+        return found if isinstance(found, set) else None
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until what was sent is written; return whether it is."""
+        return self._writer.flush(seconds)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it failed, and is not asked any more by this process."""
+        return self._is_off == os.getpid()
+
+    def warn(self, message: str) -> None:
+        """Say what is wrong with it."""
+        warnings.warn(f"remote cache {self.shown!r}: {message}", CacheWarning, stacklevel=3)
+
+    def _read(self, name: str) -> bytes:
+        place = self._connected()
+        data = place.read(name)
+        if self._keys:
+            try:
+                signature = place.read(name + SUFFIX)
+            except FileNotFoundError:
+                raise SignatureError("is not signed") from None
+            verify_any(self._keys, data, signature)
+        return data
+
+    def write_now(self, name: str, data: bytes) -> bool:
+        """Write an entry; return whether that worked, and warn once if it did not."""
+        if self.is_stopped or self._is_only_read == os.getpid():
+            return False
+
+        def write() -> None:
+            place = self._connected()
+            # The signature first: an entry is there when it can be believed.
+            if self._signing_key is not None:
+                place.write(name + SUFFIX, self._signing_key.sign(data, f"file:{name}"))
+            place.write(name, data)
+
+        try:
+            within(self._timeout, write)
+            return True
+        except (PermissionError, NotImplementedError) as error:
+            if self._is_only_read != os.getpid():
+                self._is_only_read = os.getpid()
+                self.warn(f"it is read, and not written to: {_text(error)}")
+        except Exception as error:  # noqa: BLE001 - a server's client may raise anything
+            self._give_up(error)
+        return False
+
+    def _asked(self, operation: Callable[[], Any], patience: float = 1) -> Any:
+        """Return what the server answers; None when there is nothing, or nothing to be believed."""
+        if self.is_stopped:
+            return None
+        try:
+            return within(self._timeout * patience, operation)
+        except FileNotFoundError:
+            return None
+        except SignatureError as error:
+            self.warn(f"an entry {error}; compiling again")
+            return None
+        except Exception as error:  # noqa: BLE001 - a server's client may raise anything
+            self._give_up(error)
+            return None
+
+    def _connected(self) -> Place:
+        with self._lock:
+            if self._place is None or self._place[0] != os.getpid():
+                self._place = (os.getpid(), Place(self._url))
+            return self._place[1]
+
+    def _give_up(self, error: Exception) -> None:
+        with self._lock:
+            if self.is_stopped:
+                return
+            self._is_off = os.getpid()
+        self.warn(f"{_text(error)}; it is not used any more by this process")
+
+    def _drop(self) -> None:
+        self.warn("it is too slow: some of what is compiled is not written to it")
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,39 @@
+"""A time limit for what knows none."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def within(seconds: float, operation: Callable[[], Any]) -> Any:
+    """Run an operation in a thread; return or raise what it does.
+
+    What has not ended in time goes on, and nobody waits for it: not at the end of the process
+    either, since the thread is a daemon.
+
+    Raises
+    ------
+    TimeoutError
+        If it takes longer.
+    """
+    answer: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            answer.put((operation(), None))
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the caller gets it
+            answer.put((None, error))
+
+    threading.Thread(target=run, name="culaunch-remote-cache", daemon=True).start()
+    try:
+        value, error = answer.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError(f"no answer in {seconds:g} s") from None
+    if error is not None:
+        raise error
+    return value
