@@ -12,8 +12,8 @@ import tempfile
 import traceback
 
 BLOCKED = {
-    "click", "cryptography", "cuda", "cupy", "fsspec", "jax", "lz4", "ml_dtypes", "numba", "numpy", "ray", "rich",
-    "torch", "triton", "tvm_ffi", "zstandard",
+    "click", "cryptography", "cuda", "cupy", "fsspec", "jax", "lz4", "ml_dtypes", "numba", "numpy",
+    "ray", "rich", "torch", "triton", "tvm_ffi", "zstandard",
 }  # fmt: skip
 
 
