@@ -225,6 +225,28 @@ PyObject* Describe(PyObject* self, PyObject* args) {
   return PyUnicode_FromString(Self(self).Describe(static_cast<CUresult>(code)).c_str());
 }
 
+// reach(ordinal, peer) -> whether kernels on a device can use a peer's memory, which is turned on.
+PyObject* Reach(PyObject* self, PyObject* args) {
+  int ordinal = 0, peer = 0;
+  if (!PyArg_ParseTuple(args, "ii:reach", &ordinal, &peer)) return nullptr;
+  int can_reach = 0;
+  const Ref done(OnDevice(
+      Self(self), ordinal, "turning on the access to a peer's memory",
+      [&](culaunch::Driver& driver) {
+        const CUdevice other = driver.Device(peer);
+        if (driver.cuDeviceCanAccessPeer == nullptr || driver.cuCtxEnablePeerAccess == nullptr) {
+          return CUDA_ERROR_NOT_SUPPORTED;
+        }
+        CUresult code = driver.cuDeviceCanAccessPeer(&can_reach, driver.Handle(ordinal), other);
+        CUcontext context = nullptr;
+        if (code != CUDA_SUCCESS || can_reach == 0) return code;
+        code = driver.PrimaryContext(peer, &context);
+        if (code == CUDA_SUCCESS) code = driver.cuCtxEnablePeerAccess(context, 0);
+        return code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ? CUDA_SUCCESS : code;
+      }));
+  return done ? PyBool_FromLong(can_reach) : nullptr;
+}
+
 PyObject* GetName(PyObject* self, void*) { return PyUnicode_FromString(Self(self).name().c_str()); }
 
 PyObject* GetVersion(PyObject* self, void*) { return PyLong_FromLong(Self(self).version()); }
@@ -261,6 +283,7 @@ int AddDriverType(PyObject* module) {
           .Method("pop_device", PopDevice, METH_NOARGS)
           .Method("encode_tiled", EncodeTiled)
           .Method("describe", Describe)
+          .Method("reach", Reach)
           .Property("name", GetName)
           .Property("version", GetVersion)
           .Property("device_count", GetDeviceCount)

@@ -202,6 +202,7 @@ int AddKernelType(PyObject* module) {
                       .Collected(Traverse, Clear)
                       .Method("configure", Configure)
                       .Method("_attribute", KernelAttribute)
+                      .Method("_make_ready", KernelMakeReady)
                       .Method("_max_dynamic_shared_memory", KernelMaxDynamicSharedMemory)
                       .Method("_occupancy", KernelOccupancy)
                       .Property("_module", GetModule)

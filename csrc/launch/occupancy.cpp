@@ -37,6 +37,19 @@ PyObject* KernelAttribute(PyObject* self, PyObject* args) {
   });
 }
 
+PyObject* KernelMakeReady(PyObject* self, PyObject* args) {
+  int ordinal = 0;
+  if (!PyArg_ParseTuple(args, "i:_make_ready", &ordinal)) return nullptr;
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    culaunch::KernelState& state = *Self(self)->state;
+    RequireLoaded(state);
+    state.driver().Device(ordinal);
+    const CUresult code = WithoutGil([&] { return state.MakeReady(CUlaunchConfig{}, ordinal); });
+    state.driver().Check(code, "loading " + state.name() + " on a device");
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* KernelMaxDynamicSharedMemory(PyObject* self, PyObject* args) {
   int ordinal = 0;
   if (!PyArg_ParseTuple(args, "i:_max_dynamic_shared_memory", &ordinal)) return nullptr;

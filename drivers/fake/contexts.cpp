@@ -113,6 +113,15 @@ CUresult cuCtxSynchronize() {
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) {
+  *can_access = device != peer;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
+  return peer != Current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -5;

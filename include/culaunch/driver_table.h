@@ -79,7 +79,9 @@
   X(cuTexObjectDestroy, 5000, false)                         \
   X(cuSurfObjectCreate, 5000, false)                         \
   X(cuSurfObjectDestroy, 5000, false)                        \
-  X(cuDevicePrimaryCtxRelease, 11000, false)
+  X(cuDevicePrimaryCtxRelease, 11000, false)                 \
+  X(cuDeviceCanAccessPeer, 4000, false)                      \
+  X(cuCtxEnablePeerAccess, 4000, false)
 
 CULAUNCH_NAMESPACE_BEGIN
 

@@ -88,9 +88,11 @@ if TYPE_CHECKING:
         to_device,
     )
     from culaunch._launch.benchmark import benchmark
+    from culaunch._launch.loading import LoadedImage, LoadReport, load_report
+    from culaunch._launch.peers import peer
     from culaunch._launch.texture import Surface, Texture
     from culaunch._launch.timing import Timing
-    from culaunch._ship import Library, LoadedFunction, load_library, package, save
+    from culaunch._ship import Library, LoadedFunction, load_library, package, preload, save
     from culaunch._torch import TorchOperator, torch_op
 
 _HOME = {
@@ -124,7 +126,9 @@ _HOME = {
     "LaunchError": "_errors",
     "Launcher": "_launch",
     "Library": "_ship",
+    "LoadReport": "_launch.loading",
     "LoadedFunction": "_ship",
+    "LoadedImage": "_launch.loading",
     "MissingDependencyError": "_errors",
     "Module": "_launch",
     "Occupancy": "_launch",
@@ -167,10 +171,13 @@ _HOME = {
     "load": "_launch",
     "load_inline": "_inline",
     "load_library": "_ship",
+    "load_report": "_launch.loading",
     "managed": "_launch",
     "next_power_of_2": "_function",
     "package": "_ship",
+    "peer": "_launch.peers",
     "pinned": "_launch",
+    "preload": "_ship",
     "same": "_function",
     "save": "_ship",
     "set_driver": "_launch",
@@ -216,7 +223,9 @@ __all__ = [
     "LaunchError",
     "Launcher",
     "Library",
+    "LoadReport",
     "LoadedFunction",
+    "LoadedImage",
     "MissingDependencyError",
     "Module",
     "Occupancy",
@@ -259,10 +268,13 @@ __all__ = [
     "load",
     "load_inline",
     "load_library",
+    "load_report",
     "managed",
     "next_power_of_2",
     "package",
+    "peer",
     "pinned",
+    "preload",
     "same",
     "save",
     "set_driver",

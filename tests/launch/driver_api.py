@@ -88,6 +88,16 @@ class DriverApi(AroundLaunches):
     def cuDevicePrimaryCtxRelease(self, device):
         """Let one go, which stays as it is."""
 
+    def cuDeviceCanAccessPeer(self, out, device, peer):
+        return put(ctypes.c_int, out, (device - 100, peer - 100) not in self.apart)
+
+    def cuCtxEnablePeerAccess(self, context, flags):
+        pair = (self.stack[-1], context)
+        if pair in self.peers:
+            return 704
+        self.peers.add(pair)
+        return 0
+
     def cuCtxGetCurrent(self, out):
         return put(ctypes.c_void_p, out, self.stack[-1] if self.stack else None)
 

@@ -57,6 +57,8 @@ class RecordingDriver(DriverApi):
         self.contexts = {0xC0000 + i: i for i in range(devices)}  # the primary ones first
         self.streams: dict[int, int] = {}  # handle -> context
         self.capturing: set[int] = set()
+        self.apart: set[tuple[int, int]] = set()  # devices without a connection
+        self.peers: set[tuple[int, int]] = set()  # contexts, and whose memory they reach
         self.images: dict[bytes, dict] = {}
         self.libraries: dict[int, dict] = {}
         self.kernels: dict[int, FakeKernel] = {}

@@ -24,6 +24,11 @@ def kernel_attribute(kernel: CoreKernel, attribute: int, ordinal: int) -> int:
     return kernel._attribute(attribute, ordinal)
 
 
+def make_ready(kernel: CoreKernel, ordinal: int) -> None:
+    """Do on a device what a launch of a kernel does there before it launches."""
+    kernel._make_ready(ordinal)
+
+
 def stream_device(launcher: Launcher) -> int:
     """Return the device of a launcher's stream."""
     return launcher._stream_device

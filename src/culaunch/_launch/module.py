@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_text, is_text
 from culaunch._base.values import as_html, spell
-from culaunch._core import Module as CoreModule
 from culaunch._errors import DriverError, ImageError, KernelNotFoundError
 from culaunch._image import Image, demangle
 from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.kernel import Kernel
+from culaunch._launch.loading import load_image
 from culaunch._launch.names import find_kernel, find_variable, without_parameters
 from culaunch._launch.no_code import explained
 from culaunch._launch.signature import Signature, make_signature, parse_signature
@@ -51,15 +51,7 @@ class Module:
                 f"image must be an Image (got {spell(image)}): culaunch.load takes paths and bytes"
             )
         self.image = image
-        driver = current_driver()
-        try:
-            self._core = CoreModule(driver, image.data)
-        except ImageError as error:
-            if image.path is None:
-                raise
-            raise ImageError(str(error), source=image.path) from None
-        except DriverError as error:
-            raise explained(error, image, driver) from None
+        self._core = load_image(current_driver(), image)
         self._kernels: dict[str, Kernel] = {}
 
     def __getitem__(self, name: str) -> Kernel:

@@ -1,17 +1,15 @@
-"""Read a library: the manifest at once, each image when it is asked for."""
+"""Read a library: the manifest at once, each image where it is in the file."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
-import os
-import threading
 import zipfile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
 from culaunch._errors import ImageError
+from culaunch._library.mapped_file import BytesFile, MappedFile, Reader
+from culaunch._library.members import Member, Members
 from culaunch._library.rules import (
     MANIFEST,
     MAX_FILE,
@@ -21,14 +19,18 @@ from culaunch._library.rules import (
     is_name,
 )
 
+if TYPE_CHECKING:
+    import os
+
 SUFFIX = ".culib"
 
 
 class LibraryFile:
     """A library in the format of docs/library_format.md.
 
-    Nothing of it is executed or unpacked to disk. Each member's length and SHA-256 are compared
-    with the manifest's when it is read.
+    Nothing of it is executed or unpacked to disk. A file is mapped for as long as its members are
+    wanted: processes that have it share its pages. Each member's length is compared with the
+    manifest's at once, and its SHA-256 when it is read.
 
     Parameters
     ----------
@@ -39,6 +41,8 @@ class LibraryFile:
     ----------
     manifest : dict
         Checked as far as the format goes; what its functions mean is their kind's.
+    members : Members
+        They do not need the manifest any more.
 
     Raises
     ------
@@ -51,26 +55,30 @@ class LibraryFile:
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
         if isinstance(source, bytes):
             self.source = f"<{len(source)} bytes>"
-            size = len(source)
-            stream: Any = io.BytesIO(source)
+            file: MappedFile | BytesFile = BytesFile(source)
         else:
             self.source = checked_path("source", source)
-            stream = _OpenFile(self.source)
-            size = stream.seek(0, os.SEEK_END)
-        if size > MAX_FILE:
-            stream.close()
-            raise ImageError(f"a library has at most {MAX_FILE} bytes", source=self.source)
-        self._lock = threading.Lock()
+            file = MappedFile(self.source)
         try:
-            self._zip = zipfile.ZipFile(stream)
-            self._infos = self._directory()
-            self.manifest = self._read_manifest()
+            if file.size > MAX_FILE:
+                raise ImageError(f"a library has at most {MAX_FILE} bytes", source=self.source)
+            with zipfile.ZipFile(Reader(file)) as archive:
+                self._infos = self._directory(archive)
+                self.manifest = self._read_manifest(archive)
+            self._check_members()
         except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-            stream.close()
+            file.close()
             if isinstance(error, ImageError):
                 raise
             raise ImageError(f"this is no library: {error}", source=self.source) from None
-        self._check_members()
+        table = {
+            name: Member(
+                self._infos[name].header_offset, entry["size"], bytes.fromhex(entry["sha256"])
+            )
+            for name, entry in self.manifest["members"].items()
+        }
+        self.members = Members(file, self.source, table)
+        del self._infos
 
     def read(self, name: str) -> bytes:
         """Return a member, checked against the manifest.
@@ -80,26 +88,18 @@ class LibraryFile:
         ImageError
             If there is no such member, or its bytes are not what the manifest says.
         """
-        entry = self.manifest["members"].get(name)
-        if entry is None:
-            raise ImageError(f"there is no member {name!r:.80}", source=self.source)
-        data = self._read(name)
-        if len(data) != entry["size"] or hashlib.sha256(data).hexdigest() != entry["sha256"]:
-            raise ImageError(
-                f"member {name} is damaged: its SHA-256 is not the manifest's", source=self.source
-            )
-        return data
+        return self.members(name)
 
     def close(self) -> None:
         """Close the file; members cannot be read any more."""
-        self._zip.close()
+        self.members.close()
 
     def __repr__(self) -> str:
         names = ", ".join(one["name"] for one in self.manifest["functions"])
         return f"<culaunch library {self.source}: {names}>"
 
-    def _directory(self) -> dict[str, zipfile.ZipInfo]:
-        infos = self._zip.infolist()
+    def _directory(self, archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+        infos = archive.infolist()
         if not 0 < len(infos) <= MAX_MEMBERS + 1:  # the manifest is one more
             raise ImageError(f"a library has 1 to {MAX_MEMBERS} members", source=self.source)
         found: dict[str, zipfile.ZipInfo] = {}
@@ -117,14 +117,16 @@ class LibraryFile:
             found[info.filename] = info
         return found
 
-    def _read_manifest(self) -> dict[str, Any]:
+    def _read_manifest(self, archive: zipfile.ZipFile) -> dict[str, Any]:
         info = self._infos.get(MANIFEST)
         if info is None:
             raise ImageError(f"there is no {MANIFEST}", source=self.source)
         if info.file_size > MAX_MANIFEST:
             raise ImageError(f"{MANIFEST} has over {MAX_MANIFEST} bytes", source=self.source)
         try:
-            manifest = json.loads(self._read(MANIFEST).decode(), parse_constant=_refuse_constant)
+            manifest = json.loads(
+                _read(archive, info, self.source).decode(), parse_constant=_refuse_constant
+            )
         except RecursionError:
             raise ImageError(f"{MANIFEST} is nested too deeply", source=self.source) from None
         return check_manifest(manifest, self.source)
@@ -137,61 +139,14 @@ class LibraryFile:
             if self._infos[name].file_size != entry["size"]:
                 raise ImageError(f"member {name} has another length", source=self.source)
 
-    def _read(self, name: str) -> bytes:
-        try:
-            with self._lock:
-                return self._zip.read(self._infos[name])
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError) as error:
-            raise ImageError(f"member {name} is damaged: {error}", source=self.source) from None
+
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, source: str) -> bytes:
+    try:
+        return archive.read(info)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError) as error:
+        raise ImageError(f"member {info.filename} is damaged: {error}", source=source) from None
 
 
 def _refuse_constant(text: str) -> None:
     """Refuse what Python's reader takes and JSON does not have."""
     raise ValueError(f"{text} is not JSON")
-
-
-class _OpenFile:
-    """A file that stays open for as long as members may be read, and is closed with its reader.
-
-    Whoever replaces the file on disk does not disturb it.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        self._position = 0
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence)
-        if base is None:
-            base = os.fstat(self._descriptor).st_size
-        if base + offset < 0:
-            raise OSError("a negative position")
-        self._position = base + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def seekable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        if size < 0:
-            size = max(0, os.fstat(self._descriptor).st_size - self._position)
-        os.lseek(self._descriptor, self._position, os.SEEK_SET)
-        parts = []
-        while size > 0 and (part := os.read(self._descriptor, size)):
-            parts.append(part)
-            size -= len(part)
-        data = b"".join(parts)
-        self._position += len(data)
-        return data
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
-
-    def __del__(self) -> None:
-        if hasattr(self, "_descriptor"):
-            self.close()

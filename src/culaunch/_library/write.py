@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import struct
 import zipfile
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+ALIGNMENT = 64
+_HEADER = 30  # bytes before the name of a member
+# What zip programs use for this and for nothing else: the field's number, its size, the alignment.
+_ALIGNED = 0xD935
+_EXTRA = struct.Struct("<HHH")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day that a zip can name
 
 
@@ -54,6 +60,7 @@ def library_bytes(
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
         for name, data in [(MANIFEST, text.encode()), *sorted(members.items())]:
             info = zipfile.ZipInfo(name, _EPOCH)
+            info.extra = _padding(stream.tell() + _HEADER + len(name))
             info.create_system = 3
             info.external_attr = 0o644 << 16
             archive.writestr(info, data)
@@ -71,3 +78,15 @@ def write_library(
     target = checked_path("path", path)
     data = library_bytes(functions, members, producer, version)
     write_output(target, data, durable=True)
+
+
+def _padding(start: int) -> bytes:
+    """Return an extra field that a member begins aligned after, where it is mapped.
+
+    Parameters
+    ----------
+    start : int
+        Where it would begin without.
+    """
+    missing = -(start + _EXTRA.size) % ALIGNMENT
+    return _EXTRA.pack(_ALIGNED, 2 + missing, ALIGNMENT) + bytes(missing)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_text
 from culaunch._base.similar import did_you_mean
 from culaunch._errors import CulaunchError, ImageError
-from culaunch._image import Image
 from culaunch._launch import Module
 from culaunch._library import LibraryFile
 from culaunch._ship.entry import FIRST_VERSION, KIND, MOST_FUNCTIONS, read_entry
@@ -37,12 +36,13 @@ class Library:
     """
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
-        self._file = LibraryFile(source)
-        self.source = self._file.source
+        file = LibraryFile(source)
+        self._members = file.members
+        self.source = file.source
         self._is_bytes = isinstance(source, bytes)
         self._lock = threading.Lock()
         self._modules: dict[str, Module] = {}
-        manifest = self._file.manifest
+        manifest = file.manifest
         entries = [one for one in manifest["functions"] if one["kind"] == KIND]
         if manifest["version"] < FIRST_VERSION:  # before it, nothing was said of this kind
             entries = []
@@ -141,7 +141,7 @@ class Library:
 
     def read(self, member: str) -> bytes:
         """Return a member, checked against the manifest."""
-        return self._file.read(member)
+        return self._members(member)
 
     def kernel(self, member: str, name: str) -> Kernel:
         """Return a kernel of an image, which is loaded if it is not yet.
@@ -156,8 +156,7 @@ class Library:
         with self._lock:
             module = self._modules.get(member)
             if module is None:
-                image = Image(self.read(member), path=f"{self.source}:{member}")
-                module = self._modules[member] = Module(image)
+                module = self._modules[member] = Module(self._members.image(member))
         try:
             kernel = module[name]
         except CulaunchError as error:

@@ -17,6 +17,7 @@ from culaunch._function.failures import raise_failure
 from culaunch._function.kinds import arrays_of
 from culaunch._function.kinds import key_of as exact_key
 from culaunch._function.recorded import RecordedFunction
+from culaunch._launch import Kernel
 from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.recording import RECORDERS
 from culaunch._ship.abstract import kind_of_shapes, run_abstract
@@ -137,6 +138,14 @@ class LoadedFunction(RecordedFunction):
             return run_abstract(program, plan, kind, values)
         except UnknownBranchError as error:
             self._refusals.raise_branch(saved, error, "these shapes")
+
+    def load_all(self) -> Iterator[Kernel]:
+        """Load what its programs need; yield their kernels."""
+        for one in self._entry.kinds:
+            self.programs.program(one.kind)
+            for constant in one.constants:
+                if isinstance(found := self.programs.constant(constant), Kernel):
+                    yield found
 
     @property
     def _gradient(self) -> Backward | None:

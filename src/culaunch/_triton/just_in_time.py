@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import FunctionAttribute
+from culaunch._image import Image
 from culaunch._launch.inside import kernel_attribute
 from culaunch._triton.hooks import load_hooks
 from culaunch._triton.launch_facts import LaunchFacts
@@ -91,7 +92,7 @@ def load_compiled(
     if before is not None:
         before(None, None, kernel.name, group, kernel.hash)
     ttir = str(kernel.asm.get("ttir", ""))
-    variant = load_variant(driver, data, facts, types, {}, kernel, ttir)
+    variant = load_variant(driver, Image(data), facts, types, {}, kernel, ttir)
     missing = resources_missing(driver, variant, facts, device)
     if missing is not None:
         # The autotuner passes such a configuration over.

@@ -203,7 +203,7 @@ class KernelSet(SetDispatcher):
     def _from_manifest(cls, entry: dict[str, Any], library: LibraryFile) -> KernelSet:
         made = read_entry(entry, library.manifest["members"], library.source)
         try:
-            return cls(**made, read=library.read)
+            return cls(**made, read=library.members)
         except (TypeError, ValueError) as error:
             raise ImageError(
                 f"the manifest's entry of {made['name']!r:.60} is wrong: {error}",

@@ -7,12 +7,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import DeviceAttribute, FunctionAttribute
-from culaunch._core import Driver, Kernel, Module, TritonVariant
-from culaunch._errors import DriverError
-from culaunch._image import Image
+from culaunch._core import Kernel, TritonVariant
 from culaunch._launch.dlpack import TypeCode
 from culaunch._launch.inside import core_of, kernel_attribute
-from culaunch._launch.no_code import explained
+from culaunch._launch.loading import load_image
 from culaunch._launch.parameter_type import UNKNOWN, ParameterType, TypeClass
 from culaunch._launch.signature import Parameter, Signature
 from culaunch._triton.access import pointer_access
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from culaunch._core import Driver, Module
+    from culaunch._image import Image
     from culaunch._triton.launch_facts import LaunchFacts
     from culaunch._triton.parameter_sources import ParameterSource
 
@@ -31,7 +31,7 @@ _WARP = 32
 
 def load_variant(
     driver: Driver,
-    data: bytes,
+    image: Image,
     facts: LaunchFacts,
     types: Sequence[Any],
     constants: dict[str, Any],
@@ -43,7 +43,7 @@ def load_variant(
     Parameters
     ----------
     driver : Driver
-    data : bytes
+    image : Image
         A cubin, or PTX.
     facts : LaunchFacts
     types : sequence
@@ -62,11 +62,7 @@ def load_variant(
     DriverError
         If the driver refuses the image.
     """
-    image = Image(data)
-    try:
-        module = Module(driver, image.data)
-    except DriverError as error:
-        raise explained(error, image, driver) from None
+    module = load_image(driver, image)
     layout = module.layout(facts.name)
     assert layout is not None
     sources = parameter_sources(types, facts, layout)

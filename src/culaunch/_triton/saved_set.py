@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from culaunch._image import Image
+from culaunch._library import Members
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -62,6 +65,10 @@ class SavedSet:
     zeroes: tuple[str, ...] = ()
     computed: tuple[SavedHeuristic, ...] = ()
     grid: tuple[Expression, ...] | None = None
+
+    def image(self, name: str) -> Image:
+        """Return an image; of a library it stays in the file."""
+        return self.read.image(name) if isinstance(self.read, Members) else Image(self.read(name))
 
     @property
     def heuristics(self) -> tuple[str, ...]:

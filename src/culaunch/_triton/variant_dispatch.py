@@ -12,14 +12,14 @@ from culaunch._triton.dispatcher import Dispatcher
 from culaunch._triton.load_variant import load_variant, resources_missing
 from culaunch._triton.messages import raise_unknown
 from culaunch._triton.saved_variant import SavedVariant
-from culaunch._triton.select import KNOWN_OPTIONS, select
+from culaunch._triton.select import KNOWN_OPTIONS, arch_fits, select
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from typing_extensions import Self
 
-    from culaunch._core import TritonVariant
+    from culaunch._core import Kernel, TritonVariant
     from culaunch._triton.saved_set import SavedSet
 
 _MOST_SHOWN = 40
@@ -86,12 +86,30 @@ class VariantDispatcher(Dispatcher):
         )
         if index is None:
             raise self._no_variant(given, {**constants, **options}, reasons)
-        known = self._loaded.get(index)
-        if known is None:
-            known = self._loaded[index] = self._load(saved.variants[index], device)
-        return known
+        return self._variant(index, device)
+
+    def load_all(self, device: int) -> Iterator[Kernel]:
+        """Load the variants that a call on a device could select; yield their kernels."""
+        if self._driver is None:
+            self._prepare()
+        capability, only_ptx = self._target(device)
+        nearest: dict[str, tuple[int, int]] = {}
+        for index, one in enumerate(self._saved.variants):
+            reason, nearness = arch_fits(one, capability, only_ptx=only_ptx)
+            # What a call says of a variant is everything but its architecture.
+            words = str((one.types, one.keys, one.constants, one.options))
+            if not reason and nearest.get(words, (nearness - 1, 0))[0] < nearness:
+                nearest[words] = (nearness, index)
+        for _, index in nearest.values():
+            yield self._variant(index, device).kernel
 
     # ---- helpers
+
+    def _variant(self, index: int, device: int) -> TritonVariant:
+        known = self._loaded.get(index)
+        if known is None:
+            known = self._loaded[index] = self._load(self._saved.variants[index], device)
+        return known
 
     def _target(self, device: int) -> tuple[int, bool]:
         """Return 10 major + minor of a device, and whether it takes PTX alone."""
@@ -105,11 +123,11 @@ class VariantDispatcher(Dispatcher):
         if name is None or self._driver.name == "emulator":
             name = variant.ptx
         assert name is not None
-        data = self._saved.read(name)
+        image = self._saved.image(name)
         constants = {
             name: value for name, value in variant.constants.items() if name not in variant.options
         }
-        made = load_variant(self._driver, data, variant.facts, variant.types, constants, None)
+        made = load_variant(self._driver, image, variant.facts, variant.types, constants, None)
         missing = resources_missing(self._driver, made, variant.facts, device)
         if missing is not None:
             needed, available, what = missing

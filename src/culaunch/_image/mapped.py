@@ -1,0 +1,66 @@
+"""An image whose bytes stay where they are: in a file that is mapped."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from culaunch._image.image import Image
+from culaunch._image.sniff import image_format, wrapper_size
+
+# Compilers write images for memory that is aligned; what is not is copied to where it is.
+_ALIGNMENT = 16
+
+
+class MappedImage(Image):
+    """An image of a file.
+
+    It has no bytes of its own: the driver gets those of the file, which all processes share that
+    have it mapped. ``data`` copies them, each time that it is asked for.
+    """
+
+    _view: memoryview
+
+    @classmethod
+    def of(cls, view: memoryview, offset: int, path: str) -> Image:
+        """Return the image in some bytes of a file, or one of their copy if it cannot stay there.
+
+        Parameters
+        ----------
+        view : memoryview
+        offset : int
+            Where it begins in the file, which is mapped to a whole page.
+        path : str
+            What messages call it.
+
+        Raises
+        ------
+        ImageError
+            If the bytes are no image.
+        """
+        found = image_format(view, path)
+        # The driver takes PTX with a zero after it, which bytes of Python have; and a wrapper has a
+        # pointer, which is taken off.
+        if found == "ptx" or offset % _ALIGNMENT or wrapper_size(bytes(view[:64])):
+            return Image(bytes(view), path=path)
+        self = object.__new__(cls)
+        nothing: MappingProxyType[str, str] = MappingProxyType({})
+        facts = {"path": path, "names": nothing, "signatures": nothing, "log": "", "format": found}
+        for name, value in {"_view": view, **facts}.items():
+            object.__setattr__(self, name, value)
+        return self
+
+    @property
+    def data(self) -> bytes:
+        """The bytes, copied."""
+        return bytes(self._view)
+
+    def __eq__(self, other: object) -> bool:
+        return self.data == other.data if isinstance(other, Image) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.data,))
+
+
+def buffer_of(image: Image) -> bytes | memoryview:
+    """Return the bytes of an image where they are."""
+    return image._view if isinstance(image, MappedImage) else image.data  # noqa: SLF001

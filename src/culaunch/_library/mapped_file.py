@@ -1,0 +1,125 @@
+"""A file in memory as the system has it: mapped, so that processes share its pages."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+
+
+class MappedFile:
+    """The bytes of a file that stays mapped for as long as something reads them.
+
+    Whoever replaces the file by another (a rename) does not disturb it. One that is cut short in
+    place is noticed before its bytes are touched, as far as that can be: the system ends a process
+    that reads where there is nothing any more.
+
+    Parameters
+    ----------
+    path : str
+        Where it is.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, or is no regular file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._map: mmap.mmap | None = None
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self.size = os.fstat(self._descriptor).st_size
+            if self.size:  # else there is nothing to map
+                self._map = mmap.mmap(self._descriptor, self.size, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            raise error if isinstance(error, OSError) else OSError(str(error)) from None
+
+    def view(self, offset: int, size: int) -> memoryview:
+        """Return some of its bytes where they are: nothing is copied.
+
+        Raises
+        ------
+        OSError
+            If the file has fewer bytes, or has become shorter.
+        """
+        if self._descriptor < 0:
+            raise OSError("the file is closed")
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise OSError(f"it has no bytes {offset} to {offset + size}")
+        if os.fstat(self._descriptor).st_size < self.size:
+            raise OSError("it was cut short since it was opened")
+        return (
+            memoryview(b"") if self._map is None else memoryview(self._map)[offset : offset + size]
+        )
+
+    def close(self) -> None:
+        """Close it; views that were given are good until they are dropped."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+        if self._map is not None:
+            with contextlib.suppress(BufferError):  # somebody still reads it
+                self._map.close()
+        self._map = None
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            self.close()
+
+
+class BytesFile:
+    """The same of bytes in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self.size = len(data)
+        self._data: bytes | None = data
+
+    def view(self, offset: int, size: int) -> memoryview:
+        """Return some of its bytes; OSError where there are fewer."""
+        if self._data is None:
+            raise OSError("the file is closed")
+        if offset < 0 or size < 0 or offset + size > self.size:
+            raise OSError(f"it has no bytes {offset} to {offset + size}")
+        return memoryview(self._data)[offset : offset + size]
+
+    def close(self) -> None:
+        """Forget the bytes."""
+        self._data = None
+
+
+class Reader:
+    """What a reader of archives wants of a file: a position, and reading from there."""
+
+    def __init__(self, file: MappedFile | BytesFile) -> None:
+        self._file = file
+        self._position = 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a position."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position}.get(whence, self._file.size)
+        if base + offset < 0:
+            raise OSError("a negative position")
+        self._position = base + offset
+        return self._position
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the bytes from here on, at most so many."""
+        left = max(0, self._file.size - self._position)
+        size = left if size < 0 else min(size, left)
+        data = bytes(self._file.view(self._position, size)) if size else b""
+        self._position += size
+        return data
+
+    def close(self) -> None:
+        """Nothing: the file is closed by whoever opened it."""

@@ -1,0 +1,106 @@
+"""The members of a library: where each is in the file, and what its digest has to be."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from culaunch._errors import ImageError
+from culaunch._image.mapped import MappedImage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._image import Image
+    from culaunch._library.mapped_file import BytesFile, MappedFile
+
+# What stands before a member in a zip: the signature, and at the end the lengths of name and extra.
+_LOCAL = struct.Struct("<4s22xHH")
+
+
+class Member(NamedTuple):
+    """One member."""
+
+    header: int
+    """Where its own header is in the file."""
+    size: int
+    digest: bytes
+
+
+class Members:
+    """Members by name; they are checked, and mapped, when somebody asks for them.
+
+    It is what stays of a library that was read: its manifest need not.
+
+    Parameters
+    ----------
+    file : MappedFile or BytesFile
+    source : str
+        What messages call the file.
+    table : dict of str to Member
+    """
+
+    def __init__(self, file: MappedFile | BytesFile, source: str, table: dict[str, Member]) -> None:
+        self.source = source
+        self._file = file
+        self._table = table
+
+    def __call__(self, name: str) -> bytes:
+        """Return the bytes of a member."""
+        return bytes(self.view(name))
+
+    def image(self, name: str) -> Image:
+        """Return a member as an image, whose bytes stay in the file.
+
+        Raises
+        ------
+        ImageError
+            If there is no such member, its bytes are not what the manifest says, or no image.
+        """
+        data = self.view(name)
+        return MappedImage.of(data, self._start(name, self._table[name]), f"{self.source}:{name}")
+
+    def view(self, name: str) -> memoryview:
+        """Return the bytes of a member where they are in the file, checked.
+
+        Raises
+        ------
+        ImageError
+            If there is no such member, or its bytes are not what the manifest says.
+        """
+        member = self._table.get(name)
+        if member is None:
+            raise ImageError(f"there is no member {name!r:.80}", source=self.source)
+        try:
+            data = self._data(name, member)
+        except (OSError, struct.error, UnicodeEncodeError) as error:
+            raise ImageError(f"member {name} is damaged: {error}", source=self.source) from None
+        if hashlib.sha256(data).digest() != member.digest:
+            raise ImageError(
+                f"member {name} is damaged: its SHA-256 is not the manifest's", source=self.source
+            )
+        return data
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def close(self) -> None:
+        """Close the file; members cannot be read any more."""
+        self._file.close()
+
+    def _data(self, name: str, member: Member) -> memoryview:
+        return self._file.view(self._start(name, member), member.size)
+
+    def _start(self, name: str, member: Member) -> int:
+        """Return where the bytes of a member begin, after its own header."""
+        head = self._file.view(member.header, _LOCAL.size)
+        signature, name_size, extra_size = _LOCAL.unpack(head)
+        found = self._file.view(member.header + _LOCAL.size, name_size)
+        if signature != b"PK\3\4" or bytes(found) != name.encode("ascii"):
+            raise OSError("its header in the file is of something else")
+        start: int = member.header + _LOCAL.size + name_size + extra_size
+        return start

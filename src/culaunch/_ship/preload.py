@@ -1,0 +1,84 @@
+"""``preload``: what a first call would load, before there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._launch import Kernel, Module
+from culaunch._launch.driver import current_driver, device_ordinal
+from culaunch._launch.inside import make_ready
+from culaunch._launch.loading import LoadReport, preloading
+from culaunch._ship.library import Library
+from culaunch._ship.loaded import LoadedFunction
+from culaunch._triton.variant_dispatch import VariantDispatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._core import Kernel as CoreKernel
+    from culaunch._launch import Device
+
+
+def preload(
+    *sources: Any, devices: int | Device | Iterable[int | Device] | None = None
+) -> LoadReport:
+    """Load what the first calls would, and make it ready on devices: a call then waits for nothing.
+
+    Of a set of Triton's variants those are loaded that run on a device, and of those that differ in
+    the architecture alone the nearest.
+
+    Parameters
+    ----------
+    *sources : Library, LoadedFunction, KernelSet, Module or Kernel
+        What is going to be called.
+    devices : int, Device, or iterable of them, optional
+        Where; by default on the current device.
+
+    Returns
+    -------
+    LoadReport
+        Of what was loaded by this call; what was there already is not in it.
+
+    Raises
+    ------
+    TypeError
+        If something is none of these.
+    DriverError, ImageError
+        If an image cannot be loaded.
+    """
+    ordinals = _ordinals(devices)
+    for source in sources:
+        if not isinstance(source, (Library, LoadedFunction, VariantDispatcher, Module, Kernel)):
+            raise TypeError(
+                "preload() takes libraries, their functions, sets of Triton kernels, modules and "
+                f"kernels (got {spell(source)})"
+            )
+    with preloading() as loaded:
+        for source in sources:
+            for ordinal in ordinals:
+                for kernel in _kernels(source, ordinal):
+                    make_ready(kernel, ordinal)
+    return LoadReport(tuple(loaded))
+
+
+def _kernels(source: Any, ordinal: int) -> Iterator[CoreKernel]:
+    if isinstance(source, VariantDispatcher):
+        yield from source.load_all(ordinal)
+    elif isinstance(source, Library):
+        for function in source:
+            yield from function.load_all()
+    elif isinstance(source, LoadedFunction):
+        yield from source.load_all()
+    elif isinstance(source, Module):
+        yield from source.kernels
+    else:
+        yield source
+
+
+def _ordinals(devices: Any) -> list[int]:
+    driver = current_driver()
+    if isinstance(devices, Iterable) and not isinstance(devices, (str, bytes)):
+        return [device_ordinal(driver, one) for one in devices]
+    return [device_ordinal(driver, devices)]

@@ -1,0 +1,103 @@
+"""``preload`` and the report: what was loaded when, and that a call then loads nothing."""
+
+import numpy as np
+import pytest
+
+import culaunch as cl
+
+x = np.arange(5, dtype=np.float32)
+
+
+@pytest.fixture
+def lib(scale, emulated, tmp_path):
+    scale.specialize()
+    cl.save([scale], tmp_path / "mylib.culib")
+    return cl.load_library(tmp_path / "mylib.culib")
+
+
+def test_a_library_is_loaded_before_its_first_call(lib):
+    before = len(cl.load_report())
+    report = cl.preload(lib)
+    assert len(report) >= 1
+    assert all(one.is_preloaded for one in report)
+    assert report.size == sum(one.size for one in report) > 0
+    assert all(one.source.startswith(f"{lib.source}:") for one in report)
+    loaded = len(cl.load_report())
+    assert loaded == before + len(report)
+    assert lib.scale(x, 2.0).tolist() == (2 * x).tolist()
+    assert len(cl.load_report()) == loaded, "the call loads nothing"
+    assert len(cl.preload(lib.scale, devices=[0])) == 0, "nothing is loaded twice"
+
+
+def test_without_it_the_first_call_loads(lib):
+    before = len(cl.load_report())
+    lib.scale(x, 2.0)
+    new = list(cl.load_report())[before:]
+    assert len(new) == 1
+    assert not new[0].is_preloaded
+    lib.scale(x, 3.0)
+    assert len(cl.load_report()) == before + 1
+
+
+def test_the_report_is_text_and_data(lib):
+    report = cl.preload(lib)
+    lines = str(report).splitlines()
+    assert lines[0].startswith(f"{len(report)} images, ")
+    assert "preloaded" in lines[1]
+    assert lib.source in lines[1]
+    assert report.to_dict()["images"][0]["format"] == "ptx"
+    assert report.seconds >= 0
+
+
+def test_modules_and_kernels(emulated, image):
+    module = cl.load(image)
+    assert len(cl.preload(module, module["fill"], devices=0)) == 0, "load() did that"
+    assert not list(cl.load_report())[-1].is_preloaded
+
+
+def test_mistakes(emulated, lib):
+    for wrong in (3, "x.culib", None, lib.source):
+        with pytest.raises(TypeError, match=r"preload\(\) takes libraries"):
+            cl.preload(wrong)
+    for wrong in ("0", [None, "x"], object()):
+        with pytest.raises(TypeError, match="device must be an int"):
+            cl.preload(lib, devices=wrong)
+    with pytest.raises(ValueError, match="there is no device 77"):
+        cl.preload(lib, devices=77)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("triton", "torch")
+def test_a_set_loads_what_the_device_runs(emulated, tmp_path):
+    import culaunch.triton as ct
+    from culaunch.testing import use_driver
+
+    kernels = make_set()
+    kernels.save(tmp_path / "set.culib")
+    with use_driver("emulator"):
+        loaded = ct.KernelSet.load(tmp_path / "set.culib")
+        report = cl.preload(loaded)
+        # Of two architectures the nearest, for each of two configurations; the emulator takes PTX.
+        assert [one.format for one in report] == ["ptx", "ptx"]
+        before = len(cl.load_report())
+        import torch
+
+        y, ones = torch.zeros(64), torch.ones(64)
+        loaded[(1,)](y, ones, 64, BLOCK=64)
+        assert y.tolist() == [2.0] * 64
+        assert len(cl.load_report()) == before
+
+
+def make_set():
+    import sys
+    from pathlib import Path
+
+    sys.path.insert(0, str(Path(__file__).parents[1] / "farm"))
+    import farmed_kernels
+
+    import culaunch.triton as ct
+
+    return ct.compile(
+        farmed_kernels.double, "*fp32:16, *fp32:16, i32:16", arch=["sm_80", "compute_80"],
+        configs=[{"BLOCK": 64}, {"BLOCK": 128}], keep_ptx=True,
+    )  # fmt: skip

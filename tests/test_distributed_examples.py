@@ -1,0 +1,89 @@
+"""The examples of several processes and devices; without GPUs on gloo and the emulated driver."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "distributed"
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node")
+
+pytestmark = pytest.mark.slow
+
+
+def run(tmp_path, *command, **more):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CULAUNCH_CACHE_DIR": str(tmp_path / "c")}
+    done = subprocess.run(
+        [sys.executable, *command],
+        check=False,
+        cwd=tmp_path,
+        env={**environment, **more},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.needs("torch")
+def test_a_kernel_between_all_reduces(tmp_path, has):
+    emulated = {} if has("multi_gpu") else {"CUDA_VISIBLE_DEVICES": ""}
+    said = run(tmp_path, *TORCHRUN, "2", EXAMPLES / "overlap.py", **emulated)
+    assert sorted(line[:11] for line in said.splitlines()) == ["rank 0 of 2", "rank 1 of 2"]
+    assert cl.Cache(tmp_path / "c").info().entries == 1
+
+
+@pytest.mark.multi_gpu
+@pytest.mark.needs("torch")
+def test_a_neighbours_memory_is_an_argument(tmp_path):
+    said = run(tmp_path, *TORCHRUN, "2", EXAMPLES / "symmetric_memory.py")
+    assert sorted(line[:12] for line in said.splitlines()) == ["rank 0: read", "rank 1: read"]
+
+
+@pytest.mark.parametrize(
+    "name", ["all_devices", pytest.param("jax_shard_map", marks=pytest.mark.needs("jax"))]
+)
+def test_one_process(name, tmp_path, has):
+    driver = {} if has("gpu") else {"CULAUNCH_DRIVER": "emulator"}
+    said = run(tmp_path, "-W", "error", EXAMPLES / f"{name}.py", **driver)
+    assert "devices" in said
+
+
+@pytest.mark.multi_gpu
+def test_all_devices_are_used(tmp_path):
+    assert not run(tmp_path, EXAMPLES / "all_devices.py").startswith(("0 ", "1 "))
+
+
+RANK = """
+import os, sys
+import culaunch as cl
+from culaunch._compile import compilation
+build = compilation._build
+def noted(*args):
+    with open(sys.argv[1], "a") as file:
+        file.write("compiled\\n")
+    return build(*args)
+compilation._build = noted
+while not os.path.exists(sys.argv[2]):
+    pass
+image = cl.compile("__global__ void k(float* x) { *x = 1; }", arch="sm_80")
+assert len(image.kernels) == 1
+"""
+
+
+@pytest.mark.needs("cuda.bindings")
+def test_ranks_of_a_node_compile_once(tmp_path):
+    start, log = tmp_path / "start", tmp_path / "log"
+    environment = {**os.environ, "CULAUNCH_CACHE_DIR": str(tmp_path / "cache")}
+    ranks = [
+        subprocess.Popen([sys.executable, "-c", RANK, str(log), str(start)], env=environment)
+        for _ in range(8)
+    ]
+    start.touch()
+    assert [rank.wait(120) for rank in ranks] == [0] * 8
+    assert log.read_text() == "compiled\n"
