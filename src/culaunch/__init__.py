@@ -92,7 +92,8 @@ if TYPE_CHECKING:
     from culaunch._launch.peers import peer
     from culaunch._launch.texture import Surface, Texture
     from culaunch._launch.timing import Timing
-    from culaunch._ship import Library, LoadedFunction, load_library, package, preload, save
+    from culaunch._ship import Library, LoadedFunction, load_library, package, save
+    from culaunch._ship.preload import preload
     from culaunch._torch import TorchOperator, torch_op
 
 _HOME = {
@@ -177,7 +178,7 @@ _HOME = {
     "package": "_ship",
     "peer": "_launch.peers",
     "pinned": "_launch",
-    "preload": "_ship",
+    "preload": "_ship.preload",
     "same": "_function",
     "save": "_ship",
     "set_driver": "_launch",

@@ -22,6 +22,8 @@ NOT_CALLED = {
     # On a GPU alone; matplotlib's own.
     "Surface.copy_from", "Surface.numpy", "Timing", "Timing.plot",
     "Diagnosis", "Finding", "VariableInfo",
+    # What load_report returns.
+    "LoadedImage", "LoadReport",
     # What compile_many tells; Ray's own options.
     "Progress", "RayExecutor", "RayExecutor.map", "RayExecutor.shutdown", "RayExecutor.submit",
     # Of functions: what a library returns, and what its functions ask of themselves.

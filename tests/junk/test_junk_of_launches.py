@@ -144,6 +144,11 @@ CALLS = {
     ),
     "testing.from_driver": lambda: (testing.from_driver, {"array": FLOATS}),
     "testing.to_driver": lambda: (testing.to_driver, {"array": FLOATS}),
+    "peer": lambda: (cl.peer, {"array": FLOATS, "device": 0}),
+    "preload": lambda: (
+        lambda sources, devices: cl.preload(sources, devices=devices),
+        {"sources": module(), "devices": 0},
+    ),
     "to_device": lambda: (cl.to_device, {"array": FLOATS}),
 }  # fmt: skip
 # What a protocol, or the documentation of the function itself, wants besides.

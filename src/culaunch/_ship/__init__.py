@@ -3,7 +3,6 @@
 from culaunch._ship.library import Library, load_library
 from culaunch._ship.loaded import LoadedFunction
 from culaunch._ship.package import package
-from culaunch._ship.preload import preload
 from culaunch._ship.save import save
 
-__all__ = ["Library", "LoadedFunction", "load_library", "package", "preload", "save"]
+__all__ = ["Library", "LoadedFunction", "load_library", "package", "save"]
