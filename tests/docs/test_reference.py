@@ -84,9 +84,13 @@ def read_variables():
                 yield from re.findall(r"^os\.environ(?:\.get\(|\[)'([A-Z_]+)'", whole)
     for path in [*(ROOT / "include").rglob("*.h"), *(ROOT / "csrc").rglob("*.cpp")]:
         text = path.read_text()
-        for name in re.findall(r"getenv\((\"?\w+\"?)\)", text):
+        for name in re.findall(r"(?:getenv|Variable)\((\"?\w+\"?)\)", text):
             constant = re.search(rf'{name} = "(\w+)"', text)
-            yield constant[1] if constant else name.strip('"')
+            listed = re.search(rf"const {name} : \{{(.*?)\}}", text)
+            if constant or name.startswith('"'):
+                yield constant[1] if constant else name.strip('"')
+            elif listed:  # in a loop; else it is the parameter of what reads it
+                yield from re.findall(r'"(\w+)"', listed[1])
     from culaunch._includes.host import ENVIRONMENT
 
     yield from ENVIRONMENT
@@ -96,7 +100,7 @@ def test_every_environment_variable_that_is_read_is_on_its_page():
     page = (DOCS / "environment.md").read_text()
     listed = set(re.findall(r"`([A-Z_]+)`", page))
     read = set(read_variables())
-    assert {"CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE", "CXX", "CPATH"} <= read
+    assert {"CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE", "CXX", "CPATH", "VIRTUAL_ENV"} <= read
     assert read - listed == set()
     # And what is there as ours is read.
     ours = set(re.findall(r"^\| `(CULAUNCH_\w+)`", page.partition("## Of others")[0], re.MULTILINE))
