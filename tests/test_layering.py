@@ -6,9 +6,12 @@ checks.
 
 import ast
 import functools
+import importlib
 import re
 import sys
 from pathlib import Path
+
+import pytest
 
 import culaunch
 
@@ -92,3 +95,22 @@ def test_loading_a_module_needs_the_standard_library_only():
 @functools.cache
 def parse(path):
     return ast.parse(path.read_text())
+
+
+ROOT = Path(__file__).parents[1]
+PROGRAMS = sorted(
+    path.relative_to(ROOT)
+    for folder in ("benchmarks", "cmake", "examples", "tools")
+    for path in (ROOT / folder).rglob("*.py")
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_what_a_program_beside_the_package_takes_of_it_is_there(program):
+    """Nobody else looks: they are not type-checked, and most run rarely."""
+    for node in ast.walk(ast.parse((ROOT / program).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("culaunch."):
+            module = importlib.import_module(node.module)
+            for one in node.names:
+                if not hasattr(module, one.name):
+                    importlib.import_module(f"{node.module}.{one.name}")
