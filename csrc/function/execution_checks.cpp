@@ -64,18 +64,11 @@ culaunch::LaunchConfig Execution::ConfigOf(const Effect& effect) const {
 // Whether a kernel can run with blocks of this size: that may depend on its registers.
 bool Execution::TakesBlock(culaunch::KernelState& kernel,
                            const culaunch::LaunchConfig& config) const {
-  const culaunch::Driver& driver = *call_.place_.driver;
-  const int ordinal = call_.place_.device.device_id;
-  const CUkernel handle = kernel.handle();
   constexpr uint64_t kAlways = 128;
-  int most = 0;
-  if (config.block.Volume() <= kAlways || handle == nullptr || ordinal < 0 ||
-      ordinal >= driver.device_count()) {
-    return true;
-  }
-  const CUresult code = driver.cuKernelGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-                                                    handle, driver.Handle(ordinal));
-  return code != CUDA_SUCCESS || config.block.Volume() <= static_cast<uint64_t>(most);
+  const uint64_t threads = config.block.Volume();
+  if (threads <= kAlways) return true;
+  const int most = kernel.MaxThreads(call_.place_.device.device_id);
+  return most == 0 || threads <= static_cast<uint64_t>(most);
 }
 
 bool Execution::CheckLaunch(const Effect& effect) {

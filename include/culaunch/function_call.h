@@ -131,6 +131,25 @@ class Call {
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) RaiseLaunch(kernel, config, where, code);
   }
 
+  // Raise if the driver would refuse a launch: for those after the first, before that one.
+  void Require(const Kernel& kernel, const LaunchConfig& config, const char* where) const {
+    const DriverLaunchConfig own(config);
+    KernelState& state = kernel.state();
+    const int ordinal = device_.device_id;
+    CUresult code = state.MakeReady(own.get(), ordinal);
+    const int most = code == CUDA_SUCCESS ? state.MaxThreads(ordinal) : 0;
+    if (most != 0 && config.block.Volume() > static_cast<uint64_t>(most)) {
+      code = CUDA_ERROR_INVALID_VALUE;
+    }
+    if (code == CUDA_SUCCESS && own.get().numAttrs != 0) {
+      code = RefusalOf(driver_, kernel.handle(), own.get(), ordinal);
+    }
+    if (code == CUDA_SUCCESS) return;
+    LaunchConfig there = config;
+    there.stream = stream_;
+    RaiseLaunch(kernel, there, where, code);
+  }
+
   // A tensor map over an array; sizes, strides (bytes, but for the last dimension), box and steps
   // in the order of its dimensions.
   CUtensorMap TensorMap(const std::array<int, 5>& numbers, void* data, Sizes sizes, Sizes strides,

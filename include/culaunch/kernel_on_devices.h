@@ -65,6 +65,21 @@ class KernelOnDevices {
     return guard.code() != CUDA_SUCCESS ? guard.code() : Prepare(kernel, ordinal, config);
   }
 
+  // The most threads that a block of this kernel may have on a device, which depends on its
+  // registers; the driver is asked once. 0: it does not say.
+  int MaxThreads(int ordinal) noexcept {
+    if (ordinal < 0 || ordinal >= device_count_) return 0;
+    std::atomic<int>& known = devices_[static_cast<size_t>(ordinal)].max_threads;
+    int most = known.load(std::memory_order_relaxed);
+    const CUkernel kernel = handle();
+    if (most == 0 && kernel != nullptr &&
+        driver_.cuKernelGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel,
+                                     driver_.Handle(ordinal)) == CUDA_SUCCESS) {
+      known.store(most, std::memory_order_relaxed);
+    }
+    return most;
+  }
+
   // Load the kernel on a device, whose context is current, and opt in to as much dynamic shared
   // memory and as large a cluster as the configuration needs.
   CUresult Prepare(CUkernel kernel, int ordinal, const CUlaunchConfig& config) noexcept {
@@ -147,6 +162,7 @@ class KernelOnDevices {
     // Dynamic shared memory that a launch may ask for; -1 before the kernel is resident.
     std::atomic<int64_t> allowed_shared{-1};
     std::atomic<bool> allows_large_cluster{false};
+    std::atomic<int> max_threads{0};  // of a block; 0 before it was asked for
   };
 
   bool IsPrimaryCurrent(int ordinal) const noexcept {

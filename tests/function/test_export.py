@@ -191,6 +191,26 @@ def test_a_path_that_was_not_traced(module, tmp_path):
         library.scale(x[:9], 2.0)
 
 
+def test_what_the_driver_would_refuse_is_known_before(module, tmp_path):
+    @cl.function
+    def twice(y, z, block: int, shared: int):
+        module["fill<float>"][1, 32](y, 1.0, y.shape[0])
+        module["fill<float>"].launch(z, 2.0, z.shape[0], grid=1, block=block, shared_memory=shared)
+        module["fill<float>"].launch(z, 2.0, 1, grid=1, block=32, cooperative=True)
+
+    y, z = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    twice(y, z, 32, 0)
+    cl.export(twice, tmp_path / "libtwice.so", flags=["-O0"])
+    library = tvm_ffi.load_module(str(tmp_path / "libtwice.so"))
+    y[:] = 0
+    for wrong, message in (((32, 200_000), "dynamic shared memory"), ((1025, 0), "1025")):
+        with pytest.raises((ValueError, RuntimeError), match=message):
+            library.twice(y, z, *wrong)
+    assert y.tolist() == [0] * 4
+    library.twice(y, z, 64, 1024)
+    assert (y.tolist(), z.tolist()) == ([1] * 4, [2] * 4)
+
+
 def test_lists_views_and_several_results(functions, library):
     a, b = np.arange(5, dtype=np.float32), np.arange(12, dtype=np.float32)[::3]
     for xs, times in (([a, b], 3), ((a,), 1)):

@@ -72,6 +72,9 @@ class EffectWriter:
         """Write a path's effects, in their order."""
         outputs = output_index(leaf)
         self._made, self._views, self._pointers = {}, {}, {}
+        launches = [effect for effect in leaf.effects if isinstance(effect, Launch)]
+        for later in launches[1:]:
+            self._require(later, depth)
         for effect in leaf.effects:
             if isinstance(effect, Allocate):
                 self._allocate(effect, outputs.get(effect.array, -1), depth)
@@ -124,17 +127,7 @@ class EffectWriter:
             body.put(depth, f"if ({body.value(launch.predicate)}) {{")
             depth += 1
         arguments = [self._parameter(one, launch, depth) for one in launch.parameters]
-        config = f"{{{self._dims(launch.grid)}, {self._dims(launch.block)}"
-        if launch.shared_memory is not None:
-            config += f", fn::Dimension({body.value(launch.shared_memory)})"
-        config += "}"
-        settings = self._settings(launch)
-        if settings:
-            name = body.names.new("config")
-            body.put(depth, f"culaunch::LaunchConfig {name}{config};")
-            for setting in settings:
-                body.put(depth, f"{name}.{setting};")
-            config = name
+        config = self._config(launch, depth)
         kernel = self.images.kernel(launch.kernel)
         body.put(depth, f"call.Launch({kernel},")
         ends = "," if arguments else ");"
@@ -143,6 +136,32 @@ class EffectWriter:
             body.put(depth, f"            {', '.join(arguments)});")
         if launch.predicate is not None:
             body.put(depth - 1, "}")
+
+    def _config(self, launch: Launch, depth: int) -> str:
+        """Return the expression of a launch's configuration."""
+        config = f"{{{self._dims(launch.grid)}, {self._dims(launch.block)}"
+        if launch.shared_memory is not None:
+            config += f", fn::Dimension({self.body.value(launch.shared_memory)})"
+        config += "}"
+        settings = self._settings(launch)
+        if not settings:
+            return config
+        name = self.body.names.new("config")
+        self.body.put(depth, f"culaunch::LaunchConfig {name}{config};")
+        for setting in settings:
+            self.body.put(depth, f"{name}.{setting};")
+        return name
+
+    def _require(self, launch: Launch, depth: int) -> None:
+        """Write the check of a launch that comes after others, before those."""
+        if launch.predicate is not None:
+            self.body.put(depth, f"if ({self.body.value(launch.predicate)}) {{")
+            depth += 1
+        config = self._config(launch, depth)
+        kernel = self.images.kernel(launch.kernel)
+        self.body.put(depth, f"call.Require({kernel}, {config}, {self.body.at(launch.place)});")
+        if launch.predicate is not None:
+            self.body.put(depth - 1, "}")
 
     def _settings(self, launch: Launch) -> list[str]:
         found = []
