@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from culaunch._ship import Library, LoadedFunction, load_library, package, save
     from culaunch._ship.preload import preload
     from culaunch._torch import TorchOperator, torch_op
+    from culaunch._tune import Trial, TunedConfigs, Tuning, tune
 
 _HOME = {
     "Array": "_function",
@@ -145,6 +146,9 @@ _HOME = {
     "Texture": "_launch.texture",
     "Timing": "_launch.timing",
     "TorchOperator": "_torch",
+    "Trial": "_tune",
+    "TunedConfigs": "_tune",
+    "Tuning": "_tune",
     "VariableInfo": "_image",
     "benchmark": "_launch.benchmark",
     "ceildiv": "_function",
@@ -187,6 +191,7 @@ _HOME = {
     "to_device": "_launch",
     "torch_op": "_torch",
     "triton": "triton",
+    "tune": "_tune",
     "zeros": "_function",
     "zeros_like": "_function",
 }
@@ -242,6 +247,9 @@ __all__ = [
     "Texture",
     "Timing",
     "TorchOperator",
+    "Trial",
+    "TunedConfigs",
+    "Tuning",
     "VariableInfo",
     "benchmark",
     "ceildiv",
@@ -284,6 +292,7 @@ __all__ = [
     "to_device",
     "torch_op",
     "triton",
+    "tune",
     "zeros",
     "zeros_like",
 ]

@@ -28,9 +28,12 @@ from culaunch._launch import DeviceArray, driver_name, set_driver, to_device
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from culaunch._emulator import InstructionCount
+
 __all__ = [
     "assert_allclose",
     "c_driver",
+    "count_instructions",
     "emulator_options",
     "from_driver",
     "has_gpu",
@@ -222,6 +225,34 @@ def reset_emulator() -> None:
     from culaunch._emulator import reset
 
     reset()
+
+
+@contextlib.contextmanager
+def count_instructions() -> Iterator[InstructionCount]:
+    """Count the instructions that threads execute, in the emulator's launches of the block.
+
+    An instruction of a warp counts once for every thread of it that executes it. The number is
+    the same every time; it says little of the time that a GPU takes.
+
+    Yields
+    ------
+    InstructionCount
+        Its `total` is the number so far.
+
+    Raises
+    ------
+    RuntimeError
+        If the driver in use is not the emulator.
+    """
+    if driver_name() != "emulator":
+        raise RuntimeError(
+            f"instructions are counted by the emulator alone (the driver is {driver_name()}): "
+            "cl.testing.use_driver('emulator')"
+        )
+    from culaunch._emulator import counting
+
+    with counting() as count:
+        yield count
 
 
 @contextlib.contextmanager

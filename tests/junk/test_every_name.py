@@ -24,6 +24,9 @@ NOT_CALLED = {
     "Diagnosis", "Finding", "VariableInfo",
     # What load_report returns.
     "LoadedImage", "LoadReport",
+    # What tune returns, and what it asks of a table.
+    "Trial", "Tuning", "TunedConfigs.add", "TunedConfigs.known", "TunedConfigs.__getitem__",
+    "TunedConfigs.__contains__",
     # What compile_many tells; Ray's own options.
     "Progress", "RayExecutor", "RayExecutor.map", "RayExecutor.shutdown", "RayExecutor.submit",
     # Of functions: what a library returns, and what its functions ask of themselves.

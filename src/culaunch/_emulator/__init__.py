@@ -4,7 +4,13 @@ from culaunch._base.optional import optional
 
 optional("numpy", "the emulated driver", "'culaunch[emulator]'")
 
-from culaunch._emulator.control import make_driver, reset, with_options  # noqa: E402
+from culaunch._emulator.control import (  # noqa: E402
+    InstructionCount,
+    counting,
+    make_driver,
+    reset,
+    with_options,
+)
 from culaunch._emulator.device import Device  # noqa: E402
 from culaunch._emulator.fault import Fault, Position  # noqa: E402
 from culaunch._emulator.module import LoadedModule  # noqa: E402
@@ -14,12 +20,14 @@ from culaunch._emulator.ptx_image import Parameter, PtxImage, PtxKernel  # noqa:
 __all__ = [
     "Device",
     "Fault",
+    "InstructionCount",
     "LoadedModule",
     "Options",
     "Parameter",
     "Position",
     "PtxImage",
     "PtxKernel",
+    "counting",
     "make_driver",
     "reset",
     "with_options",

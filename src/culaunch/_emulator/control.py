@@ -17,7 +17,7 @@ from culaunch._emulator.options import OPTION_TYPES, options_from_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["make_driver", "reset", "with_options"]
+__all__ = ["InstructionCount", "counting", "make_driver", "reset", "with_options"]
 
 # All that were made, with their tables, which C code holds for the life of the process.
 _drivers: list[tuple[EmulatedDriver, dict[str, Any]]] = []
@@ -67,6 +67,36 @@ def with_options(**changes: Any) -> Iterator[None]:
         raise TypeError(
             f"the emulator has no option {', '.join(unknown)}: it has {', '.join(OPTION_TYPES)}"
         )
+    with _changed(**changes):
+        yield
+
+
+@contextlib.contextmanager
+def counting() -> Iterator[InstructionCount]:
+    """Count the instructions that threads execute, in the launches of the block."""
+    count = InstructionCount()
+    with _changed(count=count.add):
+        yield count
+
+
+class InstructionCount:
+    """How many instructions threads executed: an instruction of a warp counts for every thread.
+
+    Attributes
+    ----------
+    total : int
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def add(self, number: int) -> None:
+        """Add to it."""
+        self.total += number
+
+
+@contextlib.contextmanager
+def _changed(**changes: Any) -> Iterator[None]:
     before = [(driver.device, driver.device.options) for driver, _ in _drivers]
     for device, options in before:
         device.options = dataclasses.replace(options, **changes)

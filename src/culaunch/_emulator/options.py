@@ -37,6 +37,8 @@ class Options:
         Seconds after which a launch is given up as one that does not end.
     write : callable
         Receives what kernels print.
+    count : callable, optional
+        Receives, block by block of the code, how many instructions threads executed.
     """
 
     check_uninitialized: bool = True
@@ -44,6 +46,7 @@ class Options:
     lanes: int = 1 << 15
     time_limit: float | None = None
     write: Callable[[str], None] = _to_stdout
+    count: Callable[[int], None] | None = None
 
 
 def options_from_text(text: str) -> Options:

@@ -8,10 +8,13 @@ from culaunch._base.checks import checked_flag, checked_text
 from culaunch._core import __version__
 from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._launch.compiled_regions import in_regions
+from culaunch._launch.device import Device
 from culaunch._library import LibraryFile, write_library
+from culaunch._triton.choices import configs_of, table_of
 from culaunch._triton.join_variants import merge_sets
 from culaunch._triton.manifest import KIND, read_entry, version_of, write_entry
 from culaunch._triton.saved_set import SavedSet
+from culaunch._triton.set_choice import tensor_types
 from culaunch._triton.set_dispatch import SetDispatcher
 
 if TYPE_CHECKING:
@@ -150,6 +153,41 @@ class KernelSet(SetDispatcher):
     def table(self) -> TunedTable | None:
         """The tuned configurations by key, if there are any."""
         return self._saved.table
+
+    @property
+    def configs(self) -> list[dict[str, Any]]:
+        """The configurations to tune by: the constants and options in which variants differ."""
+        return configs_of(self._saved)
+
+    def with_table(
+        self, key: Sequence[str], choices: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+    ) -> KernelSet:
+        """Return the set with a table of configurations, which its calls look up natively.
+
+        Parameters
+        ----------
+        key : sequence of str
+            The parameters that the choice depends on, by name.
+        choices : sequence of (sequence, dict)
+            Arguments of a call on this device, and the configuration for calls like it: one of
+            :attr:`configs`.
+
+        Raises
+        ------
+        ValueError
+            If a key is no parameter, a configuration none of the set's, or there is no choice.
+        """
+        saved = self._saved
+        described = [
+            (given, tensor_types(self._specialize(tuple(given), {})), config)
+            for given, config in choices
+        ]
+        table = table_of(saved, key, described, Device().arch.rstrip("af"))
+        return KernelSet(
+            saved.name, saved.parameters, saved.variants, saved.read,
+            table if saved.table is None else table.merge(saved.table),
+            saved.zeroes, saved.computed, saved.grid,
+        )  # fmt: skip
 
     def read(self, member: str) -> bytes:
         """Return an image, by the name that a variant has for it.

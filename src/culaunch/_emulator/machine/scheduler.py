@@ -134,7 +134,7 @@ class Scheduler:
 
     def _run_group(self, arriving: Group) -> None:
         group = arriving
-        watch, reads = self.watch, self.chunk.undefined_reads
+        watch, reads, count = self.watch, self.chunk.undefined_reads, self.chunk.options.count
         while True:
             if self.deadline is not None and time.monotonic() > self.deadline:
                 raise self._timeout(group)
@@ -148,6 +148,8 @@ class Scheduler:
                 group = admitted
                 if self.races is not None:
                     self.races.order.meet(group.lanes, block.sync(group))
+            if count is not None:
+                count(len(block.instructions) * group.n)
             # A call or a return changes the group's registers: these are the block's own.
             regs, zeros = group.regs, group.code.zeros
             # The instruction that a fault is about; the block's last one when its end runs.

@@ -1,0 +1,7 @@
+"""Choose a configuration by measuring, and keep what was chosen."""
+
+from culaunch._tune.table import TunedConfigs
+from culaunch._tune.tune import tune
+from culaunch._tune.tuning import Trial, Tuning
+
+__all__ = ["Trial", "TunedConfigs", "Tuning", "tune"]

@@ -1,0 +1,89 @@
+"""How the kinds of things that are tuned are called under a configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._launch import Kernel, Launcher
+from culaunch._triton.kernel_set import KernelSet
+from culaunch._tune.configs import Config, checked_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A target and its way of being called.
+
+    Attributes
+    ----------
+    name : str
+        Of the kernel or the function.
+    bind : callable
+        Returns, for a configuration, what is called with the arguments.
+    parameters : tuple of str or None
+        The names that a key is made of; None where it is made of values.
+    """
+
+    name: str
+    bind: Callable[[Config], Callable[..., object]]
+    parameters: tuple[str, ...] | None = None
+
+    def key_values(self, key: tuple[Any, ...], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the values that the choice depends on."""
+        if self.parameters is None:
+            return checked_key(key)
+        given = dict(zip(self.parameters, arguments, strict=False))
+        for name in key:
+            if name not in given:
+                raise ValueError(
+                    f"key must have names of arguments of {self.name} that the call gives (got "
+                    f"{spell(name)}; it gives {', '.join(given)})"
+                )
+        return checked_key(tuple(given[name] for name in key))
+
+
+def caller_of(target: Any, grid: Any) -> Caller:
+    """Say how a target is called.
+
+    Raises
+    ------
+    TypeError
+        If it is nothing to call, or a grid is given that it does not take, or misses.
+    """
+    name = str(getattr(target, "name", None) or getattr(target, "__name__", type(target).__name__))
+    if isinstance(target, Launcher):
+        raise TypeError(
+            "a launcher has its configuration already: pass its kernel, and configurations with "
+            "grid and block"
+        )
+    if isinstance(target, Kernel):
+        _refuse(grid, "a kernel of a module has its grid in each configuration")
+        return Caller(name, lambda config: target.configure(**config))
+    parameters = None
+    if isinstance(target, KernelSet):
+        parameters = tuple(one.name for one in target.parameters)
+        grid = target.grid if grid is None else grid
+    if hasattr(type(target), "__getitem__"):
+        if grid is None:
+            raise TypeError(f"{name} needs grid=")
+        return Caller(name, lambda config: _with(target[grid], config), parameters)
+    if not callable(target):
+        raise TypeError(
+            "target must be a kernel, a KernelSet, a function or another callable (got "
+            f"{spell(target)})"
+        )
+    _refuse(grid, "a function makes its own grid")
+    return Caller(name, lambda config: _with(target, config))
+
+
+def _with(function: Callable[..., object], config: Config) -> Callable[..., object]:
+    return lambda *arguments: function(*arguments, **config)
+
+
+def _refuse(grid: Any, why: str) -> None:
+    if grid is not None:
+        raise TypeError(f"{why}: grid= is for what is launched as Triton's kernels are")

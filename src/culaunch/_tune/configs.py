@@ -1,0 +1,96 @@
+"""Configurations and keys: what they may be, and by what they are known again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import operator
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_list
+from culaunch._base.values import spell
+from culaunch._triton.kernel_set import KernelSet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Config = dict[str, Any]
+
+
+def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) -> list[Config]:
+    """Return the configurations, or those of a set's variants."""
+    if configs is None:
+        if not isinstance(target, KernelSet):
+            raise TypeError("configs must be given: a sequence of dicts, one for each trial")
+        configs = target.configs
+    found: list[Config] = []
+    for i, config in enumerate(checked_list("configs", configs, "dicts, one for each trial")):
+        if not isinstance(config, Mapping) or not all(isinstance(name, str) for name in config):
+            raise TypeError(f"configs[{i}] must be a dict by str (got {spell(config)})")
+        _check_kept(f"configs[{i}]", dict(config))
+        if dict(config) in found:
+            raise ValueError(f"configs[{i}] is there twice: {spell(dict(config))}")
+        found.append(dict(config))
+    if not found:
+        raise ValueError("configs must have at least one configuration (got none)")
+    return found
+
+
+def checked_key(key: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a key whose values can be kept and compared."""
+    values = []
+    for i, given in enumerate(key):
+        # A dtype of a function is known by its name; a number of a body by its value.
+        value = given
+        if type(value) not in (bool, int, float, str, type(None)):
+            name = getattr(value, "name", None)
+            value = name if isinstance(name, str) else _number(given)
+        if value is None and given is not None:
+            raise TypeError(
+                f"key[{i}] must be an int, a float, a str, a bool, a dtype or None (got "
+                f"{spell(given)})"
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"key[{i}] must be finite (got {value})")
+        values.append(value)
+    return tuple(values)
+
+
+def digest_of(name: str, configs: Sequence[Config]) -> str:
+    """Return what a target with these configurations is known by."""
+    text = json.dumps([name, configs], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two keys are: True is not 1."""
+    return len(a) == len(b) and all(
+        type(x) is type(y) and x == y for x, y in zip(a, b, strict=True)
+    )
+
+
+def _check_kept(what: str, value: Any) -> None:
+    """Refuse what a file could not give back as it was."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            _check_kept(f"{what}[{name!r}]", item)
+    elif isinstance(value, (tuple, list)):
+        for i, item in enumerate(value):
+            _check_kept(f"{what}[{i}]", item)
+    elif not isinstance(value, (bool, int, float, str, type(None))):
+        raise TypeError(
+            f"{what} must be an int, a float, a str, a bool, None, or a tuple of them (got "
+            f"{spell(value)})"
+        )
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{what} must be finite (got {value})")
+
+
+def _number(value: Any) -> int | float | None:
+    if hasattr(value, "shape"):
+        return None
+    if hasattr(type(value), "__index__"):
+        return operator.index(value)
+    return float(value) if hasattr(type(value), "__float__") else None

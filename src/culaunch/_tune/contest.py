@@ -1,0 +1,94 @@
+"""Configurations timed in rounds, until one is the best or none is better than another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._errors import CulaunchError
+from culaunch._launch.benchmark import benchmark
+from culaunch._launch.device import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from culaunch._tune.candidate import Caller
+    from culaunch._tune.tuning import Trial
+
+_RUNS = 5  # of each configuration in a round
+_FEWEST = 10  # before one is judged
+_CLOSE = 0.005  # medians known as well as this need no more runs
+
+
+class Contest:
+    """The trials of one target on a GPU.
+
+    Parameters
+    ----------
+    call : Caller
+    arguments : tuple
+    trials : list of Trial
+        What is measured is added to them.
+    repeat : int
+    flush : bool
+    stream : object
+    """
+
+    def __init__(
+        self,
+        call: Caller,
+        arguments: tuple[Any, ...],
+        trials: Sequence[Trial],
+        repeat: int,
+        *,
+        flush: bool,
+        stream: object,
+    ) -> None:
+        self._arguments = arguments
+        self._repeat = repeat
+        self._options: dict[str, Any] = {"flush": flush, "stream": stream}
+        self._trials = trials
+        self._call = call
+
+    def rounds(self) -> Iterator[bool]:
+        """Measure a round at a time; yield whether nothing more is to be learnt."""
+        racing = bind_all(self._call, self._arguments, self._trials)
+        while racing:
+            for trial, bound in racing:
+                left = self._repeat - len(trial.times)
+                runs = min(_RUNS, left)
+                timing = benchmark(bound, *self._arguments, repeat=runs, warmup=1, **self._options)
+                trial.times.extend(timing.times)
+            racing = _still_racing(racing)
+            yield not racing or all(len(t.times) >= self._repeat for t, _ in racing)
+        if not self._trials:
+            yield True
+
+
+Racing = list[tuple["Trial", "Callable[..., object]"]]
+
+
+def bind_all(call: Caller, arguments: tuple[Any, ...], trials: Sequence[Trial]) -> Racing:
+    """Call every configuration once; those that fail have the error, and are not measured."""
+    working = []
+    for trial in trials:
+        try:
+            bound = call.bind(trial.config)
+            bound(*arguments)
+            Device().synchronize()
+        except CulaunchError as error:  # noqa: PERF203 - each of them may fail
+            trial.error = error
+        else:
+            working.append((trial, bound))
+    return working
+
+
+def _still_racing(racing: Racing) -> Racing:
+    """Leave out what another one beats, and end where the winner is known well enough."""
+    if min(len(trial.times) for trial, _ in racing) < _FEWEST:
+        return racing
+    best = min((trial for trial, _ in racing), key=lambda trial: trial.value)
+    _, highest = best.interval
+    left = [(trial, bound) for trial, bound in racing if trial.interval[0] <= highest]
+    # Those that are left are as good as each other where all are known closely.
+    is_known = all(t.interval[1] - t.interval[0] <= _CLOSE * t.value for t, _ in left)
+    return [] if len(left) == 1 or is_known else left

@@ -1,0 +1,39 @@
+"""Configurations compared on the emulator, by the instructions that their threads execute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._tune.contest import bind_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from culaunch._tune.candidate import Caller
+    from culaunch._tune.tuning import Trial
+
+
+class Count:
+    """The trials of one target on the emulator.
+
+    Parameters
+    ----------
+    call : Caller
+    arguments : tuple
+    trials : list of Trial
+    """
+
+    def __init__(self, call: Caller, arguments: tuple[Any, ...], trials: Sequence[Trial]) -> None:
+        self._call = call
+        self._arguments = arguments
+        self._trials = trials
+
+    def rounds(self) -> Iterator[bool]:
+        """Count every configuration once: it is the same every time."""
+        from culaunch._emulator import counting
+
+        for trial, bound in bind_all(self._call, self._arguments, self._trials):
+            with counting() as count:
+                bound(*self._arguments)
+            trial.instructions = count.total
+        yield True

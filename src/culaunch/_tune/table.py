@@ -1,0 +1,196 @@
+"""``TunedConfigs``: the best configurations by device and key, in a file that may be shipped."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_path
+from culaunch._base.outputs import open_output
+from culaunch._base.values import spell
+from culaunch._cache.lock import lock_key
+from culaunch._launch import Device
+from culaunch._tune.configs import Config, checked_key, same
+from culaunch._tune.tuning import Trial, Tuning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FORMAT, VERSION = "culaunch tuned configurations", 1
+_LOCK_SECONDS = 60.0
+
+
+class TunedConfigs:
+    """Configurations that were chosen by :func:`tune`, for look-ups in programs and in functions.
+
+    ``table[n]`` or ``table[n, dtype]`` is the configuration for a key on the current device. In
+    the body of a :func:`function` what it is looked up by is guarded by its value: a path is
+    recorded for each one, so that a size is best rounded first (``table[cl.next_power_of_2(n)]``).
+
+    Parameters
+    ----------
+    path : str or os.PathLike, optional
+        A JSON file, read when it is there and written by what is added. Several processes may
+        add to one. Without it the table is in memory.
+
+    Raises
+    ------
+    ValueError
+        If the file is no such table.
+    OSError
+        If it cannot be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = None if path is None else checked_path("path", path)
+        self._entries: list[dict[str, Any]] = []
+        self._read()
+
+    def __getitem__(self, key: Any) -> Config:
+        """Return the configuration for a key on the current device; see :meth:`find`."""
+        return self.find(*(key if isinstance(key, tuple) else (key,)))
+
+    def find(self, *key: Any, device: str | None = None) -> Config:
+        """Return the configuration for a key.
+
+        Where the key was not measured it is that of the nearest one, by ratio of the numbers:
+        every configuration gives the same result.
+
+        Parameters
+        ----------
+        *key : int, float, str, bool, None or dtype
+            As it was given to :func:`tune`.
+        device : str, optional
+            The device's name; by default the current device's.
+
+        Raises
+        ------
+        KeyError
+            If nothing was measured on this device, or with such a key.
+        """
+        values = checked_key(key)
+        name = Device().name if device is None else device
+        found = [one for one in self._entries if one["device"] == name]
+        if not found:
+            devices = ", ".join(dict.fromkeys(one["device"] for one in self._entries)) or "none"
+            raise KeyError(f"nothing was tuned on {name} (the table has: {devices}): cl.tune(...)")
+        near = [(_distance(one["key"], values), one) for one in found]
+        distance, entry = min(near, key=lambda pair: pair[0])
+        if distance == math.inf:
+            keys = ", ".join(str(tuple(one["key"])) for one in found[:8])
+            raise KeyError(f"no key on {name} is like {values} (it has {keys})")
+        return dict(entry["config"])
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Go through the devices and keys that are there."""
+        return iter([(one["device"], tuple(one["key"])) for one in self._entries])
+
+    def __contains__(self, item: object) -> bool:
+        return item in [*self]
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.path is None else repr(self.path)
+        return f"<culaunch.TunedConfigs {where}, {len(self)} entries>"
+
+    # ---- for tune()
+
+    def known(self, device: str, key: tuple[Any, ...], digest: str) -> Tuning | None:
+        """Return what was chosen among the same configurations, if it was."""
+        for one in self._entries:
+            if one["device"] == device and same(one["key"], key) and one["digest"] == digest:
+                trial = Trial(dict(one["config"]))
+                is_emulated = one["unit"] == "instructions"
+                if is_emulated:
+                    trial.instructions = int(one["value"])
+                else:
+                    trial.times = [float(one["value"])]
+                return Tuning(one["name"], device, key, digest, [trial], is_emulated=is_emulated)
+        return None
+
+    def add(self, tuning: Tuning) -> None:
+        """Keep a choice, in place of one for the same device and key; what others added stays.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        entry = {
+            "name": tuning.name,
+            "device": tuning.device,
+            "key": list(tuning.key),
+            "config": tuning.best,
+            "unit": "instructions" if tuning.is_emulated else "ms",
+            "value": tuning.best_trial.value,
+            "digest": tuning.digest,
+        }
+        if self.path is None:
+            self._put(entry)
+            return
+        with lock_key(self.path + ".lock", tuning.digest, _LOCK_SECONDS):
+            self._read()
+            self._put(entry)
+            text = json.dumps(
+                {"format": FORMAT, "version": VERSION, "entries": self._entries}, indent=1
+            )
+            with open_output(self.path) as file:
+                file.write(text.encode() + b"\n")
+
+    def _put(self, entry: dict[str, Any]) -> None:
+        self._entries = [
+            one
+            for one in self._entries
+            if not (one["device"] == entry["device"] and same(one["key"], entry["key"]))
+        ]
+        self._entries.append(entry)
+
+    def _read(self) -> None:
+        if self.path is None or not os.path.exists(self.path):
+            return
+        with open(self.path, "rb") as file:
+            data = file.read()
+        try:
+            content = json.loads(data)
+            if content["format"] != FORMAT:
+                raise ValueError(f"its format is {spell(content['format'])}")
+            if content["version"] != VERSION:
+                raise ValueError(f"its version is {spell(content['version'])}, not {VERSION}")
+            self._entries = [_checked(one) for one in content["entries"]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{self.path} is no table of tuned configurations: {error}") from None
+
+
+def _checked(entry: Any) -> dict[str, Any]:
+    for name in ("name", "device", "digest", "unit"):
+        if not isinstance(entry[name], str):
+            raise TypeError(f"{name} is {spell(entry[name])}")
+    if entry["unit"] not in ("ms", "instructions") or type(entry["value"]) not in (int, float):
+        raise ValueError(f"{spell(entry['value'])} {entry['unit']} is no measurement")
+    if not isinstance(entry["config"], dict) or not isinstance(entry["key"], list):
+        raise TypeError("an entry has no configuration by a key")
+    checked_key(entry["key"])
+    return {**entry, "config": {name: _tuples(v) for name, v in entry["config"].items()}}
+
+
+def _tuples(value: Any) -> Any:
+    """Return a grid as a tuple, as it was before it was in a file."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _distance(saved: list[Any], given: tuple[Any, ...]) -> float:
+    """Return the sum of the ratios of two keys; infinite where they are of other kinds."""
+    if len(saved) != len(given):
+        return math.inf
+    total = 0.0
+    for one, other in zip(saved, given, strict=True):
+        numbers = type(one) in (int, float) and type(other) in (int, float)
+        if numbers and one >= 0 and other >= 0:
+            total += abs(math.log2(one + 1) - math.log2(other + 1))
+        elif type(one) is not type(other) or one != other:
+            return math.inf
+    return total

@@ -1,0 +1,144 @@
+"""What tuning found: a trial for each configuration, and the best of them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from culaunch._tune.configs import Config
+
+
+@dataclass
+class Trial:
+    """One configuration.
+
+    Attributes
+    ----------
+    config : dict
+    times : list of float
+        Milliseconds of its runs on a GPU.
+    instructions : int or None
+        What its threads executed on the emulator.
+    error : Exception or None
+        Why it cannot run.
+    """
+
+    config: Config
+    times: list[float] = field(default_factory=list)
+    instructions: int | None = None
+    error: Exception | None = None
+
+    @property
+    def value(self) -> float:
+        """The median of the times, or the number of instructions; infinite where it has none."""
+        if self.instructions is not None:
+            return float(self.instructions)
+        return statistics.median(self.times) if self.times else math.inf
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the median is with 95 % confidence, whatever the distribution of the times.
+
+        The bounds are order statistics of the times: as many of them are below the median as
+        heads fall among so many coins.
+        """
+        if not self.times:
+            return self.value, self.value
+        ordered, n = sorted(self.times), len(self.times)
+        rank = _rank(n)
+        return ordered[rank], ordered[n - 1 - rank]
+
+
+@dataclass
+class Tuning:
+    """What was measured of a target.
+
+    Attributes
+    ----------
+    name : str
+        Of the kernel or the function.
+    device : str
+        The device's name.
+    key : tuple
+        The values that the choice was made for.
+    digest : str
+        What the configurations are known by.
+    trials : list of Trial
+        In the order of the configurations; of one that was looked up, the best one alone.
+    is_emulated : bool
+        Whether instructions were counted, and nothing timed.
+    """
+
+    name: str
+    device: str
+    key: tuple[Any, ...]
+    digest: str
+    trials: list[Trial]
+    is_emulated: bool = False
+
+    @property
+    def best(self) -> Config:
+        """The configuration that took the least, the first one among equals."""
+        return self.best_trial.config
+
+    @property
+    def best_trial(self) -> Trial:
+        """The trial of the best configuration."""
+        return min(self.trials, key=lambda trial: trial.value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as JSON has it."""
+        return {
+            "name": self.name,
+            "device": self.device,
+            "key": list(self.key),
+            "unit": "instructions" if self.is_emulated else "ms",
+            "best": self.best,
+            "trials": [_trial_to_dict(trial) for trial in self.trials],
+        }
+
+    def __str__(self) -> str:
+        unit = "instructions" if self.is_emulated else "ms"
+        lines = [f"{self.name} on {self.device}, key {self.key}: best {self.best}"]
+        for trial in sorted(self.trials, key=lambda trial: trial.value):
+            if trial.error is not None:
+                lines.append(f"  {'failed':>14}  {trial.config}  {_first_line(trial.error)}")
+            elif trial.times:
+                low, high = trial.interval
+                lines.append(
+                    f"  {trial.value:>11.5f} {unit}  {trial.config}  {low:.5f} to {high:.5f}, "
+                    f"{len(trial.times)} runs"
+                )
+            elif trial.instructions is not None:
+                lines.append(f"  {trial.instructions:>14} {unit}  {trial.config}")
+        return "\n".join(lines)
+
+
+def _trial_to_dict(trial: Trial) -> dict[str, Any]:
+    found: dict[str, Any] = {"config": trial.config}
+    if trial.error is not None:
+        found["error"] = _first_line(trial.error)
+    elif trial.instructions is not None:
+        found["instructions"] = trial.instructions
+    elif trial.times:
+        low, high = trial.interval
+        found |= {"median": trial.value, "low": low, "high": high, "runs": len(trial.times)}
+    return found
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _rank(n: int) -> int:
+    """Return the largest k for which fewer than k + 1 heads of n have a chance of 2.5 % at most."""
+    total, k = 0.0, -1
+    while k < n // 2:
+        total += math.comb(n, k + 1) / 2**n
+        if total > 0.025:
+            break
+        k += 1
+    return max(k, 0)
