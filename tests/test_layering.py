@@ -24,7 +24,7 @@ USES_THE_EXTENSION = {
     "_launch", "_ship", "_torch", "_triton",
 }  # fmt: skip
 BY_NAME = {
-    "_function": {"culaunch._jax"},
+    "_function": {"culaunch._jax", "culaunch._torch.unregistered"},
     "_launch": {"culaunch._emulator", "culaunch._torch.unregistered"},
 }
 DOTTED = r"culaunch(\.\w+)+(?<!\.h)"  # a module, not the header

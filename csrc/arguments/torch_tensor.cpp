@@ -14,6 +14,7 @@ namespace {
 int g_attempts_left = 32;
 bool is_used = true;
 TorchBits put_aside = {};  // while it is not
+thread_local bool g_was_refused = false;
 
 }  // namespace
 
@@ -90,4 +91,7 @@ CULAUNCH_RARE TensorRead LookTwice(PyObject* object, const DLTensor& tensor, boo
 CULAUNCH_RARE void RaiseRefused(const char* what, PyObject* object) {
   const Ref text = CallUp(Upcall::kRefusal, "sO", what, object);
   if (text) PyErr_SetObject(PyExc_TypeError, text.get());
+  g_was_refused = true;
 }
+
+bool WasRefused() { return std::exchange(g_was_refused, false); }

@@ -66,8 +66,10 @@ TensorRead AskTensor(PyObject* tensor);
 TensorRead FailedTensor(const DLPackExchangeAPI* api);
 TensorRead LookTwice(PyObject* object, const DLTensor& tensor, bool is_lazy);
 
-// Set the TypeError for a tensor that was refused; `what` names the argument.
+// Set the TypeError for a tensor that was refused; `what` names the argument. Who catches it tells
+// it from others by WasRefused(), which forgets it.
 void RaiseRefused(const char* what, PyObject* object);
+bool WasRefused();
 
 // Whether a tensor that the exchange API `api` has read may require grad: where not, it need not be
 // asked, which costs as much as reading it.

@@ -27,6 +27,8 @@
 #include "python/upcalls.h"
 #include "torch/interface.h"
 #include "torch/operator.h"
+#include "torch/operator_object.h"
+#include "torch/plain_calls.h"
 #include "triton/dispatcher.h"
 #include "triton/form.h"
 #include "triton/launcher.h"
@@ -82,6 +84,7 @@ int Execute(PyObject* module) {
                  triton::AddDispatcherType(module) == 0 && triton::AddLauncherType(module) == 0 &&
                  triton::AddSubscriptType(module) == 0 && triton::AddTritonsWay(module) == 0 &&
                  function::AddProgramType(module) == 0 && function::AddFunctionType(module) == 0 &&
+                 torch_operators::AddOperatorType(module) == 0 &&
                  xla_calls::AddArrayType(module) == 0
              ? 0
              : -1;
@@ -118,6 +121,8 @@ PyMethodDef functions[] = {
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
     {"count_bodies", CountBodies, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
+    {"open_plain_calls", torch_operators::OpenPlainCalls, METH_VARARGS, nullptr},
+    {"thread_keys", torch_operators::ThreadKeys, METH_NOARGS, nullptr},
     {"bind_operator", torch_operators::BindOperator, METH_VARARGS, nullptr},
     {"rebind_operator", torch_operators::RebindOperator, METH_VARARGS, nullptr},
     {"xla_handler", xla_calls::Handler, METH_VARARGS, nullptr},

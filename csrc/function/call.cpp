@@ -215,6 +215,17 @@ Ref FunctionCall::Arguments() const {
   return arguments;
 }
 
+PyObject* FunctionCall::Refused() const {
+  if (!WasRefused() || PyErr_ExceptionMatches(PyExc_TypeError) == 0) return nullptr;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Ref types(type), error(value), traces(trace);
+  const Ref arguments = Arguments();
+  if (!arguments) return nullptr;
+  return PyObject_CallMethod(state_.self, methods::kRefused, "OO", arguments.get(), error.get());
+}
+
 bool FunctionCall::Trace() {
   const Ref arguments = Arguments();
   if (!arguments) return false;

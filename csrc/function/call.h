@@ -51,6 +51,10 @@ class FunctionCall {
   // Have Python trace the body for these arguments; false with a Python error set.
   bool Trace();
 
+  // What a call with a tensor gives that has no memory: that of a framework's own way to call the
+  // function, if there is one. An error is set, which stays where there is none.
+  PyObject* Refused() const;
+
   // Drop all programs where what their bodies read has changed; false with a Python error set.
   bool CheckWatch();
   bool CheckGradients() const;

@@ -13,7 +13,7 @@ PyObject* RunFunction(State& state, PyObject* const* args) {
     if (!call.CheckWatch()) return nullptr;
     const FunctionCall::Found found = call.Find();
     if (CULAUNCH_UNLIKELY(found != FunctionCall::Found::kFound)) {
-      if (found == FunctionCall::Found::kFailed) return nullptr;
+      if (found == FunctionCall::Found::kFailed) return call.Refused();
       continue;
     }
     if (!call.CheckGradients()) return nullptr;

@@ -76,6 +76,7 @@ inline constexpr char kCallSlowly[] = "_call_slowly";
 // Of Function: the Protocol is _core.FunctionMethods.
 inline constexpr char kTrace[] = "_trace";
 inline constexpr char kFail[] = "_fail";
+inline constexpr char kRefused[] = "_refused";
 }  // namespace methods
 
 // The modules that the extension imports, when it needs them: others' modules, and the only one of

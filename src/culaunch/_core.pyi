@@ -416,6 +416,20 @@ def bind_operator(
     /,
 ) -> int | None: ...
 def rebind_operator(number: int, target: Callable[..., Any], /) -> None: ...
+def open_plain_calls(
+    libraries: tuple[str, ...], tensor: Any, types: tuple[type, ...], keys: int,
+    inference: tuple[int, int] | None, forward_ad: dict[str, Any], /,
+) -> str | None: ...  # fmt: skip
+def thread_keys() -> tuple[int, int] | None: ...
+
+class TorchOperator:
+    """The native half of an operator of torch: past the dispatcher where that would do nothing."""
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any: ...
+    def _set_way(
+        self, function: Callable[..., Any] | None, dispatcher: Callable[..., Any],
+        arguments: str, required: int, has_gradients: bool, is_tuple: bool, /,
+    ) -> None: ...  # fmt: skip
 
 class XlaArray:
     """Memory of XLA during a call; made in Python it has none, and stands in for tracing."""
@@ -669,3 +683,4 @@ class FunctionMethods(Protocol):
     def _fail(
         self, number: int, detail: int, text: str | None, values: tuple[Any, ...], /
     ) -> None: ...
+    def _refused(self, arguments: tuple[Any, ...], error: TypeError, /) -> Any: ...

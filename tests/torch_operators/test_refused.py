@@ -1,5 +1,7 @@
 """Functions that no operator can be."""
 
+from typing import Any
+
 import pytest
 
 import culaunch as cl
@@ -111,3 +113,11 @@ def test_a_schema_may_be_given(name, torch):
     assert op(torch.ones(3)).shape == (3,)
     with pytest.raises(ValueError, match="schema has the parameters y, and counted has x, n"):
         cl.torch_op(f"{name}b", cl.function(counted), schema="(Tensor y) -> Tensor")
+
+
+def test_an_annotation_may_say_nothing(name):
+    @cl.function
+    def anything(x: Any, y: object, n: int):
+        return cl.empty_like(x)
+
+    assert cl.torch_op(name, anything).schema == f"{name}(Tensor x, Tensor y, SymInt n) -> Tensor"

@@ -9,3 +9,13 @@ from typing import Any
 def jax_door(function: Any) -> Any:
     """Return a function as an operation of JAX."""
     return importlib.import_module("culaunch._jax").jax_op(function)
+
+
+def torch_door(function: Any, arguments: tuple[Any, ...], error: TypeError) -> Any:
+    """Call a function as an operator of torch: a tensor has no memory, which is the error.
+
+    So torch computes the shapes of what it traces. Where the tensor is no such one, the error is
+    raised.
+    """
+    door = importlib.import_module("culaunch._torch.unregistered")
+    return door.call_refused(function, arguments, error)

@@ -6,7 +6,13 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culaunch._core import bind_operator, open_torch, rebind_operator
+from culaunch._core import (
+    bind_operator,
+    open_plain_calls,
+    open_torch,
+    rebind_operator,
+    thread_keys,
+)
 from culaunch._launch.array import array_info
 from culaunch._torch.package import torch_package
 from culaunch._torch.schema import CODES
@@ -29,6 +35,7 @@ def register(operator: TorchOperator, library: Any) -> None:
     """Register the implementation of an operator."""
     namespace, _, name = operator.name.partition("::")
     missing = _missing()
+    open_plain()
     if missing is None:
         parameters = operator.parameters
         number = bind_operator(
@@ -74,3 +81,24 @@ def _missing() -> str | None:
     libraries = tuple(str(folder / f"lib{name}.so") for name in ("torch_cpu", "torch_python"))
     dtypes = tuple((f"aoti_torch_dtype_{name}", getattr(torch, name)) for name in _DTYPES)
     return open_torch(libraries, tensor, dtypes)
+
+
+@functools.cache
+def open_plain() -> str | None:
+    """Find what tells that a call is plain; say what this torch lacks for it, if anything."""
+    torch = torch_package()
+    folder = Path(torch.__file__).parent / "lib"
+    libraries = tuple(str(folder / f"lib{name}.so") for name in ("c10", "torch_cpu"))
+    with torch.utils._python_dispatch._disable_current_modes():
+        tensor = torch.empty(1)
+        array_info(tensor)
+        keys = torch._C._dispatch_keys(tensor) | torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
+        types = (torch.Tensor, torch.nn.Parameter)
+        given = (libraries, tensor, types, keys.raw_repr())
+        forward_ad = vars(torch.autograd.forward_ad)
+        missing = open_plain_calls(*given, None, forward_ad)
+        if missing is not None:
+            return missing
+        with torch.inference_mode():
+            inference = thread_keys()
+        return open_plain_calls(*given, inference, forward_ad)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._function import Function
 from culaunch._function.recorded import RecordedFunction
+from culaunch._torch import transforms
 from culaunch._torch.package import torch_package
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Gradients:
         self.call = call
         self.names = [one.name for one in operator.parameters]
         self.arrays = [one.type.startswith("Tensor") for one in operator.parameters]
+        # The same for the transformations of torch.func, which take it apart.
+        self.differentiable = transforms.differentiable(operator, self)
 
     def setup(self, ctx: Any, inputs: tuple[Any, ...], *rest: Any) -> None:
         """Keep what backward needs: ``(ctx, inputs, output)``, or with keywords before output."""
@@ -83,7 +86,7 @@ class Gradients:
         return tuple(next(waiting) if is_array else None for is_array in self.arrays)
 
 
-def register(operator: TorchOperator, as_operator: AsOperator) -> None:
+def register(operator: TorchOperator, as_operator: AsOperator) -> Gradients:
     """Register the gradients of an operator whose function has a backward function.
 
     ``as_operator`` makes an operator of a backward function that is one of ours.
@@ -106,6 +109,7 @@ def register(operator: TorchOperator, as_operator: AsOperator) -> None:
         setup_context=_setup(operator, gradients),
         lib=operator._library,
     )
+    return gradients
 
 
 def _setup(operator: TorchOperator, gradients: Gradients) -> Callable[..., None]:

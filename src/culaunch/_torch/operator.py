@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
+from culaunch._core import TorchOperator as CoreTorchOperator
 from culaunch._function.kinds import arrays_of, key_of
 from culaunch._launch.compiled_regions import in_regions
+from culaunch._torch import transforms
 from culaunch._torch.findings import Findings
 from culaunch._torch.results import as_output
+from culaunch._torch.schema import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,14 +19,16 @@ if TYPE_CHECKING:
     from culaunch._function.kinds import Kind
     from culaunch._function.recorded import AnyFunction
     from culaunch._function.runs import Run
+    from culaunch._torch.gradients import Gradients
     from culaunch._torch.results import Template
     from culaunch._torch.schema import Parameter
 
 
-class TorchOperator:
+class TorchOperator(CoreTorchOperator):
     """A function as an operator of torch: what :func:`torch_op` makes.
 
-    A call of it is a call of the operator, ``torch.ops.mylib.scale``. It lives as long as the
+    A call of it is a call of the operator, ``torch.ops.mylib.scale``, and costs less: where torch's
+    dispatcher would do nothing but call the function, it is not asked. It lives as long as the
     process.
 
     Attributes
@@ -63,13 +69,15 @@ class TorchOperator:
         self.overload: Any = None
         self._library: Any = None
         self._slot: int | None = None
-        self._has_gradients = False
-        self._register_gradients: Callable[[], None] = _not_registered
+        # What computes gradients, once it is registered.
+        self.gradients: Gradients | None = None
+        self._register_gradients: Callable[[], Gradients | None] = _not_registered
         self._as_output = as_output(template)
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Call the operator."""
-        return self.overload(*args, **keywords)
+    @property
+    def shown(self) -> str:
+        """What messages call it: a name that somebody gave."""
+        return self.name if self.kind is None else self.function.__name__
 
     def __repr__(self) -> str:
         return f"<culaunch.TorchOperator {self.schema}, dispatch: {self.dispatch}>"
@@ -92,9 +100,27 @@ class TorchOperator:
 
     def differentiate(self) -> None:
         """Register gradients: the function has been given a backward function."""
-        if not self._has_gradients:
-            self._register_gradients()
-            self._has_gradients = True
+        if self.gradients is None:
+            self.gradients = self._register_gradients()
+            self.set_way()
+
+    # ---- how it is called
+
+    def set_way(self) -> None:
+        """Say how it is called, now that it is registered, or something about it has changed."""
+        if self.overload is None:
+            return
+        plain = [one for one in self.parameters if not one.is_keyword_only]
+        others = self.parameters[len(plain) :]
+        is_whole = self.rebuild is None and all(one.default is not MISSING for one in others)
+        self._set_way(
+            self.function if is_whole else None,
+            functools.partial(transforms.call, self),
+            "".join(one.code for one in plain),
+            sum(one.default is MISSING for one in plain),
+            self.gradients is not None,
+            self.template[0] == "tuple",
+        )
 
 
 def _not_registered() -> None:

@@ -13,7 +13,7 @@ from culaunch._core import Elementwise as CoreElementwise
 from culaunch._function import Function
 from culaunch._function import function as make_function
 from culaunch._function.recorded import RecordedFunction
-from culaunch._torch import dispatch, fake, gradients
+from culaunch._torch import dispatch, fake, gradients, transforms
 from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
 from culaunch._torch.package import torch_package
@@ -117,9 +117,13 @@ def register(operator: TorchOperator) -> None:
     operator.overload = getattr(getattr(torch.ops, namespace), name).default
     dispatch.register(operator, library)
     torch.library.register_fake(operator.name, fake.fake_of(operator), lib=library)
+    if not any(one.is_keyword_only and one.array is not None for one in operator.parameters):
+        rule = transforms.batch_rule(operator)
+        torch.library.register_vmap(operator.name, rule, lib=library)
     operator._register_gradients = lambda: gradients.register(operator, _register_gradient)
     if operator.function._gradient is not None:
         operator.differentiate()
+    operator.set_way()
 
 
 def _replace(operator: TorchOperator, function: AnyFunction) -> None:
@@ -129,6 +133,7 @@ def _replace(operator: TorchOperator, function: AnyFunction) -> None:
     dispatch.replace(operator)
     if function._gradient is not None:
         operator.differentiate()
+    operator.set_way()
 
 
 class _WithNone:
@@ -138,7 +143,7 @@ class _WithNone:
         self.operator = operator
 
     def __call__(self, *args: Any) -> Any:
-        result = self.operator.overload(*args)
+        result = transforms.call_once(self.operator, *args)
         outputs = self.operator.outputs
         if None not in outputs:
             return result

@@ -106,12 +106,18 @@ def schema_text(
 
 
 def _says_nothing(declaration: Declared, name: str) -> bool:
-    return name not in declaration.annotations and name not in declaration.defaults
+    return _annotation(declaration, name) is None and name not in declaration.defaults
+
+
+def _annotation(declaration: Declared, name: str) -> Any:
+    """Return an annotation; None where there is none, or one that says nothing."""
+    found = declaration.annotations.get(name)
+    return None if found is Any or found is object else found
 
 
 def _parameter(declaration: Declared, name: str, is_keyword_only: bool) -> Parameter:
     default = declaration.defaults.get(name, MISSING)
-    annotation = declaration.annotations.get(name)
+    annotation = _annotation(declaration, name)
     kind, is_optional, array = _type(declaration, name, annotation, default)
     is_optional = is_optional or default is None
     return Parameter(name, kind, is_optional, default, is_keyword_only, array)
@@ -120,7 +126,7 @@ def _parameter(declaration: Declared, name: str, is_keyword_only: bool) -> Param
 def _type(
     declaration: Declared, name: str, annotation: Any, default: Any
 ) -> tuple[str, bool, Array | None]:
-    if annotation is None and name not in declaration.annotations:
+    if annotation is None:
         if default is MISSING or default is None:
             return "Tensor", default is None, Array()
         if type(default) in _PLAIN:

@@ -72,6 +72,36 @@ def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
         return known.of_kind[key]
 
 
+def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeError) -> Any:
+    """Call a function's operator where a tensor has no memory of its own, else raise the error."""
+    if not any(map(_is_traced, values)):
+        raise error
+    parameters = function.declaration.parameters
+    args = tuple(v for (_, kind), v in zip(parameters, values, strict=True) if kind != 2)
+    keywords = {n: v for (n, kind), v in zip(parameters, values, strict=True) if kind == 2}
+    try:
+        operator = operator_for(function, args, keywords)
+    except Exception as reason:  # noqa: BLE001 - whatever it is
+        raise TypeError(f"{error}; and it is no operator of torch: {reason}") from None
+    result = operator(*args, **keywords)
+    return result if operator.rebuild is None else operator.rebuild(result, *values)
+
+
+def _is_traced(value: Any) -> bool:
+    """Tell a tensor that stands for others: torch computes shapes with it, or transforms it."""
+    torch = torch_package()
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_traced, value))
+    if not isinstance(value, torch.Tensor):
+        return False
+    fakes = torch._subclasses
+    return (
+        value.is_meta
+        or isinstance(value, (fakes.FakeTensor, fakes.functional_tensor.FunctionalTensor))
+        or torch._C._functorch.is_functorch_wrapped_tensor(value)
+    )
+
+
 def _made(function: AnyFunction, kind: Kind, key: Any, values: tuple[Any, ...]) -> TorchOperator:
     parameters = _parameters(function, kind)
     findings = find(function, parameters, (kind, tuple(map(_described, values))))

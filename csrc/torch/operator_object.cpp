@@ -1,0 +1,169 @@
+#include "torch/operator_object.h"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "driver/errors.h"
+#include "python/type_builder.h"
+#include "torch/plain_calls.h"
+
+namespace torch_operators {
+
+namespace {
+
+// How an operator is called. Set as a whole: a call may be in the one before, which is kept.
+struct Way {
+  Ref function;           // null: there is no way past the dispatcher
+  Ref dispatcher;         // torch's callable
+  std::string arguments;  // a letter for each, as bind_operator has them
+  size_t required = 0;
+  bool has_gradients = false;
+  bool is_tuple = false;  // whether it gives a tuple
+  std::unique_ptr<Way> before;
+};
+
+struct OperatorObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  std::atomic<Way*> way;  // owned
+};
+
+OperatorObject* Self(PyObject* self) { return reinterpret_cast<OperatorObject*>(self); }
+
+bool IsPlainList(const Way& way, PyObject* object);
+
+bool IsPlainTensorOf(const Way& way, PyObject* object) {
+  const Plain plain = IsPlainTensor(object);
+  return plain == Plain::kYes ||
+         (plain == Plain::kMayHaveGradient && !(way.has_gradients && IsGradientRecorded()));
+}
+
+// Whether torch would give the function the argument as it is.
+bool IsAsItIs(const Way& way, char code, PyObject* object) {
+  if (code >= 'a') {
+    if (object == Py_None) return true;
+    code = static_cast<char>(code - 'a' + 'A');
+  }
+  switch (code) {
+    case 'T':
+      return IsPlainTensorOf(way, object);
+    case 'L':
+      return IsPlainList(way, object);
+    case 'I': {
+      if (PyLong_CheckExact(object) == 0) return false;
+      int overflow = 0;
+      PyLong_AsLongLongAndOverflow(object, &overflow);
+      return overflow == 0;
+    }
+    case 'F':
+      return PyFloat_CheckExact(object) != 0;
+    case 'B':
+      return PyBool_Check(object) != 0;
+    case 'S':
+      return PyUnicode_CheckExact(object) != 0;
+    default:
+      return false;
+  }
+}
+
+bool IsPlainList(const Way& way, PyObject* object) {
+  if (PyList_CheckExact(object) == 0) return false;
+  for (Py_ssize_t i = 0; i < PyList_Size(object); ++i) {
+    const Ref item(PySequence_GetItem(object, i));
+    if (!item || !IsPlainTensorOf(way, item.get())) return false;
+  }
+  return true;
+}
+
+bool IsPlainCall(const Way& way, PyObject* const* args, size_t count) {
+  if (!way.function || count < way.required || count > way.arguments.size()) return false;
+  if (!IsPlainThread()) return false;
+  for (size_t i = 0; i < count; ++i) {
+    if (!IsAsItIs(way, way.arguments[i], args[i])) return false;
+  }
+  return true;
+}
+
+PyObject* CallOperator(PyObject* callable, PyObject* const* args, size_t nargsf,
+                       PyObject* keyword_names) {
+  const Way* way = Self(callable)->way.load(std::memory_order_acquire);
+  if (way == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError, "the operator is not registered");
+    return nullptr;
+  }
+  if (keyword_names != nullptr || !IsPlainCall(*way, args, ArgumentCount(nargsf))) {
+    return PyObject_Vectorcall(way->dispatcher.get(), args, nargsf, keyword_names);
+  }
+  Ref result(PyObject_Vectorcall(way->function.get(), args, nargsf, nullptr));
+  if (way->is_tuple && result && PyTuple_CheckExact(result.get()) == 0) {
+    return PySequence_Tuple(result.get());
+  }
+  return result.release();
+}
+
+PyObject* New(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* object = PyType_GenericAlloc(type, 0);
+  if (object == nullptr) return nullptr;
+  Self(object)->vectorcall = CallOperator;
+  new (&Self(object)->way) std::atomic<Way*>(nullptr);
+  return object;
+}
+
+int Traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  for (const Way* way = Self(object)->way.load(); way != nullptr; way = way->before.get()) {
+    Py_VISIT(way->function.get());
+    Py_VISIT(way->dispatcher.get());
+  }
+  return 0;
+}
+
+int Clear(PyObject* object) {
+  delete Self(object)->way.exchange(nullptr);
+  return 0;
+}
+
+void Dealloc(PyObject* object) {
+  DeallocCollected(object, [object] { Clear(object); });
+}
+
+// _set_way(function, dispatcher, arguments, required, has_gradients, is_tuple)
+PyObject* SetWay(PyObject* self, PyObject* args) {
+  PyObject *function, *dispatcher;
+  const char* arguments;
+  Py_ssize_t required;
+  int has_gradients, is_tuple;
+  if (!PyArg_ParseTuple(args, "OOsnpp:_set_way", &function, &dispatcher, &arguments, &required,
+                        &has_gradients, &is_tuple)) {
+    return nullptr;
+  }
+  return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
+    auto way = std::make_unique<Way>();
+    if (function != Py_None) way->function = Ref::Borrow(function);
+    way->dispatcher = Ref::Borrow(dispatcher);
+    way->arguments = arguments;
+    way->required = static_cast<size_t>(required);
+    way->has_gradients = has_gradients != 0;
+    way->is_tuple = is_tuple != 0;
+    way->before.reset(Self(self)->way.load(std::memory_order_acquire));
+    Self(self)->way.store(way.release(), std::memory_order_release);
+    Py_RETURN_NONE;
+  });
+}
+
+}  // namespace
+
+int AddOperatorType(PyObject* module) {
+  return TypeBuilder("culaunch._core.TorchOperator", sizeof(OperatorObject), Py_TPFLAGS_BASETYPE)
+                     .Slot(Py_tp_new, New)
+                     .Slot(Py_tp_dealloc, Dealloc)
+                     .Collected(Traverse, Clear)
+                     .Callable(offsetof(OperatorObject, vectorcall))
+                     .Method("_set_way", SetWay)
+                     .AddTo(module) != nullptr
+             ? 0
+             : -1;
+}
+
+}  // namespace torch_operators

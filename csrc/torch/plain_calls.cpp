@@ -1,0 +1,160 @@
+#include "torch/plain_calls.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "arguments/torch_tensor.h"
+
+namespace torch_operators {
+
+namespace {
+
+// torch's PODLocalDispatchKeySet: zero where a thread is as it began.
+struct Keys {
+  uint64_t included;
+  uint64_t excluded;
+};
+
+constexpr const char* kKeysName = "_ZN3c104impl26raw_local_dispatch_key_setE";
+
+struct PlainCalls {
+  bool (*has_callbacks)();      // at::hasCallbacks: a profiler wants to know of calls
+  bool (*has_function_mode)();  // at::impl::torch_function_mode_enabled
+  bool (*is_gradient_enabled)();
+  PyObject* types;  // a tuple
+  uint64_t keys;
+  Keys inference;
+  PyObject* forward_ad;  // a dict
+  PyObject* level;       // the name in it
+};
+
+// Set once, when all of it is found; for the life of the process.
+std::atomic<const PlainCalls*> g_plain{nullptr};
+void* g_c10 = nullptr;
+
+// This thread's words; null where there are none. They are where they are as long as the thread.
+const Keys* KeysOfThread() {
+  static thread_local const Keys* keys = nullptr;
+  if (CULAUNCH_UNLIKELY(keys == nullptr && g_c10 != nullptr)) {
+    keys = static_cast<const Keys*>(dlsym(g_c10, kKeysName));
+  }
+  return keys;
+}
+
+// Whether a level of forward-mode gradients is open.
+bool IsForwardMode(const PlainCalls& plain) {
+  PyObject* level = PyDict_GetItemWithError(plain.forward_ad, plain.level);
+  const long number = level != nullptr ? PyLong_AsLong(level) : 0;
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    return true;
+  }
+  return number >= 0;
+}
+
+void* LibraryOf(PyObject* paths, Py_ssize_t index) {
+  const char* path = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(paths, index), nullptr);
+  return path != nullptr ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+}
+
+}  // namespace
+
+PyObject* ThreadKeys(PyObject*, PyObject*) {
+  const Keys* keys = KeysOfThread();
+  if (keys == nullptr) Py_RETURN_NONE;
+  return Py_BuildValue("KK", static_cast<unsigned long long>(keys->included),
+                       static_cast<unsigned long long>(keys->excluded));
+}
+
+PyObject* OpenPlainCalls(PyObject*, PyObject* args) {
+  PyObject *libraries, *tensor, *types, *inference, *forward_ad;
+  unsigned long long keys = 0;
+  if (!PyArg_ParseTuple(args, "O!OO!KOO!:open_plain_calls", &PyTuple_Type, &libraries, &tensor,
+                        &PyTuple_Type, &types, &keys, &inference, &PyDict_Type, &forward_ad)) {
+    return nullptr;
+  }
+  if (g_plain.load(std::memory_order_acquire) != nullptr) Py_RETURN_NONE;
+  void* c10 = LibraryOf(libraries, 0);
+  void* cpu = LibraryOf(libraries, 1);
+  PyErr_Clear();
+  if (c10 == nullptr || cpu == nullptr) return PyUnicode_FromString("torch's libraries");
+  g_c10 = c10;
+  const Keys* now = KeysOfThread();
+  if (now == nullptr) return PyUnicode_FromString(kKeysName);
+  if (inference == Py_None) Py_RETURN_NONE;  // the first call: thread_keys() can be asked now
+  PlainCalls found = {};
+  const struct {
+    const char* name;
+    void* library;
+    bool (**function)();
+  } names[] = {
+      {"_ZN2at12hasCallbacksEv", cpu, &found.has_callbacks},
+      {"_ZN2at4impl27torch_function_mode_enabledEv", cpu, &found.has_function_mode},
+      {"_ZN3c108GradMode10is_enabledEv", c10, &found.is_gradient_enabled},
+  };
+  for (const auto& one : names) {
+    *one.function = reinterpret_cast<bool (*)()>(dlsym(one.library, one.name));
+    if (*one.function == nullptr) return PyUnicode_FromString(one.name);
+  }
+  unsigned long long included = 0;
+  unsigned long long excluded = 0;
+  if (!PyArg_ParseTuple(inference, "KK", &included, &excluded)) return nullptr;
+  const TorchBits& bits = g_torch_bits;
+  if (bits.api == nullptr || bits.gradient == 0) return PyUnicode_FromString("a tensor's layout");
+  const char* inner;
+  uint64_t word;
+  std::memcpy(&inner, reinterpret_cast<const char*>(tensor) + bits.tensor, sizeof inner);
+  std::memcpy(&word, inner + bits.keys, sizeof word);
+  // A thread that is as it began has no words, and one in another mode has some.
+  if ((word & keys) != word || word == 0 || (now->included | now->excluded) != 0 ||
+      (included | excluded) == 0) {
+    return PyUnicode_FromString("dispatch keys that are as expected");
+  }
+  found.types = Ref::Borrow(types).release();
+  found.keys = keys;
+  found.inference = {included, excluded};
+  found.forward_ad = Ref::Borrow(forward_ad).release();
+  found.level = PyUnicode_InternFromString("_current_level");
+  if (found.level == nullptr) return nullptr;
+  g_plain.store(new PlainCalls(found), std::memory_order_release);
+  Py_RETURN_NONE;
+}
+
+bool IsPlainThread() {
+  const PlainCalls* plain = g_plain.load(std::memory_order_acquire);
+  if (plain == nullptr) return false;
+  const Keys* keys = KeysOfThread();
+  const bool is_known = (keys->included | keys->excluded) == 0 ||
+                        (keys->included == plain->inference.included &&
+                         keys->excluded == plain->inference.excluded);
+  return is_known && !plain->has_callbacks() && !plain->has_function_mode();
+}
+
+bool IsGradientRecorded() {
+  return g_plain.load(std::memory_order_acquire)->is_gradient_enabled();
+}
+
+Plain IsPlainTensor(PyObject* object) {
+  const PlainCalls& plain = *g_plain.load(std::memory_order_acquire);
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  bool is_known = false;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(plain.types); ++i) {
+    is_known = is_known || PyTuple_GetItem(plain.types, i) == type;
+  }
+  if (!is_known) return Plain::kNo;
+  const TorchBits& bits = g_torch_bits;
+  if (bits.api == nullptr) return Plain::kNo;
+  const char* inner;
+  uint64_t keys;
+  const void* gradient;
+  std::memcpy(&inner, reinterpret_cast<const char*>(object) + bits.tensor, sizeof inner);
+  std::memcpy(&keys, inner + bits.keys, sizeof keys);
+  std::memcpy(&gradient, inner + bits.gradient, sizeof gradient);
+  if ((keys & ~plain.keys) != 0) return Plain::kNo;
+  if (gradient == nullptr) return Plain::kYes;
+  return IsForwardMode(plain) ? Plain::kNo : Plain::kMayHaveGradient;
+}
+
+}  // namespace torch_operators

@@ -1,0 +1,35 @@
+// Where torch's dispatcher would do nothing but call the function: then an operator calls it itself.
+#pragma once
+
+#include "python/python.h"
+
+namespace torch_operators {
+
+// open_plain_calls(libraries, tensor, types, keys, inference, forward_ad): find what tells of a
+// thread that torch does nothing special in it. tensor: a plain one. types: the Python types of
+// plain tensors. keys: the dispatch keys that they may have. inference: what thread_keys() gives in
+// torch.inference_mode(). forward_ad: the dict of torch.autograd.forward_ad. Returns None, or what
+// is missing as a str.
+PyObject* OpenPlainCalls(PyObject* module, PyObject* args);
+
+// thread_keys(): the two words of the dispatch keys that torch includes and excludes in this
+// thread, besides those that it always does; None where they are not known.
+PyObject* ThreadKeys(PyObject* module, PyObject* none);
+
+// Whether a call from this thread goes straight to an implementation: no mode, no transformation,
+// no trace, no profiler.
+bool IsPlainThread();
+
+// Whether gradients are recorded in this thread.
+bool IsGradientRecorded();
+
+enum class Plain : uint8_t {
+  kNo,
+  kYes,
+  kMayHaveGradient,  // it is plain, but autograd knows of it
+};
+
+// Whether an object is a tensor with nothing about it but memory.
+Plain IsPlainTensor(PyObject* object);
+
+}  // namespace torch_operators

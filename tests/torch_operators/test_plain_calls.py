@@ -1,0 +1,138 @@
+"""Where torch's dispatcher would only call the function, an operator does not ask it."""
+
+import pytest
+
+import culaunch as cl
+
+pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
+
+
+@pytest.fixture
+def x(torch):
+    return torch.arange(1.0, 4)
+
+
+@pytest.fixture
+def passed(torch, monkeypatch):
+    """Count the calls that go to the dispatcher."""
+    from culaunch._torch import transforms
+
+    seen = []
+    original = transforms.call
+
+    def call(operator, /, *args, **keywords):
+        seen.append(operator.name)
+        return original(operator, *args, **keywords)
+
+    monkeypatch.setattr(transforms, "call", call)
+    return seen
+
+
+def test_a_plain_call_goes_past_the_dispatcher(scale, product, everything, name, passed, x, torch):
+    from culaunch._torch.dispatch import open_plain
+
+    assert open_plain() is None
+    op, other = cl.torch_op(name, scale), cl.torch_op(f"{name}b", product)
+    several = cl.torch_op(f"{name}c", everything)
+    assert torch.equal(op(x, 2.0), 2 * x)
+    assert torch.equal(other(x, x), x * x)
+    result = several(x, None)
+    assert type(result) is tuple
+    assert len(result) == 5
+    with torch.no_grad():
+        assert torch.equal(op(torch.nn.Parameter(x), 2.0), 2 * x)
+        assert torch.equal(other(x.clone().requires_grad_(), x), x * x)
+    with torch.inference_mode():
+        assert torch.equal(op(x, 2.0), 2 * x)
+        assert op(x, 2.0).is_inference()
+    assert passed == []
+
+
+def test_what_is_not_plain_goes_to_the_dispatcher(scale, product, name, passed, x, torch):
+    op, other = cl.torch_op(name, scale), cl.torch_op(f"{name}b", product)
+
+    def went(call):
+        passed.clear()
+        result = call()
+        assert len(passed) == 1
+        return result
+
+    assert torch.equal(went(lambda: op(x, factor=2.0)), 2 * x)
+    assert torch.equal(went(lambda: op(x, 2)), 2 * x)  # the schema makes a float of it
+    assert went(lambda: op(x.to("meta"), 2.0)).is_meta
+    assert torch.equal(went(lambda: op(torch._neg_view(x), 2.0)), -2 * x)
+    assert went(lambda: other(x.clone().requires_grad_(), x)).requires_grad
+    subclass = type("Subclass", (torch.Tensor,), {})
+    assert type(went(lambda: op(x.as_subclass(subclass), 2.0))) is subclass
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert went(lambda: op(x, 2.0)).dtype is torch.float32  # an operator has no rule for it
+    with torch.device("cpu"):
+        went(lambda: op(x, 2.0))
+
+
+def test_modes_see_the_operator(scale, name, passed, x, torch):
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    op = cl.torch_op(name, scale)
+    seen = []
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    class Dispatch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    for mode in (Functions(), Dispatch()):
+        with mode:
+            op(x, 2.0)
+        assert op.overload in seen
+        seen.clear()
+    op(x, 2.0)
+    assert seen == []
+
+
+def test_the_profiler_sees_the_operator(scale, name, x, torch):
+    op = cl.torch_op(name, scale)
+    op(x, 2.0)
+    with torch.autograd.profiler.profile() as profile:
+        op(x, 2.0)
+    assert name in [event.name for event in profile.function_events]
+
+
+def test_what_torch_traces_has_the_operator(scale, name, x, torch):
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    op = cl.torch_op(name, scale)
+    for mode in ("real", "fake", "symbolic"):
+        graph = make_fx(lambda x: op(x, 2.0), tracing_mode=mode)(x)
+        assert op.overload in [node.target for node in graph.graph.nodes]
+
+
+def test_threads_are_plain_of_their_own(scale, name, passed, x, torch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    op = cl.torch_op(name, scale)
+    with torch.autocast("cpu", dtype=torch.bfloat16), ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda _: op(x, 2.0), range(8)))
+        assert passed == []
+        op(x, 2.0)
+    assert len(passed) == 1
+    assert all(torch.equal(one, 2 * x) for one in results)
+
+
+def test_without_what_tells_of_a_thread_all_goes_to_the_dispatcher(scale, product, name, torch):
+    """The way is the dispatcher's until one is set past it."""
+    from culaunch import _core
+
+    native = _core.TorchOperator()
+    with pytest.raises(RuntimeError, match="not registered"):
+        native()
+    native._set_way(None, lambda *args, **keywords: (args, keywords), "TF", 2, False, False)
+    assert native(1, b=2) == ((1,), {"b": 2})
+    missing = _core.open_plain_calls(("/none", "/none"), 1, (), 0, None, {})
+    assert missing in (None, "torch's libraries")
