@@ -146,3 +146,27 @@ def test_what_is_exported_takes_sizes_of_which_nothing_is_known(rows, name, torc
     x = torch.tensor([2.0, -1, 3, 1])
     assert torch.equal(exported.module()(x)[0], torch.tensor([4.0, 9, 1]))
     assert exported.module()(x).shape == (4, 3)
+
+
+def test_what_writes_an_argument_may_return_a_new_array(kernels, name, torch):
+    @cl.function
+    def both(x):
+        y = cl.empty_like(x)
+        kernels["scale<float>"][1, 64](y, x, 3.0, x.size)
+        kernels["scale<float>"][1, 64](x, x, 2.0, x.size)
+        return y
+
+    op = cl.torch_op(name, both)
+    assert op.schema == f"{name}(Tensor(a!) x) -> Tensor"
+    x = torch.ones(4)
+    assert torch.equal(op(x), torch.full((4,), 3.0))
+    assert torch.equal(x, torch.full((4,), 2.0))
+    torch.library.opcheck(op.overload, (torch.randn(5),))
+
+    @cl.function
+    def counted(x):
+        kernels["scale<float>"][1, 64](x, x, 2.0, x.size)
+        return x.shape[0]
+
+    with pytest.raises(TypeError, match="writes x and returns numbers"):
+        cl.torch_op(f"{name}b", counted)

@@ -97,3 +97,19 @@ def test_what_is_allocated_is_the_tensor_of_torch(scale, name, torch):
     y = cl.torch_op(name, scale)(torch.ones(5), 2.0)
     assert y.untyped_storage().resizable()
     assert torch.empty(1).untyped_storage().resizable()
+
+
+def test_more_operators_than_there_are_places(scale, name, torch, monkeypatch):
+    from culaunch._torch import dispatch
+
+    monkeypatch.setattr(dispatch, "bind_operator", lambda *_: None)
+    op = cl.torch_op(name, scale)
+    assert op.dispatch == "python"
+    assert "1024 operators" in op.why_python
+    x = torch.arange(3.0)
+    for call in (op, op.overload):
+        assert torch.equal(call(x, 2.0), 2 * x)
+        with pytest.raises(ValueError, match="x must be contiguous"):
+            call(torch.ones(4, 5).t(), 2.0)
+        with pytest.raises(cl.KernelNotFoundError, match="scale<int>"):
+            call(torch.ones(3, dtype=torch.int32), 2.0)

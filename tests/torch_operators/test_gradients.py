@@ -82,3 +82,54 @@ def test_without_a_backward_function_there_is_no_gradient(scale, name, torch):
         op(torch.ones(3, requires_grad=True), 2.0)
     with torch.no_grad():
         assert op(torch.ones(3, requires_grad=True), 2.0).sum() == 6
+
+
+def test_a_gradient_for_each_output_and_the_outputs(kernels, name, torch):
+    @cl.function
+    def both(x):
+        y, z = cl.empty_like(x), cl.empty_like(x)
+        kernels["scale<double>"][1, 64](y, x, 2.0, x.size)
+        kernels["multiply<double>"][1, 64](z, x, x, x.size)
+        return y, z
+
+    @both.backward
+    def both_backward(grad_0, grad_1, out_0, x):
+        assert torch.equal(out_0, 2 * x)
+        return 2 * grad_0 + 2 * grad_1 * x
+
+    op = cl.torch_op(name, both)
+    x = torch.randn(4, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(op, (x,))
+    op(x)[1].sum().backward()  # the other gradient is zeros
+    assert torch.equal(x.grad, 2 * x)
+
+
+def test_the_backward_function_is_an_operator(product, name, torch):
+    cl.torch_op(name, product)
+    backward = getattr(torch.ops.culaunch_test, name.partition("::")[2] + "_backward").default
+    assert str(backward._schema).endswith("(Tensor grad, Tensor x, Tensor y) -> (Tensor, Tensor)")
+    torch.library.opcheck(backward, tuple(torch.randn(3, 4)[:3]))
+
+
+def test_what_writes_its_arguments_has_no_gradient(scale_in_place, name):
+    scale_in_place.backward(lambda grad: grad)
+    with pytest.raises(TypeError, match="writes its argument x, and torch computes no gradients"):
+        cl.torch_op(name, scale_in_place)
+
+
+def test_a_wrong_number_of_gradients(scale, name, torch):
+    scale.backward(lambda grad: (grad, grad))
+    op = cl.torch_op(name, scale)
+    with pytest.raises(TypeError, match="returned 2 gradients, and there are 1 array parameters"):
+        op(torch.ones(3, requires_grad=True), 2.0).sum().backward()
+
+
+def test_no_gradient_is_lost_in_a_compiled_region(scale, name, torch):
+    """The graph is broken there, and the function refuses it, as outside of one."""
+    op = cl.torch_op(name, scale)
+    for call in (op, scale):
+        region = torch.compile(lambda x, call=call: call(x * 2, 2.0), backend="aot_eager")
+        with pytest.raises(TypeError, match="requires grad"):
+            region(torch.ones(3, requires_grad=True))
+        with torch.no_grad():
+            assert region(torch.ones(3, requires_grad=True)).sum() == 12

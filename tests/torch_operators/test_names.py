@@ -81,3 +81,18 @@ def test_torch_may_be_missing(name, scale, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(cl.MissingDependencyError, match="pip install torch"):
         cl.torch_op(name, scale)
+
+
+def test_the_name_of_what_nobody_registered_is_the_same_in_every_process(scale, monkeypatch):
+    from culaunch._torch import unregistered
+
+    def made():
+        monkeypatch.setattr(unregistered, "_names", set())
+        return unregistered._free_name(scale, "(Tensor x) -> Tensor")
+
+    first = made()
+    assert first == made()
+    assert first.startswith("culaunch::")
+    assert "scale" in first
+    assert unregistered._free_name(scale, "(Tensor x) -> Tensor") == f"{first}_2"
+    assert unregistered._free_name(scale, "(Tensor x) -> ()") not in (first, f"{first}_2")

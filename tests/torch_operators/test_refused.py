@@ -64,6 +64,13 @@ def counted(x, n: int):
     return cl.empty_like(x)
 
 
+def far(x, n: int):
+    cl.check(n > 5000, "n must be large")
+    for _ in range(n - 4990):
+        x.is_contiguous()
+    return cl.empty_like(x)
+
+
 REFUSED = {
     whole: "whole returns its argument x: torch forbids",
     view: "view returns a view of an argument: torch forbids",
@@ -77,7 +84,7 @@ REFUSED = {
     complex_number: "parameter factor is",
     infinite: "cannot have the default inf",
     different: "on one path and .* on another",
-    counted: "pass schema=",
+    far: "pass schema=",
 }
 
 
@@ -121,3 +128,12 @@ def test_an_annotation_may_say_nothing(name):
         return cl.empty_like(x)
 
     assert cl.torch_op(name, anything).schema == f"{name}(Tensor x, Tensor y, SymInt n) -> Tensor"
+
+
+def test_a_body_that_needs_a_number_is_called_before(name, torch):
+    function = cl.function(far)
+    assert function(torch.ones(3), 5001).shape == (3,)
+    op = cl.torch_op(name, function, schema="(Tensor x, SymInt n) -> Tensor")
+    assert op(torch.ones(3), 5001).shape == (3,)
+    called = cl.torch_op(f"{name}b", function)
+    assert called.schema.endswith("(Tensor x, int n) -> Tensor".replace("int", "SymInt"))

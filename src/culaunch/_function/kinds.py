@@ -128,6 +128,17 @@ def key_of(kind: Kind) -> Any:
     )
 
 
+def described_value(entry: Entry) -> Any:
+    """Return a value of a kind, where no call is made: an array is only described."""
+    if entry is int or entry is float:
+        return entry(4)
+    if type(entry) is not tuple:
+        return entry
+    if entry[0] == "array":
+        return _made_up(entry[2])
+    return entry[1] if entry[0] == "value" else tuple(map(described_value, entry[1]))
+
+
 def _types(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(map(_types, value))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.untraced import untraced
@@ -173,7 +174,8 @@ def _refuse(variables: _Variables, variable: Any, *_: Any) -> Any:
 def _call_overload(
     variables: _Variables, variable: Any, tx: Any, args: list[Any], keywords: dict[str, Any]
 ) -> Any:
-    return variables.build(tx, variable.value.overload).call_function(tx, args, keywords)
+    values = [_seen(one) for one in (*args, *keywords.values())]
+    return _operator_call(variables, variable.value, variable.value, values)(tx, args, keywords)
 
 
 def _call_function(
@@ -189,7 +191,8 @@ def _call_function(
             function, "a call of", f"which is no operator of torch: {error}",
             "Write it so that it can be one, or call it outside of the region.",
         )  # fmt: skip
-    result = variables.build(tx, operator.overload).call_function(tx, args, keywords)
+    values = [*given[0], *given[1].values()]
+    result = _operator_call(variables, function, operator, values)(tx, args, keywords)
     if operator.rebuild is None:
         return result
     names = operator.function.declaration.names
@@ -197,6 +200,26 @@ def _call_function(
     nothing = variables.build(tx, None)
     arguments = [bound.get(name, nothing) for name in names]
     return variables.build(tx, operator.rebuild).call_function(tx, [result, *arguments], {})
+
+
+def _operator_call(
+    variables: _Variables, value: Any, operator: Any, arguments: list[Any]
+) -> Callable[..., Any]:
+    """Return what calls an operator in the graph: a gradient that it lacks breaks that."""
+    torch = sys.modules["torch"]
+    if operator.gradients is None and torch.is_grad_enabled():
+        for one in arguments:
+            if isinstance(one, torch.Tensor) and one.requires_grad:
+                variables.stop(
+                    value, "a call of", "which has no gradient, with a tensor that requires grad.",
+                    "Give the function a gradient with function.backward, detach the argument, or "
+                    "call it under torch.no_grad().",
+                )  # fmt: skip
+
+    def call(tx: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        return variables.build(tx, operator.overload).call_function(tx, args, keywords)
+
+    return call
 
 
 def _seen(variable: Any) -> Any:

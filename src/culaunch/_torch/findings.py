@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._function import opcodes as oc
 from culaunch._function.effects import Return
-from culaunch._function.kinds import arrays_of
+from culaunch._function.kinds import arrays_of, described_value
 from culaunch._function.recorded import RecordedFunction
 from culaunch._function.runs import trace
 from culaunch._function.specialize import explore
@@ -94,11 +95,14 @@ def find(
     function: AnyFunction,
     parameters: tuple[Parameter, ...],
     call: tuple[Kind, tuple[Any, ...]] | None = None,
+    *,
+    both_sides: bool = True,
 ) -> Findings:
     """Trace a body for kinds of arguments that it takes, on every path, and say what it does.
 
     `call` is the kind of a call and its arguments, which are tried first; results may be put
-    together freely then.
+    together freely then. Without `both_sides`, a kind is traced on the likely path alone: each
+    path of a Triton kernel is one more to compile, and all write the same.
 
     Raises
     ------
@@ -123,7 +127,7 @@ def find(
     absent = [i for i, one in enumerate(parameters) if one.is_optional]
     for count in range(min(len(absent), 4) + 1):
         for left_out in itertools.combinations(absent, count):
-            problem = _learn(function, _kinds(parameters, left_out), findings)
+            problem = _learn(function, _kinds(parameters, left_out), findings, both_sides)
             is_found = is_found or problem is None
             error = error or problem
     if not is_found:
@@ -136,12 +140,12 @@ def find(
 
 
 def _learn(
-    function: Function[..., Any], kinds: Iterator[Kind], findings: Findings
+    function: Function[..., Any], kinds: Iterator[Kind], findings: Findings, both_sides: bool = True
 ) -> Exception | None:
     """Learn from the first kind that the body takes; without one, return what it said."""
     error: Exception | None = None
     for kind in kinds:
-        runs = _runs(function, kind)
+        runs = _runs(function, kind, both_sides)
         if isinstance(runs, Exception):
             error = error or runs
             continue
@@ -168,15 +172,27 @@ def _learn_call(
     return None
 
 
-def _runs(function: Function[..., Any], kind: Kind) -> list[Run] | Exception:
-    """Run a body on all paths, or where there are too many on the likely one."""
-    try:
-        return list(explore(function.declaration, kind, set(), both_sides=True))
-    except Exception as problem:  # noqa: BLE001 - the body's, on arguments that nobody passed
+def _runs(function: Function[..., Any], kind: Kind, both_sides: bool) -> list[Run] | Exception:
+    """Run a body on all paths; where there are too many, or it needs numbers, on the likely one."""
+    problem: Exception | None = None
+    ways = (partial(_explored, both_sides=both_sides), partial(_explored, both_sides=False))
+    for way in (*ways, _as_called):
         try:
-            return list(explore(function.declaration, kind, set(), both_sides=False))
-        except Exception:  # noqa: BLE001 - likewise
-            return problem
+            return way(function, kind)
+        except Exception as error:  # noqa: BLE001, PERF203 - the body's, on made-up arguments
+            problem = problem or error
+    assert problem is not None
+    return problem
+
+
+def _explored(function: Function[..., Any], kind: Kind, *, both_sides: bool) -> list[Run]:
+    return list(explore(function.declaration, kind, set(), both_sides=both_sides))
+
+
+def _as_called(function: Function[..., Any], kind: Kind) -> list[Run]:
+    """Run it as for a call, with arrays that are only described and small numbers."""
+    values = tuple(described_value(entry) for entry in kind)
+    return [trace(function.declaration, kind, values, set())]
 
 
 def _kinds(parameters: tuple[Parameter, ...], absent: tuple[int, ...]) -> Iterator[Any]:

@@ -135,7 +135,8 @@ def mutates_of(function: AnyFunction, findings: Findings) -> tuple[str, ...]:
     if unknown:
         raise TypeError(
             f"{function.__name__}: the kernels do not say whether they write {', '.join(unknown)}, "
-            "and an operator's schema does: say it with @cl.function(mutates=[...])"
+            "and an operator's schema does: say it with @cl.function(mutates=[...]), of a Triton "
+            "kernel with torch_op(..., mutates=[...])"
         )
     return tuple(names[i] for i in sorted(findings.mutates))
 

@@ -10,6 +10,7 @@ from culaunch._base.checks import checked_text
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import Elementwise as CoreElementwise
+from culaunch._core import TritonDispatcher
 from culaunch._function import Function
 from culaunch._function import function as make_function
 from culaunch._function.recorded import RecordedFunction
@@ -18,8 +19,11 @@ from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
 from culaunch._torch.package import torch_package
 from culaunch._torch.schema import Parameter, parameters_of, schema_text
+from culaunch._torch.triton_kernels import kernel_function
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from culaunch._function.recorded import AnyFunction
 
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
@@ -27,7 +31,15 @@ _operators: dict[str, TorchOperator] = {}
 _lock = threading.RLock()
 
 
-def torch_op(name: str, function: Any, *, schema: str | None = None) -> TorchOperator:
+def torch_op(
+    name: str,
+    function: Any,
+    *,
+    schema: str | None = None,
+    grid: Any = None,
+    constants: Mapping[str, Any] | None = None,
+    mutates: Sequence[str] | None = None,
+) -> TorchOperator:
     """Register a function as an operator of torch.
 
     The operator has a schema and an implementation for tensors without data (``torch.compile``,
@@ -40,10 +52,17 @@ def torch_op(name: str, function: Any, *, schema: str | None = None) -> TorchOpe
         ``"namespace::name"``.
     function : Function
         Its parameters are tensors where neither an annotation nor a default says another thing.
-        A fused elementwise function may be given, too.
+        A fused elementwise function may be given, too, and a Triton kernel: what
+        ``culaunch.triton.native`` returns, or a saved set.
     schema : str, optional
         What torch shall know of it, such as ``"(Tensor x, float factor) -> Tensor"``. By default it
         is found: the body is traced for kinds of arguments that it takes.
+    grid : tuple or callable, optional
+        Of a Triton kernel: as in ``kernel[grid]``.
+    constants : dict, optional
+        Of a Triton kernel: values of its constants, and options such as ``num_warps``.
+    mutates : sequence of str, optional
+        Of a Triton kernel: what it writes, where its intermediate representation does not tell.
 
     Returns
     -------
@@ -67,6 +86,15 @@ def torch_op(name: str, function: Any, *, schema: str | None = None) -> TorchOpe
             f"name must be 'namespace::name', such as 'mylib::scale' (got {spell(name)})"
         )
     torch_package()
+    if isinstance(function, TritonDispatcher):
+        function = kernel_function(function, grid, constants, mutates, schema)
+        return _registered(name, function, schema, None, both_sides=False)
+    for word, value in (("grid", grid), ("constants", constants), ("mutates", mutates)):
+        if value is not None:
+            raise TypeError(
+                f"{word} is for Triton kernels (got {spell(function)}): a function says these "
+                "things itself"
+            )
     return _registered(name, as_function(function), schema, None)
 
 
@@ -91,8 +119,9 @@ def as_function(function: Any) -> AnyFunction:
         body.__module__ = getattr(wrapped, "__module__", __name__)
         return make_function(body)
     raise TypeError(
-        "function must be a cl.function, one of a library, or a fused elementwise function "
-        f"(got {spell(function)}): write a cl.function that launches it"
+        "function must be a cl.function, one of a library, a fused elementwise function, or "
+        f"culaunch.triton.native(kernel) (got {spell(function)}): write a cl.function that "
+        "launches it"
     )
 
 
@@ -157,13 +186,15 @@ def _registered(
     function: AnyFunction,
     schema: str | None,
     known: dict[str, Parameter] | None,
+    *,
+    both_sides: bool = True,
 ) -> TorchOperator:
     with _lock:
         there = _operators.get(name)
         if there is not None and there.function is function:
             return there
         parameters = parameters_of(function.declaration, known)
-        findings = _findings(function, parameters, schema)
+        findings = _findings(function, parameters, schema, both_sides=both_sides)
         mutates = mutates_of(function, findings)
         outputs = findings.outputs or ()
         if None in outputs and known is None:
@@ -215,9 +246,11 @@ def _findings(
     function: AnyFunction,
     parameters: tuple[Parameter, ...],
     schema: str | None,
+    *,
+    both_sides: bool,
 ) -> Findings:
     if schema is None:
-        return find(function, parameters)
+        return find(function, parameters, both_sides=both_sides)
     findings = Findings(function.__name__, function.declaration.names)
     given = torch_package()._C.parse_schema(f"x::y{schema}")
     names = [argument.name for argument in given.arguments]
