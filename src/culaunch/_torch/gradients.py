@@ -37,7 +37,7 @@ class Gradients:
         self.names = [one.name for one in operator.parameters]
         self.arrays = [one.type.startswith("Tensor") for one in operator.parameters]
         # The same for the transformations of torch.func, which take it apart.
-        self.differentiable = transforms.differentiable(operator, self)
+        self.differentiable = transforms.differentiable(operator, self.setup, self.backward)
 
     def setup(self, ctx: Any, inputs: tuple[Any, ...], *rest: Any) -> None:
         """Keep what backward needs: ``(ctx, inputs, output)``, or with keywords before output."""

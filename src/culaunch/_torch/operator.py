@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import TorchOperator as CoreTorchOperator
 from culaunch._function.kinds import arrays_of, key_of
 from culaunch._launch.compiled_regions import in_regions
-from culaunch._torch import transforms
 from culaunch._torch.findings import Findings
 from culaunch._torch.results import as_output
 from culaunch._torch.schema import MISSING
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from culaunch._function.kinds import Kind
     from culaunch._function.recorded import AnyFunction
     from culaunch._function.runs import Run
-    from culaunch._torch.gradients import Gradients
     from culaunch._torch.results import Template
     from culaunch._torch.schema import Parameter
 
@@ -70,8 +67,10 @@ class TorchOperator(CoreTorchOperator):
         self._library: Any = None
         self._slot: int | None = None
         # What computes gradients, once it is registered.
-        self.gradients: Gradients | None = None
-        self._register_gradients: Callable[[], Gradients | None] = _not_registered
+        self.gradients: Any = None
+        self._register_gradients: Callable[[], Any] = _not_registered
+        # The call that asks torch's dispatcher.
+        self._generally: Callable[..., Any] = _not_registered
         self._as_output = as_output(template)
 
     @property
@@ -115,7 +114,7 @@ class TorchOperator(CoreTorchOperator):
         is_whole = self.rebuild is None and all(one.default is not MISSING for one in others)
         self._set_way(
             self.function if is_whole else None,
-            functools.partial(transforms.call, self),
+            self._generally,
             "".join(one.code for one in plain),
             sum(one.default is MISSING for one in plain),
             self.gradients is not None,

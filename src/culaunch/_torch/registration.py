@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from typing import TYPE_CHECKING, Any
@@ -149,6 +150,7 @@ def register(operator: TorchOperator) -> None:
     if not any(one.is_keyword_only and one.array is not None for one in operator.parameters):
         rule = transforms.batch_rule(operator)
         torch.library.register_vmap(operator.name, rule, lib=library)
+    operator._generally = functools.partial(transforms.call, operator)
     operator._register_gradients = lambda: gradients.register(operator, _register_gradient)
     if operator.function._gradient is not None:
         operator.differentiate()

@@ -9,7 +9,6 @@ from culaunch._torch.package import torch_package
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from culaunch._torch.gradients import Gradients
     from culaunch._torch.operator import TorchOperator
 
 
@@ -51,23 +50,19 @@ def _call_tracked(operator: TorchOperator, values: tuple[Any, ...]) -> Any:
     return (_last(operator) if gradients is None else gradients.differentiable).apply(*values)
 
 
-def differentiable(operator: TorchOperator, gradients: Gradients) -> Any:
-    """Return a function of autograd that the transformations can take apart, too."""
-    return _function(operator, gradients.setup, gradients.backward)
-
-
 def _last(operator: TorchOperator) -> Any:
     """Return the same for an operator without gradients: to ask for them is an error."""
 
     def backward(*_: Any) -> Any:
         raise _no_gradient(operator)
 
-    return _function(operator, lambda *_: None, backward)
+    return differentiable(operator, lambda *_: None, backward)
 
 
-def _function(
+def differentiable(
     operator: TorchOperator, setup: Callable[..., None], backward: Callable[..., Any]
 ) -> Any:
+    """Return a function of autograd that the transformations can take apart, too."""
     count = sum(not one.is_keyword_only for one in operator.parameters)
     names = [one.name for one in operator.parameters[count:]]
 
