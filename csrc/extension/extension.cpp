@@ -7,6 +7,7 @@
 #include "arguments/device_array.h"
 #include "arguments/device_array_exchange.h"
 #include "arguments/rules.h"
+#include "arguments/torch_modes.h"
 #include "arguments/torch_tensor.h"
 #include "compile/sources.h"
 #include "driver/driver_calls.h"
@@ -122,7 +123,8 @@ PyMethodDef functions[] = {
     {"count_bodies", CountBodies, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
     {"open_plain_calls", torch_operators::OpenPlainCalls, METH_VARARGS, nullptr},
-    {"thread_keys", torch_operators::ThreadKeys, METH_NOARGS, nullptr},
+    {"thread_keys", ThreadKeys, METH_NOARGS, nullptr},
+    {"watch_modes", WatchModes, METH_VARARGS, nullptr},
     {"bind_operator", torch_operators::BindOperator, METH_VARARGS, nullptr},
     {"rebind_operator", torch_operators::RebindOperator, METH_VARARGS, nullptr},
     {"xla_handler", xla_calls::Handler, METH_VARARGS, nullptr},

@@ -226,6 +226,12 @@ PyObject* FunctionCall::Refused() const {
   return PyObject_CallMethod(state_.self, methods::kRefused, "OO", arguments.get(), error.get());
 }
 
+PyObject* FunctionCall::Seen() const {
+  const Ref arguments = Arguments();
+  if (!arguments) return nullptr;
+  return PyObject_CallMethod(state_.self, methods::kRefused, "OO", arguments.get(), Py_None);
+}
+
 bool FunctionCall::Trace() {
   const Ref arguments = Arguments();
   if (!arguments) return false;

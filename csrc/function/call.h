@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arguments/operands.h"
+#include "arguments/torch_modes.h"
 #include "function/state.h"
 #include "python/small_buffer.h"
 
@@ -54,6 +55,13 @@ class FunctionCall {
   // What a call with a tensor gives that has no memory: that of a framework's own way to call the
   // function, if there is one. An error is set, which stays where there is none.
   PyObject* Refused() const;
+
+  // The same where torch wants to see each operation of this thread; NotImplemented where there is
+  // no such way.
+  bool IsSeen() const {
+    return place_.entry != nullptr && place_.entry->is_torch && IsTorchWatching();
+  }
+  PyObject* Seen() const;
 
   // Drop all programs where what their bodies read has changed; false with a Python error set.
   bool CheckWatch();

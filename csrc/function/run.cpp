@@ -16,6 +16,11 @@ PyObject* RunFunction(State& state, PyObject* const* args) {
       if (found == FunctionCall::Found::kFailed) return call.Refused();
       continue;
     }
+    if (CULAUNCH_UNLIKELY(call.IsSeen())) {
+      PyObject* result = call.Seen();
+      if (result != Py_NotImplemented) return result;
+      Py_DECREF(result);
+    }
     if (!call.CheckGradients()) return nullptr;
     Execution execution(call);
     const PlanEnd end = execution.Plan();

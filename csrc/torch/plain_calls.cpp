@@ -5,19 +5,12 @@
 #include <atomic>
 #include <cstring>
 
+#include "arguments/torch_modes.h"
 #include "arguments/torch_tensor.h"
 
 namespace torch_operators {
 
 namespace {
-
-// torch's PODLocalDispatchKeySet: zero where a thread is as it began.
-struct Keys {
-  uint64_t included;
-  uint64_t excluded;
-};
-
-constexpr const char* kKeysName = "_ZN3c104impl26raw_local_dispatch_key_setE";
 
 struct PlainCalls {
   bool (*has_callbacks)();      // at::hasCallbacks: a profiler wants to know of calls
@@ -25,24 +18,13 @@ struct PlainCalls {
   bool (*is_gradient_enabled)();
   PyObject* types;  // a tuple
   uint64_t keys;
-  Keys inference;
+  TorchKeys inference;
   PyObject* forward_ad;  // a dict
   PyObject* level;       // the name in it
 };
 
 // Set once, when all of it is found; for the life of the process.
 std::atomic<const PlainCalls*> g_plain{nullptr};
-void* g_c10 = nullptr;
-
-// This thread's words; null where there are none. They are where they are as long as the thread.
-const Keys* KeysOfThread() {
-  static thread_local const Keys* keys = nullptr;
-  if (CULAUNCH_UNLIKELY(keys == nullptr && g_c10 != nullptr)) {
-    keys = static_cast<const Keys*>(dlsym(g_c10, kKeysName));
-  }
-  return keys;
-}
-
 // Whether a level of forward-mode gradients is open.
 bool IsForwardMode(const PlainCalls& plain) {
   PyObject* level = PyDict_GetItemWithError(plain.forward_ad, plain.level);
@@ -61,13 +43,6 @@ void* LibraryOf(PyObject* paths, Py_ssize_t index) {
 
 }  // namespace
 
-PyObject* ThreadKeys(PyObject*, PyObject*) {
-  const Keys* keys = KeysOfThread();
-  if (keys == nullptr) Py_RETURN_NONE;
-  return Py_BuildValue("KK", static_cast<unsigned long long>(keys->included),
-                       static_cast<unsigned long long>(keys->excluded));
-}
-
 PyObject* OpenPlainCalls(PyObject*, PyObject* args) {
   PyObject *libraries, *tensor, *types, *inference, *forward_ad;
   unsigned long long keys = 0;
@@ -80,10 +55,9 @@ PyObject* OpenPlainCalls(PyObject*, PyObject* args) {
   void* cpu = LibraryOf(libraries, 1);
   PyErr_Clear();
   if (c10 == nullptr || cpu == nullptr) return PyUnicode_FromString("torch's libraries");
-  g_c10 = c10;
-  const Keys* now = KeysOfThread();
-  if (now == nullptr) return PyUnicode_FromString(kKeysName);
-  if (inference == Py_None) Py_RETURN_NONE;  // the first call: thread_keys() can be asked now
+  const TorchKeys* now = TorchKeysOfThread();
+  if (now == nullptr || inference == Py_None)
+    return PyUnicode_FromString("dispatch keys of threads");
   PlainCalls found = {};
   const struct {
     const char* name;
@@ -125,16 +99,14 @@ PyObject* OpenPlainCalls(PyObject*, PyObject* args) {
 bool IsPlainThread() {
   const PlainCalls* plain = g_plain.load(std::memory_order_acquire);
   if (plain == nullptr) return false;
-  const Keys* keys = KeysOfThread();
-  const bool is_known = (keys->included | keys->excluded) == 0 ||
-                        (keys->included == plain->inference.included &&
-                         keys->excluded == plain->inference.excluded);
+  const TorchKeys* keys = TorchKeysOfThread();
+  const bool is_known =
+      (keys->included | keys->excluded) == 0 ||
+      (keys->included == plain->inference.included && keys->excluded == plain->inference.excluded);
   return is_known && !plain->has_callbacks() && !plain->has_function_mode();
 }
 
-bool IsGradientRecorded() {
-  return g_plain.load(std::memory_order_acquire)->is_gradient_enabled();
-}
+bool IsGradientRecorded() { return g_plain.load(std::memory_order_acquire)->is_gradient_enabled(); }
 
 Plain IsPlainTensor(PyObject* object) {
   const PlainCalls& plain = *g_plain.load(std::memory_order_acquire);

@@ -1,4 +1,5 @@
-// Where torch's dispatcher would do nothing but call the function: then an operator calls it itself.
+// Where torch's dispatcher would do nothing but call the function: then an operator calls it
+// itself.
 #pragma once
 
 #include "python/python.h"
@@ -11,10 +12,6 @@ namespace torch_operators {
 // torch.inference_mode(). forward_ad: the dict of torch.autograd.forward_ad. Returns None, or what
 // is missing as a str.
 PyObject* OpenPlainCalls(PyObject* module, PyObject* args);
-
-// thread_keys(): the two words of the dispatch keys that torch includes and excludes in this
-// thread, besides those that it always does; None where they are not known.
-PyObject* ThreadKeys(PyObject* module, PyObject* none);
 
 // Whether a call from this thread goes straight to an implementation: no mode, no transformation,
 // no trace, no profiler.

@@ -136,3 +136,41 @@ def test_without_what_tells_of_a_thread_all_goes_to_the_dispatcher(scale, produc
     assert native(1, b=2) == ((1,), {"b": 2})
     missing = _core.open_plain_calls(("/none", "/none"), 1, (), 0, None, {})
     assert missing in (None, "torch's libraries")
+
+
+def test_a_function_that_nobody_registered_is_seen(scale, scale_in_place, x, torch):
+    """As an operator of its own: what torch traces lacks nothing that was done."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def region(x):
+        y = scale(x, 2.0)
+        scale_in_place(y, 3.0)
+        return y
+
+    for mode in ("real", "fake", "symbolic"):
+        graph = make_fx(region, tracing_mode=mode)(x)
+        named = [str(node.target) for node in graph.graph.nodes if node.op == "call_function"]
+        assert len([one for one in named if one.startswith("culaunch.")]) == 2
+        assert torch.equal(graph(2 * x), 12 * x)
+    assert torch.equal(region(x), 6 * x)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace:DeprecationWarning")
+def test_what_torch_script_traces_has_the_function(scale, x, torch):
+    traced = torch.jit.trace(lambda x: scale(x + 1, 2.0), (x,))
+    assert torch.equal(traced(2 * x), 2 * (2 * x + 1))
+
+
+def test_a_function_that_is_no_operator_runs_in_a_mode(x, torch):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            return function(*args, **(kwargs or {}))
+
+    @cl.function
+    def rest(x):
+        return x[1:]
+
+    with Mode():
+        assert torch.equal(rest(x), x[1:])

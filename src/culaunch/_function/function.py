@@ -261,7 +261,7 @@ class Function(CoreFunction, Generic[P, R]):
         raise_failure(self.__name__, number, detail, text, values)
 
     @untraced
-    def _refused(self, arguments: tuple[Any, ...], error: TypeError) -> Any:
+    def _refused(self, arguments: tuple[Any, ...], error: TypeError | None) -> Any:
         return torch_door(self, arguments, error)
 
     @untraced

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from culaunch._launch.object_memory import usable_size, word_at
+from culaunch._launch.torch_modes import watch
 
 
 def find_bits() -> tuple[int, int, int, int] | None:
@@ -20,6 +21,7 @@ def find_bits() -> tuple[int, int, int, int] | None:
     nothing else, and hold for every one of a list of tensors of all kinds, or None is returned:
     also where a mode of torch's is on that makes other tensors than the plain ones asked for.
     """
+    watch()
     try:
         groups = sample_tensors()
     except Exception:  # noqa: BLE001 - a mode, or a torch without one of these functions

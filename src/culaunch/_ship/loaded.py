@@ -230,7 +230,7 @@ class LoadedFunction(RecordedFunction):
         self.programs.install(kind, program)
 
     @untraced
-    def _refused(self, arguments: tuple[Any, ...], error: TypeError) -> Any:
+    def _refused(self, arguments: tuple[Any, ...], error: TypeError | None) -> Any:
         return torch_door(self, arguments, error)
 
     def _fail(self, number: int, detail: int, text: str | None, values: tuple[Any, ...]) -> None:

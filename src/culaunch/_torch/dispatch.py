@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from culaunch._torch.package import torch_package
 from culaunch._torch.schema import CODES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from culaunch._torch.operator import TorchOperator
 
@@ -74,7 +75,7 @@ def _missing() -> str | None:
     """Say what this torch lacks for operators that it calls without Python, if anything."""
     torch = torch_package()
     # The extension looks where a tensor is in its Python object when the first one comes.
-    with torch.utils._python_dispatch._disable_current_modes():  # they make other tensors
+    with _without_modes(torch):
         tensor = torch.empty(1)
     array_info(tensor)
     folder = Path(torch.__file__).parent / "lib"
@@ -83,22 +84,29 @@ def _missing() -> str | None:
     return open_torch(libraries, tensor, dtypes)
 
 
-@functools.cache
 def open_plain() -> str | None:
-    """Find what tells that a call is plain; say what this torch lacks for it, if anything."""
+    """Find what tells that a call is plain; say what this torch lacks for it, if anything.
+
+    In the middle of a transformation it is not found: it is looked for again, with the next
+    operator.
+    """
     torch = torch_package()
     folder = Path(torch.__file__).parent / "lib"
     libraries = tuple(str(folder / f"lib{name}.so") for name in ("c10", "torch_cpu"))
-    with torch.utils._python_dispatch._disable_current_modes():
+    with _without_modes(torch):
         tensor = torch.empty(1)
         array_info(tensor)
         keys = torch._C._dispatch_keys(tensor) | torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
-        types = (torch.Tensor, torch.nn.Parameter)
-        given = (libraries, tensor, types, keys.raw_repr())
-        forward_ad = vars(torch.autograd.forward_ad)
-        missing = open_plain_calls(*given, None, forward_ad)
-        if missing is not None:
-            return missing
+    types = (torch.Tensor, torch.nn.Parameter)
+    with torch.utils._python_dispatch._disable_current_modes():
         with torch.inference_mode():
             inference = thread_keys()
-        return open_plain_calls(*given, inference, forward_ad)
+        forward_ad = vars(torch.autograd.forward_ad)
+        return open_plain_calls(libraries, tensor, types, keys.raw_repr(), inference, forward_ad)
+
+
+@contextlib.contextmanager
+def _without_modes(torch: Any) -> Generator[None, None, None]:
+    """Leave the modes and transformations that make other tensors than plain ones."""
+    with torch.utils._python_dispatch._disable_current_modes(), torch._C._DisableFuncTorch():
+        yield

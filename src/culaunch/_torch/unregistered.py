@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import threading
@@ -20,6 +21,7 @@ from culaunch._torch.schema import MISSING, Parameter, parameters_of, schema_tex
 
 if TYPE_CHECKING:
     import types
+    from collections.abc import Generator
 
     from culaunch._function.kinds import Entry, Kind
     from culaunch._function.recorded import AnyFunction
@@ -72,19 +74,53 @@ def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
         return known.of_kind[key]
 
 
-def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeError) -> Any:
-    """Call a function's operator where a tensor has no memory of its own, else raise the error."""
-    if not any(map(_is_traced, values)):
+def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeError | None) -> Any:
+    """Call a function's operator where a tensor has no memory of its own, else raise the error.
+
+    Without an error, torch wants to see each operation of this thread; NotImplemented is returned
+    where the function is no operator, or is called by one already.
+    """
+    if error is not None and not any(map(_is_traced, values)):
         raise error
+    if error is None and _seen.is_inside:
+        return NotImplemented
     parameters = function.declaration.parameters
     args = tuple(v for (_, kind), v in zip(parameters, values, strict=True) if kind != 2)
     keywords = {n: v for (n, kind), v in zip(parameters, values, strict=True) if kind == 2}
     try:
-        operator = operator_for(function, args, keywords)
+        with _untraced_by_script():
+            operator = operator_for(function, args, keywords)
     except Exception as reason:  # noqa: BLE001 - whatever it is
+        if error is None:
+            return NotImplemented
         raise TypeError(f"{error}; and it is no operator of torch: {reason}") from None
-    result = operator(*args, **keywords)
+    before, _seen.is_inside = _seen.is_inside, error is None
+    try:
+        result = operator(*args, **keywords)
+    finally:
+        _seen.is_inside = before
     return result if operator.rebuild is None else operator.rebuild(result, *values)
+
+
+@contextlib.contextmanager
+def _untraced_by_script() -> Generator[None, None, None]:
+    """Keep what is asked of tensors meanwhile out of the graph that torch.jit.trace makes."""
+    script = torch_package()._C
+    state = script._get_tracing_state()
+    script._set_tracing_state(None)
+    try:
+        yield
+    finally:
+        script._set_tracing_state(state)
+
+
+class _Seen(threading.local):
+    """Whether this thread is in a call that torch sees: what that calls is called as it is."""
+
+    is_inside = False
+
+
+_seen = _Seen()
 
 
 def _is_traced(value: Any) -> bool:

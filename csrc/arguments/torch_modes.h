@@ -1,0 +1,26 @@
+// What torch does with the operations of a thread: its dispatch keys, as torch keeps them.
+#pragma once
+
+#include <cstdint>
+
+#include "python/python.h"
+
+// torch's PODLocalDispatchKeySet: zero where a thread is as it began.
+struct TorchKeys {
+  uint64_t included;
+  uint64_t excluded;
+};
+
+// This thread's; null where they are not known.
+const TorchKeys* TorchKeysOfThread();
+
+// Whether a mode, a trace or a transformation of torch's wants to see each operation of this
+// thread. What it does not see is not in its trace, and what is allocated meanwhile is its own.
+bool IsTorchWatching();
+
+// watch_modes(library, keys): find the keys of threads in torch's library, which is loaded; `keys`
+// are those of what wants to see operations.
+PyObject* WatchModes(PyObject* module, PyObject* args);
+
+// thread_keys(): the two words of this thread, or None.
+PyObject* ThreadKeys(PyObject* module, PyObject* none);
