@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._function import Function
@@ -47,6 +48,7 @@ class Gradients:
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         tensors: list[Any] = []
         plan: list[tuple[str, Any]] = []
+        tensor_type = sys.modules["torch"].Tensor
         for what, which in self.needs:
             if what == "grad":
                 plan.append(("grad", which))
@@ -55,14 +57,13 @@ class Gradients:
             if isinstance(value, (list, tuple)):
                 plan.append(("list", (len(tensors), len(tensors) + len(value))))
                 tensors += value
-            elif isinstance(value, torch_package().Tensor):
+            elif isinstance(value, tensor_type):
                 plan.append(("tensor", len(tensors)))
                 tensors.append(value)
             else:
                 plan.append(("value", value))
         ctx.save_for_backward(*tensors)
         ctx.plan = plan
-        ctx.lengths = [len(one) if isinstance(one, (list, tuple)) else 0 for one in values]
 
     def backward(self, ctx: Any, *grads: Any) -> Any:
         """Compute the gradients: one for each input."""

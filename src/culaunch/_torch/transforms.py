@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._torch.package import torch_package
@@ -20,14 +21,17 @@ def call(operator: TorchOperator, /, *args: Any, **keywords: Any) -> Any:
     TypeError
         If a tangent is asked for, which functions do not have: torch would take it for zero.
     """
-    torch = torch_package()
+    torch = sys.modules["torch"]
+    is_transformed = torch._C._are_functorch_transforms_active()
+    if not is_transformed and torch.autograd.forward_ad._current_level < 0:
+        return operator.overload(*args, **keywords)
     tensors = list(_tensors((*args, *keywords.values())))
     if any(map(_has_tangent, tensors)):
         raise TypeError(
             f"{operator.shown} has no forward-mode derivative, so that its tangent would be zero: "
             "use reverse mode (torch.func.grad, vjp, jacrev), or detach the argument"
         )
-    if torch._C._are_functorch_transforms_active() and any(map(_is_tracked, tensors)):
+    if is_transformed and any(map(_is_tracked, tensors)):
         return _call_tracked(operator, operator.function._bind(args, keywords))
     return operator.overload(*args, **keywords)
 
