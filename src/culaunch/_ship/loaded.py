@@ -143,7 +143,7 @@ class LoadedFunction(RecordedFunction):
     def load_all(self) -> Iterator[Kernel]:
         """Load what its programs need; yield their kernels."""
         for one in self._entry.kinds:
-            self.programs.program(one.kind)
+            self.programs.program(one.kind, one)
             for constant in one.constants:
                 if isinstance(found := self.programs.constant(constant), Kernel):
                     yield found
