@@ -143,6 +143,8 @@ class LoadedFunction(RecordedFunction):
     def load_all(self) -> Iterator[Kernel]:
         """Load what its programs need; yield their kernels."""
         for one in self._entry.kinds:
+            if self.programs.saved(one.kind) is not one:
+                continue  # of another architecture
             self.programs.program(one.kind, one)
             for constant in one.constants:
                 if isinstance(found := self.programs.constant(constant), Kernel):

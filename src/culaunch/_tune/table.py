@@ -7,7 +7,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.checks import checked_path
+from culaunch._base.checks import checked_path, checked_text
 from culaunch._base.outputs import open_output
 from culaunch._base.values import spell
 from culaunch._cache.lock import lock_key
@@ -69,9 +69,11 @@ class TunedConfigs:
         ------
         KeyError
             If nothing was measured on this device, or with such a key.
+        TypeError
+            If a part of the key, or `device`, is none of these.
         """
         values = checked_key(key)
-        name = Device().name if device is None else device
+        name = Device().name if device is None else checked_text("device", device)
         found = [one for one in self._entries if one["device"] == name]
         if not found:
             devices = ", ".join(dict.fromkeys(one["device"] for one in self._entries)) or "none"
