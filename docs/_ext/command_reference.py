@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import TYPE_CHECKING
 
@@ -36,20 +37,30 @@ def _command_lines(command: click.Command, context: click.Context, heading: str)
     records = [
         record
         for param in command.get_params(context)
-        if (record := param.get_help_record(context)) and param.name != "help"
+        if (record := param.get_help_record(context)) and record[1] and "--help" not in param.opts
     ]
     if not records:
         return
     yield from ("| option | |", "|---|---|")
     for options, text in records:
-        yield f"| `{_cell(options)}` | {_cell(text)} |"
+        yield f"| `{_cell(options)}` | {_cell(_marked(text))} |"
     yield ""
 
 
 def _paragraphs(text: str) -> str:
     # \b keeps the line breaks of a paragraph in a terminal; a page breaks lines by itself.
-    return text.replace("\b\n", "").strip()
+    return _marked(inspect.cleandoc(text.replace("\b\n", "")))
 
 
 def _cell(text: str) -> str:
     return re.sub(r"\s+", " ", text).replace("|", r"\|")
+
+
+def _marked(text: str) -> str:
+    """Mark options and names as code, for Markdown would read their dashes and underscores."""
+    parts = re.split(r"(`[^`]*`)", text)
+    parts[::2] = [
+        re.sub(r"(?<![\w-])(--\w[\w-]*|__\w+__)", r"`\1`", part).replace("<", "&lt;")
+        for part in parts[::2]
+    ]
+    return "".join(parts)

@@ -22,7 +22,7 @@ def with_generated(text: str) -> str:
 
 def _cpp(header: str, *left_out: str) -> str:
     listed = cpp_reference(header, *left_out)
-    space = "culaunch::ffi" if header == "tvm_ffi.h" else "culaunch"
+    space = "culaunch::ffi" if header.startswith("tvm_ffi") else "culaunch"
     return f"```{{eval-rst}}\n.. cpp:namespace:: {space}\n\n{listed}\n```"
 
 
