@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+from sphinx.ext.napoleon.docstring import GoogleDocstring
+
 import culaunch
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -34,6 +36,9 @@ napoleon_preprocess_types = True
 napoleon_use_rtype = False
 # One way for attributes: a class may name a property in its list, too.
 napoleon_use_ivar = True
+
+# Napoleon takes what stands before a colon in the docstring of a property for its type.
+GoogleDocstring._parse_attribute_docstring = GoogleDocstring._consume_to_end
 
 # Every reference must lead somewhere, but for types that are not ours, or not public.
 nitpicky = True

@@ -18,7 +18,9 @@ _NO_CODE = re.compile(r""""(\\.|[^"\\])*"|'[^']+'|//.*""")
 _PLUMBING = re.compile(
     r"= (delete|default);|\bfriend\b|^~|^static_assert|^template <>|\bstruct \w+(<|;$)"
 )
-_OPENS = re.compile(r"(?:class|struct|enum class) (\w+)(?: final)?(?: : public [\w:]+)? \{$")
+_OPENS = re.compile(
+    r"(?:class|struct|enum class)(?: \[\[\w+\]\])? (\w+)(?: final)?(?: : public [\w:]+)? \{$"
+)
 
 
 @dataclass
@@ -58,7 +60,9 @@ def entities(text: str) -> list[Entity]:
     text = _INNER.sub("\n", text)
     body = text.partition("CULAUNCH_NAMESPACE_BEGIN\n")[2].partition("CULAUNCH_NAMESPACE_END")[0]
     body = _NAMESPACE.sub("", body)
-    return _declarations(body.splitlines()) + _macros(text)
+    # What stands in both branches of an #if stands there once.
+    found = {one.declaration: one for one in _declarations(body.splitlines()) + _macros(text)}
+    return list(found.values())
 
 
 def _declarations(lines: list[str]) -> list[Entity]:
@@ -110,6 +114,8 @@ def _entity(statement: list[str], comment: list[str]) -> Entity | None:
         return None
     head = _signature(text)
     name = re.search(r"(operator\s*(?:\(\)|\[\]|[=!<>+\-*]+)|\w+) ?\(", head)
+    if re.search(r"\b[A-Z]\w*::\w+\(", head.partition("(")[0] + "("):
+        return None  # a member's definition
     if "(" in head and name:
         return Entity("function", name[1], head, comment)
     variable = re.match(
@@ -159,8 +165,8 @@ def _macros(text: str) -> list[Entity]:
             found.append(Entity("macro", macro[1], macro[1] + (macro[2] or ""), comment))
         if line.startswith("//"):
             comment.append(line[2:].strip())
-        elif not line.startswith("#define CULAUNCH_CHECK_"):  # a comment for a run of them
-            comment = []
+        elif not line.startswith("#define") or line.endswith("\\"):
+            comment = []  # it is for a run of macros of one line, too
     return found
 
 

@@ -19,7 +19,7 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if path.parent.name not in 
 INNER = {
     "argument.h", "demangle.h", "driver_table.h", "emulator.h", "explain.h", "half.h",
     "image_check.h", "image_metadata.h", "json.h", "kernel_on_devices.h", "parameter_type.h",
-    "shared_library.h", "stream_devices.h", "version.h",
+    "shared_library.h", "stream_devices.h", "version.h", "by_name.h", "lock.h", "text.h",
     "function.h", "function_arguments.h", "function_arrays.h", "function_call.h",
     "function_errors.h", "function_numbers.h", "python_math.h", "python_numbers.h",
 }  # fmt: skip
@@ -65,7 +65,9 @@ def test_every_name_of_the_headers_is_in_the_reference(extension):
         text = (cpp.HEADERS / header).read_text()
         made = cpp.cpp_reference(header, *left_out)
         text = cpp._INNER.sub("\n", text)
-        named = re.findall(r"^(?:class|struct|enum class) (\w+)(?=[ :].*\{$)", text, re.MULTILINE)
+        named = re.findall(
+            r"^(?:class|struct|enum class)(?: \[\[\w+\]\])? (\w+)(?=[ :].*\{$)", text, re.MULTILINE
+        )
         named += re.findall(r"^#define (CULAUNCH_[A-Z_]+)", text, re.MULTILINE)
         helpers = {"CULAUNCH_LINE", "CULAUNCH_TEXT", "CULAUNCH_TEXT_"}
         missing = [

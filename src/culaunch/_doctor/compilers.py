@@ -48,12 +48,13 @@ def _check_headers() -> Iterator[Finding]:
         "cuda_fp16.h": "nvidia-cuda-runtime",
         "cuda/std/type_traits": "nvidia-cuda-cccl",
     }
+    toolkit: Any = Nvrtc().toolkit
     try:
-        toolkit: Any = Nvrtc().toolkit
+        found = {header: toolkit.find(header) for header in commands}
     except CulaunchError:
         return  # said of NVRTC
     for header, package in commands.items():
-        path = toolkit.find(header)
+        path = found[header]
         state, remedy = ("ok", "") if path else ("missing", f"python -m pip install {package}")
         detail = path or "; ".join(toolkit.notes)
         yield Finding(_TOPIC, header, state, detail, remedy)
