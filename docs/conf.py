@@ -46,7 +46,8 @@ nitpick_ignore_regex = [
     ("py:(class|obj)", r"(?!culaunch\.[A-Za-z]).*"),
     ("py:exc", r"[A-Z]\w*Error"),
     # Those of the driver, of the standard library and of Apache TVM-FFI.
-    ("cpp:identifier", r"(?!culaunch).*"),
+    ("cpp:identifier", r".*"),
+    ("py:mod", r"(?!culaunch).*"),
 ]
 
 autosummary_generate = False

@@ -16,7 +16,7 @@ _INNER = re.compile(r"\nnamespace detail \{.*?\n\}  // namespace detail\n", re.D
 _NAMESPACE = re.compile(r"^(namespace \w+ \{|\}  // namespace \w+|using .*;)$", re.MULTILINE)
 _NO_CODE = re.compile(r""""(\\.|[^"\\])*"|'[^']+'|//.*""")
 _PLUMBING = re.compile(
-    r"= (delete|default);|\bfriend\b|^~|^static_assert|^template <>|\bstruct \w+(<|;$)"
+    r"= (delete|default);|\bfriend\b|^~|^static_assert|^template <>|\b(?:class|struct) \w+(<|;$)"
 )
 _OPENS = re.compile(
     r"(?:class|struct|enum class)(?: \[\[\w+\]\])? (\w+)(?: final)?(?: : public [\w:]+)? \{$"
@@ -73,6 +73,9 @@ def _declarations(lines: list[str]) -> list[Entity]:
         line = lines.pop(0)
         if line.startswith("//"):
             comment.append(line[2:].strip())
+            continue
+        if re.match(r"\s+//", line) and found:  # what stands at its end goes on
+            found[-1].comment.append(line.strip(" /"))
             continue
         if not line.strip() or line.startswith((" ", "#", "}")):
             comment = []
