@@ -90,9 +90,10 @@ class [[nodiscard]] Status {
 template <class Value>
 class [[nodiscard]] Result {
  public:
-  Result(Value value) : has_value_(true), value_(std::move(value)) {}
+  // By reference to what may be moved from: nvcc moves a local variable into nothing else.
+  Result(Value&& value) : has_value_(true), value_(std::move(value)) {}
   Result(const Error& error) : status_(error) {}
-  Result(Status status) : status_(std::move(status)) {}
+  Result(Status&& status) : status_(std::move(status)) {}
   Result(Result&& other) : status_(std::move(other.status_)), has_value_(other.has_value_) {
     if (has_value_) new (&value_) Value(std::move(other.value_));
   }

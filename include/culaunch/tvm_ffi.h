@@ -19,60 +19,11 @@
 
 #include "culaunch.h"
 #include "tvm_ffi_checks.h"
+#include "tvm_ffi_export.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
 namespace ffi {
-
-namespace detail {
-
-// A driver that checks addresses (the emulator) is told of the tensors of a launch. Those noted in
-// an exported function serve all launches in it, and none after it.
-class Notes {
- public:
-  Notes() { ++State().depth; }
-  Notes(const Notes&) = delete;
-  Notes& operator=(const Notes&) = delete;
-  ~Notes() {
-    Call& call = State();
-    if (--call.depth != 0 || !call.has_notes) return;
-    call.has_notes = false;
-    Driver::Get().note_array(nullptr, 0, kNoteLaunch);
-  }
-
-  static void Add(const TensorView& x) {
-    const Driver& driver = Driver::Get();
-    if (driver.note_array == nullptr) return;
-    int64_t first = 0;
-    int64_t last = 0;
-    for (int i = 0; i < x.ndim(); ++i) {
-      if (x.size(i) == 0) return;
-      (x.stride(i) < 0 ? first : last) += (x.size(i) - 1) * x.stride(i);
-    }
-    Call& call = State();
-    if (call.depth != 0 && !call.has_notes) {
-      driver.note_array(nullptr, 0, kNoteFunction);
-      call.has_notes = true;
-    }
-    const int64_t bytes = (x.dtype().bits * x.dtype().lanes + 7) / 8;
-    const char* data = static_cast<char*>(x.data_ptr()) + x.byte_offset();
-    driver.note_array(data + first * bytes, static_cast<size_t>((last - first + 1) * bytes),
-                      kNoteArray);
-  }
-
- private:
-  struct Call {
-    int depth = 0;
-    bool has_notes = false;
-  };
-
-  static Call& State() {
-    static thread_local Call call;
-    return call;
-  }
-};
-
-}  // namespace detail
 
 // The first element, for a launch; TensorView::data_ptr() leaves byte_offset out.
 inline void* Data(const TensorView& x) {
@@ -143,29 +94,6 @@ class KernelsByDtype {
   std::vector<Kernel> kernels_;
 };
 
-// Wraps a function for export: what culaunch throws arrives as the caller's ValueError or
-// RuntimeError, with its whole message.
-template <auto function, class Type = decltype(function)>
-struct Exported;
-
-template <auto function, class Result, class... Arguments>
-struct Exported<function, Result (*)(Arguments...) noexcept>
-    : Exported<function, Result (*)(Arguments...)> {};
-
-template <auto function, class Result, class... Arguments>
-struct Exported<function, Result (*)(Arguments...)> {
-  static Result Call(Arguments... arguments) {
-    const detail::Notes notes;
-    try {
-      return function(std::forward<Arguments>(arguments)...);
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kCall) TVM_FFI_THROW(ValueError) << error.what();
-      TVM_FFI_THROW(RuntimeError) << error.what();
-    }
-    TVM_FFI_UNREACHABLE();
-  }
-};
-
 }  // namespace ffi
 
 CULAUNCH_NAMESPACE_END
@@ -178,9 +106,3 @@ CULAUNCH_NAMESPACE_END
                                                          {__VA_ARGS__});                       \
     return kernels.Select(#x, tensor);                                                         \
   }(x))
-
-// Export a function to every framework that speaks TVM-FFI. (Its macro leaves parameters unused.)
-#define CULAUNCH_EXPORT(name, function)                                                   \
-  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") \
-      TVM_FFI_DLL_EXPORT_TYPED_FUNC(name, ::culaunch::ffi::Exported<(function)>::Call)    \
-          _Pragma("GCC diagnostic pop") static_assert(true, "a semicolon ends the macro")

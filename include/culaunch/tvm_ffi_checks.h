@@ -7,6 +7,7 @@
 #include <tvm/ffi/dtype.h>
 #include <tvm/ffi/error.h>
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 
@@ -140,6 +141,38 @@ inline void CheckContiguous(const char* name, const TensorView& x) {
   }
 }
 
+// `words` is the shape as the source says it: "m, k". -1 takes any size.
+inline void CheckShape(const char* name, const TensorView& x, const char* words,
+                       std::initializer_list<int64_t> shape) {
+  bool same = x.ndim() == static_cast<int32_t>(shape.size());
+  for (int i = 0; same && i < x.ndim(); ++i) {
+    const int64_t size = shape.begin()[i];
+    same = size == -1 || size == x.size(i);
+  }
+  if (!same) {
+    TVM_FFI_THROW(ValueError) << name << " must have shape (" << words << "), "
+                              << ToString(ShapeView(shape.begin(), shape.size())) << " (got "
+                              << ToString(x.shape()) << ")";
+  }
+}
+
+inline void CheckNotEmpty(const char* name, const TensorView& x) {
+  if (x.numel() == 0) {
+    TVM_FFI_THROW(ValueError) << name << " must have elements (got shape " << ToString(x.shape())
+                              << "): skip the call for an empty one";
+  }
+}
+
+inline void CheckAligned(const char* name, const TensorView& x, uint64_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(x.data_ptr()) + x.byte_offset();
+  if (bytes == 0 || address % bytes != 0) {
+    TVM_FFI_THROW(ValueError) << name << " must be aligned to " << bytes
+                              << " bytes (its first element is at an address that leaves "
+                              << (bytes == 0 ? 0 : address % bytes)
+                              << "): pass a copy of it, or a view that begins at a multiple";
+  }
+}
+
 }  // namespace ffi
 
 CULAUNCH_NAMESPACE_END
@@ -152,3 +185,6 @@ CULAUNCH_NAMESPACE_END
 #define CULAUNCH_CHECK_DIMENSIONS(x, n) ::culaunch::ffi::CheckDimensions(#x, x, n)
 #define CULAUNCH_CHECK_SAME_SHAPE(x, y) ::culaunch::ffi::CheckSameShape(#x, x, #y, y)
 #define CULAUNCH_CHECK_CONTIGUOUS(x) ::culaunch::ffi::CheckContiguous(#x, x)
+#define CULAUNCH_CHECK_SHAPE(x, ...) ::culaunch::ffi::CheckShape(#x, x, #__VA_ARGS__, {__VA_ARGS__})
+#define CULAUNCH_CHECK_NOT_EMPTY(x) ::culaunch::ffi::CheckNotEmpty(#x, x)
+#define CULAUNCH_CHECK_ALIGNED(x, bytes) ::culaunch::ffi::CheckAligned(#x, x, bytes)

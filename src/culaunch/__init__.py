@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         VariableInfo,
         inspect,
     )
-    from culaunch._inline import load_inline
+    from culaunch._inline import build, build_inline, load_inline, stubs
     from culaunch._jax import JaxOperator, jax_op
     from culaunch._launch import (
         Device,
@@ -151,6 +151,8 @@ _HOME = {
     "Tuning": "_tune",
     "VariableInfo": "_image",
     "benchmark": "_launch.benchmark",
+    "build": "_inline",
+    "build_inline": "_inline",
     "ceildiv": "_function",
     "check": "_function",
     "cmake_dir": "_embed",
@@ -186,6 +188,7 @@ _HOME = {
     "same": "_function",
     "save": "_ship",
     "set_driver": "_launch",
+    "stubs": "_inline",
     "synchronize": "_launch",
     "testing": "testing",
     "to_device": "_launch",
@@ -252,6 +255,8 @@ __all__ = [
     "Tuning",
     "VariableInfo",
     "benchmark",
+    "build",
+    "build_inline",
     "ceildiv",
     "check",
     "cmake_dir",
@@ -287,6 +292,7 @@ __all__ = [
     "same",
     "save",
     "set_driver",
+    "stubs",
     "synchronize",
     "testing",
     "to_device",

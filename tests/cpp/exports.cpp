@@ -20,6 +20,9 @@ static culaunch::ffi::Tensor Checked(culaunch::ffi::TensorView y, culaunch::ffi:
   CULAUNCH_CHECK_DIMENSIONS(x, 2);
   CULAUNCH_CHECK_SAME_SHAPE(y, x);
   CULAUNCH_CHECK_CONTIGUOUS(x);
+  CULAUNCH_CHECK_SHAPE(x, y.size(0), -1);
+  CULAUNCH_CHECK_NOT_EMPTY(x);
+  CULAUNCH_CHECK_ALIGNED(x, 16);
   const culaunch::ffi::TensorGuard guard(x);
   CULAUNCH_DISPATCH_DTYPE(kernels, "k_", x, culaunch::ffi::kFloat32, culaunch::ffi::kInt8)
   ({1, 32, 0, culaunch::ffi::CurrentStream(x)}, culaunch::ffi::Data(y), culaunch::ffi::Data(x));
@@ -27,7 +30,7 @@ static culaunch::ffi::Tensor Checked(culaunch::ffi::TensorView y, culaunch::ffi:
 }
 
 CULAUNCH_EXPORT(checked, Checked);
-CULAUNCH_EXPORT(plain, library::Plain);
+CULAUNCH_EXPORT(plain, library::Plain, "x");
 CULAUNCH_EXPORT(static_, Static);
 CULAUNCH_EXPORT(nothing, Nothing);
-CULAUNCH_EXPORT(text, Text);
+CULAUNCH_EXPORT(text, Text, "bytes, number", "Say it.");

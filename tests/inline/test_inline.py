@@ -34,14 +34,18 @@ void check(TensorView y, TensorView x) {
   CULAUNCH_CHECK_DTYPE(y, culaunch::ffi::kFloat32, culaunch::ffi::kInt8);
   CULAUNCH_CHECK_CONTIGUOUS(y);
   CULAUNCH_CHECK_DIMENSIONS(x, 2);
+  CULAUNCH_CHECK_SHAPE(x, y.size(0), -1);
+  CULAUNCH_CHECK_NOT_EMPTY(x);
+  CULAUNCH_CHECK_ALIGNED(x, 8);
 }
+void exact(TensorView x, int64_t m) { CULAUNCH_CHECK_SHAPE(x, m, 2 * m); }
 void launch() { CULAUNCH_GET_KERNEL(first, "k")({1, 1}); }
 tvm::ffi::String file() { return __FILE__; }
 """
 FUNCTIONS = {
     "count": 'Count the "elements".\nTwice.',
     **dict.fromkeys(
-        ("byte_of_first", "size_of_first", "byte_of_second", "check", "launch", "file"), ""
+        ("byte_of_first", "size_of_first", "byte_of_second", "check", "exact", "launch", "file"), ""
     ),
 }
 
@@ -59,7 +63,8 @@ def load(tmp_path_factory, stand_in_cubin):
             functions=FUNCTIONS,
             headers={"my/one.h": "#define ONE 2\n"},
             embed_cubin={"first": stand_in_cubin(200, b"first"), "second": second},
-            flags=["-O0", "-Wall", "-Wextra", "-Werror"],
+            extra_cflags=["-O0", "-Wall", "-Wextra", "-Werror"],
+            extra_ldflags=None,
             build_directory=folder / "build",
         )
 
@@ -104,6 +109,15 @@ def test_checks_say_what_to_do(module):
     flat = np.zeros(3, np.float32)
     with pytest.raises(ValueError, match=r"x must have 2 dimension\(s\) \(got 1, shape \(3,\)\)"):
         module.check(flat, flat)
+    with pytest.raises(
+        ValueError, match=r"x must have shape \(m, 2 \* m\), \(3, 6\) \(got \(4, 6\)\)"
+    ):
+        module.exact(good, 3)
+    with pytest.raises(ValueError, match=r"x must have elements \(got shape \(4, 0\)\): skip"):
+        module.check(np.zeros((4, 0), np.float32), np.zeros((4, 0), np.float32))
+    odd = np.zeros(25, np.float32)[1:].reshape(4, 6)
+    with pytest.raises(ValueError, match=r"x must be aligned to 8 bytes .* that leaves 4\)"):
+        module.check(odd, odd)
 
 
 @pytest.mark.slow
@@ -179,11 +193,9 @@ void f() { CULAUNCH_GET_KERNEL(kernels, "k")({1, 1}); }
             ValueError,
             "functions names 'nothere', and the code has no such function",
         ),
-        (
-            {"extra_cflags": ["-O0"]},
-            TypeError,
-            "load_inline has no argument extra_cflags: it is flags= here",
-        ),
+        ({"build_dir": "x"}, TypeError, "no argument build_dir: it is build_directory= here"),
+        ({"extra_cflags": "-O0"}, TypeError, "extra_cflags must be a list of str"),
+        ({"extra_ldflags": [7]}, TypeError, "link_flags must hold str"),
         ({"with_cuda": True}, TypeError, "no argument with_cuda; leave it out"),
         ({"flag": ["-O0"]}, TypeError, "no argument flag$"),
         ({"name": "a-b"}, ValueError, "name must be letters, digits and underscores"),

@@ -33,8 +33,8 @@ def nothing_is_built(monkeypatch):
     def build(*arguments):
         raise cl.CompileError("not here")
 
-    monkeypatch.setattr("culaunch._inline.inline.build", build, raising=False)
-    monkeypatch.setattr("culaunch._inline.build.run_compiler", build)
+    monkeypatch.setattr("culaunch._inline.inline.build_library", build)
+    monkeypatch.setattr("culaunch._inline.building.run_compiler", build)
 
 
 # How each name is called when all is well; every parameter is then replaced by every junk value.
@@ -65,6 +65,8 @@ CALLS = {
     "Image.save": (cl.Image(PTX).save, {"path": "x.ptx"}),
     "RemoteCache": (cl.RemoteCache, {"url": "nosuch://bucket"}),
     "RemoteCache.flush": (cl.RemoteCache("nosuch://b").flush, {"timeout": 1.0}),
+    "build": (cl.build, {"name": "m", "sources": __file__}),
+    "build_inline": (cl.build_inline, {"name": "m", "cpp_sources": "int x;"}),
     "compile": (cl.compile, {"source": CUDA, "arch": "compute_80", "cache": False}),
     "compile_many": (cl.compile_many, {"requests": [CUDA], "arch": "compute_80", "cache": False}),
     "embed": (cl.embed, {"image": PTX, "output_object": "k.o", "name": "k"}),
@@ -73,6 +75,7 @@ CALLS = {
     "link": (cl.link, {"images": PTX, "arch": "sm_80", "cache": False}),
     "load": (cl.load, {"source": PTX}),
     "load_inline": (cl.load_inline, {"name": "m", "cpp_sources": "int x;"}),
+    "stubs": (cl.stubs, {"library": __file__}),
     "set_driver": (cl.set_driver, {"name": "emulator"}),
     "testing.c_driver": (testing.c_driver, {"folder": "driver"}),
     "testing.use_driver": (lambda name: testing.use_driver(name).__enter__(), {"name": "cuda"}),
@@ -84,7 +87,7 @@ CALLS = {
 def test_junk_is_refused_by_name(name, place, monkeypatch):
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(place / "cache"))
     monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    if name == "load_inline":
+    if name in ("build", "build_inline", "load_inline", "stubs"):
         pytest.importorskip("tvm_ffi")
     function, call = CALLS[name]
     assert wrong_answers(function, call) == []

@@ -15,7 +15,7 @@ from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
 from culaunch._function.export import library_header, library_source
 from culaunch._function.recorded import RecordedFunction
-from culaunch._inline.build import build
+from culaunch._inline.building import build_library
 from culaunch._inline.texts import InlineSource
 from culaunch._inline.toolchain import Toolchain
 
@@ -98,7 +98,7 @@ def export(
     )  # fmt: skip
     unit = InlineSource(name, source.text, None, "", {})
     with tempfile.TemporaryDirectory(prefix="culaunch-export-") as directory:
-        library, _ = build(directory, unit, source.images, toolchain, name)
+        library, _ = build_library(directory, unit, source.images, toolchain, name)
         with open(library, "rb") as built, open_output(output) as file:
             shutil.copyfileobj(built, file)
     if header is not None:

@@ -1,7 +1,8 @@
-"""C++ text, with images inside, compiled and loaded as a module of Apache TVM-FFI."""
+"""C++ with images inside, compiled to libraries of Apache TVM-FFI; and stubs of such libraries."""
 
 from __future__ import annotations
 
-from culaunch._inline.inline import load_inline
+from culaunch._inline.inline import build, build_inline, load_inline
+from culaunch._inline.stubs import stubs
 
-__all__ = ["load_inline"]
+__all__ = ["build", "build_inline", "load_inline", "stubs"]

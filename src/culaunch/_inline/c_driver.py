@@ -7,7 +7,7 @@ import tempfile
 
 from culaunch._base.data_files import data_text
 from culaunch._embed import include_dir
-from culaunch._inline.build import run_compiler
+from culaunch._inline.building import run_compiler
 from culaunch._inline.cuda_header import cuda_include_dir
 from culaunch._inline.toolchain import find_cxx
 

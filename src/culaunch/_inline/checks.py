@@ -10,17 +10,6 @@ if TYPE_CHECKING:
 
     from culaunch._inline.texts import InlineSource
 
-# What tvm_ffi.cpp.load_inline, and PyTorch's, call them.
-_RENAMED = {
-    "extra_cflags": "flags",
-    "extra_cuda_cflags": "cuda_flags",
-    "extra_ldflags": "link_flags",
-    "extra_include_paths": "include_dirs",
-    "build_dir": "build_directory",
-    "verbose": None,
-    "with_cuda": None,
-    "keep_module_alive": None,
-}
 _COMMENT_OR_TEXT = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"([^\s()\\]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"', re.DOTALL
 )
@@ -30,14 +19,6 @@ _USES = re.compile(
     r"TVM_FFI_EMBED_CUBIN_GET_KERNEL)\s*\(\s*(\w+)\s*[,)]"
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)(?:\\\n|[^\n])*", re.MULTILINE)
-
-
-def refuse_unknown(arguments: Iterable[str]) -> None:
-    """Raise TypeError for arguments that ``load_inline`` does not have."""
-    for name in arguments:
-        known = _RENAMED.get(name, "")
-        hint = f": it is {known}= here" if known else "; leave it out" if known is None else ""
-        raise TypeError(f"load_inline has no argument {name}{hint}")
 
 
 def check_images(

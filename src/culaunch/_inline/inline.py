@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import re
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
 from culaunch._base.driver_choice import driver_choice
+from culaunch._base.outputs import write_output
 from culaunch._base.values import spell
 from culaunch._cache.libraries import Libraries
 from culaunch._embed.image_stream import image_bytes
 from culaunch._errors import MissingDependencyError
 from culaunch._image import Image
-from culaunch._inline.build import build
-from culaunch._inline.checks import check_functions, check_images, refuse_unknown
+from culaunch._inline.building import build_library
+from culaunch._inline.checks import check_functions, check_images
+from culaunch._inline.options import with_extra
 from culaunch._inline.reads import Reads
-from culaunch._inline.texts import InlineSource, names_of
+from culaunch._inline.texts import InlineSource, including, names_of
 from culaunch._inline.toolchain import Toolchain
 from culaunch._launch import driver_name
 
@@ -53,7 +58,7 @@ def load_inline(
     link_flags: Sequence[str] = (),
     arch: str | None = None,
     build_directory: str | os.PathLike[str] | None = None,
-    **unknown: NoReturn,
+    **extra: Any,
 ) -> Module:
     """Compile C++ with the images it embeds, and load it as a module of Apache TVM-FFI.
 
@@ -91,6 +96,9 @@ def load_inline(
         (``CULAUNCH_CACHE_DIR``). It is used only if it belongs to the user or to root and nobody
         else may write to it; otherwise a :class:`CacheWarning` says so, and what is built serves
         this process alone.
+    extra_cflags, extra_cuda_cflags, extra_ldflags, extra_include_paths : sequence of str, optional
+        `flags`, `cuda_flags`, `link_flags` and `include_dirs` as ``tvm_ffi.cpp.load_inline`` and
+        PyTorch's spell them; they follow those.
 
     Returns
     -------
@@ -109,59 +117,236 @@ def load_inline(
     MissingDependencyError
         Without apache-tvm-ffi, or without ``cuda.h``.
     """
-    try:
-        import tvm_ffi
-    except ImportError as error:
-        raise MissingDependencyError(
-            "load_inline needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
-        ) from error
-    refuse_unknown(unknown)
-    if not isinstance(name, str) or not _NAME.match(name):
-        raise ValueError(f"name must be letters, digits and underscores (got {spell(name)})")
-    source = InlineSource.of(name, cpp_sources, cuda_sources, functions, headers)
-    images = _opened({} if embed_cubin is None else embed_cubin)
-    if build_directory is not None:
-        checked_path("build_directory", build_directory)
-    for argument, value in (("arch", arch), ("cuda_flags", cuda_flags)):
-        if source.cuda is None and value:
-            raise ValueError(
-                f"{argument} is for cuda_sources, and there are none (got {spell(value)})"
-            )
-    toolchain = Toolchain.find(
-        include_dirs=include_dirs,
-        flags=flags,
-        cuda_flags=cuda_flags,
-        link_flags=link_flags,
+    tvm_ffi = _tvm_ffi("load_inline")
+    request = _Request.of(
+        "load_inline",
+        name,
+        InlineSource.of(name, cpp_sources, cuda_sources, functions, headers),
+        functions=names_of(functions),
+        embed_cubin=embed_cubin,
+        build_directory=build_directory,
+        options={
+            "include_dirs": include_dirs,
+            "flags": flags,
+            "cuda_flags": cuda_flags,
+            "link_flags": link_flags,
+        },
         arch=arch,
-        with_nvcc=source.cuda is not None,
+        extra=extra,
     )
-    key = _key(source, images, toolchain)
-    cache = Libraries.at(build_directory, name, key, Reads.from_json)
-
+    cache, key = request.cache, request.key
     with _lock:
         known = loaded_modules.get((cache.directory, key))
     if known is not None and known[0].reads.is_current():
         return known[1]
-
-    def find_or_build() -> Library:
-        if (found := cache.find()) is not None:
-            return found
-        check_images(source, images, link_flags)
-        check_functions(source, names_of(functions), (*include_dirs, *flags, *cuda_flags))
-        return cache.build(lambda place: build(place, source, images, toolchain, cache.directory))
-
-    library = find_or_build()
+    library = request.find_or_build()
     if driver_choice() == "emulator":
         # C++ finds the emulator where Python started it, and only there.
         driver_name()
     if not os.path.exists(library.path):
         # Another process emptied the cache since.
-        library = find_or_build()
+        library = request.find_or_build()
     module: Module = tvm_ffi.load_module(library.path)
     library.loaded()
     with _lock:
         loaded_modules[cache.directory, key] = (library, module)
     return module
+
+
+def build_inline(
+    name: str,
+    cpp_sources: str | Sequence[str] | None = None,
+    cuda_sources: str | Sequence[str] | None = None,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    embed_cubin: Mapping[str, str | os.PathLike[str] | bytes | Image] | None = None,
+    functions: str | Sequence[str] | Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+    include_dirs: Sequence[str | os.PathLike[str]] = (),
+    flags: Sequence[str] = (),
+    cuda_flags: Sequence[str] = (),
+    link_flags: Sequence[str] = (),
+    arch: str | None = None,
+    build_directory: str | os.PathLike[str] | None = None,
+    **extra: Any,
+) -> Path:
+    """Compile C++ as :func:`load_inline` does, and load nothing.
+
+    Parameters
+    ----------
+    name, cpp_sources, cuda_sources, embed_cubin, functions, headers
+        As for :func:`load_inline`; so are the flags, `arch` and `build_directory`.
+    output : str or os.PathLike, optional
+        Where to write the library. By default it stays where it is kept, in the cache, from which
+        it may be removed.
+
+    Returns
+    -------
+    pathlib.Path
+        The library: ``tvm_ffi.load_module(path)`` and C++ without Python load it.
+
+    Raises
+    ------
+    CompileError, ImageError, TypeError, ValueError, MissingDependencyError
+        As :func:`load_inline`.
+    OSError
+        If the output cannot be written.
+    """
+    _tvm_ffi("build_inline")
+    if output is not None:
+        checked_path("output", output)
+    request = _Request.of(
+        "build_inline",
+        name,
+        InlineSource.of(name, cpp_sources, cuda_sources, functions, headers),
+        functions=names_of(functions),
+        embed_cubin=embed_cubin,
+        build_directory=build_directory,
+        options={
+            "include_dirs": include_dirs,
+            "flags": flags,
+            "cuda_flags": cuda_flags,
+            "link_flags": link_flags,
+        },
+        arch=arch,
+        extra=extra,
+    )
+    library = request.find_or_build()
+    if output is None:
+        return Path(library.path)
+    with open(library.path, "rb") as file:
+        write_output(checked_path("output", output), file.read())
+    return Path(output)
+
+
+def build(
+    name: str,
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    output: str | os.PathLike[str] | None = None,
+    embed_cubin: Mapping[str, str | os.PathLike[str] | bytes | Image] | None = None,
+    functions: str | Sequence[str] | Mapping[str, str] | None = None,
+    include_dirs: Sequence[str | os.PathLike[str]] = (),
+    flags: Sequence[str] = (),
+    cuda_flags: Sequence[str] = (),
+    link_flags: Sequence[str] = (),
+    arch: str | None = None,
+    build_directory: str | os.PathLike[str] | None = None,
+    **extra: Any,
+) -> Path:
+    """Compile files of C++ and CUDA C++ to a library of functions, and load nothing.
+
+    Files are compiled where they lie: what they include beside them is found, and messages and
+    debuggers name them. Those of one language are compiled together, as one text.
+
+    Parameters
+    ----------
+    name : str
+        The library's name: letters, digits and underscores.
+    sources : str, os.PathLike or sequence of them
+        The files. Those that end in ``.cu`` are for nvcc.
+    output, embed_cubin, functions, include_dirs, flags, cuda_flags, link_flags, arch, \
+build_directory
+        As for :func:`build_inline`.
+
+    Returns
+    -------
+    pathlib.Path
+        The library: ``tvm_ffi.load_module(path)`` and C++ without Python load it.
+
+    Raises
+    ------
+    CompileError, ImageError, TypeError, ValueError, MissingDependencyError
+        As :func:`load_inline`.
+    OSError
+        If a source is not there, or the output cannot be written.
+    """
+    cpp, cuda = including(sources)
+    return build_inline(
+        name,
+        cpp,
+        cuda,
+        output=output,
+        embed_cubin=embed_cubin,
+        functions=functions,
+        include_dirs=include_dirs,
+        flags=flags,
+        cuda_flags=cuda_flags,
+        link_flags=link_flags,
+        arch=arch,
+        build_directory=build_directory,
+        **extra,
+    )
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is to be built, and where it is kept."""
+
+    source: InlineSource
+    functions: list[str]
+    images: Mapping[str, Image]
+    toolchain: Toolchain
+    options: Mapping[str, Any]
+    key: str
+    cache: Libraries
+
+    @classmethod
+    def of(
+        cls,
+        verb: str,
+        name: str,
+        source: InlineSource,
+        *,
+        functions: list[str],
+        embed_cubin: object,
+        build_directory: str | os.PathLike[str] | None,
+        options: Mapping[str, Any],
+        arch: str | None,
+        extra: Mapping[str, object],
+    ) -> _Request:
+        """Check the arguments that both verbs take."""
+        options = with_extra(verb, options, extra)
+        if not isinstance(name, str) or not _NAME.match(name):
+            raise ValueError(f"name must be letters, digits and underscores (got {spell(name)})")
+        images = _opened({} if embed_cubin is None else embed_cubin)
+        if build_directory is not None:
+            checked_path("build_directory", build_directory)
+        for argument, value in (("arch", arch), ("cuda_flags", options["cuda_flags"])):
+            if source.cuda is None and value:
+                raise ValueError(
+                    f"{argument} is for cuda_sources, and there are none (got {spell(value)})"
+                )
+        toolchain = Toolchain.find(**options, arch=arch, with_nvcc=source.cuda is not None)
+        key = _key(source, images, toolchain)
+        cache = Libraries.at(build_directory, name, key, Reads.from_json)
+        return cls(source, functions, images, toolchain, options, key, cache)
+
+    def find_or_build(self) -> Library:
+        """Return the library, built by now."""
+        if (found := self.cache.find()) is not None:
+            return found
+        check_images(self.source, self.images, self.options["link_flags"])
+        includes = (
+            *self.options["include_dirs"],
+            *self.options["flags"],
+            *self.options["cuda_flags"],
+        )
+        check_functions(self.source, self.functions, includes)
+        return self.cache.build(
+            lambda place: build_library(
+                place, self.source, self.images, self.toolchain, self.cache.directory
+            )
+        )
+
+
+def _tvm_ffi(verb: str) -> Any:
+    try:
+        return importlib.import_module("tvm_ffi")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{verb} needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
+        ) from error
 
 
 def _opened(images: object) -> dict[str, Image]:

@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from culaunch._base.checks import checked_list, is_text
+from culaunch._base.checks import checked_list, checked_path, is_text
 from culaunch._base.values import spell
 
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# The last word of a parameter without a name may be one of these.
+_TYPE_WORDS = ("bool", "char", "const", "double", "float", "int", "long", "short", "unsigned")
 # The user's text is a file of its own, so that a compiler's messages show its very lines.
 _UNIT = """\
 #include <culaunch/culaunch.h>
@@ -52,7 +54,8 @@ class InlineSource:
                 raise ValueError(
                     f"a name in headers must be a relative path without '..' (got {spell(header)})"
                 )
-        return cls(name, cpp, cuda, _exports(functions), dict(headers or {}))
+        code = cpp if cpp is not None else cuda or ""
+        return cls(name, cpp, cuda, _exports(functions, code), dict(headers or {}))
 
     def identity(self) -> list[str]:
         """Return what tells these texts from others."""
@@ -107,7 +110,7 @@ def names_of(functions: str | Sequence[str] | Mapping[str, str] | None) -> list[
     return [_function_name(name) for name in checked_list("functions", functions, "names")]
 
 
-def _exports(functions: str | Sequence[str] | Mapping[str, str] | None) -> str:
+def _exports(functions: str | Sequence[str] | Mapping[str, str] | None, code: str) -> str:
     documented = (
         functions if isinstance(functions, Mapping) else dict.fromkeys(names_of(functions), "")
     )
@@ -120,16 +123,49 @@ def _exports(functions: str | Sequence[str] | Mapping[str, str] | None) -> str:
                 f"functions must be names of C++ functions (got {spell(function)}); to export one "
                 "under another name use CULAUNCH_EXPORT(name, function) in the code"
             )
-        lines.append(f"CULAUNCH_EXPORT({function}, {function});")
         if not isinstance(text, str) or not is_text(text):
             raise TypeError(
                 f"functions maps {function} to its docstring, a str (got {spell(text)})"
             )
-        if text:
-            # JSON's escapes are C++'s, but for those of surrogates.
-            quoted = json.dumps(text, ensure_ascii=False)
-            lines.append(f"TVM_FFI_DLL_EXPORT_TYPED_FUNC_DOC({function}, {quoted});")
+        # JSON's escapes are C++'s, but for those of surrogates.
+        words = [function, function, json.dumps(parameter_names(code, function))]
+        words += [json.dumps(text, ensure_ascii=False)] if text else []
+        lines.append(f"CULAUNCH_EXPORT({', '.join(words)});")
     return "\n".join([*lines, ""])
+
+
+def parameter_names(code: str, function: str) -> str:
+    """Return the names in a function's definition: "y, x, n"; "" where that is not plain."""
+    found = re.search(
+        rf"\b{function}\s*\(([^(){{}};]*)\)\s*(?:noexcept\s*)?(?:->[^;{{]*)?\{{", code
+    )
+    if found is None or "<" in found[1].replace("<int64_t>", "") or "//" in found[1]:
+        return ""
+    names = []
+    for parameter in found[1].split(",") if found[1].strip() else []:
+        name = re.search(r"[\w&*>:]\s+[&*]*([A-Za-z_]\w*)\s*(?:\[\w*\]\s*)?$", parameter)
+        if name is None or name[1] in _TYPE_WORDS:
+            return ""
+        names.append(name[1])
+    return ", ".join(names)
+
+
+def including(sources: object) -> tuple[str | None, str | None]:
+    """Return C++ and CUDA C++ that include the files, each where it lies."""
+    one = isinstance(sources, (str, os.PathLike))
+    files = [sources] if one else checked_list("sources", sources, "paths")
+    texts: tuple[list[str], list[str]] = ([], [])
+    for file in files:
+        path = os.path.abspath(os.fsdecode(checked_path("sources", file)))
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"the source {path} is not there")
+        if any(character in path for character in '"\\\n'):
+            raise ValueError(f"a path in sources cannot be included (got {path!r})")
+        texts[path.endswith(".cu")].append(f'#include "{path}"\n')
+    if not files:
+        raise ValueError("sources must name a file or more (got none)")
+    cpp, cuda = ("".join(lines) or None for lines in texts)
+    return cpp, cuda
 
 
 def _mapping(argument: str, value: object) -> Mapping[str, str]:

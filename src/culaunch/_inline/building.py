@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from culaunch._inline.toolchain import Toolchain
 
 
-def build(
+def build_library(
     directory: str,
     source: InlineSource,
     images: Mapping[str, Image],

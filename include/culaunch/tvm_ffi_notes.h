@@ -1,0 +1,69 @@
+// What the emulated driver is told of the tensors of a launch. culaunch/tvm_ffi.h includes this.
+#pragma once
+
+#include <tvm/ffi/container/tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "driver.h"
+
+CULAUNCH_NAMESPACE_BEGIN
+
+namespace ffi {
+
+using ::tvm::ffi::TensorView;
+
+namespace detail {
+
+// A driver that checks addresses (the emulator) is told of the tensors of a launch. Those noted in
+// an exported function serve all launches in it, and none after it.
+class Notes {
+ public:
+  Notes() { ++State().depth; }
+  Notes(const Notes&) = delete;
+  Notes& operator=(const Notes&) = delete;
+  ~Notes() {
+    Call& call = State();
+    if (--call.depth != 0 || !call.has_notes) return;
+    call.has_notes = false;
+    Driver::Get().note_array(nullptr, 0, kNoteLaunch);
+  }
+
+  static void Add(const TensorView& x) {
+    const Driver& driver = Driver::Get();
+    if (driver.note_array == nullptr) return;
+    int64_t first = 0;
+    int64_t last = 0;
+    for (int i = 0; i < x.ndim(); ++i) {
+      if (x.size(i) == 0) return;
+      (x.stride(i) < 0 ? first : last) += (x.size(i) - 1) * x.stride(i);
+    }
+    Call& call = State();
+    if (call.depth != 0 && !call.has_notes) {
+      driver.note_array(nullptr, 0, kNoteFunction);
+      call.has_notes = true;
+    }
+    const int64_t bytes = (x.dtype().bits * x.dtype().lanes + 7) / 8;
+    const char* data = static_cast<char*>(x.data_ptr()) + x.byte_offset();
+    driver.note_array(data + first * bytes, static_cast<size_t>((last - first + 1) * bytes),
+                      kNoteArray);
+  }
+
+ private:
+  struct Call {
+    int depth = 0;
+    bool has_notes = false;
+  };
+
+  static Call& State() {
+    static thread_local Call call;
+    return call;
+  }
+};
+
+}  // namespace detail
+
+}  // namespace ffi
+
+CULAUNCH_NAMESPACE_END

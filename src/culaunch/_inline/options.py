@@ -1,0 +1,45 @@
+"""The options of a build, by culaunch's names and by those of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What tvm_ffi.cpp.load_inline, and PyTorch's, call them.
+_OTHER_NAMES = {
+    "extra_cflags": "flags",
+    "extra_cuda_cflags": "cuda_flags",
+    "extra_ldflags": "link_flags",
+    "extra_include_paths": "include_dirs",
+}
+_RENAMED = {"build_dir": "build_directory"}
+_NOT_NEEDED = ("verbose", "with_cuda", "keep_module_alive", "backend")
+
+
+def with_extra(
+    verb: str, options: Mapping[str, Any], extra: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the options with those that came under another name behind them.
+
+    Raises
+    ------
+    TypeError
+        For an argument that neither culaunch nor the others have.
+    """
+    merged = dict(options)
+    for name, value in extra.items():
+        own = _OTHER_NAMES.get(name)
+        if own is None:
+            hint = f": it is {_RENAMED[name]}= here" if name in _RENAMED else ""
+            hint = "; leave it out" if name in _NOT_NEEDED else hint
+            raise TypeError(f"{verb} has no argument {name}{hint}")
+        if value is not None:
+            merged[own] = [
+                *checked_list(own, merged[own], "str"),
+                *checked_list(name, value, "str"),
+            ]
+    return merged
