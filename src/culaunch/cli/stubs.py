@@ -20,8 +20,8 @@ from culaunch.cli._output import output_path
 def command(library: str, output: str | None) -> None:
     """Write a stub (.pyi) of a library of functions.
 
-    It is for type checkers and editors. The library says the types of its functions; CULAUNCH_EXPORT records the names of their
-    parameters and their docstrings.
+    It is for type checkers and editors. The library says the types of its functions;
+    CULAUNCH_EXPORT records the names of their parameters and their docstrings.
     """
     if output is None:
         click.echo(cl.stubs(library), nl=False)
