@@ -101,7 +101,10 @@ def test_the_library_from_plain_cpp(kernel_library, run_recorded):
     # statically its functions too.
     names = re.findall(r" \w (\w+)$", shown, re.MULTILINE)
     ours = {name for name in names if re.match(r"__tvm_ffi|culaunch|_ZNK?8culaunch", name)}
-    assert ours == {"__tvm_ffi_scale", "__tvm_ffi_scale_into"}
+    # The functions, and what is recorded of them.
+    assert ours == {
+        f"__tvm_ffi_{kind}{name}" for kind in ("", "_metadata_") for name in ("scale", "scale_into")
+    }
 
 
 def test_an_exported_function_from_a_program_that_was_not_built_for_it(
