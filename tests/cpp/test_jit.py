@@ -101,29 +101,24 @@ def key_here(request, folder):
     return asked.value.args[0]
 
 
-@pytest.mark.parametrize("compiler", ["gxx", "clang"])
+SANITIZERS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+@pytest.mark.parametrize(
+    ("compiler", "flags"), [("gxx", ("-Wuseless-cast", *SANITIZERS)), ("clang", ())]
+)
 def test_a_program_compiles_keeps_loads_and_launches(
-    request, build, run_cpp, compiler, tmp_path, monkeypatch
+    request, build, run_cpp, compiler, flags, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", "cache")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    flags = (*WARNINGS, "-Wuseless-cast") if compiler == "gxx" else WARNINGS
-    program = build(
-        request.getfixturevalue(compiler), f"jit_{compiler}", *flags, HERE / "test_jit.cpp", "-ldl"
-    )
-    assert run_cpp(program) == ""
-    assert list(tmp_path.glob("culaunch-pch-*")) == []  # precompiled headers go with the process
-
-
-def test_it_is_clean_under_sanitizers(build, gxx, run_cpp, monkeypatch):
-    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
-    monkeypatch.setenv("CULAUNCH_CACHE_DIR", "cache")
     # NVRTC keeps what it allocates for the life of the process.
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
-    flags = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-    program = build(gxx, "jit_sanitized", *WARNINGS, *flags, HERE / "test_jit.cpp", "-ldl")
+    words = (*WARNINGS, *flags, HERE / "test_jit.cpp", "-ldl")
+    program = build(request.getfixturevalue(compiler), f"jit_{compiler}", *words)
     assert run_cpp(program) == ""
+    assert list(tmp_path.glob("culaunch-pch-*")) == []  # precompiled headers go with the process
 
 
 WORDS = {

@@ -96,18 +96,20 @@ class Request {
   std::optional<std::string> Recall() {
     if (is_alone_) return std::nullopt;
     const std::string key = NoteKey();
+    std::shared_ptr<const Session::Known> known;
     {
       const std::lock_guard<std::mutex> lock(session_.mutex);
-      const auto known = session_.known.find(key);
-      if (known != session_.known.end() && known->second.footprint.Holds()) {
-        return known->second.digest;
-      }
+      const auto found = session_.known.find(key);
+      if (found != session_.known.end()) known = found->second;
     }
+    // The disk is looked at without the lock: other threads go on meanwhile.
+    if (known != nullptr && known->footprint.Holds()) return known->digest;
     const std::optional<std::string> note = session_.cache.ReadNote(key);
-    std::optional<Session::Known> read = note ? ReadNote(*note) : std::nullopt;
-    if (!read || !read->footprint.Holds()) return std::nullopt;
+    known = note ? ReadNote(*note) : nullptr;
+    if (known == nullptr || !known->footprint.Holds()) return std::nullopt;
     const std::lock_guard<std::mutex> lock(session_.mutex);
-    return (session_.known[key] = *std::move(read)).digest;
+    session_.known[key] = known;
+    return known->digest;
   }
 
   // Follow the headers; note what they came to.
@@ -177,7 +179,7 @@ class Request {
     const std::string key = NoteKey();
     {
       const std::lock_guard<std::mutex> lock(session_.mutex);
-      session_.known[key] = {job_.includes.digest, job_.includes.footprint};
+      session_.known[key].reset(new Session::Known{job_.includes.digest, job_.includes.footprint});
     }
     if (job_.includes.footprint.found.size() <= kFewFiles) return;
     JsonText json(",", ":");
@@ -186,22 +188,22 @@ class Request {
     session_.cache.KeepNote(key, json.Close('}').text());
   }
 
-  static std::optional<Session::Known> ReadNote(const std::string& metadata) {
-    Session::Known known;
+  static std::shared_ptr<const Session::Known> ReadNote(const std::string& metadata) {
+    std::shared_ptr<Session::Known> known(new Session::Known);
     try {
       detail::JsonReader json(metadata);
       json.Object([&](const std::string& member) {
         if (member == "result") {
-          known.digest = json.String();
+          known->digest = json.String();
         } else if (member == "reads") {
-          known.footprint = Footprint::Read(&json);
+          known->footprint = Footprint::Read(&json);
         } else {
           json.Skip();
         }
       });
       json.End();
     } catch (const Error&) {
-      return std::nullopt;
+      return nullptr;
     }
     return known;
   }

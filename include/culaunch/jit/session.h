@@ -52,7 +52,7 @@ struct Session {
   std::mutex mutex;  // of what follows
   std::shared_ptr<const MemoryHeaders> headers;
   std::shared_ptr<const std::vector<std::string>> dirs;
-  std::map<std::string, Known> known;  // by the key of the note
+  std::map<std::string, std::shared_ptr<const Known>> known;  // by the key of the note
   std::mutex compiler_mutex;
   std::unique_ptr<jit::Compiler> compiler;
 };
