@@ -166,3 +166,11 @@ def test_no_descriptor_is_left_open(place):
             directory.sub("sub")
         (place / "sub").rmdir()
     assert count() <= before  # what tests before this one left may go meanwhile
+
+
+def test_a_directory_where_none_can_be_made_is_an_error():
+    """The place above is there, and still there is "no such file or directory"."""
+    with pytest.raises(OSError, match="none"):
+        make_private("/proc/none/below")
+    with pytest.raises(OSError, match="none"):
+        make_private("/proc/none")

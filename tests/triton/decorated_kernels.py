@@ -82,3 +82,8 @@ def tuned(hook, sizes=(64, 128)):
     """Return a kernel under an autotuner, with a configuration for each size of block."""
     configs = [triton.Config({"BLOCK": size}, pre_hook=hook) for size in sizes]
     return triton.autotune(configs, key=["n"])(accumulate)
+
+
+@triton.jit
+def of_type(out_ptr, V: tl.constexpr):
+    tl.store(out_ptr, tl.full([], 3, V))

@@ -336,3 +336,43 @@ def test_types_and_named_tuples_on_the_command_line():
     assert (named._fields, tuple(named)) == (("a", "b"), (1, tl.int8))
     with pytest.raises(click.UsageError, match="no element type"):
         read_settings(["A=tl.load"])
+
+
+def test_c_from_a_library_that_was_compiled_before(even_set, tmp_path):
+    from click.testing import CliRunner
+
+    from culaunch.cli.triton import command
+
+    even_set.save(tmp_path / "k.culib")
+    for name in (f"{tmp_path}/k.culib", f"{tmp_path}/k.culib:guarded"):
+        done = CliRunner().invoke(
+            command, [name, "--c-output", f"{tmp_path}/k.c", "--prefix", "my_"]
+        )
+        assert done.exit_code == 0, done.output
+        assert "CUresult my_guarded(CUstream stream, const" in (tmp_path / "k.h").read_text()
+    for words, message in [
+        ([f"{tmp_path}/k.culib", "-o", "x.culib"], "takes --c-output alone"),
+        ([f"{tmp_path}/k.culib", "--c-output", "k.c", "--arch", "sm_80"], "takes --c-output alone"),
+        ([f"{tmp_path}/k.py:k", "-o", "x.culib"], "--signature and --arch say what"),
+        ([f"{tmp_path}/k.culib"], "name an output"),
+    ]:
+        done = CliRunner().invoke(command, words)
+        assert done.exit_code == 2
+        assert message in done.output
+    done = CliRunner().invoke(command, [f"{tmp_path}/k.culib:other", "--c-output", "k.c"])
+    assert isinstance(done.exception, cl.KernelNotFoundError)
+
+
+def test_an_element_type_that_a_heuristic_gives(kernels, recorder):
+    import torch
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    kernel = triton.heuristics({"V": lambda args: args["out_ptr"].dtype})(kernels.of_type)
+    made = compile(kernel, ["*fp16", "*i32"], arch="sm_90a")
+    assert [str(one.constants["V"]) for one in made.variants] == ["fp16", "i32"]
+    made[(1,)](torch.ones(4, dtype=torch.float16))
+    made[(1,)](torch.ones(4, dtype=torch.int32))
+    with pytest.raises(cl.KernelNotFoundError):
+        made[(1,)](torch.ones(4))

@@ -240,7 +240,7 @@ def make_private(path: str) -> None:
         os.mkdir(path, 0o700)
     except FileNotFoundError:
         above = os.path.dirname(path)
-        if above in ("", path):
+        if above in ("", path) or os.path.isdir(above):  # /proc takes no directories
             raise
         make_private(above)
         make_private(path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._errors import CompileError
 from culaunch._image.architectures import ARCH
-from culaunch._triton.constants import encode, normal_constant
+from culaunch._triton.compiler_digest import known_compiler
+from culaunch._triton.constants import SavedType, encode, normal_constant
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.make_variant import make_variant
 from culaunch._triton.target import StandIn, standing_in, triton_module
@@ -47,7 +49,7 @@ def compile_variant(
     }
     source = _source(function, arguments)
     try:
-        with _target_of(function, arch):
+        with known_compiler(), _target_of(function, arch):
             compiled = triton_module().compile(source, target=_target(arch), options=dict(options))
     except TypeError as error:
         raise TypeError(f"{function.__name__}: {error}") from error
@@ -139,9 +141,18 @@ def _collect(
         for i, item in enumerate(kind):
             _collect((*path, i), item, key[i], values[i], constants, attributes)
     elif kind == "constexpr":
-        constants[path] = value
+        constants[path] = _for_triton(value)
     elif key == "D":
         attributes[path] = [["tt.divisibility", 16]]
+
+
+def _for_triton(value: Any) -> Any:
+    """Return a constant as Triton has it: an element type that an expression gave is its own."""
+    if isinstance(value, SavedType):
+        # Triton writes i32 in signatures, and calls the type int32.
+        name = re.sub(r"\Ai(?=\d)", "int", re.sub(r"\Au(?=\d)", "uint", value.name))
+        return triton_module("language").dtype("int1" if name == "uint1" else name)
+    return value
 
 
 def _shown_options(options: Mapping[str, Any]) -> dict[str, Any]:

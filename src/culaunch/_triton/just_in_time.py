@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.cuda import FunctionAttribute
 from culaunch._image import Image
 from culaunch._launch.inside import kernel_attribute
+from culaunch._triton.compiler_digest import known_compiler
 from culaunch._triton.hooks import load_hooks
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.load_variant import load_variant, resources_missing
@@ -52,7 +53,8 @@ def compile_kernel(
     forget_keys(function)
     known = _known_to_triton(function, values, description)
     try:
-        kernel = function.run(grid=None, warmup=True, **known, **options)
+        with known_compiler():
+            kernel = function.run(grid=None, warmup=True, **known, **options)
     finally:
         if function.pre_run_hooks is none:
             function.pre_run_hooks = hooks

@@ -13,11 +13,8 @@ from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import TritonLauncher
 from culaunch._launch.compiled_regions import in_regions
-from culaunch._triton.autotuner import native_tuner, split_settings
-from culaunch._triton.body_choice import BodyChoice
-from culaunch._triton.body_tuning import choose_in_body
-from culaunch._triton.dispatcher import Dispatcher
-from culaunch._triton.grid_reads import read_grid
+from culaunch._triton.autotuner import native_tuner
+from culaunch._triton.choosing_dispatch import ChoosingDispatcher
 from culaunch._triton.hooks import (
     hooks_installed,
     launch_metadata,
@@ -38,11 +35,11 @@ if TYPE_CHECKING:
 
     from culaunch._core import DispatcherMethods, TritonVariant
     from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.dispatcher import Dispatcher
     from culaunch._triton.guards import Guards
-    from culaunch._triton.reads import Guard
 
 
-class NativeKernel(Dispatcher):
+class NativeKernel(ChoosingDispatcher):
     """A Triton kernel that is launched natively; :func:`native` makes one.
 
     Everything else that the Triton object has (``arg_names``, ``cache``, ``configs``, ...) is
@@ -96,12 +93,8 @@ class NativeKernel(Dispatcher):
 
     _kernel: Any
     _function: Any
-    _stack: Stack
-    _inner: NativeKernel | None
     # What stands in its place once the kernel has other decorators than it was made from.
     _successor: NativeKernel | None
-    # Globals of functions that grids are.
-    _grid_guards: list[Guard]
     # By the identity of Triton's kernel, which is kept alive by being there.
     _loaded: dict[tuple[int, str], tuple[Any, TritonVariant]]
 
@@ -204,74 +197,6 @@ class NativeKernel(Dispatcher):
             leave(metadata)
         return result
 
-    @untraced
-    def _tune(
-        self,
-        grid: Any,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        device: int,
-    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]:
-        """Let the decorators choose and launch; say what they chose."""
-        assert self._driver is not None
-        assert self._inner is not None
-        launch = self._inner._call
-        if self._driver.name == "cuda":
-            made = self._stack.decide(grid, args, kwargs, launch)
-        else:  # an autotuner may ask Triton for its device
-            with compiling_for(self._driver, device):
-                made = self._stack.decide(grid, args, kwargs, launch)
-        self._watch()
-        constants, options = split_settings(made.settings, self._parameter_names)
-        has_hook = any(config.pre_hook is not None for _, config in made.configs)
-        configs, result = made.configs, made.result
-        return constants, options, configs, has_hook, result, made.replaced, made.is_kept
-
-    def _run_hook(self, configs: Any, values: dict[str, Any]) -> None:
-        for _, config in configs:
-            if config.pre_hook is not None:
-                config.pre_hook(values)
-
-    @untraced
-    def _chose(self, configs: tuple[tuple[Any, Any], ...]) -> None:
-        """Note on the autotuners what is used, as they do themselves."""
-        for tuner, config in configs:
-            tuner.best_config = config
-
-    @untraced
-    def _read_grid(
-        self, grid: Any
-    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[object, ...], bool] | None:
-        """Read a grid's code.
-
-        Returns
-        -------
-        (tuple of int, tuple of int, tuple, bool) or None
-            The parameters whose values it reads, those of which it asks whether they are None, what
-            its closed-over variables hold, and whether it uses globals. None: it is called.
-        """
-        found = read_grid(grid, self._parameter_names)
-        if found is None:
-            return None
-        values, nones, held, guards = found
-        if guards:
-            self._grid_guards.extend(guards)
-            self._watch()
-        return values, nones, held, bool(guards)
-
-    @untraced
-    def _compare(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: dict[str, Any]
-    ) -> None:
-        """Find our own mistakes: the heuristics say again what they said."""
-        said = self._stack.heuristics_of(args, kwargs)
-        for name, value in (said or {}).items():
-            if chosen[name] != value or type(chosen[name]) is not type(value):
-                raise SystemError(
-                    f"a defect of culaunch, please report it: the heuristic {name} of {self.name} "
-                    f"gives {value!r}, and {chosen[name]!r} was used"
-                )
-
     def _allocate(self, which: str, size: int, alignment: int, stream: int, device: int) -> object:
         allocator = users_allocator(which)
         if allocator is not None:
@@ -300,15 +225,6 @@ class NativeKernel(Dispatcher):
         for namespace, name, is_there, found in global_guards(self._function):
             if is_there:
                 body.depends_on(namespace, name, found)
-
-    @untraced
-    def _choose_in_body(
-        self, body: RecordingBody, bound: dict[str, Any], options: dict[str, Any]
-    ) -> BodyChoice:
-        if not self._stack.is_decorated:
-            return BodyChoice()
-        assert self._inner is not None
-        return choose_in_body(body, self, self._stack, self._inner, bound, options)
 
     # ---- helpers
 

@@ -5,27 +5,30 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from culaunch.cli._output import output_path
 from culaunch.cli._settings import read_options, read_settings, split_settings
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culaunch.triton import KernelSet
+
 
 @click.command("triton")
-@click.argument("kernel", metavar="FILE.py:KERNEL")
+@click.argument("kernel", metavar="FILE.py:KERNEL|FILE.culib")
 @click.option(
     "--signature",
     "signatures",
-    required=True,
     multiple=True,
     help='Types of the arguments, such as "*fp32:16, *fp32:16, i32"; may be given again.',
 )
 @click.option(
     "--arch",
     "arches",
-    required=True,
     multiple=True,
     help="sm_80, sm_90a, ...; compute_80 keeps PTX alone. May be given again, or with commas.",
 )
@@ -90,7 +93,8 @@ def command(
 ) -> None:
     """Compile the Triton kernel KERNEL of FILE.py ahead of time. No GPU is needed.
 
-    FILE.py is run, as an import would.
+    FILE.py is run, as an import would. Of FILE.culib, which was compiled before (FILE.culib:KERNEL
+    where it has several), C is written: --c-output.
     """
     if output is None and c_output is None:
         raise click.UsageError("name an output: -o FILE.culib, or --c-output FILE.c")
@@ -98,25 +102,20 @@ def command(
     for option, value in given_for_c.items():
         if value and c_output is None:
             raise click.UsageError(f"{option} is of the output in C: it needs --c-output FILE.c")
-    from culaunch.triton import compile  # noqa: A004
-
-    given = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas}
-    function, module = _load(kernel)
-    try:
-        kernels = compile(
-            function,
-            list(signatures),
-            arch=[arch.strip() for text in arches for arch in text.split(",")],
-            constants=read_settings(constants),
-            configs=[read_settings(split_settings(text)) for text in configs] or None,
-            keep_ptx=keep_ptx,
-            grid=_grid(grid, function, module),
-            **read_options(
-                options, {key: value for key, value in given.items() if value is not None}
-            ),
-        )
-    except TypeError as error:
-        raise click.ClickException(str(error)) from error
+    if ".culib" in kernel:
+        extra = (signatures, arches, constants, configs, options, grid, output)
+        if any(extra) or keep_ptx or {num_warps, num_stages, num_ctas} != {None}:
+            raise click.UsageError("a library is compiled already: it takes --c-output alone")
+        kernels = _saved(kernel)
+    else:
+        if not signatures or not arches:
+            raise click.UsageError("--signature and --arch say what to compile")
+        given = {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas}
+        kernels = _compiled(
+            kernel, signatures, arches, constants, configs, grid,
+            {"keep_ptx": keep_ptx,
+             **read_options(options, {k: v for k, v in given.items() if v is not None})},
+        )  # fmt: skip
     # What C cannot say is found before anything is written.
     written = []
     if c_output is not None:
@@ -129,6 +128,41 @@ def command(
     for variant in kernels.variants:
         click.echo(f"{kernels.name}  {variant}", err=True)
     click.echo(f"wrote {', '.join(written)}", err=True)
+
+
+def _compiled(
+    kernel: str,
+    signatures: Sequence[str],
+    arches: Sequence[str],
+    constants: Sequence[str],
+    configs: Sequence[str],
+    grid: str | None,
+    more: dict[str, Any],
+) -> KernelSet:
+    """Compile a kernel of a file."""
+    from culaunch.triton import compile  # noqa: A004
+
+    function, module = _load(kernel)
+    try:
+        return compile(
+            function,
+            list(signatures),
+            arch=[arch.strip() for text in arches for arch in text.split(",")],
+            constants=read_settings(constants),
+            configs=[read_settings(split_settings(text)) for text in configs] or None,
+            grid=_grid(grid, function, module),
+            **more,
+        )
+    except TypeError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _saved(text: str) -> KernelSet:
+    """Read a set from FILE.culib, or FILE.culib:KERNEL."""
+    from culaunch.triton import KernelSet
+
+    path, suffix, name = text.rpartition(".culib")
+    return KernelSet.load(path + suffix, name.removeprefix(":") or None)
 
 
 def _load(text: str) -> tuple[Any, Any]:
