@@ -20,6 +20,7 @@ INNER = {
     "argument.h", "demangle.h", "driver_table.h", "emulator.h", "explain.h", "half.h",
     "image_check.h", "image_metadata.h", "json.h", "kernel_on_devices.h", "parameter_type.h",
     "shared_library.h", "stream_devices.h", "version.h", "by_name.h", "lock.h", "text.h",
+    "tvm_ffi_notes.h",
     "function.h", "function_arguments.h", "function_arrays.h", "function_call.h",
     "function_errors.h", "function_numbers.h", "python_math.h", "python_numbers.h",
 }  # fmt: skip
