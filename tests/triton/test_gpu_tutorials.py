@@ -437,10 +437,11 @@ def test_the_c_that_is_written(tutorials, tmp_path):
     x = tutorials.random(300, device="cuda")
     out = torch.empty_like(x)
     launch = ctypes.CDLL(str(library)).dropout
-    launch.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 3, *[ctypes.c_uint64] * 2,
-                       ctypes.c_int32, ctypes.c_float, ctypes.c_int32]  # fmt: skip
+    launch.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 3, ctypes.c_void_p,
+                       *[ctypes.c_uint64] * 2, ctypes.c_int64, ctypes.c_float,
+                       ctypes.c_int64]  # fmt: skip
     stream = torch.cuda.current_stream().cuda_stream
-    assert launch(stream, 3, 1, 1, x.data_ptr(), out.data_ptr(), 300, 0.5, 123) == 0
+    assert launch(stream, 3, 1, 1, None, x.data_ptr(), out.data_ptr(), 300, 0.5, 123) == 0
     equal([out], tutorials.run_dropout(tutorials.dropout, "cuda"))
 
 
