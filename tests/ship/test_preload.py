@@ -101,3 +101,29 @@ def make_set():
         farmed_kernels.double, "*fp32:16, *fp32:16, i32:16", arch=["sm_80", "compute_80"],
         configs=[{"BLOCK": 64}, {"BLOCK": 128}], keep_ptx=True,
     )  # fmt: skip
+
+
+@pytest.mark.gpu
+@pytest.mark.needs("cuda.bindings")
+def test_on_a_gpu_images_are_taken_from_the_file(tmp_path):
+    source = """extern "C" __global__ void scale(float* y, const float* x, float a, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) y[i] = a * x[i];
+    }"""
+    kernel = cl.load(cl.compile(source))["scale"]
+
+    @cl.function
+    def scale(x: cl.Array("float32", "n"), factor: float):
+        y = cl.empty_like(x)
+        kernel[cl.ceildiv(x.size, 256), 256](y, x, factor, x.size)
+        return y
+
+    scale.specialize()
+    cl.save([scale], tmp_path / "mylib.culib")
+    lib = cl.load_library(tmp_path / "mylib.culib")
+    (one,) = cl.preload(lib, devices=range(cl.device_count()))
+    assert (one.format, one.is_mapped, one.is_preloaded) == ("cubin", True, True)
+    for device in range(cl.device_count()):
+        y = lib.scale(cl.to_device(x, device=device), 2.0)
+        assert cl.DeviceArray.numpy(y).tolist() == (2 * x).tolist()
+    assert list(cl.load_report())[-1] == one
