@@ -103,9 +103,17 @@ def make_set():
     )  # fmt: skip
 
 
+@pytest.fixture
+def gpu():
+    from culaunch.testing import use_driver
+
+    with use_driver("cuda"):  # tests above chose the emulator
+        yield
+
+
 @pytest.mark.gpu
 @pytest.mark.needs("cuda.bindings")
-def test_on_a_gpu_images_are_taken_from_the_file(tmp_path):
+def test_on_a_gpu_images_are_taken_from_the_file(gpu, tmp_path):
     source = """extern "C" __global__ void scale(float* y, const float* x, float a, int n) {
       int i = blockIdx.x * blockDim.x + threadIdx.x;
       if (i < n) y[i] = a * x[i];

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
-from culaunch._launch import Kernel, Module
+from culaunch._launch import Device, Kernel, Module
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.inside import make_ready
 from culaunch._launch.loading import LoadReport, preloading
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from culaunch._core import Kernel as CoreKernel
-    from culaunch._launch import Device
 
 
 def preload(
@@ -47,6 +46,8 @@ def preload(
         If something is none of these.
     DriverError, ImageError
         If an image cannot be loaded.
+    KernelNotFoundError
+        If a function has no program for a device.
     """
     ordinals = _ordinals(devices)
     for source in sources:
@@ -58,8 +59,9 @@ def preload(
     with preloading() as loaded:
         for source in sources:
             for ordinal in ordinals:
-                for kernel in _kernels(source, ordinal):
-                    make_ready(kernel, ordinal)
+                with Device(ordinal):  # which decides the program, where there are several
+                    for kernel in _kernels(source, ordinal):
+                        make_ready(kernel, ordinal)
     return LoadReport(tuple(loaded))
 
 
