@@ -25,10 +25,12 @@ inline std::string Digits(uint64_t number, bool is_negative) {
 template <class Integer>
 std::string ToText(Integer number) {
   static_assert(std::is_integral_v<Integer>, "ToText takes an integer");
-  const bool is_negative = number < Integer{0};
-  const auto bits = static_cast<uint64_t>(static_cast<int64_t>(number));
-  if constexpr (std::is_unsigned_v<Integer>) return Digits(number, false);
-  return Digits(is_negative ? uint64_t{0} - bits : bits, is_negative);
+  if constexpr (std::is_unsigned_v<Integer>) {
+    return Digits(number, false);
+  } else {
+    const auto bits = static_cast<uint64_t>(static_cast<int64_t>(number));
+    return number < 0 ? Digits(uint64_t{0} - bits, true) : Digits(bits, false);
+  }
 }
 
 }  // namespace detail

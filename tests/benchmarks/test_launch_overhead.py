@@ -44,7 +44,7 @@ def test_every_contender_is_measured_or_named(
     contenders = {ours.C_LOOP, ours.C_LOOP_KERNEL, ours.LAUNCHER, ours.STREAM_GIVEN}
     contenders |= {ours.SUBSCRIPT, ours.DEVICE_ARRAYS, tvm.EMPTY, tvm.CUBIN_DRIVER}
     contenders |= {peers.CORE_RAW, peers.CORE_BUFFER, *parts.PARTS.values()}
-    contenders |= {f"{ours.LAUNCHER}, {shortcuts[name]}" for name in ("numbers", "torch")}
+    contenders |= {f"{ours.LAUNCHER}, {shortcuts[name]}" for name in ("numbers", "places", "torch")}
     measured = {entry["contender"] for entry in result["results"]}
     missing = {entry["contender"]: entry["reason"] for entry in result["missing"]}
     assert measured | set(missing) == contenders
@@ -94,7 +94,7 @@ def test_culaunch_is_measured_with_torch(
     wanted = {(name, c.key) for name in (ours.LAUNCHER, ours.SUBSCRIPT) for c in cases}
     assert wanted <= measured, result["missing"]
     assert {"tensor", "int", "float", "exchange", "gil"} <= set(result["costs_ns"])
-    assert len(result["breakdown_ns"]) == 6
+    assert len(result["breakdown_ns"]) == 5
 
 
 @pytest.mark.needs("matplotlib")
