@@ -30,6 +30,7 @@
 #include "torch/operator.h"
 #include "torch/operator_object.h"
 #include "torch/plain_calls.h"
+#include "torch/versions.h"
 #include "triton/dispatcher.h"
 #include "triton/form.h"
 #include "triton/launcher.h"
@@ -122,6 +123,7 @@ PyMethodDef functions[] = {
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
     {"count_bodies", CountBodies, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
+    {"open_versions", torch_operators::OpenVersions, METH_VARARGS, nullptr},
     {"open_plain_calls", torch_operators::OpenPlainCalls, METH_VARARGS, nullptr},
     {"thread_keys", ThreadKeys, METH_NOARGS, nullptr},
     {"watch_modes", WatchModes, METH_VARARGS, nullptr},

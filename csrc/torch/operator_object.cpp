@@ -8,6 +8,7 @@
 #include "driver/errors.h"
 #include "python/type_builder.h"
 #include "torch/plain_calls.h"
+#include "torch/versions.h"
 
 namespace torch_operators {
 
@@ -19,6 +20,7 @@ struct Way {
   Ref dispatcher;         // torch's callable
   std::string arguments;  // a letter for each, as bind_operator has them
   size_t required = 0;
+  Written written;
   bool has_gradients = false;
   bool is_tuple = false;  // whether it gives a tuple
   std::unique_ptr<Way> before;
@@ -95,6 +97,7 @@ PyObject* CallOperator(PyObject* callable, PyObject* const* args, size_t nargsf,
   if (keyword_names != nullptr || !IsPlainCall(*way, args, ArgumentCount(nargsf))) {
     return PyObject_Vectorcall(way->dispatcher.get(), args, nargsf, keyword_names);
   }
+  if (!CountWritten(way->written, args, ArgumentCount(nargsf))) return nullptr;
   Ref result(PyObject_Vectorcall(way->function.get(), args, nargsf, nullptr));
   if (way->is_tuple && result && PyTuple_CheckExact(result.get()) == 0) {
     return PySequence_Tuple(result.get());
@@ -128,14 +131,14 @@ void Dealloc(PyObject* object) {
   DeallocCollected(object, [object] { Clear(object); });
 }
 
-// _set_way(function, dispatcher, arguments, required, has_gradients, is_tuple)
+// _set_way(function, dispatcher, arguments, required, has_gradients, is_tuple, written)
 PyObject* SetWay(PyObject* self, PyObject* args) {
-  PyObject *function, *dispatcher;
+  PyObject *function, *dispatcher, *written;
   const char* arguments;
   Py_ssize_t required;
   int has_gradients, is_tuple;
-  if (!PyArg_ParseTuple(args, "OOsnpp:_set_way", &function, &dispatcher, &arguments, &required,
-                        &has_gradients, &is_tuple)) {
+  if (!PyArg_ParseTuple(args, "OOsnppO!:_set_way", &function, &dispatcher, &arguments, &required,
+                        &has_gradients, &is_tuple, &PyTuple_Type, &written)) {
     return nullptr;
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
@@ -146,6 +149,7 @@ PyObject* SetWay(PyObject* self, PyObject* args) {
     way->required = static_cast<size_t>(required);
     way->has_gradients = has_gradients != 0;
     way->is_tuple = is_tuple != 0;
+    if (!ReadWritten(written, &way->written)) return nullptr;
     way->before.reset(Self(self)->way.load(std::memory_order_acquire));
     Self(self)->way.store(way.release(), std::memory_order_release);
     Py_RETURN_NONE;

@@ -412,10 +412,14 @@ def bind_operator(
     arguments: str,
     keyword_names: tuple[str, ...],
     results: str,
+    written: tuple[int, ...],
     keys: tuple[str, ...],
     /,
 ) -> int | None: ...
 def rebind_operator(number: int, target: Callable[..., Any], /) -> None: ...
+def open_versions(
+    libraries: tuple[str, ...], tensor: Any, count: Callable[[Any], Any], /
+) -> None: ...
 def open_plain_calls(
     libraries: tuple[str, ...], tensor: Any, types: tuple[type, ...], keys: int,
     inference: tuple[int, int] | None, forward_ad: dict[str, Any], /,
@@ -429,7 +433,8 @@ class TorchOperator:
     def __call__(self, *args: Any, **keywords: Any) -> Any: ...
     def _set_way(
         self, function: Callable[..., Any] | None, dispatcher: Callable[..., Any],
-        arguments: str, required: int, has_gradients: bool, is_tuple: bool, /,
+        arguments: str, required: int, has_gradients: bool, is_tuple: bool,
+        written: tuple[int, ...], /,
     ) -> None: ...  # fmt: skip
 
 class XlaArray:

@@ -132,7 +132,7 @@ def test_without_what_tells_of_a_thread_all_goes_to_the_dispatcher(scale, produc
     native = _core.TorchOperator()
     with pytest.raises(RuntimeError, match="not registered"):
         native()
-    native._set_way(None, lambda *args, **keywords: (args, keywords), "TF", 2, False, False)
+    native._set_way(None, lambda *args, **keywords: (args, keywords), "TF", 2, False, False, ())
     assert native(1, b=2) == ((1,), {"b": 2})
     missing = _core.open_plain_calls(("/none", "/none"), 1, (), 0, None, {})
     assert missing in (None, "torch's libraries")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,10 @@ from culaunch._core import (
 from culaunch._launch.array import array_info
 from culaunch._torch.package import torch_package
 from culaunch._torch.schema import CODES
+from culaunch._torch.versions import counted, open_counters, without_modes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
 
     from culaunch._torch.operator import TorchOperator
 
@@ -36,6 +36,7 @@ def register(operator: TorchOperator, library: Any) -> None:
     """Register the implementation of an operator."""
     namespace, _, name = operator.name.partition("::")
     missing = _missing()
+    open_counters()
     open_plain()
     if missing is None:
         parameters = operator.parameters
@@ -46,6 +47,7 @@ def register(operator: TorchOperator, library: Any) -> None:
             "".join(one.code for one in parameters),
             tuple(one.name for one in parameters if one.is_keyword_only),
             "".join(CODES[one] for one in operator.outputs if one is not None),
+            operator._written,
             _KEYS,
         )
         if number is not None:
@@ -55,7 +57,7 @@ def register(operator: TorchOperator, library: Any) -> None:
         missing = "a place: there are 1024 operators already"
     operator.why_python = f"the native dispatch lacks {missing}"
     for key in _KEYS:
-        library.impl(name, operator.call_flat, key)
+        library.impl(name, counted(operator), key)
 
 
 def replace(operator: TorchOperator) -> None:
@@ -75,7 +77,7 @@ def _missing() -> str | None:
     """Say what this torch lacks for operators that it calls without Python, if anything."""
     torch = torch_package()
     # The extension looks where a tensor is in its Python object when the first one comes.
-    with _without_modes(torch):
+    with without_modes(torch):
         tensor = torch.empty(1)
     array_info(tensor)
     folder = Path(torch.__file__).parent / "lib"
@@ -93,7 +95,7 @@ def open_plain() -> str | None:
     torch = torch_package()
     folder = Path(torch.__file__).parent / "lib"
     libraries = tuple(str(folder / f"lib{name}.so") for name in ("c10", "torch_cpu"))
-    with _without_modes(torch):
+    with without_modes(torch):
         tensor = torch.empty(1)
         array_info(tensor)
         keys = torch._C._dispatch_keys(tensor) | torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
@@ -103,10 +105,3 @@ def open_plain() -> str | None:
             inference = thread_keys()
         forward_ad = vars(torch.autograd.forward_ad)
         return open_plain_calls(libraries, tensor, types, keys.raw_repr(), inference, forward_ad)
-
-
-@contextlib.contextmanager
-def _without_modes(torch: Any) -> Generator[None, None, None]:
-    """Leave the modes and transformations that make other tensors than plain ones."""
-    with torch.utils._python_dispatch._disable_current_modes(), torch._C._DisableFuncTorch():
-        yield

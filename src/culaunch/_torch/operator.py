@@ -78,6 +78,11 @@ class TorchOperator(CoreTorchOperator):
         """What messages call it: a name that somebody gave."""
         return self.name if self.kind is None else self.function.__name__
 
+    @property
+    def _written(self) -> tuple[int, ...]:
+        """The places of the parameters whose arrays it writes."""
+        return tuple(i for i, one in enumerate(self.parameters) if one.name in self.mutates)
+
     def __repr__(self) -> str:
         return f"<culaunch.TorchOperator {self.schema}, dispatch: {self.dispatch}>"
 
@@ -119,6 +124,7 @@ class TorchOperator(CoreTorchOperator):
             sum(one.default is MISSING for one in plain),
             self.gradients is not None,
             self.template[0] == "tuple",
+            self._written,
         )
 
 

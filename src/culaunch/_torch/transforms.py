@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from culaunch._torch.package import torch_package
+from culaunch._torch.versions import written_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +32,8 @@ def call(operator: TorchOperator, /, *args: Any, **keywords: Any) -> Any:
             f"{operator.shown} has no forward-mode derivative, so that its tangent would be zero: "
             "use reverse mode (torch.func.grad, vjp, jacrev), or detach the argument"
         )
+    if is_transformed and operator.mutates:
+        _count_layers(operator, args, keywords)
     if is_transformed and any(map(_is_tracked, tensors)):
         return _call_tracked(operator, operator.function._bind(args, keywords))
     return operator.overload(*args, **keywords)
@@ -52,6 +55,15 @@ def _call_tracked(operator: TorchOperator, values: tuple[Any, ...]) -> Any:
         return operator.overload(*values)
     gradients = operator.gradients
     return (_last(operator) if gradients is None else gradients.differentiable).apply(*values)
+
+
+def _count_layers(operator: TorchOperator, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+    """Count what is written where transformations look: the call itself counts below them."""
+    torch = torch_package()
+    for tensor in written_tensors(operator, args, keywords):
+        for one in _layers(tensor):
+            if torch._C._functorch.is_gradtrackingtensor(one):
+                torch.autograd.graph.increment_version(one)
 
 
 def _last(operator: TorchOperator) -> Any:

@@ -1,0 +1,99 @@
+#include "torch/versions.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+
+#include "arguments/torch_tensor.h"
+
+namespace torch_operators {
+
+namespace {
+
+struct Versions {
+  void (*bump)(const void* tensor);  // torch::autograd::impl::bump_version; null: not found
+  size_t tensor;                     // offset of the tensor in its Python object
+  PyTypeObject* type;                // torch.Tensor
+  PyObject* count;                   // the Python function
+};
+
+// Set as a whole; one that was replaced may be in use, and stays.
+std::atomic<const Versions*> g_versions{nullptr};
+
+bool CountTensor(const Versions& versions, PyObject* object) {
+  if (versions.bump == nullptr) {
+    return Ref(PyObject_CallFunctionObjArgs(versions.count, object, nullptr)).get() != nullptr;
+  }
+  try {
+    versions.bump(reinterpret_cast<const char*>(object) + versions.tensor);
+  } catch (...) {
+    // A tensor of inference mode has no counter: outside of the mode torch throws. No gradient
+    // can have kept it.
+  }
+  return true;
+}
+
+bool IsTensor(const Versions& versions, PyObject* object) {
+  return Py_TYPE(object) == versions.type || PyType_IsSubtype(Py_TYPE(object), versions.type) != 0;
+}
+
+bool CountList(const Versions& versions, PyObject* list) {
+  for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+    const Ref item(PySequence_GetItem(list, i));
+    if (!item) return false;
+    if (IsTensor(versions, item.get()) && !CountTensor(versions, item.get())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PyObject* OpenVersions(PyObject*, PyObject* args) {
+  PyObject *libraries, *tensor, *count;
+  if (!PyArg_ParseTuple(args, "O!OO:open_versions", &PyTuple_Type, &libraries, &tensor, &count)) {
+    return nullptr;
+  }
+  Versions found = {};
+  for (Py_ssize_t i = 0; i < PyTuple_Size(libraries); ++i) {
+    const char* path = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(libraries, i), nullptr);
+    if (path == nullptr) return nullptr;
+    void* library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    void* bump = library != nullptr
+                     ? dlsym(library, "_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE")
+                     : nullptr;
+    if (bump != nullptr) found.bump = reinterpret_cast<void (*)(const void*)>(bump);
+  }
+  if (g_torch_bits.api == nullptr) found.bump = nullptr;  // the offset is not known
+  found.tensor = g_torch_bits.tensor;
+  found.type = reinterpret_cast<PyTypeObject*>(
+      Ref::Borrow(reinterpret_cast<PyObject*>(Py_TYPE(tensor))).release());
+  found.count = Ref::Borrow(count).release();
+  g_versions.store(new Versions(found), std::memory_order_release);
+  Py_RETURN_NONE;
+}
+
+bool ReadWritten(PyObject* places, Written* written) {
+  for (Py_ssize_t i = 0; i < PyTuple_Size(places); ++i) {
+    const size_t place = PyLong_AsSize_t(PyTuple_GetItem(places, i));
+    if (PyErr_Occurred() != nullptr) return false;
+    written->push_back(place);
+  }
+  if (written->empty() || g_versions.load(std::memory_order_acquire) != nullptr) return true;
+  PyErr_SetString(PyExc_ValueError, "nothing counts versions: open_versions comes first");
+  return false;
+}
+
+bool CountWritten(const Written& written, PyObject* const* arguments, size_t count) {
+  if (written.empty()) return true;
+  const Versions& versions = *g_versions.load(std::memory_order_acquire);
+  for (const size_t place : written) {
+    PyObject* object = place < count ? arguments[place] : Py_None;
+    const bool is_counted = IsTensor(versions, object)
+                                ? CountTensor(versions, object)
+                                : PyList_Check(object) == 0 || CountList(versions, object);
+    if (!is_counted) return false;
+  }
+  return true;
+}
+
+}  // namespace torch_operators
