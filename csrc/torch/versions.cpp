@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstdint>
+#include <cstring>
 
 #include "arguments/torch_tensor.h"
 
@@ -13,6 +15,8 @@ namespace {
 struct Versions {
   void (*bump)(const void* tensor);  // torch::autograd::impl::bump_version; null: not found
   size_t tensor;                     // offset of the tensor in its Python object
+  size_t keys;                       // offset there of its dispatch keys
+  uint64_t counted;                  // those of tensors with a counter; 0: not known
   PyTypeObject* type;                // torch.Tensor
   PyObject* count;                   // the Python function
 };
@@ -24,11 +28,17 @@ bool CountTensor(const Versions& versions, PyObject* object) {
   if (versions.bump == nullptr) {
     return Ref(PyObject_CallFunctionObjArgs(versions.count, object, nullptr)).get() != nullptr;
   }
+  const char* place = reinterpret_cast<const char*>(object) + versions.tensor;
+  const char* inner;
+  uint64_t keys;
+  std::memcpy(&inner, place, sizeof inner);
+  std::memcpy(&keys, inner + versions.keys, sizeof keys);
+  // A tensor of inference mode has no counter, and no gradient can have kept it.
+  if (versions.counted != 0 && (keys & versions.counted) == 0) return true;
   try {
-    versions.bump(reinterpret_cast<const char*>(object) + versions.tensor);
+    versions.bump(place);
   } catch (...) {
-    // A tensor of inference mode has no counter: outside of the mode torch throws. No gradient
-    // can have kept it.
+    // torch throws for such a tensor, outside of the mode.
   }
   return true;
 }
@@ -50,7 +60,9 @@ bool CountList(const Versions& versions, PyObject* list) {
 
 PyObject* OpenVersions(PyObject*, PyObject* args) {
   PyObject *libraries, *tensor, *count;
-  if (!PyArg_ParseTuple(args, "O!OO:open_versions", &PyTuple_Type, &libraries, &tensor, &count)) {
+  unsigned long long keys = 0;
+  if (!PyArg_ParseTuple(args, "O!OKO:open_versions", &PyTuple_Type, &libraries, &tensor, &keys,
+                        &count)) {
     return nullptr;
   }
   Versions found = {};
@@ -63,8 +75,17 @@ PyObject* OpenVersions(PyObject*, PyObject* args) {
                      : nullptr;
     if (bump != nullptr) found.bump = reinterpret_cast<void (*)(const void*)>(bump);
   }
-  if (g_torch_bits.api == nullptr) found.bump = nullptr;  // the offset is not known
-  found.tensor = g_torch_bits.tensor;
+  const TorchBits& bits = g_torch_bits;
+  if (bits.api == nullptr) found.bump = nullptr;  // the offsets are not known
+  found.tensor = bits.tensor;
+  found.keys = bits.keys;
+  if (found.bump != nullptr) {
+    const char* inner;
+    uint64_t has;
+    std::memcpy(&inner, reinterpret_cast<const char*>(tensor) + bits.tensor, sizeof inner);
+    std::memcpy(&has, inner + bits.keys, sizeof has);
+    found.counted = (has & keys) == keys ? keys : 0;
+  }
   found.type = reinterpret_cast<PyTypeObject*>(
       Ref::Borrow(reinterpret_cast<PyObject*>(Py_TYPE(tensor))).release());
   found.count = Ref::Borrow(count).release();

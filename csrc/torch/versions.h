@@ -10,8 +10,9 @@
 
 namespace torch_operators {
 
-// open_versions(libraries, tensor, count): find torch's function that counts. tensor: a plain one.
-// count: the Python function that is called where it is not found.
+// open_versions(libraries, tensor, keys, count): find torch's function that counts. tensor: a plain
+// one. keys: the dispatch key that only tensors with a counter have. count: the Python function
+// that is called where torch's is not found.
 PyObject* OpenVersions(PyObject* module, PyObject* args);
 
 // The places of the arguments that an operator writes.

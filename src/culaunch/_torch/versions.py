@@ -30,7 +30,9 @@ def find_counters(*, native: bool) -> None:
     with without_modes(torch):
         tensor = torch.empty(1)
     array_info(tensor)  # the extension looks where a tensor is in its Python object
-    open_versions(libraries, tensor, torch.autograd.graph.increment_version)
+    # Tensors of inference mode lack it, and have no counter.
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView).raw_repr()
+    open_versions(libraries, tensor, keys, torch.autograd.graph.increment_version)
 
 
 def counted(operator: TorchOperator) -> Callable[..., Any]:
