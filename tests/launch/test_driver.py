@@ -20,7 +20,7 @@ def environment(monkeypatch):
     for name in ("CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE"):
         monkeypatch.setenv(name, "")  # so that what the test sets is undone
         monkeypatch.delenv(name)
-    monkeypatch.setattr(drivers, "_drivers", {})
+    monkeypatch.setattr(drivers, "open_drivers", {})
     return monkeypatch
 
 
