@@ -102,6 +102,12 @@ STAGES: dict[str, tuple[Step, ...]] = {
         Step("culaunch demo", "emulat"),
         Step("culaunch doctor", "NVRTC"),
     ),
+    "remote": (
+        Step(
+            python("import os, culaunch as cl; print(cl.RemoteCache('file://' + os.getcwd()).url)"),
+            "file://",
+        ),
+    ),
     "embed": (
         Step(
             python("import culaunch as cl; cl.load_inline('one', 'int one() { return 1; }', "

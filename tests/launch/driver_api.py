@@ -158,9 +158,9 @@ class DriverApi(AroundLaunches):
         for kernel in self.libraries.pop(library)["kernels"].values():
             del self.kernels[kernel.handle]
             for handle in [
-                one for one, known in list(self.functions.items()) if known[0] is kernel
+                one for one, known in self.functions.copy().items() if known[0] is kernel
             ]:
-                del self.functions[handle]
+                self.functions.pop(handle, None)
 
     def cuLibraryGetKernel(self, out, library, name):
         kernel = self.libraries[library]["kernels"].get(ctypes.string_at(name).decode())
@@ -192,7 +192,7 @@ class DriverApi(AroundLaunches):
         """Return the kernel's handle in the current context, which is good in no other."""
         if not self.stack:
             return 201
-        for handle, known in list(self.functions.items()):  # other threads add to it
+        for handle, known in self.functions.copy().items():  # other threads add to it
             if known == (self.kernels[kernel], self.stack[-1]):
                 return put(ctypes.c_void_p, out, handle)
         handle = next(self._handles)

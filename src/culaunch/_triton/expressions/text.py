@@ -24,6 +24,7 @@ _CALLED = {
     "floor": 1,
 }  # fmt: skip
 _LONGEST = 10_000
+_DEEPEST = 200  # operations in one another; whoever reads and computes it recurses
 
 
 def parse_expressions(text: str, names: Collection[str]) -> tuple[Expression, ...]:
@@ -65,8 +66,18 @@ class _Reader:
     def __init__(self, text: str, names: Collection[str]) -> None:
         self._text = text
         self._names = names
+        self._depth = 0
 
     def read(self, node: ast.expr) -> Expression:
+        if self._depth == _DEEPEST:
+            raise ValueError(f"{self._text!r:.80} is nested too deeply")
+        self._depth += 1
+        try:
+            return self._read(node)
+        finally:
+            self._depth -= 1
+
+    def _read(self, node: ast.expr) -> Expression:
         if isinstance(node, ast.Constant):
             if node.value is None or isinstance(node.value, (bool, int, float, str)):
                 return constant(node.value)
