@@ -13,7 +13,7 @@
 
 // Where torch keeps the bits of a lazy view (a conjugate or a negative that nobody has computed
 // yet). Neither its exchange API nor DLPack tells of them, and asking by a method costs as much as
-// the rest of an argument; culaunch._launch.torch_tensor finds where they are, and verifies it,
+// the rest of an argument; culaunch._launch.torch_bits finds where they are, and verifies it,
 // when the first tensor comes. Until then, and where it does not find them, the methods are asked.
 struct TorchBits {
   const DLPackExchangeAPI* api;        // torch's, while the place is known

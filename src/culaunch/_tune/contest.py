@@ -60,8 +60,6 @@ class Contest:
                 trial.times.extend(timing.times)
             racing = _still_racing(racing)
             yield not racing or all(len(t.times) >= self._repeat for t, _ in racing)
-        if not self._trials:
-            yield True
 
 
 Racing = list[tuple["Trial", "Callable[..., object]"]]
