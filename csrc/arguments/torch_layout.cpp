@@ -1,6 +1,5 @@
 #include "arguments/torch_layout.h"
 
-#include <initializer_list>
 #include <mutex>
 #include <utility>
 
@@ -102,11 +101,12 @@ CULAUNCH_RARE void LearnTorchDevice(PyObject* object, const DLTensor& read) {
     const uint64_t come = keys & ~plain.keys;
     const auto is_one = [](uint64_t bits) { return bits != 0 && (bits & (bits - 1)) == 0; };
     if (plain.keys == keys || device == plain.device || !is_one(gone) || !is_one(come)) continue;
-    layout.plain[n] = {keys, device, read.device.device_type};
-    layout.n_plain.store(n + 1, std::memory_order_release);
+    // Other threads read by it from when it is counted: not before it is known to be right.
+    const TorchLayout::Plain learned = {keys, device, read.device.device_type};
     DLTensor again = {};
-    if (!ReadInPlace(layout, object, &again) || !IsSame(read, again)) {
-      layout.n_plain.store(n, std::memory_order_release);
+    if (ReadPlain(layout, learned, tensor, &again) && IsSame(read, again)) {
+      layout.plain[n] = learned;
+      layout.n_plain.store(n + 1, std::memory_order_release);
     }
     return;
   }

@@ -53,18 +53,10 @@ inline T LoadAt(const void* object, size_t offset) {
   return value;
 }
 
-// The address and the type, and where it is, of an object that is a tensor of torch. False: it is
-// not plain, and its exchange function must say.
-inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* read) {
-  const auto* tensor = LoadAt<const char*>(object, layout.tensor);
-  if (CULAUNCH_UNLIKELY(tensor == nullptr)) return false;
-  const auto keys = LoadAt<uint64_t>(tensor, layout.keys);
+// Read a C++ tensor whose word is that of `plain`. False: something else of it is unusual.
+inline bool ReadPlain(const TorchLayout& layout, const TorchLayout::Plain& plain,
+                      const char* tensor, DLTensor* read) {
   const auto device = LoadAt<uint16_t>(tensor, layout.device);
-  const uint32_t n_plain = layout.n_plain.load(std::memory_order_acquire);
-  uint32_t i = 0;
-  while (i < n_plain && layout.plain[i].keys != keys) ++i;
-  if (CULAUNCH_UNLIKELY(i == n_plain)) return false;
-  const TorchLayout::Plain& plain = layout.plain[i];
   const auto dtype = LoadAt<uint16_t>(tensor, layout.dtype);
   const auto n_dims = LoadAt<uint64_t>(tensor, layout.shape - sizeof(uint64_t));
   const auto* storage = LoadAt<const char*>(tensor, layout.storage);
@@ -87,6 +79,19 @@ inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* r
   read->strides = reinterpret_cast<int64_t*>(place + layout.strides);
   read->byte_offset = 0;
   return true;
+}
+
+// The address and the type, and where it is, of an object that is a tensor of torch. False: it is
+// not plain, and its exchange function must say.
+inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* read) {
+  const auto* tensor = LoadAt<const char*>(object, layout.tensor);
+  if (CULAUNCH_UNLIKELY(tensor == nullptr)) return false;
+  const auto keys = LoadAt<uint64_t>(tensor, layout.keys);
+  const uint32_t n_plain = layout.n_plain.load(std::memory_order_acquire);
+  uint32_t i = 0;
+  while (i < n_plain && layout.plain[i].keys != keys) ++i;
+  if (CULAUNCH_UNLIKELY(i == n_plain)) return false;
+  return ReadPlain(layout, layout.plain[i], tensor, read);
 }
 
 // Take the layout that was found, a culaunch._launch.torch_layout.Layout, if every one of its
