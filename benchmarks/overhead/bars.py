@@ -89,7 +89,7 @@ def bars(found: Medians, cost: Mapping[str, float], *, host_only: bool) -> list[
         return Bar(f"{mine} / {label or names[0]}", limit, "x", measured)
 
     extra = _difference(found, ours.SUBSCRIPT, mine, MAIN)
-    subscript = Bar("kernel[grid, block](...) over a configured launcher", 100, "ns", extra)
+    subscript = Bar("kernel[grid, block](...) over a configured launcher", 60, "ns", extra)
     tensor = Bar("each further torch tensor", 15, "ns", cost.get("tensor"))
     if host_only:
         return [

@@ -1,5 +1,6 @@
 #include "arguments/torch_layout.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -25,6 +26,33 @@ const char* TensorOf(const TorchLayout& layout, PyObject* object) {
   return LoadAt<const char*>(object, layout.tensor);
 }
 
+bool IsPlain(const TorchLayout& layout, uint64_t keys) {
+  const uint32_t n = layout.n_plain.load(std::memory_order_relaxed);
+  return std::any_of(layout.plain, layout.plain + n,
+                     [keys](const TorchLayout::Plain& plain) { return plain.keys == keys; });
+}
+
+bool IsPlainElsewhere(const TorchLayout& layout, uint64_t keys) {
+  return std::any_of(layout.elsewhere, layout.elsewhere + layout.n_elsewhere,
+                     [&layout, keys](const TorchLayout::Elsewhere& one) {
+                       return one.there == keys && IsPlain(layout, one.here);
+                     });
+}
+
+// Take the words of a tuple of pairs.
+bool TakeElsewhere(TorchLayout& layout, PyObject* words) {
+  layout.n_elsewhere = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(words); ++i) {
+    unsigned long long here, there;
+    if (i == TorchLayout::kWords ||
+        !PyArg_ParseTuple(PyTuple_GetItem(words, i), "KK", &here, &there)) {
+      return false;
+    }
+    layout.elsewhere[layout.n_elsewhere++] = {here, there};
+  }
+  return true;
+}
+
 // Note the word and the type of a sample that `read` tells of.
 bool Note(TorchLayout& layout, PyObject* sample, const DLTensor& read) {
   const char* tensor = TensorOf(layout, sample);
@@ -34,10 +62,8 @@ bool Note(TorchLayout& layout, PyObject* sample, const DLTensor& read) {
     return false;
   }
   layout.types[dtype] = read.dtype;
+  if (IsPlain(layout, keys)) return true;
   const uint32_t n = layout.n_plain.load(std::memory_order_relaxed);
-  for (uint32_t i = 0; i < n; ++i) {
-    if (layout.plain[i].keys == keys) return true;
-  }
   if (n == TorchLayout::kWords) return false;
   layout.plain[n] = {keys, LoadAt<uint8_t>(tensor, layout.device), read.device.device_type};
   layout.n_plain.store(n + 1, std::memory_order_release);
@@ -69,17 +95,18 @@ bool IsNoneRead(const TorchLayout& layout, PyObject* others) {
 
 void UseTorchLayout(const DLPackExchangeAPI* api, size_t tensor, size_t keys, PyObject* found) {
   TorchLayout& layout = g_torch_layout;
-  PyObject *readable, *others;
+  PyObject *readable, *others, *words;
   const FreeThreadedLock lock(g_mutex);
   if (layout.api != nullptr || g_put_aside != nullptr) return;
   layout.n_plain.store(0, std::memory_order_relaxed);
   layout.tensor = tensor;
   layout.keys = keys;
-  if (!PyArg_ParseTuple(found, "nnnnnnnnnO!O!", &layout.storage, &layout.storage_offset,
+  if (!PyArg_ParseTuple(found, "nnnnnnnnnO!O!O!", &layout.storage, &layout.storage_offset,
                         &layout.size, &layout.shape, &layout.strides, &layout.dtype, &layout.device,
                         &layout.data, &layout.is_special, &PyTuple_Type, &readable, &PyTuple_Type,
-                        &others) ||
-      !IsReadRight(layout, api, readable) || !IsNoneRead(layout, others)) {
+                        &others, &PyTuple_Type, &words) ||
+      !TakeElsewhere(layout, words) || !IsReadRight(layout, api, readable) ||
+      !IsNoneRead(layout, others)) {
     PyErr_Clear();
     return;
   }
@@ -90,25 +117,18 @@ CULAUNCH_RARE void LearnTorchDevice(PyObject* object, const DLTensor& read) {
   TorchLayout& layout = g_torch_layout;
   const FreeThreadedLock lock(g_mutex);
   const uint32_t n = layout.n_plain.load(std::memory_order_relaxed);
+  if (layout.api == nullptr || n == TorchLayout::kWords) return;
   const char* tensor = TensorOf(layout, object);
-  if (layout.api == nullptr || n == 0 || n == TorchLayout::kWords || tensor == nullptr) return;
+  if (tensor == nullptr) return;
   const auto keys = LoadAt<uint64_t>(tensor, layout.keys);
-  const auto device = LoadAt<uint8_t>(tensor, layout.device);
-  for (uint32_t i = 0; i < n; ++i) {
-    // One bit of the sample's is gone, the one of its device, and one has come.
-    const TorchLayout::Plain& plain = layout.plain[i];
-    const uint64_t gone = plain.keys & ~keys;
-    const uint64_t come = keys & ~plain.keys;
-    const auto is_one = [](uint64_t bits) { return bits != 0 && (bits & (bits - 1)) == 0; };
-    if (plain.keys == keys || device == plain.device || !is_one(gone) || !is_one(come)) continue;
-    // Other threads read by it from when it is counted: not before it is known to be right.
-    const TorchLayout::Plain learned = {keys, device, read.device.device_type};
-    DLTensor again = {};
-    if (ReadPlain(layout, learned, tensor, &again) && IsSame(read, again)) {
-      layout.plain[n] = learned;
-      layout.n_plain.store(n + 1, std::memory_order_release);
-    }
-    return;
+  if (IsPlain(layout, keys) || !IsPlainElsewhere(layout, keys)) return;
+  // Other threads read by it from when it is counted: not before it is known to be right.
+  const TorchLayout::Plain learned = {keys, LoadAt<uint8_t>(tensor, layout.device),
+                                      read.device.device_type};
+  DLTensor again = {};
+  if (ReadPlain(layout, learned, tensor, &again) && IsSame(read, again)) {
+    layout.plain[n] = learned;
+    layout.n_plain.store(n + 1, std::memory_order_release);
   }
 }
 

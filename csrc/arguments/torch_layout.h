@@ -43,6 +43,15 @@ struct TorchLayout {
   };
   Plain plain[kWords] = {};
   std::atomic<uint32_t> n_plain{0};
+
+  // What a plain word is on another device, as torch's own names of its bits tell. A tensor that
+  // has it is compared once with what the exchange function says of it, and is plain from then on.
+  struct Elsewhere {
+    uint64_t here;
+    uint64_t there;
+  };
+  Elsewhere elsewhere[kWords] = {};
+  uint32_t n_elsewhere = 0;
 };
 extern TorchLayout g_torch_layout;
 
@@ -98,8 +107,8 @@ inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* r
 // samples is read as `api` reads it. `tensor` and `keys` are offsets, as in TorchLayout.
 void UseTorchLayout(const DLPackExchangeAPI* api, size_t tensor, size_t keys, PyObject* found);
 
-// Look at a tensor that was not plain and that `api` has read: on another device than the samples'
-// its word is theirs in all but the bit of the device. Later ones of its kind are read in place.
+// Look at a tensor that was not plain and that `api` has read: its word may be what a sample's is
+// on its device. Later ones of its kind are read in place.
 void LearnTorchDevice(PyObject* object, const DLTensor& read);
 
 // False: read no tensor in place until true is said again.

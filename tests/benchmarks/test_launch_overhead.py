@@ -130,7 +130,7 @@ def test_every_way_of_culaunch_is_measured_on_a_gpu(
     ours = overhead("ours")
     own = {ours.C_LOOP, ours.LAUNCHER, ours.STREAM_GIVEN, ours.SUBSCRIPT}
     assert own | {ours.DEVICE_ARRAYS, ours.CUPY_ARRAYS} <= measured, result["missing"]
-    assert len(result["bars"]) == 8
+    assert len(result["bars"]) == 7
 
 
 def test_without_a_driver_it_says_what_to_do(

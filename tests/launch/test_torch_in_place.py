@@ -208,15 +208,31 @@ def test_many_threads(info):
     assert not wrong
 
 
+def test_the_words_of_another_device_are_told_by_torchs_names():
+    """What is left of the host's bits in the other device's word are bits of no device."""
+    import torch
+
+    layout = torch_layout.find_layout()
+    with torch.inference_mode():
+        inferred = torch.zeros(2)
+    words = {torch._C._dispatch_keys(tensor).raw_repr() for tensor in (torch.zeros(2), inferred)}
+    assert {here for here, _ in layout.words} == words
+    for here, there in layout.words:
+        names = str(torch._C.DispatchKeySet.from_raw_repr(there))
+        assert "CPU" not in names
+        assert names.replace("CUDA", "CPU") == str(torch._C.DispatchKeySet.from_raw_repr(here))
+
+
 @pytest.mark.gpu
 def test_on_a_gpu():
     import torch
 
-    kernel = cl.compile(
+    image = cl.compile(
         'extern "C" __global__ void put(float* x, int n) '
         "{ if (threadIdx.x < n) x[threadIdx.x] = 7; }",
         arch="native",
-    )["put"]
+    )
+    kernel = cl.load(image)["put"]
     with torch.inference_mode():
         inferred = torch.zeros(4, device="cuda")
     kernel[1, 32](torch.zeros(4, device="cuda"), 4)

@@ -95,7 +95,10 @@ def test_a_plain_call_on_a_gpu(on_gpu, name, torch, monkeypatch):
         on_gpu["multiply<float>"][cl.ceildiv(x.size, 64), 64](z, x, y, x.size)
         return z
 
-    monkeypatch.setattr(transforms, "call", None)  # what goes to the dispatcher calls it
+    def refuse(*args, **keywords):
+        raise AssertionError("a plain call went to the dispatcher")
+
+    monkeypatch.setattr(transforms, "call", refuse)
     op = cl.torch_op(name, product)
     assert (op.dispatch, open_plain()) == ("native", None)
     x = torch.arange(1000.0, device="cuda")
