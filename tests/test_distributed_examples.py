@@ -15,10 +15,15 @@ TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node")
 pytestmark = pytest.mark.slow
 
 
+# Multicast over NVLink is not what these are about, and where GPUs are shared it may not be used.
+WITHOUT_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1"}
+
+
 def run(tmp_path, *command, **more):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CULAUNCH_CACHE_DIR": str(tmp_path / "c")}
+    environment |= WITHOUT_MULTICAST
     done = subprocess.run(
-        [sys.executable, *command],
+        [sys.executable, *map(str, command)],
         check=False,
         cwd=tmp_path,
         env={**environment, **more},
@@ -38,11 +43,24 @@ def test_a_kernel_between_all_reduces(tmp_path, has):
     assert cl.Cache(tmp_path / "c").info().entries == 1
 
 
-@pytest.mark.multi_gpu
+@pytest.mark.gpu
 @pytest.mark.needs("torch")
-def test_a_neighbours_memory_is_an_argument(tmp_path):
-    said = run(tmp_path, *TORCHRUN, "2", EXAMPLES / "symmetric_memory.py")
-    assert sorted(line[:12] for line in said.splitlines()) == ["rank 0: read", "rank 1: read"]
+def test_one_rank_alone(tmp_path):
+    said = run(tmp_path, *TORCHRUN, "1", EXAMPLES / "overlap.py")
+    assert said == "rank 0 of 1: 4 buckets on cuda:0\n"
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize(
+    "ranks",
+    [pytest.param(1, marks=pytest.mark.gpu), pytest.param(2, marks=pytest.mark.multi_gpu)],
+)
+def test_a_neighbours_memory_is_an_argument(ranks, tmp_path):
+    """With one rank, its own memory as the neighbour's: what needs no second GPU."""
+    said = run(tmp_path, *TORCHRUN, ranks, EXAMPLES / "symmetric_memory.py")
+    assert sorted(said.splitlines()) == [
+        f"rank {rank}: read 100000 elements of rank {(rank + 1) % ranks}" for rank in range(ranks)
+    ]
 
 
 @pytest.mark.parametrize(
