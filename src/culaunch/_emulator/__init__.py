@@ -2,6 +2,8 @@
 
 from culaunch._base.optional import optional
 
+# Before anything else of the package: its modules import NumPy at their tops, and this says what to
+# install where there is none.
 optional("numpy", "the emulated driver", "'culaunch[emulator]'")
 
 from culaunch._emulator.control import (  # noqa: E402

@@ -39,6 +39,9 @@ def make_driver() -> Driver:
         raise ValueError(f"CULAUNCH_EMULATOR_ARCH must be as 'sm_80' (got {arch!r})")
     options = options_from_text(os.environ.get("CULAUNCH_EMULATOR_OPTIONS", ""))
     driver = EmulatedDriver(Device(arch, options))
+    # The callbacks of ctypes are freed with the objects that Python has of them, while the table
+    # that C++ keeps goes on calling them: so they are kept with the driver, which is never given
+    # up.
     functions = driver.table()
     _drivers.append((driver, functions))
     addresses = {
@@ -98,6 +101,7 @@ class InstructionCount:
 @contextlib.contextmanager
 def _changed(**changes: Any) -> Iterator[None]:
     before = [(driver.device, driver.device.options) for driver, _ in _drivers]
+    # Every driver of the process: which of them a launch will use is chosen elsewhere.
     for device, options in before:
         device.options = dataclasses.replace(options, **changes)
     try:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Device"]
 
+# KiB that a block can opt in to, by compute capability (CUDA C++ Programming Guide, "Technical
+# Specifications per Compute Capability"). A device that is not listed gets what the smallest have.
 _MAX_SHARED = {80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
 
 
@@ -50,6 +52,8 @@ class Device:
         self.options = options or Options()
         self.fault: Fault | None = None
         self._modules: list[LoadedModule] = []
+        # Address to the size that was asked for and the array that holds the memory: dropping the
+        # entry frees it.
         self._allocations: dict[int, tuple[int, Lanes]] = {}
         self.heap = Heap()
         self._launches = 0
@@ -81,6 +85,8 @@ class Device:
 
     def alloc(self, size: int, align: int = 256) -> int:
         """Allocate `size` bytes and return their address."""
+        # NumPy aligns to 16 bytes only. cuMemAlloc promises 256, which kernels with wide vectors
+        # rely on.
         memory: Lanes = np.zeros(max(size, 1) + align, np.uint8)
         address = -(-memory.ctypes.data // align) * align
         self._allocations[address] = (size, memory)
@@ -151,6 +157,8 @@ class Device:
             If the launch is refused (``INVALID_VALUE``, ``LAUNCH_OUT_OF_RESOURCES``: nothing ran,
             the device is still good) or the kernel failed (sticky).
         """
+        # The order is that of the driver: a sticky fault first, then what the launch itself can be
+        # refused for, so that nothing has run when it is.
         self.require_no_fault()
         grid3, block3 = _extents(grid, "grid", kernel), _extents(block, "block", kernel)
         info = module.image.kernel(kernel)
@@ -174,6 +182,8 @@ class Device:
             )
         if tuple(cluster) not in ((1, 1, 1), (1, 1), (1,), ()):
             _refuse(NOT_SUPPORTED, kernel, f"clusters are not emulated (got {tuple(cluster)})")
+        # What a kernel may touch is found anew for each launch: allocations come and go in between,
+        # and arrays of the host are known for this launch alone.
         writable = [*self.ranges, *self.heap.ranges, *ranges]
         everything = [*writable, *((base, size) for base, size, _ in read_only)]
         self._launches += 1
@@ -193,6 +203,8 @@ class Device:
             launch.read_only = ReadOnlyMemory(read_only, writable)
         try:
             launch.run(cooperative=cooperative)
+        # Only a fault of the kernel's is sticky. What was refused above has left the device as it
+        # was. A copy is kept, since the one that is raised holds the frames of the launch.
         except Fault as fault:
             self.fault = fault.copy()
             raise
@@ -202,6 +214,8 @@ def _extents(given: Sequence[int], what: str, kernel: str) -> tuple[int, int, in
     x, y, z = (*given, 1, 1, 1)[:3]
     if min(x, y, z) < 1:
         _refuse(INVALID_VALUE, kernel, f"the {what} {tuple(given)} has an extent below 1")
+    # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; the same for
+    # all.
     limits = (2**31 - 1, 65535, 65535) if what == "grid" else (1024, 1024, 64)
     if x > limits[0] or y > limits[1] or z > limits[2]:
         _refuse(INVALID_VALUE, kernel, f"the {what} {tuple(given)} exceeds {limits}")

@@ -41,6 +41,8 @@ COOPERATIVE_LAUNCH_TOO_LARGE = Result.COOPERATIVE_LAUNCH_TOO_LARGE
 NOT_SUPPORTED = Result.NOT_SUPPORTED
 
 
+# Exceptions are compared by identity, as Python does; a dataclass that compares by value would have
+# no hash either, which `traceback` asks for.
 @dataclass(eq=False)
 class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver returns
     """An error of an emulated launch.
@@ -91,6 +93,8 @@ class Fault(Exception):  # noqa: N818 - CUDA's word: an error is what the driver
         return None if self.position is None else self.position.source
 
     def __str__(self) -> str:
+        # The driver has one text for an error and no more: everything that helps is in it, line by
+        # line.
         parts = [self.reason]
         if self.kernel is not None:
             parts.append(f"  kernel {self.kernel}")

@@ -52,6 +52,8 @@ class KernelCode:
         self.entry = self.syntax.functions[kernel]
         self.variables = KernelVariables(self.syntax, self.entry)
         self._codes: dict[str, Code] = {}
+        # Program counters are unique among the functions of a kernel, in the order in which they
+        # are first called: groups in different functions can so be told apart, and ordered.
         self._next_base = 0
         # How undefined bits go through its instructions, by their identity.
         self.plans: dict[int, Plan] = {}
@@ -62,7 +64,11 @@ class KernelCode:
         found = self._codes.get(name)
         if found is None:
             function = self.syntax.functions[name]
+            # Decoding comes when a call first reaches the function. Kernels link against much that
+            # they never call, and what is not emulated there does no harm.
             found = self._codes[name] = build_code(self, function, self._next_base)
+            # One more than there are blocks: a group whose frame returns behind the last block has
+            # a place, too.
             self._next_base += len(found.blocks) + 1
         return found
 
@@ -81,16 +87,21 @@ class KernelCode:
         if name is None or not self.has_body(name):
             return None
         found = name
+        # Not the code itself: a table of function pointers is looked through before any of them is
+        # called.
         return lambda: self.code(found)
 
     def address_of(self, name: str, function: Function) -> int:
         """Return the address of a symbol used in `function`, in its own state space."""
         name = self.syntax.aliases.get(name, name)
+        # The order is that of the scopes: a kernel's own parameters hide what the module declares.
         for param in function.params if function.is_kernel else ():
             if param.name == name:
                 return param.offset
         local = function.variables.get(name)
         if local is not None and local.space == "local":
+            # A local variable has an address per frame; where an instruction can take one, the
+            # decoder has found it before it came here.
             raise Unsupported(f"the address of local variable {name!r} here")
         shared = self.variables.shared_offset(name, function)
         if shared is not None:

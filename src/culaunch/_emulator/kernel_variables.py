@@ -53,6 +53,8 @@ class KernelVariables:
     def _visit(self, kernel: Function) -> None:
         """Walk over what `kernel` reaches, depth first, as deep as its calls may go."""
         syntax = self._syntax
+        # A stack of iterators in place of recursion: the depth of calls is the module's choice, and
+        # Python has less of it than PTX may ask for.
         functions, names = {kernel.name}, set()
         to_do = [self._enter(kernel)]
         while to_do:
@@ -68,6 +70,8 @@ class KernelVariables:
             if variable is not None:
                 if variable.space == "shared":
                     self._place("", variable)
+                # A variable may be initialised with addresses, of functions in a table for one: a
+                # kernel that reads the table may call all of them.
                 to_do.append(v.name for v in variable.values if isinstance(v, Symbol))
             function = syntax.functions.get(name)
             if function is not None and name not in functions:
@@ -82,9 +86,13 @@ class KernelVariables:
             elif variable.space == "local":
                 self.local_bytes = max(self.local_bytes, variable.offset + variable.size)
         for instruction in function.instructions:
+            # Every name counts, not only what is called: the address of a function is enough to
+            # call it later.
             yield from _symbols(instruction)
 
     def _place(self, owner: str, variable: Variable) -> None:
+        # An .extern array without a size is the dynamic shared memory, of which all such names are
+        # views: they begin at one place, aligned as the strictest of them asks.
         if variable.external or not variable.size:
             self._dynamic.add(variable.name)
             self.dynamic_align = max(self.dynamic_align, variable.align)

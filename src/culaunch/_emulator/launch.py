@@ -59,6 +59,7 @@ class Launch:
         # Null unless the launch is cooperative: what a grid barrier counts in.
         self.grid_workspace = 0
         self.lacks_workspace = False
+        # Parameters are one row for all blocks: a kernel may not write to them.
         self.params = Scratch("param", 1, max(len(params), 1))
         self.params.array[: len(params)] = np.frombuffer(params, np.uint8)
         self.code = kernel.code(kernel.entry.name)
@@ -74,6 +75,8 @@ class Launch:
         """
         total = self.grid[0] * self.grid[1] * self.grid[2]
         width = -(-self.threads // 32) * 32
+        # Blocks of a grid may run in any order, one after another as well as together: a chunk has
+        # as many as fill the arrays that NumPy is quick with.
         step = max(1, self.options.lanes // width)
         if cooperative:
             if total * width > _MAX_COOPERATIVE_LANES:
@@ -83,6 +86,7 @@ class Launch:
                     f"emulator runs at most {_MAX_COOPERATIVE_LANES} threads at once",
                     kernel=self.kernel.entry.name,
                 )
+            # A grid barrier waits for every block of the grid, so that all of them must be there.
             step = total
             # Its own words are at a multiple of the size of two.
             self._workspace = np.zeros(2 * _WORKSPACE_BYTES, np.uint8)
@@ -117,6 +121,8 @@ class Launch:
     def _run_chunk(self, first: int, blocks: int) -> None:
         chunk = Chunk(self, first, blocks)
         options = self.options
+        # Without shared memory nothing can race or be uninitialised that is looked for here. The
+        # shadow of local memory comes when an undefined value is first stored there.
         if self.shared_bytes and (options.check_uninitialized or options.check_races):
             chunk.shared.shadow = Shadow(
                 chunk,
@@ -128,6 +134,8 @@ class Launch:
             )
         scheduler = Scheduler(chunk, Undefined(chunk, self.kernel, self.kernel.plans))
         try:
+            # Overflow, division by zero and NaN are ordinary results of a kernel. NumPy would warn
+            # of each.
             with np.errstate(all="ignore"):
                 scheduler.run(self.code, list(self.code.zeros))
         except Fault as fault:

@@ -19,6 +19,8 @@ __all__ = ["LoadedModule"]
 
 # Between variables, so that running off the end of one is noticed.
 _GAP = 64
+# Distance of the addresses that stand for functions, which are no memory: a pointer that was
+# computed, or misread, mostly falls between two and is told as what it is.
 _FUNCTION_STEP = 16
 
 
@@ -62,6 +64,7 @@ class LoadedModule:
             found = self._codes[kernel] = KernelCode(self, kernel)
         return found
 
+    # All variables are in one allocation, in the order of the text.
     def _lay_out(self) -> None:
         at = _GAP
         offsets = {}
@@ -91,6 +94,8 @@ class LoadedModule:
         for name, variable in self.image.globals.items():
             size = size_of(variable.type)
             at = self._addresses[name] - start
+            # The usual initialiser, numbers alone, goes at once: tables of a hundred thousand
+            # values are common.
             if size in BITS and not any(isinstance(v, Symbol) for v in variable.values):
                 raw = np.array(variable.values, BITS[size]).view(np.uint8)
                 self._memory[at : at + len(raw)] = raw

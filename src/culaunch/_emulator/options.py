@@ -57,6 +57,7 @@ def options_from_text(text: str) -> Options:
     ValueError
         If an option is unknown, or its value is none.
     """
+    # Nothing is ignored: a misspelt check that stays off would be believed to have passed.
     found: dict[str, Any] = {}
     for word in filter(None, (part.strip() for part in text.split(","))):
         name, _, value = (part.strip() for part in word.partition("="))

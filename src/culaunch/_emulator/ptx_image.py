@@ -37,6 +37,7 @@ class PtxImage:
 
     def __init__(self, text: str | bytes) -> None:
         if isinstance(text, bytes):
+            # cuLibraryLoadData takes C strings, and compilers write the zero with them.
             text = text.rstrip(b"\0").decode("utf-8", "replace")
         self.syntax, self.tokens = parse_module(text)
         # The variables that have an address: .global and .const ones.
@@ -79,6 +80,8 @@ class PtxImage:
         directives = function.directives
         threads = 1024
         required = directives.get("reqntid")
+        # .reqntid gives the block itself and .maxntid its extents at most, of which only the
+        # product counts.
         limit = required or directives.get("maxntid")
         if limit:
             threads = int(np.prod(limit, dtype=np.int64))

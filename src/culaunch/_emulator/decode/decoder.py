@@ -46,6 +46,8 @@ class Decoder:
 
     def type(self, instruction: Instruction) -> str:
         """Return the type of an instruction: the last of its modifiers that is one."""
+        # The last one is what operands have; cvt, set and the like name the type of the result
+        # before it.
         for word in reversed(instruction.mods):
             if is_type(word):
                 return word
@@ -61,9 +63,12 @@ class Decoder:
         if isinstance(operand, Special):
             return self._read_special(operand, kind)
         if isinstance(operand, Symbol):
+            # What depends on the frame is computed when it runs; every other symbol is a number by
+            # now.
             local = self.code.function.variables.get(operand.name)
             if local is not None and local.space == "local":
                 return _local_address(local.offset + operand.offset, unsigned(kind))
+        # One array for all groups and all runs: nobody writes to an array that was read.
         value = self.constant(operand, kind)
         return lambda _: value
 
@@ -84,6 +89,7 @@ class Decoder:
             raise Unsupported(f"a result cannot go to {operand!r}")
         self._require_same_kind(operand, kind)
         slot = operand.slot
+        # The register's own type says what is kept; the instruction's says what was computed.
         have, want = self.code.zeros[slot].dtype, lane_dtype(kind)
         # PTX lets a register be wider than what an instruction writes: it is extended, with the
         # sign where the type has one.
@@ -106,6 +112,8 @@ class Decoder:
             slot = base.slot
             if not offset:
                 return lambda group: group.regs[slot]
+            # Unsigned arithmetic wraps around, as addresses do: a negative offset is added as its
+            # complement.
             step = _integer(offset, self.code.zeros[slot].dtype)
             return lambda group: group.regs[slot] + step
         if isinstance(base, Symbol):
@@ -122,6 +130,8 @@ class Decoder:
         if isinstance(operand, Register):
             slot = operand.slot
             return lambda group: group.regs[slot]
+        # Braces of a call may name a constant, which has no type of its own: a float says its size,
+        # and an integer is as wide as the widest parameter. The callee's parameter cuts it.
         if isinstance(operand, Immediate):
             return self.read(operand, "b64" if operand.float_size == 8 else "b32")
         return self.read(operand, "b64")
@@ -140,6 +150,8 @@ class Decoder:
             return lambda group: group.regs[slot]
         want = unsigned(kind)
         # A register that is wider than the type is cut to its low bits.
+        # Mostly nothing is to be done, and then nothing is: this runs for every operand of every
+        # instruction.
         if have == want:
             return lambda group: group.regs[slot]
         return lambda group: group.regs[slot].astype(want)

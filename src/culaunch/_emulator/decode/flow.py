@@ -37,6 +37,9 @@ def build_code(symbols: Symbols, function: Function, base: int) -> Code:
     """Decode `function`; the program counters of its blocks start at `base`."""
     code = Code(function, base)
     decoder = Decoder(symbols, code)
+    # Blocks come in the order of the text: the scheduler takes the lowest program counter for the
+    # place where paths of a branch have not joined yet, and relies on compilers to write the join
+    # behind.
     starts = _leaders(function)
     index_of = {start: i for i, start in enumerate(starts)}
     instructions = function.instructions
@@ -47,6 +50,7 @@ def build_code(symbols: Symbols, function: Function, base: int) -> Code:
     code.blocks.append(Block(len(starts), [], end=Return()))
     for block in code.blocks[:-1]:
         _decode_block(decoder, block, index_of)
+    # Both need the ends of all blocks, and so come last.
     _mark_waits(code)
     find_live(code)
     return code
@@ -57,6 +61,8 @@ def _leaders(function: Function) -> list[int]:
     starts = {0}
     for i, instruction in enumerate(function.instructions):
         # Where a label is, what follows an end, and what the lanes of a warp wait before.
+        # A block is what runs as a whole: nobody jumps into it, and only its last instruction
+        # leaves it.
         starts |= {op.target for op in instruction.operands if isinstance(op, Label)}
         known = definition(instruction)
         alone = known.alone(instruction)
@@ -72,6 +78,7 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
     following = block.index + 1
     body = block.instructions
     known = definition(last)
+    # A block that ends because a label follows just goes on.
     end: End = Jump(following)
     if known.end is not None and known.ends(last):
         try:
@@ -84,12 +91,16 @@ def _decode_block(decoder: Decoder, block: Block, index_of: dict[int, int]) -> N
             end = Conditional(decoder.read(last.guard, "pred"), end, following)
     block.end = end
     block.ops = [decode(decoder, instruction) for instruction in body]
+    # The lanes of a warp wait before the first instruction runs, so the mask is read by itself: it
+    # is an operand of the instruction, bound once more.
     mask = definition(first).warp_mask(first)
     if mask is not None:
         try:
             block.sync = _sync_mask(decoder, first, mask)
             block.names_lanes = not (isinstance(mask, Immediate) and mask.bits & _ALL == _ALL)
         except Unsupported as error:
+            # Nobody waits then; the instruction itself says what is wrong when a thread comes to
+            # it.
             block.ops[:1] = [refuse(first, error)]
 
 

@@ -102,6 +102,8 @@ Count: TypeAlias = int | Callable[[Instruction], int]
 Mask: TypeAlias = Callable[[Instruction], "Operand | None"]
 _T = TypeVar("_T")
 
+# By the first word of the opcode. The modules of `ops` fill it when they are imported, which
+# `kernel_code` does for all of them.
 INSTRUCTIONS: dict[str, Definition] = {}
 
 
@@ -124,6 +126,8 @@ def computes(
     """Define instructions whose first operand is a function of the registers that they read."""
     return decodes(
         *names,
+        # What only computes cannot wait, end a block or touch memory: this is all there is to say
+        # of it.
         results=1,
         effects=False,
         waits=False,
@@ -182,8 +186,11 @@ def ends_block(
             alone=_each(alone),
             results=_each(results),
             returns=returns,
+            # Under a guard the end is a `Conditional`, which splits the group; nothing may run for
+            # the others.
             effects=True,
             waits=_each(waits),
+            # What an end depends on stands in its `uses`, which `Watch.check_end` looks at.
             undefined=None,
         )
         INSTRUCTIONS.update(dict.fromkeys(names, record))
@@ -197,4 +204,6 @@ def _each(answer: _T | Callable[[Instruction], _T]) -> Callable[[Instruction], _
     return answer if callable(answer) else lambda _: answer
 
 
+# It writes its first operand, as most do. Reaching it is a fault, so that no more depends on it
+# than which registers are kept until then.
 _NOT_EMULATED = Definition(results=_each(1), effects=False, waits=_each(False), undefined=None)

@@ -44,6 +44,7 @@ def reads_and_writes(instruction: Instruction, carry: int) -> tuple[list[int], l
             writes.append(base.slot)
     if instruction.guard is not None:
         _collect(instruction.guard, reads)
+    # add.cc, sub.cc and mad.cc write the carry beside their result, which no operand says.
     if "cc" in instruction.mods:
         writes.append(carry)
     if known.reads_carry:
@@ -69,9 +70,12 @@ def find_live(code: Code) -> None:
     uses, kills, outs = [], [], []
     results = _mask(range(len(code.function.returns)))
     for block in code.blocks:
+        # Within a block: what is read before it is written there is needed on entry (used), and
+        # what is written for all lanes is not needed from before (killed).
         used = killed = 0
         for instruction in block.instructions:
             reads, writes = reads_and_writes(instruction, code.carry)
+            # Reads come first: an instruction may read the register that it writes.
             used |= _mask(reads) & ~killed
             # Who called the function reads its results, which no instruction here does.
             if definition(instruction).returns:
@@ -93,6 +97,7 @@ def find_live(code: Code) -> None:
             out = 0
             for successor in code.blocks[i].end.successors:
                 out |= live[successor]
+            # The classic equation. Sets only grow, within what the function has: so it ends.
             now = uses[i] | (out & ~kills[i])
             outs[i] = out
             if now != live[i]:
@@ -147,6 +152,7 @@ def _mask(slots: list[int] | range) -> int:
 def _slots(mask: int) -> tuple[int, ...]:
     found = []
     while mask:
+        # From bit to bit, not from slot to slot: few of a function's registers live at one place.
         low = mask & -mask
         found.append(low.bit_length() - 1)
         mask ^= low

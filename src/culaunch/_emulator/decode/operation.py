@@ -47,6 +47,7 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
     """
     assert instruction.guard is not None
     guard = decoder.read(instruction.guard, "pred")
+    # What it reads and writes when its guard is true, without what liveness adds for the guard.
     plain = Instruction(instruction.name, instruction.mods, instruction.operands, instruction.line)
     reads, writes = reads_and_writes(plain, decoder.code.carry)
     # A narrowed group has only these registers; a parameter is changed in place, so read.
@@ -60,12 +61,15 @@ def _guarded(decoder: Decoder, instruction: Instruction, op: Op) -> Op:
             if chosen[0]:
                 op(group)
             return
+        # Memory must see the chosen lanes alone, and an address of another lane may be nonsense.
         if effects:
             index = np.flatnonzero(chosen)
             if index.shape[0] == group.n:
                 op(group)
             elif index.shape[0]:
                 part = group.narrow(index, slots)
+                # Other registers than `writes` are left behind with the part: it is made for one
+                # instruction.
                 op(part)
                 for slot in writes:
                     # The old array may be shared with other groups: it is left alone.

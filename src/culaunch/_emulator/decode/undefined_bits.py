@@ -62,5 +62,6 @@ class Moves:
     across_lanes: bool = False
 
 
+# Plain copies, the most frequent case.
 MOVES = Moves()
 BitFlow: TypeAlias = Flow | Moves

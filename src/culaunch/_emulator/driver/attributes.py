@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # Few, because a cooperative grid is emulated as a whole.
 MULTIPROCESSORS = 16
+# What devices of compute capability 8.0 and 9.0 have; occupancy is counted by these.
 _THREADS_PER_MULTIPROCESSOR = 2048
 _BLOCKS_PER_MULTIPROCESSOR = 32
 _REGISTERS = 32
@@ -62,6 +63,7 @@ def device_attribute(device: Device, attribute: int) -> int | None:
     computed: dict[int, int] = {
         DeviceAttribute.COMPUTE_CAPABILITY_MAJOR: device.capability[0],
         DeviceAttribute.COMPUTE_CAPABILITY_MINOR: device.capability[1],
+        # The system keeps 1 KiB of a multiprocessor's shared memory for each block.
         DeviceAttribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: device.max_shared + 1024,
         DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: device.max_shared,
         DeviceAttribute.RESERVED_SHARED_MEMORY_PER_BLOCK: 1024,
@@ -79,6 +81,8 @@ def kernel_attribute(device: Device, kernel: Kernel, attribute: int) -> int | No
     info = kernel.info
     version = 10 * device.capability[0] + device.capability[1]
     dynamic = kernel.max_dynamic_shared
+    # Until a kernel opts in to more, static and dynamic memory share the 48 KiB that all devices
+    # have.
     if dynamic is None:
         dynamic = 48 * 1024 - info.static_shared
     cluster = info.cluster or (0, 0, 0)
@@ -120,6 +124,7 @@ def best_block(
     """
     largest = min(kernel.info.max_threads, limit or kernel.info.max_threads)
     best = (0, 0)
+    # Whole warps, and the limit itself, which need not be a multiple of one.
     for threads in {largest, *range(32, largest + 1, 32)}:
         blocks = occupancy(device, kernel, threads, shared(threads))
         best = max(best, (blocks * threads, threads))

@@ -29,6 +29,8 @@ def load_ptx(address: int, arch: str) -> PtxImage:
     ImageError
         If it does not parse.
     """
+    # A fatbin may have PTX for several architectures. The driver takes the newest that fits, since
+    # it knows most of the device; so is it here.
     texts = _texts(address)
     if not texts:
         raise DriverError(
@@ -55,6 +57,8 @@ def _texts(address: int) -> tuple[str, ...]:
     if magic == MAGIC:
         return ()
     if magic == FATBIN_MAGIC:
+        # The header says how long it is itself, and what follows it: all that is known of the size,
+        # since the driver is given an address alone.
         header = ctypes.c_uint16.from_address(address + 6).value
         size = ctypes.c_uint64.from_address(address + 8).value
         return embedded_ptx(Image(ctypes.string_at(address, header + size)))
@@ -64,6 +68,8 @@ def _texts(address: int) -> tuple[str, ...]:
     return (text,)
 
 
+# Tests and notebooks load one image many times. The parsed text is never changed: what a module
+# adds (addresses, decoded code) is in `LoadedModule`.
 @functools.lru_cache(maxsize=64)
 def _parse(text: str) -> PtxImage:
     image = PtxImage(text)
@@ -74,6 +80,7 @@ def _parse(text: str) -> PtxImage:
 def _require_linked(image: PtxImage) -> None:
     """Refuse calls of functions that are elsewhere, as the compiler in NVIDIA's driver does."""
     functions, aliases = image.syntax.functions, image.syntax.aliases
+    # A device function may be declared and not called, as headers do: only calls are refused.
     missing = {
         name
         for name, function in functions.items()

@@ -64,6 +64,7 @@ def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict
 
 def parameter_bytes(kernel: Kernel, params: Any) -> bytes:
     """Gather a kernel's parameters from the pointers that C passed."""
+    # C passes a pointer for each parameter, in order, and no sizes: those are the kernel's own.
     values = bytearray(kernel.info.param_bytes)
     if kernel.info.params and not params:
         raise Refusal(INVALID_VALUE, "the kernel has parameters, and none were passed")
@@ -81,6 +82,8 @@ def read_only_arrays(
     """Find the argument that each array came in: the one that points into it."""
     if not arrays:
         return []
+    # The driver was told of the arrays before the launch, and of the arguments by their bytes
+    # alone: what connects the two is the address.
     pointers = [
         int.from_bytes(values[p.offset : p.offset + p.size], "little") if p.size == 8 else 0
         for p in kernel.info.params

@@ -23,6 +23,8 @@ class MemoryFunctions(DriverState):
 
     def note_array(self, begin: int | None, size: int, note: int) -> None:
         """Learn of an array that a launch will be given (include/culaunch/driver_table.h)."""
+        # The notes of one launch come in a row, in the thread that will launch: this one begins the
+        # row.
         if note in (NOTE_LAUNCH, NOTE_FUNCTION):
             self.clear_details()
             self.noted.begin(stay=note == NOTE_FUNCTION)
@@ -30,6 +32,7 @@ class MemoryFunctions(DriverState):
             self.noted.add(begin, size, is_read_only=note == NOTE_READ_ONLY)
 
     def cuPointerGetAttribute(self, out: int, attribute: int, address: int) -> None:
+        # The one attribute that culaunch asks for: whether an address is a device's.
         if attribute != PointerAttribute.DEVICE_ORDINAL or not self._is_allocated(address, 0):
             raise Refusal(INVALID_VALUE, f"{address:#x} is no address of the device")
         ctypes.c_int.from_address(out).value = 0
@@ -47,6 +50,7 @@ class MemoryFunctions(DriverState):
             raise Refusal(Result.OUT_OF_MEMORY, f"{size} bytes") from None
 
     def cuMemFree(self, address: int) -> None:
+        # A caller that frees in a destructor cannot try again, so that the memory would be lost.
         refused = None
         try:
             self.require_context()
@@ -94,6 +98,7 @@ class MemoryFunctions(DriverState):
     def _fill(
         self, target: int, value: int, size: int, pitch: int, count: int, stream: int
     ) -> None:
+        # Rows lie `pitch` bytes apart, and the last one ends with its element.
         extent = pitch * (count - 1) + size if count else 0
         self._require_memory(target, extent, stream)
         if target % size or pitch % size:
@@ -133,6 +138,7 @@ class MemoryFunctions(DriverState):
 
     def _is_allocated(self, address: int, size: int) -> bool:
         end = address + size
+        # The whole access must lie in one allocation, as on a device.
         if any(base <= address and end <= base + n for base, n in self.device.ranges):
             return True
         for starts, ends in (module.limits for module in self.modules.values()):

@@ -37,6 +37,7 @@ class ModuleFunctions(DriverState):
         try:
             module = self.device.load(load_ptx(code, self.device.arch))
         except CulaunchError as error:
+            # A DriverError knows its code. Any other error of the package's is one of the text's.
             raise Refusal(getattr(error, "code", 0) or Result.INVALID_PTX, str(error)) from None
         handle = self.add(module)
         self.modules[handle] = module
@@ -44,6 +45,8 @@ class ModuleFunctions(DriverState):
 
     def cuLibraryUnload(self, library: int) -> None:
         self._library(library)
+        # Handles of the module's kernels end with it: a launch with one is then an invalid handle,
+        # and no use of memory that is gone.
         for key in [key for key in self.kernels if key[0] == library]:
             self.remove(self.kernels.pop(key))
         module = self.modules.pop(library, None)
@@ -144,6 +147,7 @@ class ModuleFunctions(DriverState):
             )
         except Fault as fault:
             explain(fault)
+            # Later calls tell the sticky fault again, and with it what was added to this one.
             if self.device.fault is not None:
                 self.device.fault.notes = list(fault.notes)
             raise
@@ -158,6 +162,8 @@ class ModuleFunctions(DriverState):
     def cuOccupancyMaxPotentialBlockSize(
         self, grid: Any, block: Any, function: int, to_shared: Any, shared: int, limit: int
     ) -> None:
+        # Called by a function of the caller's, which may raise: that is what the interrupt rules of
+        # `table` make of it.
         size_of = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_int)(to_shared) if to_shared else None
         threads, blocks = best_block(
             self.device, self.get(function, Kernel), size_of or (lambda _: shared), limit

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INVALID_CONTEXT = Result.INVALID_CONTEXT
 INVALID_HANDLE = Result.INVALID_HANDLE
 UNKNOWN = Result.UNKNOWN
+# Null, and CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of cuda.h.
 DEFAULT_STREAMS = (None, 0, 1, 2)
 
 
@@ -34,6 +35,8 @@ class DriverState:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        # One call at a time: the emulator's state is Python objects, which threads of C++ enter as
+        # they like. A callback of the caller's may call the driver again, in the same thread.
         self.lock = threading.RLock()
         self.context = Context()
         # (library, kernel's name) -> handle: a kernel has one handle, as CUDA promises.
@@ -41,8 +44,11 @@ class DriverState:
         # Every loaded module, for the addresses of its variables.
         self.modules: dict[int, LoadedModule] = {}
         self._handles: dict[int, Any] = {}
+        # Handles look like pointers, are never null, and none is given twice: one that was
+        # destroyed stays invalid.
         self._next = itertools.count(0x1000, 0x10)
         self._thread = _Thread()
+        # C holds on to names and texts for as long as it likes, and there are few of them.
         self._strings: dict[str, ctypes.Array[ctypes.c_char]] = {}
         self._recent: deque[ctypes.Array[ctypes.c_char]] = deque(maxlen=256)
         self.context_handle = self.add(self.context)

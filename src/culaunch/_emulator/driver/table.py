@@ -63,12 +63,17 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
 
     def _code_of(self, method: Callable[..., None], error: BaseException) -> int | BaseException:
         """Turn what a method raised into a CUresult; return what is not of the driver's making."""
+        # A refusal is an answer of the driver's and a fault the kernel's: both have their code and
+        # their text, which cuGetErrorString gives to whoever asks in this thread.
         if isinstance(error, Refusal):
             self.set_detail(error.code, error.reason)
             return error.code
         if isinstance(error, Fault):
             self.set_detail(error.code, str(error))
             return error.code
+        # The scheduler wraps what an instruction raised; what counts is who raised it.
+        # KeyboardInterrupt, and whatever a signal's handler raises, belongs to the user and is
+        # handed on.
         cause = error.__cause__ if isinstance(error, InternalError) and error.__cause__ else error
         if not isinstance(cause, Exception) or _comes_from_outside(cause):
             self.set_detail(UNKNOWN, f"the call was ended by {type(cause).__name__}")
@@ -76,6 +81,7 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
         if str(error) == "NULL pointer access":  # ctypes: a pointer to a result is null
             self.set_detail(INVALID_VALUE, f"{method.__name__} was given a null pointer")
             return INVALID_VALUE
+        # C has a number for it and a text, no exception: the traceback goes with the text.
         trace = "".join(traceback.format_exception(error))
         self.set_detail(UNKNOWN, f"a defect of the emulator, please report it:\n{trace}")
         return UNKNOWN
@@ -143,6 +149,7 @@ class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
     def cuCtxPushCurrent(self, context: int) -> None:
         if context != self.context_handle:
             raise Refusal(INVALID_CONTEXT, f"{context or 0:#x} is no context")
+        # One operation each changes the list: an interrupt comes before it or after, never between.
         stack = self.stack
         stack += [context]
 

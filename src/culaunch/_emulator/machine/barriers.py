@@ -29,6 +29,8 @@ class Barriers:
         """Bring `group` to a barrier; return the block to go on at if it need not wait."""
         chunk = self.chunk
         # Threads may have exited before the others come here: that order is no excuse.
+        # A barrier with a count of its own (bar.sync a, b) says how many threads take part: whoever
+        # is not among them may leave.
         if self.exits and arrival.count is None:
             for known in self.exits.values():
                 self._check_exit(known, group, arrival)
@@ -47,6 +49,7 @@ class Barriers:
         barrier.arrived += counts
         barrier.expected[here] = -1 if arrival.count is None else arrival.count
         if arrival.predicate is not None:
+            # Votes are counted as they come, and not kept by lane: nobody asks who voted for what.
             weights = np.broadcast_to(arrival.predicate, (group.n,))
             barrier.true += np.bincount(blocks[weights], minlength=chunk.blocks)
         if arrival.waits:
@@ -81,6 +84,8 @@ class Barriers:
             known = self.exits[key] = _Exit(group.code, group.block, self.chunk.blocks)
         # The first lane of each block is the one to name.
         blocks, first = np.unique(np.broadcast_to(group.block_index, group.n), return_index=True)
+        # A later exit at the same place takes the place of an earlier one: any thread will do as
+        # the one to name.
         known.lane[blocks] = group.lanes[first]
         for barrier in self.barriers.values():
             for waiter in barrier.waiters:
@@ -89,6 +94,8 @@ class Barriers:
     def report_stuck(self) -> None:
         """Raise the fault for a barrier that waits for ever."""
         for number, barrier in self.barriers.items():
+            # One waiter is enough for the report: the barrier has the numbers, and the notes say
+            # where all the other threads are.
             for waiter in barrier.waiters:
                 group = waiter.group
                 block = int(group.block_index[0])
@@ -107,6 +114,8 @@ class Barriers:
 
     def _missing(self, block: int, groups: list[Group]) -> str:
         chunk = self.chunk
+        # Of those that are alive, whoever is not among the waiters is missing; the first one is
+        # named.
         alive = chunk.alive[block * chunk.width : (block + 1) * chunk.width].copy()
         for group in groups:
             lanes = group.lanes[group.lanes // chunk.width == block] - block * chunk.width
@@ -130,6 +139,8 @@ class Barriers:
         self._check_same_place(waiters, done)
         # The barrier may be complete in some blocks of a group and not in others.
         for waiter in waiters:
+            # Some blocks of the chunk may be complete and others not, since nothing but the chunk
+            # brings them together: only the lanes of complete blocks go on.
             group = waiter.group
             index = np.flatnonzero(np.broadcast_to(done[group.block_index], (group.n,)))
             if not index.shape[0]:
@@ -149,6 +160,8 @@ class Barriers:
             self.chunk.shared.shadow.on_barrier(done)
 
     def _check_exit(self, known: _Exit, group: Group, arrival: Arrival) -> None:
+        # Ways are known within one function. A barrier in a function that the thread would have
+        # called says nothing about where the call's block leads.
         if arrival.count is not None or group.code is not known.code:
             return
         # Code that no way leads to from the barrier lies before it, or on another branch.
@@ -176,6 +189,9 @@ class Barriers:
             for block in np.unique(waiter.group.block_index):
                 if not done[block]:
                     continue
+                # `bar` is what compilers make of __syncthreads, which all threads of a block must
+                # come to at the same place (CUDA C++ Programming Guide, "Synchronization
+                # Functions"); `barrier` may stand at several.
                 known = first.setdefault(int(block), waiter)
                 if known.arrival.instruction is waiter.arrival.instruction:
                     continue
@@ -231,6 +247,8 @@ def _write_result(group: Group, arrival: Arrival, arrived: Lanes, true: Lanes) -
     if arrival.reduction == "popc":
         value: Lanes = true[block].astype(np.uint32)
     elif arrival.reduction == "and":
+        # Everybody who arrived brought a predicate; threads that have exited count for neither
+        # side.
         value = true[block] == arrived[block]
     else:
         value = true[block] > 0

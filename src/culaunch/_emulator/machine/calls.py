@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Argument", "Call", "IndirectCall"]
 
 Reader = Callable[[Group], Lanes]
+# Far deeper than a GPU's stack lets a thread call, and few enough that a recursion without an end
+# is told at once, before its frames have taken the host's memory.
 _MAX_DEPTH = 4096
 
 
@@ -85,12 +87,16 @@ class IndirectCall(End):
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Split the group by callee."""
+        # The address may be computed by each thread, as with a table of functions or a virtual
+        # method.
         targets = self.target(group)
         if targets.shape[0] == 1 or (targets == targets[0]).all():
             self._enter(group, int(targets[0]))
             return 0
         # Every callee runs by itself; the groups meet again behind the call.
         for target in np.unique(targets).tolist():
+            # The registers that are live at the call are the arguments, too: a call is a block of
+            # its own.
             part = group.split(np.flatnonzero(targets == target), group.block)
             self._enter(part, target)
             part.block = 0
@@ -121,6 +127,8 @@ def enter(
     # A function's slots begin with its results, then come its parameters: here and in `Return`.
     function = callee.function
     values = [argument.read(group) for argument in arguments]
+    # The callee begins with registers that hold zeros, which the groups share until they are
+    # written: an array in a register is never changed in place.
     regs = list(callee.zeros)
     first = len(function.returns)
     for i, value in enumerate(values[: len(function.params)]):
@@ -128,9 +136,12 @@ def enter(
         regs[first + i] = _fit(value, callee.zeros[first + i])
     caller = group.code
     pairs = tuple(enumerate(results[:first]))
+    # What the caller's registers hold is kept as it is, and comes back with `Return`. Liveness has
+    # dropped by then what nobody reads behind the call.
     frame = Frame(caller, group.regs, following, group.local_base, pairs, group.undefined)
     if group.undefined:
         group.undefined = _pass_on(group.undefined, arguments, callee)
+    # A new list: parts of the group that make other calls share the old one.
     group.frames = [*group.frames, frame]
     # Every frame has its own variables in the thread's local memory, as on a stack.
     group.local_base += caller.local_bytes
@@ -142,6 +153,8 @@ def _pass_on(given: Taints, arguments: list[Argument], callee: Code) -> Taints:
     """Return the undefined bits of the callee's parameters."""
     taints = {}
     first = len(callee.function.returns)
+    # Only what stands in a register can be undefined; a constant has the slot -1, which is in no
+    # dict.
     for i, argument in enumerate(arguments[: len(callee.function.params)]):
         taint = given.get(argument.slot)
         if taint is not None:
@@ -151,6 +164,8 @@ def _pass_on(given: Taints, arguments: list[Argument], callee: Code) -> Taints:
 
 
 def _fit(value: Lanes, like: Lanes) -> Lanes:
+    # Only parameters of several bytes (.param .b8 name[n]) are rows of bytes; all else has the
+    # width that the declaration says.
     if value.ndim < 2 or value.shape[1] >= like.shape[1]:
         return value
     out = np.zeros((value.shape[0], like.shape[1]), value.dtype)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunk", "LaunchView"]
 
+# What PTX's lane masks, shuffles and matrix fragments are made for; no GPU has another size.
 WARP = 32
 
 
@@ -61,6 +62,8 @@ class Chunk:
         self.alive = self.alive.reshape(-1)
         self.alive_in_block: Lanes = np.full(blocks, self.threads, np.int64)
         self.alive_total = blocks * self.threads
+        # With one block the answer is the same for every lane, and stays one value: what is
+        # computed from it (the row of shared memory, for one) then costs as little as a constant.
         self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
         self.special: dict[str, Lanes] = {}
         self.undefined_reads: list[Read] = []
@@ -71,6 +74,8 @@ class Chunk:
 
     def exit(self, lanes: Lanes) -> None:
         """Take `lanes` out for good."""
+        # Lanes are never given to other threads: `place` names a thread after it has ended, too,
+        # and a group's `full` stays false from here on.
         self.alive[lanes] = False
         self.alive_total -= lanes.shape[0]
         self.alive_in_block -= np.bincount(lanes // self.width, minlength=self.blocks)

@@ -45,6 +45,8 @@ class Conditional(End):
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Split the group if its lanes disagree."""
+        # A uniform guard has one value. Lanes that have values of their own may agree all the same:
+        # then the group goes on whole, and nothing is copied.
         chosen = self.guard(group)
         if chosen.shape[0] == 1:
             return self.taken.run(group, runner) if chosen[0] else self.following
@@ -62,10 +64,18 @@ class Conditional(End):
             runner.go(group.split(taken, target), group.block, target)
             return None
         # What is no jump (an exit, a return) is done at once, by the lanes that are in for it.
+        # It is split at its own block, since that is where what the end reads (a call's arguments,
+        # an index of a switch) is live.
         part = group.split(taken, group.block)
         following = self.taken.run(part, runner)
-        if following is not None:
+        if following is None:
+            return None
+        if part.code is group.code:
             runner.go(part, group.block, following)
+        else:
+            # A call: the part is in another function now, and jumps nowhere in this one.
+            part.block = following
+            runner.ready(part)
         return None
 
 
@@ -123,6 +133,8 @@ class Return(End):
         frame = group.frames[-1]
         # A copy: other groups that made the same call together share the caller's list.
         regs = list(frame.regs)
+        # The callee's results are its first slots; the pairs were made by the call, which knows
+        # both sides.
         for there, here in frame.results:
             regs[here] = group.regs[there]
         if group.undefined or frame.undefined:
@@ -139,6 +151,8 @@ def _hand_back(group: Group, frame: Frame) -> None:
     """Make the undefined bits of the caller's registers and the callee's results the group's."""
     taints = dict(frame.undefined)
     for there, here in frame.results:
+        # A result takes the place of what the register held before, so that it is undefined by the
+        # callee's word alone.
         taint = group.undefined.get(there)
         if taint is not None:
             taints[here] = taint

@@ -24,11 +24,15 @@ def merge(parts: list[Group]) -> Group:
     if len(parts) == 1:
         return first
     lanes = np.concatenate([part.lanes for part in parts])
+    # Ascending order is what the rest relies on: that lane i of a full group is at index i, that
+    # whole warps lie in rows of 32, and that of several writes to an address the last lane's stays.
     order = np.argsort(lanes, kind="stable")
     sizes = [part.n for part in parts]
     regs = _merge_registers(first.code, first.block, [part.regs for part in parts], sizes, order)
     frames = []
     for depth, frame in enumerate(first.frames):
+        # Groups with the same key stand in the same calls, frame by frame, and so have the same
+        # local base; what they keep in the frames is each one's own.
         kept = [part.frames[depth].regs for part in parts]
         merged = _merge_registers(frame.code, frame.block, kept, sizes, order)
         taints = [part.frames[depth].undefined for part in parts]
@@ -36,6 +40,7 @@ def merge(parts: list[Group]) -> Group:
         frames.append(frame._replace(regs=merged, undefined=undefined))
     out = Group(first.chunk, lanes[order], first.code, regs, first.block, frames, first.local_base)
     taints = [part.undefined for part in parts]
+    # A register that is undefined in one part only is so for those lanes of the whole.
     out.undefined = _merge_taints(first.code, first.block, taints, sizes, order)
     # Somebody new at the place gives those who waited there their turn back.
     newest = min(parts, key=lambda part: part.spin)
@@ -69,6 +74,8 @@ def _merge_registers(
             if same:
                 regs[slot] = first
                 continue
+        # A register that is uniform in each part, with another value in each, has to be written
+        # out.
         spread = [
             value if value.shape[0] == size else np.broadcast_to(value, (size, *value.shape[1:]))
             for value, size in zip(values, sizes, strict=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Races"]
 
+# Two words that are no lane: all that is compared with them, such as `>= 0`, relies on the sign.
 _NOBODY = -1
 _MANY = -2
 # Added to a lane, or one of these, to make it positive.
@@ -71,10 +72,14 @@ class Races:
         """Check a write; `values` has its bytes in each lane, and memory has the old ones yet."""
         access = self._access(group, piece, size, "writes")
         # Who writes what is there already, or what others write, takes nothing from anybody.
+        # In units of the size that is kept: `_access` above may have refined it, so it is asked
+        # again.
         new = values.view(f"u{self.unit}").reshape(-1)
         change = new != piece.data.by_size[self.unit][access.at]
         writer = self._unordered_writer(access)
         self._report(access, np.where(change, writer, _NOBODY), "wrote")
+        # A value that changes under a reader is a race even if the reader's value was never used:
+        # unlike a read, a write cannot be put off to where it matters.
         self._report(access, self._readers.against(access), "read")
         if how == "strong":
             self._updaters.add(access)
@@ -82,6 +87,8 @@ class Races:
         self._report(access, self._updaters.against(access), "updated")
         # Of lanes that write to one unit at once, one is the last. The others raced with it, unless
         # they wrote the same.
+        # NumPy keeps the last of several elements that are assigned to one place, as `store` does:
+        # whom this names is whose value memory will have.
         self._wrote(access)
         lost = np.flatnonzero(self._writer[access.at] != access.lanes)
         if lost.shape[0]:
@@ -103,8 +110,10 @@ class Races:
 
     def barrier(self, done: Lanes | None) -> None:
         """Forget what the blocks `done`, or all of them, did before their barrier."""
+        # The rows are the blocks of the chunk, each of which has its barriers for itself.
         stride = self.chunk.shared.stride // self.unit
         which = slice(None) if done is None else done
+        # Times and masks stay, and mean nothing where nobody is named.
         self._writer.reshape(-1, stride)[which] = _NOBODY
         self._readers.warp.reshape(-1, stride)[which] = _NOBODY
         self._updaters.warp.reshape(-1, stride)[which] = _NOBODY
@@ -116,6 +125,9 @@ class Races:
 
     def _access(self, group: Group, piece: Piece, size: int, verb: str) -> _Access:
         lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]
+        # Most kernels never touch less than four bytes, so that a unit for each byte would cost
+        # four times the memory and the work. The first narrower access makes all units smaller, for
+        # good.
         if size < self.unit:
             self._refine(size)
         count = size // self.unit
@@ -125,6 +137,8 @@ class Races:
             at = (at[:, None] + np.arange(count)).reshape(-1)
             lanes = np.repeat(lanes, count)
         access = _Access(lanes, at, verb)
+        # Even the thread that started the copy may not look before it has waited (PTX ISA,
+        # "cp.async").
         owner = self.copies.owner[at]
         if owner.any():
             index = int(np.flatnonzero(owner)[0])
@@ -156,6 +170,7 @@ class Races:
     def _unordered_writer(self, access: _Access) -> Lanes:
         """Return for each unit the lane that wrote it, if the access does not come after that."""
         writer = self._writer[access.at]
+        # Only where another lane wrote is there anything to ask: mostly nowhere.
         index = np.flatnonzero((writer >= 0) & (writer != access.lanes))
         if index.shape[0]:
             lanes, others = access.lanes[index], writer[index]
@@ -169,6 +184,8 @@ class Races:
         if not index.shape[0]:
             return
         # One unit of each lane is told: the value that it read is undefined as a whole.
+        # `index` follows the lanes, so that the first unit of each is the one with the lowest
+        # address.
         lanes, first = np.unique(access.lanes[index], return_index=True)
         index = index[first]
         address = access.at[index] * self.unit % self.chunk.shared.stride
@@ -236,6 +253,8 @@ class _Lanes:
         """Return for each unit a lane that an access races with, `_MANY` or `_NOBODY`."""
         warp = self.warp[access.at]
         others = np.where(warp == _MANY, _MANY, _NOBODY)
+        # Lanes of another warp are ordered by barriers alone, and those have made the units forget
+        # them: whoever is still named here raced.
         foreign = np.flatnonzero((warp >= 0) & (warp != access.lanes // 32))
         others[foreign] = warp[foreign] * 32 + _lowest(self._mask[access.at[foreign]])
         own, left = self._unordered(access)
@@ -255,12 +274,18 @@ class _Lanes:
         # Of two times the earlier: a race may be missed so, and none is made up.
         kept = own[left != 0]
         time[kept] = np.minimum(time[kept], self._time[at[kept]])
+        # Once two warps have been at a unit, none of them is remembered: a barrier or a write ends
+        # that, and every access of a third warp would race with one of the two anyway.
         many = at[(warp == _MANY) | ((warp >= 0) & (warp != lanes // 32))]
         # Several lanes of the access may be at one unit, and be of several warps.
+        # First what was known goes, then every lane of the access adds its bit; `at` may name a
+        # unit many times, which plain assignment would count once.
         self._mask[at] = 0
         np.bitwise_or.at(self._mask, at, mask)
         self._time[at] = time
         self.warp[at] = lanes // 32
+        # The assignment above left the last lane's warp: a unit at which another one reads
+        # something else has been accessed by lanes of more than one.
         self.warp[at[self.warp[at] != lanes // 32]] = _MANY
         self.warp[many] = _MANY
 
@@ -280,6 +305,7 @@ def _missing(lane: int, other: int) -> str:
 
 def _lowest(mask: Lanes) -> Lanes:
     """Return the index of the lowest bit that is set."""
+    # Two's complement isolates the lowest bit; powers of two up to 2**31 have exact logarithms.
     lowest = mask & (~mask + np.uint32(1))
     index: Lanes = np.log2(np.maximum(lowest, 1).astype(np.float64)).astype(np.int32)
     return index

@@ -18,6 +18,8 @@ def to_rows(group: Group, value: Lanes) -> Lanes:
     # Whole warps need no copy: their lanes lie one after the other already.
     if group.whole_warps:
         return np.broadcast_to(value, (group.n,)).reshape(-1, 32)
+    # Otherwise every value goes to its lane's own place, in an array for the whole chunk:
+    # scattering once is cheaper than finding out which warps are incomplete.
     out = np.zeros(group.chunk.size, value.dtype)
     out[group.lanes] = value
     return out.reshape(-1, 32)
@@ -42,5 +44,6 @@ def pack_flags(rows: Lanes) -> Lanes:
 def members(group: Group) -> Lanes:
     """Return, for each lane, the mask of the lanes of its warp that are in the group."""
     if group.whole_warps:
+        # One value for all lanes, which what is computed from it can stay as well.
         return np.full(1, 0xFFFFFFFF, np.uint32)
     return from_warps(group, pack_flags(to_rows(group, np.ones(1, bool))))

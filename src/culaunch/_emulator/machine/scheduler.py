@@ -68,6 +68,8 @@ class Scheduler:
         group = Group(self.chunk, self.chunk.lanes(), code, regs)
         if group.n:
             self.ready(group)
+        # A group is in one place only at any time: here as pending, parked by `warp_sync`, waiting
+        # in `barriers`, or running. Whoever lets a group go puts it back by `ready`.
         while self.queue:
             _, key = heapq.heappop(self.queue)
             parts = self.pending.pop(key, None)
@@ -83,6 +85,9 @@ class Scheduler:
     def ready(self, group: Group) -> None:
         """Let `group` run on from its block."""
         _end_wait(group)
+        # The key is a place and a priority at once: tuples compare from the outermost frame on, so
+        # that of two groups the one whose call comes earlier goes first, whatever the callee's
+        # address.
         key = group.key
         parts = self.pending.setdefault(key, [])
         # The place is in the queue already, unless nobody was there: it is put in once more where
@@ -102,6 +107,8 @@ class Scheduler:
 
     def exit(self, group: Group) -> None:
         """End the threads of `group`."""
+        # The check comes before the lanes are taken out, since it asks who is alive; barriers are
+        # released after that, since they count by it.
         self.barriers.check_exit(group)
         self.chunk.exit(group.lanes)
         self.barriers.release()
@@ -133,9 +140,13 @@ class Scheduler:
         return timeout(self.chunk, running, self.whereabouts(running))
 
     def _run_group(self, arriving: Group) -> None:
+        # A group runs on from block to block without coming back here, as long as nobody else is in
+        # front: most kernels have one group nearly always, and then the queue costs nothing.
         group = arriving
         watch, reads, count = self.watch, self.chunk.undefined_reads, self.chunk.options.count
         while True:
+            # Once a block is often enough: blocks are short, and an instruction of all lanes takes
+            # far longer than the clock does.
             if self.deadline is not None and time.monotonic() > self.deadline:
                 raise self._timeout(group)
             block = group.code.blocks[group.block]
@@ -146,6 +157,7 @@ class Scheduler:
                 if admitted is None:
                     return
                 group = admitted
+                # Lanes that came together know of all that the others did before.
                 if self.races is not None:
                     self.races.order.meet(group.lanes, block.sync(group))
             if count is not None:
@@ -172,9 +184,13 @@ class Scheduler:
                 at = -1
                 if group.undefined:
                     watch.check_end(group, block)
+                # The end may hand the group's lanes to the scheduler in parts. Then it returns
+                # None, and the group is not to be touched any more.
                 following = block.end.run(group, self)
                 if reads:
                     watch.used_by_end(block.instructions[-1])
+            # A fault of the kernel's is what the user asked to see. Everything else that is raised
+            # here is a defect of the emulator, and is told as one, with the line that shows it.
             except Fault as fault:
                 self.locate(fault, block.instructions[at])
                 raise
@@ -191,6 +207,8 @@ class Scheduler:
                 self._move(group, block.index, following)
             else:
                 group.block = following
+            # In the list itself, so that arrays go as soon as nobody needs them: a chunk's register
+            # is as large as the launch is wide.
             for slot in block.dead:
                 regs[slot] = zeros[slot]
             if group.undefined and group.regs is regs:
@@ -204,7 +222,7 @@ class Scheduler:
         # A jump back out of a block that may wait is a round of a loop in which the group waits.
         # The loop ends at the last block that was jumped back from.
         code = group.code
-        if target <= start < len(code.blocks) and code.blocks[start].waits:
+        if target <= start and code.blocks[start].waits:
             group.spin += 1
             group.spin_end = max(start, group.spin_end)
         group.block = target
@@ -214,11 +232,15 @@ class Scheduler:
 
         A group at the very same place comes first, too: then both go on as one.
         """
+        # Places that `ready` put in twice, or whose groups went on, are left in the heap and
+        # skipped: to take something out of its middle would cost more.
         while self.queue and self.queue[0][1] not in self.pending:
             heapq.heappop(self.queue)
         if not self.queue:
             return False
         _end_wait(group)
+        # Of equal place and patience the other one comes first as well: it is taken out, merged
+        # with this group, and both run as one.
         return self.queue[0] <= (group.spin // _PATIENCE, group.key)
 
     def _report_stuck(self) -> None:

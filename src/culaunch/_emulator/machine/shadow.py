@@ -57,6 +57,8 @@ class Shadow:
         if self.undefined is not None:
             self.undefined.define(piece, size * len(values))
         if self.races is not None:
+            # Races compare bytes with what memory has: values that are one for all lanes are
+            # written out, one row of bytes for each lane.
             count = group.n if piece.lanes is None else piece.lanes.shape[0]
             words = np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)
             each = np.ascontiguousarray(words).view(np.uint8)
@@ -65,6 +67,8 @@ class Shadow:
     def on_atomic(self, group: Group, piece: Piece, size: int, *, replaces: bool) -> None:
         """Take note of a read-modify-write; `replaces` if what it writes is not what it read."""
         self._read_undefined(group, piece, size)
+        # An addition to an undefined word stays undefined; an exchange does not care what was
+        # there.
         if replaces and self.undefined is not None:
             self.undefined.define(piece, size)
         if self.races is not None:

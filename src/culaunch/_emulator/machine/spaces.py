@@ -24,10 +24,12 @@ __all__ = ["LOCATORS", "Locator"]
 # (group, addresses, bytes, "read" or "write") -> pieces
 Locator = Callable[["Group", Lanes, int, str], list[Piece]]
 
+# A generic address above the host's says its window in the upper bits and the offset in these.
 _OFFSET_MASK = np.uint64((1 << WINDOW_SHIFT) - 1)
 
 
 def _global(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
+    # PTX takes an address from a register of 32 bits, too; ranges are of 64.
     if address.dtype.itemsize < 8:
         address = address.astype(np.uint64)
     pieces = group.chunk.globals.locate(group, address, size, verb)
@@ -64,6 +66,8 @@ def _generic(group: Group, address: Lanes, size: int, verb: str) -> list[Piece]:
     pieces = []
     for which in np.unique(window):
         lanes = np.flatnonzero(window == which)
+        # A locator finds block and thread by the group: for the lanes of one window it is given a
+        # group of them alone, without registers, which it does not read.
         part = group.narrow(lanes)
         for piece in _in_window(part, int(which), address[lanes], size, verb):
             # The lanes of a piece are those of the part: here they are the group's again.

@@ -32,6 +32,8 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
 
         def workspace(group: Group) -> Lanes:
             launch = group.chunk.launch
+            # Where the launch is not cooperative, the kernel gets a null pointer here and goes on
+            # to use it. That it asked is remembered, so that the report can say what is missing.
             launch.lacks_workspace |= not launch.grid_workspace
             return np.array([launch.grid_workspace >> shift & 0xFFFFFFFF], np.uint32)
 
@@ -44,6 +46,8 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
 
     def get(group: Group) -> Lanes:
         chunk = group.chunk
+        # Computed for every lane at the first read, then taken from: kernels read the same few
+        # registers in every function that uses the thread's index.
         values = chunk.special.get(name)
         if values is None:
             values = chunk.special[name] = _compact(compute(chunk))
@@ -54,6 +58,8 @@ def special_register(name: str) -> tuple[str, Callable[[Group], Lanes]] | None:
 
 def _compact(values: Lanes) -> Lanes:
     """Keep a value that is the same for all lanes once."""
+    # ctaid of a chunk of one block, or tid.y of a flat block: a uniform value keeps everything
+    # uniform that depends on it alone. The copy lets the array for all lanes go.
     return values[:1].copy() if (values == values[0]).all() else values
 
 
@@ -64,6 +70,8 @@ def _thread(chunk: Chunk) -> Lanes:
 def _tid(axis: int) -> Callable[[Chunk], Lanes]:
     def compute(chunk: Chunk) -> Lanes:
         shape = chunk.launch.block
+        # The padding past the last thread of a block gets indices as well, beyond the block's:
+        # nobody sees them, since those lanes are never alive.
         step = int(np.prod(shape[:axis], dtype=np.int64))
         values = _thread(chunk) // step
         return (values % shape[axis] if axis < 2 else values).astype(np.uint32)

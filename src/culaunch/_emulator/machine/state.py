@@ -92,6 +92,7 @@ class Group:
         self.spin = 0
         self.spin_end = -1
         self.undefined: Taints = NONE
+        # Both follow from the lanes, which never change: what was found once stays.
         self._block_index: Lanes | None = None
         self._whole_warps: bool | None = None
 
@@ -164,6 +165,8 @@ class Group:
             regs[slot] = take(self.regs[slot], index)
         frames = [_narrow_frame(frame, index) for frame in self.frames]
         part = Group(self.chunk, self.lanes[index], self.code, regs, block, frames, self.local_base)
+        # Each part has waited as long as the whole: a loop that splits in every round has to get
+        # its patience used up, too.
         part.spin, part.spin_end = self.spin, self.spin_end
         if self.undefined:
             live_in = self.code.blocks[block].live_in
@@ -202,9 +205,13 @@ class Code:
         self.zeros = [
             _zero(kind, function.slot_sizes.get(i, 0)) for i, kind in enumerate(function.slots)
         ]
+        # The condition code is a register like others, behind those that the function names: so it
+        # is split, merged and dropped by the same code.
         self.carry = len(self.zeros)
         self.zeros.append(np.zeros(1, bool))
         locals_ = [v for v in function.variables.values() if v.space == "local"]
+        # Local variables of all scopes have places of their own, whether they live at the same time
+        # or not.
         end = max((v.offset + v.size for v in locals_), default=0)
         # The next frame starts at a multiple of the largest alignment that a vector access needs.
         self.local_bytes = -(-end // 16) * 16
@@ -316,10 +323,13 @@ def _narrow_frame(frame: Frame, index: Lanes) -> Frame:
 
 
 def _zero(kind: str, size: int) -> Any:
+    # A parameter of a function is read by words of up to 16 bytes, at any offset that fits: its row
+    # is as long as the last such word needs.
     if kind == "param":
         return np.zeros((1, -(-size // 16) * 16), np.uint8)
     if kind == "pred":
         return np.zeros(1, bool)
+    # NumPy has no integers of 128 bits.
     if kind == "b128":
         return np.zeros((1, 2), np.uint64)
     return np.zeros(1, unsigned(kind))

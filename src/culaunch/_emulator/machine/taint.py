@@ -28,6 +28,7 @@ class Taint(NamedTuple):
     def lanes(self) -> Lanes:
         """A flag for each lane that has an undefined bit."""
         bits: Lanes = self.bits != 0
+        # A register of several words, or a parameter, is undefined in a lane if any word of it is.
         if bits.ndim > 1:
             bits = np.asarray(bits.any(axis=1))
         return bits
@@ -40,6 +41,8 @@ NONE: Taints = {}
 
 def narrow(taints: Taints, index: Lanes, slots: Collection[int]) -> Taints:
     """Return the taints of some lanes in some registers."""
+    # Registers that are defined in all these lanes leave the dict: an empty one lets a group run at
+    # full speed again.
     kept = {}
     for slot in taints.keys() & set(slots):
         bits = taints[slot].bits[index]
@@ -52,6 +55,7 @@ def merge(parts: list[Taints], sizes: list[int], order: Lanes, slots: Collection
     """Join the taints of groups, as their registers are joined."""
     merged = {}
     for slot in set().union(*parts) & set(slots):
+        # A part in which the register is defined contributes zeros of the same shape.
         like = next(part[slot] for part in parts if slot in part).bits
         bits, origins = [], []
         for part, size in zip(parts, sizes, strict=True):

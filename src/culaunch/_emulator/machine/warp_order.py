@@ -25,6 +25,8 @@ class WarpOrder:
 
     def __init__(self, chunk: Chunk) -> None:
         warps = chunk.size // 32
+        # Time begins at 1, and nothing is known before: what a lane did at time 1 is ordered for
+        # nobody until they meet.
         self._clock: Lanes = np.ones(warps, np.int32)
         self._known: Lanes = np.zeros((warps, 32, 32), np.int32)
 
@@ -35,6 +37,8 @@ class WarpOrder:
 
     def ordered(self, lanes: Lanes, others: Lanes, time: Lanes) -> Lanes:
         """Tell whether each lane comes after what the other one did at a time."""
+        # Across warps nothing but a barrier orders, and that makes the units forget
+        # (`Races.barrier`).
         known = self._known[lanes // 32, lanes % 32, others % 32]
         after: Lanes = (lanes // 32 == others // 32) & (time <= known)
         return after
@@ -51,12 +55,15 @@ class WarpOrder:
         if lanes.shape[0] == 32 * warps.shape[0] and (masks == 0xFFFFFFFF).all():
             self._known[warps] = self._clock[warps][:, None, None]
         else:
+            # A mask may name lanes that have exited, and lanes that come later to another
+            # bar.warp.sync: only those that are here together have met.
             present = np.zeros(self._clock.shape, np.uint32)
             bits = np.uint32(1) << (lanes & 31).astype(np.uint32)
             np.bitwise_or.at(present, lanes // 32, bits)
             named = np.broadcast_to(masks, lanes.shape) & present[lanes // 32]
             for mask in np.unique(named).tolist():
                 self._meet_some(np.unique(lanes[named == mask] // 32), mask)
+        # What a lane does from now on has a later time than what anybody can know of yet.
         self._clock[warps] += 1
 
     def _meet_some(self, warps: Lanes, mask: int) -> None:

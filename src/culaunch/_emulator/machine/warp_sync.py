@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["WarpSync", "lane_bits", "warp_bits"]
 
 
+# The mask that compilers give nearly always: all 32 lanes of the warp.
 _EVERY_LANE = 0xFFFFFFFF
 
 
@@ -39,6 +40,8 @@ class WarpSync:
 
     def admit(self, group: Group, block: Block) -> Group | None:
         """Return the lanes that can go on, which may be more than came, and park the rest."""
+        # Checked for the lanes that come now, once each: those that wait were checked when they
+        # came.
         if block.names_lanes:
             self._check_named(group, block)
         # Everybody who is alive is here: nobody can be missing.
@@ -52,6 +55,8 @@ class WarpSync:
         complete = self._complete(group, block)
         if complete.all():
             return group
+        # The group is split even if nobody can go on, so that what is parked has only the registers
+        # that are live here, and its own lanes.
         index = np.flatnonzero(~complete)
         part = group.split(index, group.block)
         self.parked[part.key] = part
@@ -65,6 +70,8 @@ class WarpSync:
         # nothing else can run.
         stays = True
         for key, group in list(self.parked.items()):
+            # A part of the group may be able to go on now: `admit` will sort that out when its turn
+            # comes.
             block = group.code.blocks[group.block]
             if self._complete(group, block).any():
                 del self.parked[key]
@@ -127,6 +134,9 @@ class WarpSync:
 
     def _release_warp_barriers(self) -> None:
         """Let bar.warp.sync at different places meet: only the lanes count, not the place."""
+        # PTX has bar.warp.sync wait for lanes, wherever in the code they execute one. So two
+        # branches may each have theirs; shfl, vote and the others must be the same instruction for
+        # all.
         barriers = [
             (key, group)
             for key, group in self.parked.items()
@@ -135,6 +145,8 @@ class WarpSync:
         present = np.zeros(self.chunk.size // 32, np.uint32)
         for _, group in barriers:
             present |= _present(group)
+        # Who is alive and not parked at such a barrier can still come, or never does: a group that
+        # names one of those stays.
         absent = warp_bits(self.chunk.alive) & ~present
         lanes, masks = [], []
         for key, group in barriers:

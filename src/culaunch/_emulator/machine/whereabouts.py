@@ -18,6 +18,7 @@ __all__ = ["Standing", "next_instruction", "timeout", "whereabouts"]
 # What a group does, the group, and the instruction that it is at.
 Standing: TypeAlias = "tuple[str, Group, Instruction | None]"
 
+# Threads of a divergent kernel can be at hundreds of places; the first ones tell what happened.
 _MOST = 8
 
 

@@ -39,11 +39,14 @@ def unpack(kind: str, registers: Registers) -> Elements:
     width = WIDTHS[kind]
     if width == 64:
         return np.stack([r.view(np.uint64) for r in registers], axis=-1)
+    # The lowest element is in the lowest bits of the first register: little-endian words lie that
+    # way.
     words = np.stack([r.view(np.uint32) for r in registers], axis=-1)
     if width >= 8:
         return words.view(f"u{width // 8}")
     octets = words.view(np.uint8)
     if width == 4:
+        # The low half of a byte comes first.
         nibbles = np.stack([octets & np.uint8(15), octets >> np.uint8(4)], axis=-1)
         return nibbles.reshape(*words.shape[:-1], -1)
     return np.unpackbits(octets, axis=-1, bitorder="little")

@@ -49,6 +49,8 @@ def extents(shape: str) -> tuple[int, int, int]:
 
 def gather(elements: npt.NDArray[Any], places: Indices) -> npt.NDArray[Any]:
     r"""Bring elements of shape (warps, 32, n) into the shape (warps, \\*places.shape)."""
+    # A place counts through the lanes of a warp and the elements of each, so that one index finds
+    # it.
     flat = elements.reshape(len(elements), -1)
     return flat[:, places]
 
@@ -61,6 +63,8 @@ def scatter(matrix: npt.NDArray[Any], places: Indices) -> npt.NDArray[Any]:
     return flat.reshape(warps, 32, -1)
 
 
+# The tables of PTX ISA, "Matrix Fragments for mma", as formulas: one for each matrix. They depend
+# on the shape alone, of which there are a dozen.
 @functools.cache
 def a_places(shape: str, kind: str) -> Indices:
     """Return, for each row and column of A, lane times elements a lane plus element."""
@@ -111,6 +115,8 @@ def quad_places(operand: str, layout: str) -> Indices:
         count = 8
         product, long, column = np.indices((4, 8, 8))
         if layout == "f16":
+            # The accumulator of this old shape is laid out by its type: f16 in rows, f32 in a
+            # pattern of pairs.
             inner, element = long % 4, column
         else:
             inner = (long & 1) + (column & 2)

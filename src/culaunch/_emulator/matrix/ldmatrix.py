@@ -34,11 +34,14 @@ def ldmatrix_addresses(
     """
     if count not in (1, 2, 4):
         raise ValueError(f"count must be 1, 2 or 4 matrices (got {count})")
+    # Lane 4 i + j receives elements 2 j and 2 j + 1 of row i: one register, from four bytes in a
+    # row.
     group, member = _LANES // 4, _LANES % 4
     unit = addresses.dtype.type
     if not trans:
         offset = (4 * member).astype(unit)
         return np.stack([addresses[:, 8 * i + group] + offset for i in range(count)])
+    # Transposed, lane 4 i + j receives column i of rows 2 j and 2 j + 1: two bytes of each.
     offset = (2 * group).astype(unit)
     halves = [
         addresses[:, 8 * i + 2 * member + half] + offset for i in range(count) for half in range(2)
@@ -59,6 +62,7 @@ def movmatrix(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
     numpy.ndarray of uint32
         Shape (warps, 32).
     """
+    # The registers of the lanes, one after the other, are the matrix row by row.
     matrix = np.ascontiguousarray(a).view(np.uint16).reshape(-1, 8, 8)
     turned = np.ascontiguousarray(matrix.transpose(0, 2, 1))
     return turned.reshape(len(turned), -1).view(np.uint32)

@@ -97,6 +97,7 @@ def _is_quad(shape: str, types: tuple[str, str, str, str]) -> bool:
 
 
 def _fragment(name: str, shape: str, kind: str, registers: Registers, size: int) -> Elements:
+    # Every lane holds the same share of the matrix, in registers of 32 bits, of f64 of 64.
     expected = size * WIDTHS[kind] // 32 // (64 if kind == "f64" else 32)
     if len(registers) != expected:
         raise ValueError(

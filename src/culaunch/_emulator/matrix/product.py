@@ -73,11 +73,14 @@ def multiply_add(
             total = numerics.fma("f64", left, right, total, rounding=rounding)
         return total
     left, right = _values(a_kind, a), _values(b_kind, b)
+    # NumPy multiplies matrices of float64 by BLAS, for all warps together.
     product = np.matmul(left, right)
     if c_kind == "s32":
         if a_kind == "b1" and operation == "xor":
             # popc(x ^ y) = popc(x) + popc(y) - 2 popc(x & y)
             product = left.sum(-1)[..., :, None] + right.sum(-2)[..., None, :] - 2 * product
+        # A few hundred products of at most 16 bits: float64 holds their sum exactly, and int64 the
+        # whole one.
         total = c.view(np.int32) + product.astype(np.int64)
         if satfinite:
             total = np.clip(total, -(1 << 31), (1 << 31) - 1)
@@ -93,6 +96,7 @@ def _values(kind: str, bits: Elements) -> _Matrix:
     if kind in ("f16", "bf16", "f32"):
         return numerics.cvt("f64", kind, bits).view(np.float64)
     if kind == "tf32":
+        # The hardware ignores the 13 lowest bits of the register.
         values = (bits & np.uint32(0xFFFFE000)).view(np.float32)
     elif kind in ("e4m3", "e5m2"):
         pairs = np.ascontiguousarray(bits).view(np.uint16)

@@ -53,6 +53,8 @@ def wmma_access(
         than a byte.
     """
     rows, columns, count = _dimensions(shape, operand, kind)
+    # Programs must not rely on the layout (PTX ISA, "wmma"), and so any one will do that load,
+    # product and store agree on.
     place = np.arange(32 * count).reshape(32, count) % (rows * columns)
     if operand == "b":
         column, row = np.divmod(place, rows)
@@ -123,6 +125,7 @@ def wmma_mma(
                 f"{operand} must have {expected} registers for {shape} of {kind} "
                 f"(got {len(registers)})"
             )
+        # Registers past the matrix's elements repeat the first ones, and are left out.
         flat = elements.reshape(len(elements), -1)[:, : rows * columns]
         if operand == "b":
             fragments.append(flat.reshape(-1, columns, rows).transpose(0, 2, 1))

@@ -54,11 +54,14 @@ def update(words: Lanes, at: Lanes, operands: list[Lanes], operation: Update) ->
     of every word goes in round i.
     """
     count = at.shape[0]
+    # Equal addresses come together, and stay in the order of their lanes: that is the serial order
+    # whose results these are. PTX leaves it open; a fixed one makes results repeatable.
     order = np.argsort(at, kind="stable")
     place = at[order]
     first = np.ones(count, bool)
     np.not_equal(place[1:], place[:-1], out=first[1:])
     starts = np.flatnonzero(first)
+    # Nobody meets anybody, which is the common case of scattered updates.
     if starts.shape[0] == count:
         old = words[at]
         words[at] = operation.function(old, *operands)
@@ -66,6 +69,8 @@ def update(words: Lanes, at: Lanes, operands: list[Lanes], operation: Update) ->
     lengths = np.diff(starts, append=count)
     sorted_operands = [np.broadcast_to(value, (count,))[order] for value in operands]
     sorted_old = np.empty(count, words.dtype)
+    # A histogram with one bin, or a counter, has every lane at one word: rounds would be as many as
+    # lanes, each for one element. These words are taken one by one, each as a whole.
     long = lengths > _ROUNDS
     for start, length in zip(starts[long].tolist(), lengths[long].tolist(), strict=True):
         part = slice(start, start + length)
@@ -87,6 +92,8 @@ def update(words: Lanes, at: Lanes, operands: list[Lanes], operation: Update) ->
 def _run_one_word(words: Lanes, at: int, operands: list[Lanes], operation: Update) -> Lanes:
     if operation.accumulate is not None:
         ufunc, dtype = operation.accumulate
+        # A running sum (minimum, and so on) from the word on: each element is what its lane finds,
+        # and the last is what is left.
         chain = np.concatenate([words[at : at + 1], operands[0]]).view(dtype)
         steps = ufunc.accumulate(chain, dtype=dtype).view(words.dtype)
         words[at] = steps[-1]
@@ -94,6 +101,7 @@ def _run_one_word(words: Lanes, at: int, operands: list[Lanes], operation: Updat
     if operation.in_order is not None:
         all_old, words[at] = operation.in_order(words[at], *operands)
         return all_old
+    # What has no such form, such as compare and swap of different values, goes lane by lane.
     old = np.empty(operands[0].shape, words.dtype)
     current = words[at : at + 1]
     for i in range(operands[0].shape[0]):

@@ -25,6 +25,7 @@ class Bytes:
 
     def __init__(self, array: Lanes, *, is_global: bool = False) -> None:
         self.is_global = is_global
+        # Views of every width once, since making one costs as much as a small access.
         self.by_size = {size: array.view(dtype) for size, dtype in BITS.items()}
 
     @classmethod
@@ -60,8 +61,10 @@ def load(group: Any, pieces: list[Piece], size: int, count: int, how: str = "pla
             piece.shadow.on_read(group, piece, size * count, how)
     first = pieces[0]
     if first.lanes is None:
+        # The quick way, when all lanes are in one array: one NumPy call for each word.
         words, at = first.data.by_size[size], first.at >> _SHIFTS[size]
         return [words.take(at + k if k else at) for k in range(count)]
+    # Several arrays: every piece fills the lanes that it is for.
     out = [np.zeros(group.n, BITS[size]) for _ in range(count)]
     for piece in pieces:
         words, at = piece.data.by_size[size], piece.at >> _SHIFTS[size]

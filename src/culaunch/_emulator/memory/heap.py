@@ -64,6 +64,8 @@ class Heap:
         block.freed = place
         self._freed[address] = block
         self._kept += _taken(block.size)
+        # As much as the heap itself is kept, the latest: a program that frees in a loop must not
+        # grow.
         while self._kept > HEAP_BYTES:
             _, oldest = self._freed.popitem(last=False)
             self._kept -= _taken(oldest.size)

@@ -66,17 +66,21 @@ class GlobalMemory:
                 joined.append([base, base + size])
         self.bases = [base for base, _ in joined]
         self.ends = [end for _, end in joined]
+        # Each module's variables are in one allocation of their own, so that they fit between two
+        # other ranges as a whole: no sort is needed.
         for starts, ends in self._variables:
             if starts:
                 at = bisect_right(self.bases, starts[0])
                 self.bases[at:at] = starts
                 self.ends[at:at] = ends
+        # Both are made when they are first needed: most launches touch a few of many ranges.
         self._arrays: tuple[Lanes, Lanes] | None = None
         self._views: dict[int, tuple[int, Bytes]] = {}
 
     def locate(self, group: Threads, address: Lanes, size: int, verb: str) -> list[Piece]:
         """Find the bytes of an access; raise the fault of the first lane that has none."""
         check_aligned(group, address, size, verb, "global")
+        # Nearly always all lanes are in one range, which the extremes tell.
         low, high = int(address.min()), int(address.max())
         index = bisect_right(self.bases, low) - 1
         if index >= 0 and high + size <= self.ends[index]:
@@ -87,6 +91,7 @@ class GlobalMemory:
     def _outside(self, group: Threads, index: int, address: int, what: str) -> Fault:
         """Return the fault of an access outside every range; `what` begins its message."""
         lane = group.lane_at(index)
+        # Best explanation first: what was freed, then null with an offset, then the nearest range.
         freed = self._explain(address)
         if freed is not None:
             return Fault(ILLEGAL_ADDRESS, f"{what}: {freed}", lane=lane)
@@ -136,6 +141,7 @@ class GlobalMemory:
             bad = int(address[lane])
             raise self._outside(group, lane, bad, f"{size}-byte {verb} of global address {bad:#x}")
         pieces = []
+        # Lanes of a warp may each have a pointer to another array.
         for i in np.unique(index):
             lanes = np.flatnonzero(index == i)
             base, view = self._view(int(i))

@@ -33,6 +33,8 @@ class ReadOnlyMemory:
     ) -> None:
         parts: list[tuple[int, int, ReadOnlyArray]] = []
         allowed = sorted(writable)
+        # From each array what another argument allows to be written is cut away, so that the rest
+        # are disjoint pieces in ascending order, which a binary search can look through.
         end = 0
         for array in sorted(arrays):
             at = max(array.base, end)
@@ -53,10 +55,14 @@ class ReadOnlyMemory:
         """Raise the fault of the first lane whose access touches a read-only byte."""
         if not self._parts:
             return
+        # The extremes first, as in `GlobalMemory`: they clear most accesses without a look at each
+        # lane.
         low, last = int(address.min()), int(address.max()) + size - 1
         index = bisect_right(self._bases, last) - 1
         if index < 0 or self._parts[index][1] <= low:
             return
+        # The piece that begins at or before an access's last byte is the only one that it can touch
+        # from below; it does if the piece ends behind the first byte.
         last_bytes = address + np.uint64(size - 1)
         before = np.searchsorted(self._base_array, last_bytes, side="right") - 1
         wrong = (before >= 0) & (self._end_array[np.maximum(before, 0)] > address)

@@ -34,6 +34,8 @@ class Scratch:
         self.space = space
         self.rows = rows
         self.size = size
+        # Rows begin at multiples of 16, so that an offset's alignment is that of its place in the
+        # array, and words of every size can be counted through all rows.
         self.stride = -(-max(size, 1) // 16) * 16
         self.array: Lanes = np.zeros(rows * self.stride, np.uint8)
         self.data = Bytes(self.array)
@@ -44,6 +46,7 @@ class Scratch:
     ) -> list[Piece]:
         """Find the bytes of an access at `offset` in each lane's row."""
         check_aligned(group, offset, size, verb, self.space)
+        # Offsets are unsigned: a negative one is very large, and found by the same comparison.
         if int(offset.max()) + size > self.size:
             self._outside(group, offset, size, verb)
         at = offset.astype(np.int64)

@@ -33,10 +33,12 @@ class UndefinedBytes:
     def __init__(self, scratch: Scratch, *, undefined: bool) -> None:
         self.scratch = scratch
         rows: Lanes = np.zeros((scratch.rows, scratch.stride), np.uint8)
+        # The padding behind a row counts as defined: no access gets there.
         if undefined:
             rows[:, : scratch.size] = 255
         self.map = Bytes(rows.reshape(-1))
         # Where undefined values that were stored come from; -1 for what was never written.
+        # Eight bytes for each byte of memory: made when the first undefined value is stored.
         self.origin: Lanes | None = None
 
     @property
@@ -48,6 +50,7 @@ class UndefinedBytes:
         """Return what a read meets that is undefined, None if nothing is."""
         unit = min(size, 8)
         words = self.map.by_size[unit]
+        # First by whole words, since nearly every read is defined; byte by byte only then.
         if not any(words.take((piece.at + k) // unit).any() for k in range(0, size, unit)):
             return None
         lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 __all__ = ["BASES", "FUNCTION", "LOCAL", "PARAM", "SHARED", "WINDOW_SHIFT"]
 
+# Addresses of user space have at most 47 bits on x86-64 and 48 on AArch64: from 1 << 48 on is no
+# pointer of the host's, unless a program asks the system for more.
 WINDOW_SHIFT = 48
 SHARED = 1 << 48
 LOCAL = 2 << 48

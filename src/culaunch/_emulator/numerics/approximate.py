@@ -48,6 +48,7 @@ from culaunch._emulator.numerics.rounding import narrow, two_product
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# As the hardware has it: a constant of single precision.
 _PER_TURN = np.float64(np.float32(1 / (2 * np.pi)))
 _LOW_WORD = np.uint64(0xFFFFFFFF)
 _NAN_HIGH = np.uint64(0x7FFFFFFF00000000)
@@ -144,6 +145,8 @@ def _apply(kind: str, a: Bits, function: Callable[[Floats], Floats], ftz: bool) 
 
 
 def _turns(x: Floats) -> Floats:
+    # The turns are rounded like the hardware's range reduction does it, so that large angles lose
+    # the same accuracy here as there.
     rounded = to_f64("f32", narrow("f32", x * _PER_TURN, "rz"))
     angle: Floats = np.fmod(rounded, 1) * (2 * np.pi)
     return angle
@@ -156,6 +159,8 @@ def _divide(a: Bits, b: Bits, ftz: bool, full: bool) -> Bits:
         a, b = flush(fmt, a), flush(fmt, b)
     x, y = a.view(np.float32), b.view(np.float32)
     size = np.abs(y)
+    # The reciprocal of a subnormal divisor overflows: both operands are scaled, as compiled code
+    # does. A power of two changes nothing else.
     scale = np.where(size < np.float32(2.0**-126), np.float32(2.0**24), np.float32(1))
     if full:
         scale = np.where(size > np.float32(2.0**126), np.float32(0.25), scale)
@@ -178,6 +183,7 @@ def _rsqrt_f64(a: Bits) -> Bits:
     product, product_error = two_product(fraction, square)
     missing = (1 - product) - product_error - fraction * square_error
     result = np.ldexp(guess + guess * missing / 2, -exponent // 2)
+    # Zeros, infinities and negative numbers have exact answers, which the scaling would spoil.
     result = np.where((x > 0) & (x < np.inf), result, 1 / np.sqrt(x))
     return np.where(np.isnan(result), _NAN, result.view(np.uint64))
 

@@ -121,6 +121,7 @@ def _apply(
     operands = tuple(x.view(fmt.carrier) for x in operands)
     if ftz:
         operands = tuple(flush(fmt, x) for x in operands)
+    # One or two NumPy operations: nothing is gained by cutting those into blocks.
     if rounding == "rn" and (kind == "f32" or (kind == "f64" and operation is not _fma)):
         result = operation(kind, *operands, rounding)
     else:
@@ -156,6 +157,8 @@ def _sub(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:
     if kind == "f64":
         return double.sub(a, b, rounding)
     fmt = FORMATS[kind]
+    # Subtracting is adding with the other sign; the sign of a NaN does not show, since it becomes
+    # the canonical one.
     return single.add(kind, a, b ^ fmt.carrier.type(fmt.sign), rounding)
 
 
@@ -179,6 +182,7 @@ def _div(kind: str, a: Bits, b: Bits, rounding: str) -> Bits:
 
 def _rcp(kind: str, a: Bits, rounding: str) -> Bits:
     fmt = FORMATS[kind]
+    # Correctly rounded, 1 / a is a division like others.
     return _div(kind, np.full(1, fmt.one, fmt.carrier), a, rounding)
 
 

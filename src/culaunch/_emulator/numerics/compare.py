@@ -91,6 +91,7 @@ def testp(kind: str, test: str, a: Bits) -> Mask:
     fmt = FORMATS[kind]
     magnitude = a.view(fmt.carrier) & fmt.carrier.type(fmt.magnitude)
     infinity = fmt.carrier.type(fmt.infinity)
+    # The lowest bit of the exponent field: the smallest normal number.
     normal = fmt.carrier.type(fmt.infinity & -fmt.infinity)
     tests: dict[str, Callable[[], Any]] = {
         "finite": lambda: magnitude < infinity,
@@ -110,12 +111,14 @@ def _compare_floats(operator: str, kind: str, a: Bits, b: Bits, ftz: bool) -> Ma
     if ftz:
         a, b = flush(FORMATS[kind], a), flush(FORMATS[kind], b)
     if kind == "bf16":
+        # NumPy has no bf16; every one is a float32.
         x, y = bf16_to_f32(a), bf16_to_f32(b)
     else:
         x, y = (v.view(f"f{v.dtype.itemsize}") for v in (a, b))
     result: Mask
     if operator in _UNORDERED:
         if operator == "equ":
+            # Not less and not greater: equal, or not comparable.
             result = ~((x < y) | (x > y))
         elif operator == "neu":
             result = x != y

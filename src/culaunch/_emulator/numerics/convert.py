@@ -102,6 +102,7 @@ def _between_integers(to: str, source: str, a: Bits, sat: bool) -> Bits:
     value = a.view(_INTEGERS[source])
     if sat:
         have, want = np.iinfo(value.dtype), np.iinfo(target)
+        # Limits of both types, so that they fit in the one that is clamped.
         value = np.clip(value, max(have.min, want.min), min(have.max, want.max))
     return value.astype(target).view(f"u{target.itemsize}")
 
@@ -115,6 +116,7 @@ def _to_integer(to: str, source: str, a: Bits, rounding: str, ftz: bool) -> Bits
     a = a.view(FORMATS[source].carrier)
     if ftz and source == "f32":
         a = flush(FORMATS["f32"], a)
+    # First to a whole number, exactly; then into the integer type, where it fits or is clamped.
     whole = _INTEGRAL[rounding](_native(source, a))
     limits = np.iinfo(target)
     # Both bounds are exact in every format: zero or powers of two.
@@ -134,11 +136,14 @@ def _to_integer(to: str, source: str, a: Bits, rounding: str, ftz: bool) -> Bits
 
 def _from_integer(to: str, source: str, a: Bits, rounding: str) -> Bits:
     value = a.view(_INTEGERS[source])
+    # Here NumPy's conversion rounds once, to nearest even, as cvt does.
     if rounding == "rn" and to in ("f32", "f64"):
         return value.astype(to.replace("f", "float")).view(FORMATS[to].carrier)
     if value.dtype.itemsize < 8:
+        # Up to 32 bits fit in float64's 53.
         exact = value.astype(np.float64)
         return exact.view(np.uint64) if to == "f64" else narrow(to, exact, rounding)
+    # 64 bits do not: they are the sum of two halves that do, with its error.
     high = (value >> value.dtype.type(32)).astype(np.float64) * 2.0**32
     low = (value & value.dtype.type(0xFFFFFFFF)).astype(np.float64)
     total, error = two_sum(high, low)
@@ -187,6 +192,7 @@ def _narrow_nans(to: str, a: Bits, result: Bits) -> Bits:
     if not nan.any():
         return result
     fmt = FORMATS[to]
+    # All ones in the exponent, and the highest bit of the fraction, which makes a NaN quiet.
     quiet = fmt.infinity >> 1 & ~fmt.infinity | fmt.infinity
     cut_off = np.uint64(53 - fmt.precision)
     payload = (a & _PAYLOAD) >> cut_off
@@ -214,6 +220,7 @@ def _finish(to: str, result: Bits, sat: bool, clamp: bool, satfinite: bool) -> B
         result = _relu(fmt, result)
     if satfinite:
         unit = fmt.carrier.type
+        # The largest finite number is a constant below infinity, whatever the sign.
         infinite = (result & unit(fmt.magnitude)) == unit(fmt.infinity)
         result = np.where(infinite, result - unit(fmt.infinity - fmt.largest), result)
     return result

@@ -92,6 +92,7 @@ def div(a: Bits, b: Bits, rounding: str) -> Bits:
         return _with_nans(quotient, y, x)
     product, error = two_product(quotient, y)
     rest = x - product  # exact: the product is as near as can be
+    # The remainder has the quotient's error times y: dividing by a negative number turns it around.
     swap = np.signbit(y)
     below = np.where(swap, rest > error, rest < error)
     above = np.where(swap, rest < error, rest > error)
@@ -116,11 +117,13 @@ def sqrt(a: Bits, rounding: str) -> Bits:
 
 
 def _directed_sum(x: Floats, y: Floats, total: Floats, rounding: str) -> Floats:
+    # The error of a sum in one step (Dekker's fast two-sum) needs the larger operand first.
     swap = np.abs(y) > np.abs(x)
     large, small = np.where(swap, y, x), np.where(swap, x, y)
     # Unlike two_sum, this cannot overflow before the sum itself does.
     error = small - (total - large)
     overflow = np.isinf(total) & np.isfinite(x) & np.isfinite(y)
+    # The exact sum is finite, and so lies inwards of the infinity.
     error = np.where(overflow, -total, error)
     bits = step(total.view(np.uint64), error < 0, error > 0, np.signbit(total), rounding)
     result: Floats = bits.view(np.float64)
@@ -146,6 +149,8 @@ def _with_nans(value: Floats, *operands: Floats) -> Bits:
     bits: Bits = value.view(np.uint64)
     nan = np.isnan(value)
     if nan.any():
+        # A NaN without a NaN operand comes from an invalid operation; the last operand that is one
+        # wins.
         fixed = np.full(bits.shape, _INVALID)
         for operand in operands:
             quieted = operand.view(np.uint64) | _QUIET

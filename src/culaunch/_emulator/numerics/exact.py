@@ -54,6 +54,7 @@ def mul(a: float, b: float, mode: str) -> int:
 def fma(a: float, b: float, c: float, mode: str) -> int:
     """Return the bits of ``a * b + c``."""
     (x, e), (y, f), (z, g) = _parts(a), _parts(b), _parts(c)
+    # Both addends as multiples of the smaller unit: then the sum is one of integers.
     exponent = min(e + f, g)
     total = ((x * y) << (e + f - exponent)) + (z << (g - exponent))
     if total:
@@ -66,6 +67,7 @@ def div(a: float, b: float, mode: str) -> int:
     """Return the bits of ``a / b``; `b` is not zero."""
     negative = math.copysign(1, a) != math.copysign(1, b)
     (x, e), (y, f) = _parts(a), _parts(b)
+    # 120 bits more than needed, and one for whether anything is left: enough to round from.
     quotient, rest = divmod(abs(x) << 120, abs(y))
     return _round(negative, quotient << 1 | bool(rest), e - f - 121, mode)
 
@@ -88,6 +90,8 @@ def _round(negative: bool, magnitude: int, exponent: int, mode: str) -> int:
     sign = _SIGN if negative else 0
     if not magnitude:
         return sign
+    # The exponent of the last bit that is kept: that of the number less 52, but never below that of
+    # subnormals.
     unit = max(magnitude.bit_length() - 1 + exponent, -1022) - 52
     shift = unit - exponent
     if shift <= 0:

@@ -52,6 +52,7 @@ def _ieee(
     name: str, width: int, carrier_width: int, precision: int, nan: int, low: int = 0
 ) -> Format:
     # `low` zero bits follow the format's own ones in its carrier (tf32 in an f32 register).
+    # The sign takes one bit and the fraction one less than the precision: the rest is the exponent.
     exponent_bits = width - precision
     bias = (1 << (exponent_bits - 1)) - 1
     unit = 1 << (precision - 1 + low)
@@ -128,6 +129,7 @@ def flush(fmt: Format, bits: Bits) -> Bits:
 def saturate(fmt: Format, bits: Bits) -> Bits:
     """Clamp to [+0.0, 1.0]; NaN and everything with a sign become +0.0."""
     unit = fmt.carrier.type
+    # Positive numbers have the order of their bits, and everything with a sign is above them.
     clamped: Bits = np.minimum(bits, unit(fmt.one))
     clamped[(bits > unit(fmt.infinity))] = 0  # negative, or a NaN of either sign
     return clamped

@@ -16,6 +16,7 @@ def widen_octets(source: str, a: Bits) -> Bits:
     NaN becomes the canonical f16 NaN.
     """
     octets = np.ascontiguousarray(a).view(np.uint8)
+    # All 128 magnitudes are in a table; the sign goes its own way.
     values = _table(source)[octets & 0x7F]
     bits: Bits = values.astype(np.float16).view(np.uint16)
     bits |= (octets & np.uint8(0x80)).astype(np.uint16) << np.uint16(8)
@@ -30,8 +31,10 @@ def narrow_octets(to: str, value: Floats, relu: bool) -> Bits:
     precision, min_exponent = _PRECISION[to]
     magnitude = np.minimum(np.abs(value), finite[-1])
     _, exponent = np.frexp(magnitude)
+    # Rounded to a multiple of the last place: `rint` takes the even one of two that are as near.
     unit = np.maximum(exponent - 1, min_exponent) - (precision - 1)
     rounded = np.ldexp(np.rint(np.ldexp(magnitude, -unit)), unit)
+    # The octet is the place of its value in the table.
     bits: Bits = np.searchsorted(finite, rounded)
     negative = np.signbit(value)
     bits = np.where(negative, 0, bits) if relu else bits | np.where(negative, 0x80, 0)

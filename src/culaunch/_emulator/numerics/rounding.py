@@ -12,6 +12,10 @@ import numpy as np
 
 from culaunch._emulator.numerics.formats import FORMATS, Bits, Floats, Mask
 
+#: The words of PTX: to nearest even, to zero, down and up; to nearest with ties away from zero;
+#: and the same to an integer.
+ROUNDINGS = frozenset(("rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"))
+
 _SIGN = np.uint32(0x80000000)
 _INFINITY = np.uint32(0x7F800000)
 _QUIET = np.uint32(0x00400000)
@@ -20,6 +24,7 @@ _QUIET = np.uint32(0x00400000)
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Return ``a + b`` and its exact rounding error (NaN when the sum is not finite)."""
     s = a + b
+    # Knuth's two-sum: exact in any order of magnitudes, without a branch.
     part = s - a
     return s, (a - (s - part)) + (b - part)
 
@@ -30,6 +35,8 @@ def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     Both factors must be zero or between 2**-450 and 2**450 in magnitude, so that no part of
     the product overflows or loses bits to subnormals.
     """
+    # Dekker's product: the halves of 26 bits multiply exactly, and what p lacks is summed from the
+    # largest term on.
     p = a * b
     a_high, a_low = _split(a)
     b_high, b_low = _split(b)
@@ -40,6 +47,8 @@ def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 def to_odd(rounded: Floats, error: Floats) -> Floats:
     """Round ``rounded + error`` to odd, in place; `rounded` is the nearest float64."""
     bits = rounded.view(np.int64)
+    # An inexact result whose last bit is even moves to its odd neighbour, towards the error's side.
+    # One with an odd bit stays: it says already that something is missing.
     even = (np.abs(error) > 0) & ((bits & 1) == 0)
     inwards = (error > 0) != (rounded > 0)
     bits += even
@@ -77,6 +86,8 @@ def step(bits: Bits, below: Mask, above: Mask, negative: Mask, rounding: str) ->
         return bits
     one = bits.dtype.type(1)
     if rounding == "rz":
+        # Magnitude and sign: one less in the integer is one step towards zero, one more away from
+        # it.
         inwards = np.where(negative, above, below)
         inner: Bits = bits - inwards.astype(bits.dtype)
         return inner
@@ -109,6 +120,7 @@ def narrow(kind: str, value: Floats, rounding: str = "rn") -> Bits:
     bits: Bits = nearest.view(FORMATS[kind].carrier)
     if rounding == "rn":
         return bits
+    # The nearest one is known, and float64 tells on which side of it the value lies.
     exact = nearest.astype(np.float64)
     return step(bits, value < exact, value > exact, np.signbit(value), rounding)
 
@@ -149,6 +161,7 @@ def unknown_rounding(rounding: str) -> ValueError:
 def _single_to_odd(value: Floats) -> Bits:
     nearest = value.astype(np.float32)
     exact = nearest.astype(np.float64)
+    # Cut towards zero; then the last bit is set if anything was cut.
     bits: Bits = nearest.view(np.uint32) - (np.abs(exact) > np.abs(value))
     return bits | ((exact < value) | (exact > value))
 

@@ -99,10 +99,12 @@ def _extremum(
     a, b = a.view(fmt.carrier), b.view(fmt.carrier)
     if ftz:
         a, b = flush(fmt, a), flush(fmt, b)
+    # Taken before the magnitudes, which have none.
     signs = (a ^ b) & fmt.carrier.type(fmt.sign)
     if xorsign_abs:
         magnitude = fmt.carrier.type(fmt.magnitude)
         a, b = a & magnitude, b & magnitude
+    # By integers: they order the two zeros, which a comparison of floats finds equal.
     first = _ordered(fmt, a) < _ordered(fmt, b)
     result = np.where(first ^ largest, a, b)
     a_nan, b_nan = is_nan(fmt, a), is_nan(fmt, b)

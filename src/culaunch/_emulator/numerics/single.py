@@ -72,6 +72,7 @@ def sqrt(a: Bits, rounding: str) -> Bits:
     bits = _canonical_single(root)
     if rounding == "rn":
         return bits
+    # 24 bits squared are 48: exact, so that the comparison tells on which side of the root it lies.
     square = root.astype(np.float64) * root
     return step(bits, value < square, value > square, np.signbit(value), rounding)
 
@@ -106,6 +107,7 @@ def _fma_f32(a: Floats, b: Floats, c: Floats) -> Bits:
     if suspect.any():
         where = np.nonzero(suspect)
         shape = total.shape
+        # Only the suspects, a few in a million lanes of random numbers.
         factors = [np.broadcast_to(x, shape)[where].astype(np.float64) for x in (a, b, c)]
         odd = sum_to_odd(factors[0] * factors[1], factors[2], "rn")
         single[where] = odd.astype(np.float32)

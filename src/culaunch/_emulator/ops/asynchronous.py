@@ -46,6 +46,8 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
             arrive = _arrive(decoder, operands[0], space_of(instruction) or "", None, drop=False)
         return _arrive_after_copies(arrive)
     target, source = decoder.address(operands[0]), decoder.address(operands[1])
+    # The size is a constant in PTX, since it is part of the machine code; what may vary is how much
+    # of it is read, with zeros for the rest.
     whole = operands[2]
     if not isinstance(whole, Immediate):
         raise Unsupported
@@ -57,7 +59,9 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
         extra = operands[3]
         if isinstance(extra, Register) and extra.type == "pred":
             ignore = decoder.read(extra, "pred")
+            # With a predicate (ignore-src) the source is not read at all where it is true.
             read_size = lambda g: np.where(ignore(g), 0, size)  # noqa: E731
+        # A 64-bit operand is a cache policy, which decides nothing here.
         elif not (isinstance(extra, Register) and extra.type in ("b64", "u64")):
             amount = decoder.read(extra, "u32")
             read_size = lambda g: np.minimum(amount(g), np.uint32(size))  # noqa: E731
@@ -66,6 +70,8 @@ def _cp(decoder: Decoder, instruction: Instruction) -> Op:
     def run(group: Group) -> None:
         to, origin = target(group), source(group)
         wanted = None if read_size is None else read_size(group)
+        # The usual copy is whole, and goes by words like any load; `_read_some` is for the edges of
+        # a tile.
         if wanted is None or (wanted == size).all():
             words = load(group, fetch(group, origin, size, "read"), 4, size // 4)
         else:
@@ -120,6 +126,8 @@ def _read_some(group: Group, origin: Lanes, wanted: Lanes, size: int) -> list[La
     """Read the first bytes of each lane's copy; the rest are zeros."""
     out = np.zeros((group.n, size), np.uint8)
     origin = np.broadcast_to(origin, (group.n,))
+    # Lanes by how much they read: the bytes behind that may be outside every allocation, and must
+    # not be touched.
     for amount in np.unique(wanted).tolist():
         if not amount:
             continue
@@ -148,11 +156,14 @@ def _waits(instruction: Instruction) -> bool:
 @decodes("mbarrier", results=_results, effects=True, waits=_waits, undefined=Flow.MUST_BE_DEFINED)
 def _mbarrier(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, list(instruction.operands)
+    # Transactions are counted by copies of whole tiles (cp.async.bulk), which are not emulated
+    # either.
     if "expect_tx" in mods or "complete_tx" in mods:
         raise Unsupported
     name, space = mods[0], space_of(instruction)
     if name == "init":
         return _init(decoder, operands, space)
+    # The word may be used for something else now; to the emulator it is memory as any other.
     if name == "inval":
         return lambda _: None
     if name in ("arrive", "arrive_drop"):
@@ -191,6 +202,8 @@ def _arrive(
     number = decoder.read(count or Immediate(1), "u32")
 
     def step(old: Lanes, arrivals: Lanes) -> Lanes:
+        # When the last pending arrival comes, the phase turns and the count begins anew. Threads
+        # that dropped out are not expected in later phases.
         expected = old >> _EXPECTED_SHIFT & _PENDING
         phase = old >> _PHASE_SHIFT
         left = (old & _PENDING) - arrivals
@@ -200,6 +213,8 @@ def _arrive(
         left = np.where(done, expected, left)
         return left | expected << _EXPECTED_SHIFT | phase << _PHASE_SHIFT
 
+    # Arrivals of many lanes at one barrier are an atomic update like others: each finds what the
+    # one before it left.
     operation = Update(step)
     locate, address = LOCATORS[space], decoder.address(place)
 
@@ -229,6 +244,8 @@ def _test_wait(decoder: Decoder, operands: list[Operand], space: str, *, parity:
         word = load(group, pieces, 8, 1, "strong")[0]
         phase = word >> _PHASE_SHIFT & _ONE
         token = given(group).astype(np.uint64)
+        # A thread waits for the end of the phase that it names: with the token of its arrival, or
+        # by the phase's parity alone. The test is true once the barrier is in another one.
         waited = token & _ONE if parity else token >> _PHASE_SHIFT & _ONE
         put(group, phase != waited)
 

@@ -74,6 +74,7 @@ def run_atomic(
     old = np.zeros(group.n, f"u{size}")
     for piece in pieces:
         lanes = np.arange(group.n) if piece.lanes is None else piece.lanes
+        # All lanes may have one address: then it is one value, which is given to each of them.
         at = np.broadcast_to(piece.at // size, lanes.shape)
         if piece.shadow is not None:
             piece.shadow.on_atomic(group, piece, size, replaces=operation.replaces)
@@ -91,6 +92,8 @@ def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
         function = getattr(numerics, {"min": "minimum", "max": "maximum"}.get(name, name))
         in_order = None
         if name == "add" and dtype.kind == "f" and not ftz:
+            # A running sum in the type itself rounds after every step, just as one lane after the
+            # other does. Flushing in between has no such form, and goes step by step.
             in_order = (np.add, dtype)
         if ftz:
             return Update(lambda old, b: function(kind, old, b, ftz=True))
@@ -98,7 +101,7 @@ def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
     if name in _UFUNCS:
         ufunc = _UFUNCS[name]
         if dtype.kind == "i" and name in ("min", "max"):
-
+            # The words are unsigned: signed ones are compared as such, and go back as bits.
             def extremum(old: Lanes, b: Lanes) -> Lanes:
                 chosen: Lanes = ufunc(old.view(dtype), b.view(dtype))
                 return chosen.view(out)
@@ -113,6 +116,8 @@ def _operation(name: str, kind: str, *, ftz: bool = False) -> Update:
         return Update(_compare_and_swap, in_order=_swap_in_order)
     one, zero = out.type(1), out.type(0)
     if name == "inc":
+        # PTX ISA, "atom": inc wraps to zero after the operand, dec goes from zero (or from above)
+        # to it.
         return Update(lambda old, b: np.where(old >= b, zero, old + one))
     return Update(lambda old, b: np.where((old == 0) | (old > b), b, old - one))
 
@@ -166,6 +171,8 @@ def _vector_op(
     def run(group: Group) -> None:
         pieces = locate(group, address(group), size * len(values), "atomic access")
         for i, value in enumerate(values):
+            # The elements lie one after another, and each is atomic by itself; the vector as a
+            # whole is not.
             shifted = [p._replace(at=p.at + i * size) for p in pieces]
             old = run_atomic(group, shifted, [value(group)], size, operation, operation)
             if puts:

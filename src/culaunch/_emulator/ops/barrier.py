@@ -48,6 +48,7 @@ class _BarrierEnd(End):
         count = _ZERO if self.count is None else self.count(group)
         if number.shape[0] == 1 and count.shape[0] == 1:
             return self._arrive(group, runner, int(number[0]), int(count[0]))
+        # Barrier and count in one number, by which the lanes are sorted into parts.
         which = np.broadcast_to(number.astype(np.uint64) << np.uint64(32) | count, (group.n,))
         parts = np.unique(which).tolist()
         if len(parts) == 1:
@@ -106,6 +107,7 @@ def _block_barrier(decoder: Decoder, instruction: Instruction, targets: Targets)
         # A cluster has one block. arrive and wait come in pairs: the wait is the barrier.
         return _BarrierEnd(instruction, following) if "wait" in mods else _Skip(following)
     operands: list[Operand] = list(instruction.operands)
+    # Its guard is not among them: `Conditional` is asked for that.
     end.uses = read_slots(instruction.operands["red" in mods :])
     if "red" in mods:
         end.reduction = next(word for word in mods if word in ("popc", "and", "or"))

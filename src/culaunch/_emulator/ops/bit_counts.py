@@ -37,7 +37,10 @@ def _bfind(decoder: Decoder, instruction: Instruction) -> Op:
 
     def find(a: Lanes) -> Lanes:
         if a.dtype.kind == "i":
+            # Of a negative number the highest bit that differs from the sign is wanted, which is
+            # the highest one that is set in its complement.
             a = np.where(a < 0, ~a, a).view(f"u{a.dtype.itemsize}")
+        # Without a set bit this wraps around to 0xffffffff, which is PTX's answer, too.
         position = np.uint32(width - 1) - _leading_zeros(a)
         if "shiftamt" in instruction.mods:
             return np.where(a == 0, position, np.uint32(width - 1) - position)
@@ -54,6 +57,7 @@ def _fns(decoder: Decoder, instruction: Instruction) -> Op:
 
     def find(m: Lanes, b: Lanes, n: Lanes) -> Lanes:
         m, b, n = np.broadcast_arrays(m, b, n)
+        # Rare, and a search: one lane after the other, in Python.
         values = zip(m.tolist(), b.tolist(), n.view(np.int32).tolist(), strict=True)
         return np.array([_nth_set_bit(*v) for v in values], np.uint32)
 
@@ -62,6 +66,8 @@ def _fns(decoder: Decoder, instruction: Instruction) -> Op:
 
 def _nth_set_bit(mask: int, base: int, offset: int) -> int:
     step = -1 if offset < 0 else 1
+    # PTX ISA, "fns": offset 0 looks at the bit `base` alone, others count set bits up or down from
+    # it.
     wanted = abs(offset) or 1
     stop = base + step if offset == 0 else (32 if step > 0 else -1)
     for position in range(base, stop, step):
@@ -75,6 +81,8 @@ def _nth_set_bit(mask: int, base: int, offset: int) -> int:
 def _reverse(a: Lanes) -> Lanes:
     word = a.dtype.type
     width = 8 * a.dtype.itemsize
+    # Neighbouring bits, pairs and nibbles change places, which turns every byte round; then the
+    # bytes themselves do.
     for step, mask in ((1, 0x55), (2, 0x33), (4, 0x0F)):
         pattern = word(int.from_bytes(bytes([mask]) * a.dtype.itemsize, "little"))
         a = (a >> word(step) & pattern) | ((a & pattern) << word(step))
@@ -84,6 +92,8 @@ def _reverse(a: Lanes) -> Lanes:
 def _population(a: Lanes) -> Lanes:
     word = a.dtype.type
     size = a.dtype.itemsize
+    # The sums of neighbouring bits, then of pairs, then of nibbles, side by side in one word; a
+    # multiplication adds the bytes up in the highest one (Warren, "Hacker's Delight", 5-1).
     a = a - (a >> word(1) & word(int("55" * size, 16)))
     pairs = word(int("33" * size, 16))
     a = (a & pairs) + (a >> word(2) & pairs)
@@ -94,6 +104,7 @@ def _population(a: Lanes) -> Lanes:
 def _leading_zeros(a: Lanes) -> Lanes:
     word = a.dtype.type
     width = 8 * a.dtype.itemsize
+    # The highest bit is smeared over all below it: what is left unset are the leading zeros.
     for step in (1, 2, 4, 8, 16, 32):
         if step < width:
             a = a | a >> word(step)

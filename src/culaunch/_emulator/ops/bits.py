@@ -33,11 +33,13 @@ def _shift(decoder: Decoder, instruction: Instruction) -> Op:
     small = dtype.itemsize < 4
 
     def count(a: Lanes) -> Lanes:
+        # An amount of 32 bits does not fit in a narrow type: 256 would come out as 0.
         return (np.minimum(a, np.uint32(8 * dtype.itemsize)) if small else a).astype(bits)
 
     if instruction.name == "shl":
         return lambda g: put(g, value(g) << count(amount(g)))
     if is_signed(kind):
+        # NumPy fills with the sign, but the amount itself must not look negative in a signed type.
         limit = np.uint32(8 * dtype.itemsize - 1)
         return lambda g: put(
             g, (value(g).view(dtype) >> np.minimum(amount(g), limit).astype(dtype)).view(bits)
@@ -54,6 +56,7 @@ def _funnel(decoder: Decoder, instruction: Instruction) -> Op:
     word = np.uint64(32)
 
     def shift(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+        # .wrap takes the amount modulo 32, .clamp takes 32 for everything above (PTX ISA, "shf").
         n = (np.minimum(c, np.uint32(32)) if clamp else c & np.uint32(31)).astype(np.uint64)
         both = b.astype(np.uint64) << word | a
         out = (both << n) >> word if left else both >> n
@@ -74,6 +77,7 @@ def _bfe(decoder: Decoder, instruction: Instruction) -> Op:
     top = 8 * dtype.itemsize - 1
 
     def extract(a: Lanes, pos: Lanes, size: Lanes) -> Lanes:
+        # PTX looks at the lowest byte of both.
         pos, size = pos & np.uint32(255), size & np.uint32(255)
         if dtype.kind == "u":
             return a >> pos.astype(bits) & _ones(size, bits)
@@ -127,6 +131,7 @@ def _szext(decoder: Decoder, instruction: Instruction) -> Op:
     def extend(a: Lanes, b: Lanes) -> Lanes:
         size = b.view(np.uint32)
         size = size & np.uint32(31) if wrap else np.minimum(size, np.uint32(32))
+        # Up to the top of the word and back, which fills with the sign where the type has one.
         gap = (np.uint32(32) - size).astype(a.dtype)
         moved = np.where(
             gap >= 32, a.dtype.type(0), (a << np.minimum(gap, 31)) >> np.minimum(gap, 31)

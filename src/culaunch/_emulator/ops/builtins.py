@@ -47,11 +47,14 @@ class BuiltinCall(End):
 
     def run(self, group: Group, runner: Runner) -> int | None:
         """Run the function for all lanes."""
+        # Arguments come as rows of bytes or as words, as the call declares them; the functions here
+        # take numbers.
         arguments = [_scalar(argument.read(group)) for argument in self.arguments]
         result = self.function(group, arguments)
         if result is not None and self.results:
             slot = self.results[0]
             zero = group.code.zeros[slot]
+            # The result is a .param variable, a row of bytes, of which it fills the first.
             if zero.ndim == 2:
                 words = np.zeros((result.shape[0], zero.shape[1]), np.uint8)
                 size = result.dtype.itemsize
@@ -72,6 +75,7 @@ def _scalar(value: Lanes) -> Lanes:
 def _vprintf(group: Group, arguments: list[Lanes]) -> Lanes:
     formats, buffers = (np.broadcast_to(value, (group.n,)) for value in arguments[:2])
     counts = np.zeros(group.n, np.uint32)
+    # In the order of the lanes, and written at once: text of other groups cannot come in between.
     texts = []
     for lane in range(group.n):
         reader = LaneReader(group, lane)
@@ -100,6 +104,7 @@ def _malloc(group: Group, arguments: list[Lanes]) -> Lanes:
 
 def _free(group: Group, arguments: list[Lanes]) -> None:
     launch = group.chunk.launch
+    # Kept with the block, so that a later use of it can say who freed it.
     call = launch.position(group.code.blocks[group.block].instructions[-1])
     for index, address in enumerate(np.broadcast_to(arguments[0], (group.n,)).tolist()):
         block, thread = group.chunk.place(group.lane_at(index))

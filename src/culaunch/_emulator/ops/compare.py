@@ -49,9 +49,11 @@ def _setp(decoder: Decoder, instruction: Instruction) -> Op:
 
         return run_packed
     combine = next((_COMBINE[word] for word in instruction.mods if word in _COMBINE), None)
+    # ``p|q``: the second predicate gets the opposite, combined with the same condition.
     first = target.first if isinstance(target, Pair) else target
     put = decoder.write(first, "pred")
     also = decoder.write(target.second, "pred") if isinstance(target, Pair) else None
+    # Nearly every setp, and so without the branches of the general form.
     if combine is None and also is None:
         return lambda g: put(g, test(g))
     other = decoder.read(instruction.operands[3], "pred") if combine else None
@@ -78,6 +80,7 @@ def _set(decoder: Decoder, instruction: Instruction) -> Op:
     combine = next((_COMBINE[word] for word in instruction.mods if word in _COMBINE), None)
     put = decoder.write(instruction.operands[0], result)
     other = decoder.read(instruction.operands[3], "pred") if combine else None
+    # True is 1.0 as a float, and all bits set as an integer.
     one = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80}.get(result)
     dtype = np.dtype(f"u{size_of(result)}").type
     true = dtype(one if one is not None else (1 << (8 * size_of(result))) - 1)
@@ -135,6 +138,7 @@ def _comparison(decoder: Decoder, instruction: Instruction, kind: str) -> Reader
     if is_float(kind):
         return lambda g: compare(operator, kind, first(g), second(g), ftz=ftz)
     function = _PLAIN[operator]
+    # Only the order of signed numbers differs from that of their bits.
     if kind[0] == "s" and operator not in ("eq", "ne"):
         dtype = f"i{size_of(kind)}"
         return lambda g: function(first(g).view(dtype), second(g).view(dtype))

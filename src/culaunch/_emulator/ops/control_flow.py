@@ -63,6 +63,7 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
     first = operands[0]
     if isinstance(first, Vector):
         del operands[0]
+        # `_` among the results is nobody's slot.
         results = tuple(op.slot for op in first.items if isinstance(op, Register))
     target = operands[0]
     given = operands[1].items if len(operands) > 1 and isinstance(operands[1], Vector) else ()
@@ -73,6 +74,7 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
     symbols = decoder.symbols
     if isinstance(target, Symbol):
         builtin = BUILTINS.get(target.name)
+        # A module may define a function of that name itself.
         if builtin is not None and not symbols.has_body(target.name):
             builtin_call = BuiltinCall(builtin, arguments, results, following)
             builtin_call.uses = read_slots(given)
@@ -80,10 +82,13 @@ def _call(decoder: Decoder, instruction: Instruction, targets: Targets) -> End:
         name = target.name
         if not symbols.has_body(name):
             raise Unsupported(f"the function {name!r} is not defined")
+        # ptxas refuses it. Here it is found when the call is reached, like all that is not
+        # emulated.
         wanted = len(symbols.function(name).params)
         if len(arguments) != wanted:
             raise Unsupported(f"{name!r} has {wanted} parameters, and is given {len(arguments)}")
         return Call(lambda: symbols.code(name), arguments, results, following)
+    # The callee's own declaration says what it takes, whatever the prototype of the call says.
     call = IndirectCall(
         decoder.read(target, "u64"), symbols.function_at, arguments, results, following
     )

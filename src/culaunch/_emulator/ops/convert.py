@@ -11,6 +11,7 @@ from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
 from culaunch._emulator.decode.undefined_bits import MOVES, Flow
 from culaunch._emulator.memory.windows import BASES, WINDOW_SHIFT
+from culaunch._emulator.numerics.rounding import ROUNDINGS
 from culaunch._emulator.ptx.syntax import Instruction, Register, Vector
 from culaunch._emulator.types import (
     Lanes,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from culaunch._emulator.decode.undefined_bits import BitFlow
     from culaunch._emulator.machine.state import Group, Op
 
-_ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
-
 
 def _cvt_flow(instruction: Instruction) -> BitFlow:
     """Return that bits are moved between integers: the upper ones go or are copies of the sign."""
@@ -43,10 +42,12 @@ def _cvt(decoder: Decoder, instruction: Instruction) -> Op:
     if mods[0] == "pack":
         return _cvt_pack(decoder, instruction)
     kinds = [word for word in mods if is_type(word)]
+    # The order of the words is fixed: rounding and flags, then the result's type, then the
+    # operand's.
     to, source = kinds
     options: dict[str, Any] = {}
     for word in mods:
-        if word in _ROUNDINGS:
+        if word in ROUNDINGS:
             options["rounding"] = word
         elif word in ("ftz", "sat", "relu", "satfinite"):
             options[word] = True
@@ -55,8 +56,10 @@ def _cvt(decoder: Decoder, instruction: Instruction) -> Op:
     put = decoder.write(operands[0], to)
     first = decoder.read(operands[1], source)
     if len(operands) == 3:
+        # Two operands make one packed result: the first its upper half.
         second = decoder.read(operands[2], source)
         return lambda g: put(g, numerics.cvt_pair(to, first(g), second(g), **options))
+    # Between integers NumPy's own conversion does it: it extends by the operand's sign and cuts.
     if not is_float(to) and not is_float(source) and "sat" not in mods:
         wide, narrow = lane_dtype(source), unsigned(to)
         return lambda g: put(g, first(g).view(wide).astype(narrow))
@@ -77,6 +80,7 @@ def _cvta(decoder: Decoder, instruction: Instruction) -> Op:
     mods, operands = instruction.mods, instruction.operands
     kind = decoder.type(instruction)
     space = next(word.partition("::")[0] for word in mods if word.partition("::")[0] in BASES)
+    # The generic address of a shared or local variable is its offset in the space's window.
     base = np.uint64(BASES[space])
     put = decoder.write(operands[0], kind)
     address = decoder.read(operands[1], kind)
@@ -120,6 +124,7 @@ def _mov(decoder: Decoder, instruction: Instruction) -> Op:
         copies = [(decoder.write(t, kind), decoder.read(s, kind)) for t, s in pairs]
 
         def copy(group: Group) -> None:
+            # All are read first: ``mov {a, b}, {b, a}`` exchanges two registers.
             values = [read(group) for _, read in copies]
             for (put, _), value in zip(copies, values, strict=True):
                 put(group, value)
@@ -145,6 +150,7 @@ def _pack(decoder: Decoder, instruction: Instruction, kind: str) -> Op:
     readers = [decoder.read(item, part) for item in items]
 
     def run(group: Group) -> None:
+        # The first item is the lowest part.
         out: Lanes = readers[0](group).astype(wide)
         for read, shift in zip(readers[1:], shifts[1:], strict=True):
             out = out | read(group).astype(wide) << shift

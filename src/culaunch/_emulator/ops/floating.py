@@ -11,6 +11,7 @@ from culaunch._emulator import numerics
 from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
 from culaunch._emulator.decode.undefined_bits import Flow
+from culaunch._emulator.numerics.rounding import ROUNDINGS
 from culaunch._emulator.ops.integer import carry_out, integer_arithmetic
 from culaunch._emulator.types import Lanes, is_float, unsigned
 
@@ -21,13 +22,12 @@ if TYPE_CHECKING:
     from culaunch._emulator.machine.state import Op
     from culaunch._emulator.ptx.syntax import Instruction
 
-_ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
-
 
 @computes("add", "sub", "mul", "mad", "div", "min", "max", "abs", "neg", undefined=Flow.COMPUTES)
 def _arithmetic(decoder: Decoder, instruction: Instruction) -> Op:
     if "cc" in instruction.mods and instruction.name in ("add", "sub"):
         return carry_out(decoder, instruction)
+    # One name has both meanings in PTX, told apart by the type.
     if is_float(decoder.type(instruction)):
         return _float(decoder, instruction)
     return integer_arithmetic(decoder, instruction)
@@ -44,7 +44,7 @@ def _float(decoder: Decoder, instruction: Instruction) -> Op:
     function = _function(name, mods)
     options: dict[str, Any] = {}
     for word in mods:
-        if word in _ROUNDINGS:
+        if word in ROUNDINGS:
             options["rounding"] = word
         elif word in ("ftz", "sat", "relu"):
             options[word] = True
@@ -54,9 +54,12 @@ def _float(decoder: Decoder, instruction: Instruction) -> Op:
             options["xorsign_abs"] = True
         elif word not in ("approx", "abs", kind):
             raise Unsupported(f"the modifier .{word}")
+    # Better now, as an instruction that is not emulated, than as an exception in the middle of a
+    # launch.
     _try_out(function, kind, len(instruction.operands) - 1, tuple(sorted(options.items())))
     put = decoder.write(instruction.operands[0], kind)
     readers = [decoder.read(operand, kind) for operand in instruction.operands[1:]]
+    # The usual number of operands, without a list for each execution.
     if len(readers) == 2:
         first, second = readers
         return lambda g: put(g, function(kind, first(g), second(g), **options))
@@ -80,10 +83,12 @@ def _divide_approximately(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def _function(name: str, mods: tuple[str, ...]) -> Callable[..., Lanes]:
+    # Of floats mad is fma by another name, which rounds once, too.
     if name == "mad":
         name = "fma"
     if "approx" in mods:
         name = {"rcp": "rcp_approx", "sqrt": "sqrt_approx"}.get(name, name)
+    # PTX has no other form of it.
     if name == "rsqrt":
         name = "rsqrt_approx"
     name = {"min": "minimum", "max": "maximum", "abs": "absolute", "neg": "negate"}.get(name, name)

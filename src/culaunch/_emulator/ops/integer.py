@@ -90,6 +90,8 @@ def high_product(a: Lanes, b: Lanes, kind: str) -> Lanes:
     size = size_of(kind)
     if size < 8:
         return (wide_product(a, b, kind) >> np.array(8 * size, f"u{2 * size}")).astype(f"u{size}")
+    # NumPy has no 128 bits: the product is made of those of the halves, whose carries the middle
+    # terms hold.
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     a_low, a_high, b_low, b_high = a & mask, a >> half, b & mask, b >> half
     middle = a_high * b_low + (a_low * b_low >> half)
@@ -128,6 +130,7 @@ def _multiply(decoder: Decoder, instruction: Instruction, kind: str) -> Op:
 
         def run(group: Group) -> None:
             addend = third(group)
+            # A sum that is smaller than what was added has wrapped around.
             total = product(first(group), second(group)) + addend
             group.regs[carry] = total < addend
             put(group, total)
@@ -141,6 +144,8 @@ def _divide(a: Lanes, b: Lanes) -> Lanes:
         # Division by zero has all bits set on the hardware.
         return np.where(b == 0, ~a.dtype.type(0), a // np.maximum(b, a.dtype.type(1)))
     bits = f"u{a.dtype.itemsize}"
+    # By magnitudes: C, and PTX, cut towards zero, where NumPy rounds down. The magnitude of the
+    # smallest number is right as an unsigned one.
     quotient = _divide(np.abs(a).view(bits), np.abs(b).view(bits))
     negative = (a ^ b) < 0
     signed = np.where(negative, np.negative(quotient), quotient).view(a.dtype)
@@ -153,12 +158,14 @@ def _remainder(a: Lanes, b: Lanes) -> Lanes:
 
 def _add_saturated(a: Lanes, b: Lanes) -> Lanes:
     total = a + b
+    # The sum overflowed where its sign differs from that of both operands.
     overflow = ((a ^ total) & (b ^ total)) < 0
     return np.where(overflow, _limit(a), total)
 
 
 def _sub_saturated(a: Lanes, b: Lanes) -> Lanes:
     total = a - b
+    # Only operands of different signs can overflow, and do where the sign changes.
     overflow = ((a ^ b) & (a ^ total)) < 0
     return np.where(overflow, _limit(a), total)
 
@@ -199,6 +206,7 @@ def _mul24(decoder: Decoder, instruction: Instruction) -> Op:
     shift = wide.type(16 if "hi" in instruction.mods else 0)
 
     def run(a: Lanes, b: Lanes, *c: Lanes) -> Lanes:
+        # The product has 48 bits: .lo is its lower 32, .hi its upper (bits 16 to 47).
         product = _low24(a).astype(wide) * _low24(b).astype(wide)
         low = (product >> shift).astype(a.dtype)
         return low + c[0] if c else low
@@ -207,6 +215,7 @@ def _mul24(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def _low24(a: Lanes) -> Lanes:
+    # A signed operand gets its sign from bit 23 this way.
     return (a << a.dtype.type(8)) >> a.dtype.type(8)
 
 
@@ -233,6 +242,7 @@ def _dot(decoder: Decoder, instruction: Instruction) -> Op:
 
 
 def _parts(value: Lanes, dtype: str) -> Lanes:
+    # In 64 bits no sum of four products overflows; the addition of c wraps in 32.
     whole = np.ascontiguousarray(value)
     return whole.view(dtype).reshape(value.shape[0], -1).astype(np.int64)
 
@@ -250,6 +260,8 @@ def _with_carry(decoder: Decoder, instruction: Instruction) -> Op:
         incoming = group.regs[carry].astype(dtype)
         values = [read(group) for read in readers]
         if instruction.name == "subc":
+            # The adder's view, as `carry_out` explains: a - b is a + ~b + 1, and the carry stands
+            # for the 1.
             values[1] = ~values[1]
         elif instruction.name == "madc":
             product = (
@@ -258,6 +270,7 @@ def _with_carry(decoder: Decoder, instruction: Instruction) -> Op:
             values = [product, values[2]]
         partial = values[0] + values[1]
         total = partial + incoming
+        # Either of the two additions may carry, never both.
         outgoing = (partial < values[0]) | (total < partial)
         put(group, total)
         if sets:

@@ -51,6 +51,8 @@ def _lop3(decoder: Decoder, instruction: Instruction) -> Op:
         raise Unsupported
     put = decoder.write(operands[0], "b32")
     a, b, c = (decoder.read(operand, "b32") for operand in operands[1:4])
+    # The table has the result for each of the eight combinations of a, b and c. Of more than four
+    # ones, the zeros are fewer terms.
     invert = table.bits.bit_count() > 4
     bits = ~table.bits & 0xFF if invert else table.bits
     known = _KNOWN_TABLES.get(table.bits & 0xFF)
@@ -68,6 +70,7 @@ def _lop3(decoder: Decoder, instruction: Instruction) -> Op:
     return lambda g: put(g, combine(a(g), b(g), c(g)))
 
 
+# What compilers emit most: sums, majorities, selections.
 _KNOWN_TABLES: dict[int, Callable[[Lanes, Lanes, Lanes], Lanes]] = {
     0x96: lambda a, b, c: a ^ b ^ c,
     0x80: lambda a, b, c: a & b & c,

@@ -15,6 +15,7 @@ from culaunch._emulator.fault import MISALIGNED_ADDRESS, Fault
 from culaunch._emulator.machine.rows import from_rows, to_rows
 from culaunch._emulator.machine.spaces import LOCATORS
 from culaunch._emulator.memory.bytes import load, store
+from culaunch._emulator.numerics.rounding import ROUNDINGS
 from culaunch._emulator.ops.memory import space_of
 from culaunch._emulator.types import unsigned
 
@@ -31,6 +32,7 @@ __all__ = [
     "register_kind",
     "require",
     "run_product",
+    "shape_of",
     "try_product",
 ]
 
@@ -40,7 +42,11 @@ ELEMENT_TYPES = frozenset(
 )
 Product = Callable[..., "list[Lanes]"]
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
-_ROUNDINGS = ("rn", "rz", "rm", "rp")
+
+
+def shape_of(mods: tuple[str, ...]) -> str:
+    """Return the modifier that says the shape, such as ``"m16n8k16"``."""
+    return next(word for word in mods if word[0] == "m" and word[1].isdigit())
 
 
 def register_kind(element: str) -> str:
@@ -71,6 +77,8 @@ def _ldmatrix(decoder: Decoder, instruction: Instruction) -> Op:
                 at = from_rows(group, place)
                 put(group, load(group, locate(group, at, 4, "read"), 4, 1)[0])
                 continue
+            # Transposed, the two elements of a register come from two rows: each is a load of its
+            # own.
             low, high = (
                 load(group, locate(group, from_rows(group, part), 2, "read"), 2, 1)[0]
                 for part in place
@@ -125,7 +133,8 @@ def _mma(decoder: Decoder, instruction: Instruction) -> Op:
     mods = instruction.mods
     if "sp" in mods or any(word.startswith(("sp::", "kind::", "block_scale")) for word in mods):
         raise Unsupported
-    shape = next(word for word in mods if word[0] == "m" and word[1].isdigit())
+    shape = shape_of(mods)
+    # All four types are named, in this order (PTX ISA, "mma").
     d, a, b, c = [word for word in mods if word in ELEMENT_TYPES]
     first, second = [word for word in mods if word in ("row", "col")]
     satfinite, operation, rounding = product_options(instruction)
@@ -173,7 +182,7 @@ def product_options(instruction: Instruction) -> tuple[bool, str, str]:
     """Return satfinite, the operation on bits and the rounding of a matrix product."""
     mods = instruction.mods
     operation = "xor" if "xor" in mods else "and"
-    rounding = next((word for word in mods if word in _ROUNDINGS), "rn")
+    rounding = next((word for word in mods if word in ROUNDINGS), "rn")
     return "satfinite" in mods, operation, rounding
 
 
@@ -193,6 +202,7 @@ def run_product(
     group: Group, multiply: Product, puts: list[Writer], readers: list[list[Reader]]
 ) -> None:
     """Read the fragments, multiply, and write the result."""
+    # Whole warps, since every lane has a part of each matrix.
     fragments = [[to_rows(group, read(group)) for read in part] for part in readers]
     for put, rows in zip(puts, multiply(*fragments), strict=True):
         put(group, from_rows(group, rows))
@@ -214,6 +224,7 @@ def require(registers: Sequence[object], count: int) -> None:
 def _row_addresses(group: Group, address: Lanes, count: int, trans: bool) -> Lanes:
     """Return the address of each lane's elements; rows must be aligned to their 16 bytes."""
     rows = to_rows(group, address)
+    # Only the first 8 lanes for each matrix give addresses; what the others have is not looked at.
     wrong = rows[:, : 8 * count] & rows.dtype.type(15)
     if wrong.any():
         warp, row = np.argwhere(wrong)[0]

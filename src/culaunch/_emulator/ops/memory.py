@@ -28,6 +28,7 @@ __all__ = ["check_hints", "space_of"]
 def space_of(instruction: Instruction) -> str:
     """Return the state space that an instruction names, or an empty string for generic."""
     for word in instruction.mods:
+        # "param::func" and "shared::cta" are spaces with a qualifier.
         space = word.partition("::")[0]
         if space in LOCATORS:
             return space
@@ -60,6 +61,7 @@ def check_hints(instruction: Instruction, more: frozenset[str] = frozenset()) ->
         known = word in _HINTS or word in more or is_type(word)
         if not known and word.partition("::")[0] not in LOCATORS:
             raise Unsupported(f"the modifier .{word}")
+        # Another block's shared memory is reached by it: wrong results would be worse than none.
         if word == "shared::cluster":
             raise Unsupported("the shared memory of a cluster")
 
@@ -94,6 +96,7 @@ def _ld(decoder: Decoder, instruction: Instruction) -> Op:
         return _ld_b128(decoder, instruction, targets)
     count, how = len(targets), _strength(instruction)
     puts = [decoder.write(target, kind) for target in targets]
+    # The most frequent instruction of all: no loop for its one register.
     if count == 1:
         put = puts[0]
 
@@ -236,5 +239,6 @@ def _nothing(decoder: Decoder, instruction: Instruction) -> Op:
 
 @computes("createpolicy", undefined=Flow.IGNORES)
 def _createpolicy(decoder: Decoder, instruction: Instruction) -> Op:
+    # Any number will do: whoever takes a policy ignores it.
     put = decoder.write(instruction.operands[0], "b64")
     return lambda group: put(group, np.zeros(1, np.uint64))

@@ -27,6 +27,7 @@ def _prmt(decoder: Decoder, instruction: Instruction) -> Op:
     mode = instruction.mods[-1] if instruction.mods[-1] in _PRMT_MODES else ""
     constant = operands[3]
     if isinstance(constant, Immediate) and not mode:
+        # Nearly always the selection is a constant, and then each byte is one shift and one mask.
         selectors = [constant.bits >> (4 * i) & 15 for i in range(4)]
         return lambda g: put(g, _permute_constant(low(g), high(g), selectors))
     return lambda g: put(g, _permute(low(g), high(g), control(g), mode))
@@ -47,6 +48,7 @@ def _permute_constant(a: Lanes, b: Lanes, selectors: list[int]) -> Lanes:
     for i, selector in enumerate(selectors):
         word = b if selector & 4 else a
         byte = word >> np.uint32(8 * (selector & 3)) & np.uint32(255)
+        # The sign of the byte, eight times: 0 or 255.
         if selector & 8:
             byte = (byte >> np.uint32(7)) * np.uint32(255)
         out = out | byte << np.uint32(8 * i)

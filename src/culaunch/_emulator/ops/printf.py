@@ -39,6 +39,7 @@ class _Arguments:
         self.count = 0
 
     def word(self, size: int) -> int:
+        # The layout that compilers use for vprintf: every argument at a multiple of its own size.
         self.at = -(-self.at // size) * size
         value = self.reader.word(self.at, size)
         self.at += size
@@ -56,6 +57,7 @@ def _convert(match: re.Match[str], arguments: _Arguments) -> str:
         return "%"
     width, precision = match["width"] or "", match["precision"]
     if width == "*":
+        # As C has it: a negative width means left-justified.
         number = arguments.signed(4)
         flags, width = (flags + "-", str(-number)) if number < 0 else (flags, str(number))
     if precision == "*":
@@ -104,6 +106,8 @@ class LaneReader:
     def string(self, address: int) -> str:
         """Return the text up to the zero byte at or after `address`."""
         found = bytearray()
+        # Byte by byte through the checks of memory: a text that never ends stops at the end of its
+        # allocation.
         while byte := self.word(address + len(found), 1):
             found.append(byte)
         return found.decode("utf-8", "replace")

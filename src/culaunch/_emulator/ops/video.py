@@ -25,6 +25,7 @@ _FUNCTIONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "vmin4": np.minimum,
     "vmax4": np.maximum,
     "vabsdiff4": lambda a, b: np.abs(a - b),
+    # Rounded as the code that PTX ISA gives for "vavrg4".
     "vavrg4": lambda a, b: (a + b + (a + b >= 0)) >> 1,
 }
 

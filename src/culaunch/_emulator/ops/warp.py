@@ -54,6 +54,8 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
         rows = to_rows(group, value(group))
         b = _operand_rows(group, distance(group)) & 31
         c = _operand_rows(group, clamp(group))
+        # Operand c has the limit in its lowest bits and the mask of segments above (PTX ISA,
+        # "shfl"): with it a warp of 32 is treated as several smaller ones.
         segment, limit = c >> 8 & 31, c & 31
         # The last (or first) lane of each lane's segment, as the hardware has it.
         bound = (_LANE & segment) | (limit & ~segment)
@@ -69,10 +71,13 @@ def _shfl(decoder: Decoder, instruction: Instruction) -> Op:
         else:
             source = (_LANE & segment) | (b & ~segment)
             valid = source <= bound
+        # A lane whose partner is out of range keeps its own value.
         source = np.where(valid, source, _LANE)
         masks = named(group)
+        # Every lane is here and named: nobody can read from one that is not.
         if not (group.whole_warps and masks.shape[0] == 1 and masks[0] == ALL_LANES.bits):
             _note_strangers(group, source, masks, opcode)
+        # The same permutation in every warp: one gather of columns.
         if source.shape[0] == 1:
             moved = rows.take(source[0], axis=1)
             valid = np.broadcast_to(valid, moved.shape)
@@ -140,6 +145,7 @@ def _elect(decoder: Decoder, instruction: Instruction) -> Op:
 
     def run(group: Group) -> None:
         present = mask(group) & members(group)
+        # The lowest lane of those that are here is a leader that all of them agree on.
         lowest = present & (~present + np.uint32(1))
         leader = np.log2(lowest.astype(np.float64)).astype(np.uint32)
         put_lane(group, leader)
@@ -168,6 +174,8 @@ def _match(decoder: Decoder, instruction: Instruction) -> Op:
     def run(group: Group) -> None:
         rows = to_rows(group, value(group))
         masks = np.broadcast_to(mask(group), (group.n,)) & members(group)
+        # Every lane against every other of its warp: 1024 comparisons, packed into a mask for each
+        # lane.
         equal = rows[:, :, None] == rows[:, None, :]
         bits = np.packbits(equal, axis=2, bitorder="little").view(np.uint32)[:, :, 0]
         same = from_rows(group, bits) & masks
@@ -200,6 +208,7 @@ def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     value, mask = decoder.read(operands[1], kind), decoder.read(operands[2], "b32")
     dtype = np.dtype("i4" if kind == "s32" else "u4")
     info = np.iinfo(dtype)
+    # What changes nothing stands for the lanes outside of the mask; 0 does for add, or, xor.
     neutral = {"min": info.max, "max": info.min, "and": -1 if kind == "s32" else info.max}
     ufunc = {
         "add": np.add,

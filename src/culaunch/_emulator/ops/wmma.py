@@ -19,6 +19,7 @@ from culaunch._emulator.ops.matrix import (
     register_kind,
     require,
     run_product,
+    shape_of,
     try_product,
 )
 from culaunch._emulator.ops.memory import space_of
@@ -56,12 +57,14 @@ class _Access:
     def __init__(self, decoder: Decoder, instruction: Instruction, place: int, stride: int) -> None:
         mods, operands = instruction.mods, instruction.operands
         self.operand = mods[1]
-        self.shape = _shape(mods)
+        self.shape = shape_of(mods)
         self.layout = next(word for word in mods if word in ("row", "col"))
         self.kind = next(word for word in reversed(mods) if word in ELEMENT_TYPES)
         self.locate = LOCATORS[space_of(instruction)]
         self.address = decoder.address(operands[place])
         self.stride = decoder.read(operands[stride], "u32") if len(operands) > stride else None
+        # The number of items does not depend on the stride: it is asked for now, so that a wrong
+        # number of registers is found before anything runs.
         pitch = _pitch(self.shape, self.operand, self.layout)
         offsets, size = matrix.wmma_access(self.shape, self.operand, self.kind, self.layout, pitch)
         items = np.zeros((1, 32, offsets.shape[-1]), f"u{size}")
@@ -93,6 +96,7 @@ def _load(decoder: Decoder, instruction: Instruction) -> Op:
 
     def run(group: Group) -> None:
         places, size = access.places(group)
+        # Item by item: a column of a row-major matrix is not in one piece.
         items = [
             to_rows(group, load(group, access.locate(group, at, size, "read"), size, 1)[0])
             for at in places
@@ -123,7 +127,7 @@ def _store(decoder: Decoder, instruction: Instruction) -> Op:
 
 def _multiply(decoder: Decoder, instruction: Instruction) -> Op:
     mods = instruction.mods
-    shape = _shape(mods)
+    shape = shape_of(mods)
     named = [word for word in mods if word in ELEMENT_TYPES]
     # Products of f16 name only the types of D and C.
     d, a, b, c = named if len(named) == 4 else (named[0], "f16", "f16", named[1])
@@ -142,10 +146,6 @@ def _multiply(decoder: Decoder, instruction: Instruction) -> Op:
         run_product(group, multiply, puts, readers)
 
     return run
-
-
-def _shape(mods: tuple[str, ...]) -> str:
-    return next(word for word in mods if word[0] == "m" and word[1].isdigit())
 
 
 def _pitch(shape: str, operand: str, layout: str) -> int:

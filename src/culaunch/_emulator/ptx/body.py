@@ -28,12 +28,16 @@ class _Body:
 
     def parse(self) -> None:
         cursor, function = self.cursor, self.function
+        # A kernel's parameters are memory, which ld.param reads by address. Those of a device
+        # function have no address in practice: they are slots of the frame, like its registers.
         if not function.is_kernel:
             for param in (*function.returns, *function.params):
                 size = param.size if param.space == "param" else 0
                 self.scope.add(param.name, "param" if size else param.type, size)
         while not cursor.done():
             self.statement()
+        # Now that every label of the function is known: branches go forwards as well as back, to
+        # labels that the branch's own scope can see.
         for index, scope in self.branches:
             self.resolve(index, scope)
 
@@ -42,6 +46,8 @@ class _Body:
         text = cursor.peek()
         if text == "{":
             cursor.take()
+            # Compilers put each call into braces, with .param variables of its own that have the
+            # same names every time.
             self.scope = Scope(self.scope, self.function)
         elif text == "}":
             if self.scope.outer is None:
@@ -61,9 +67,12 @@ class _Body:
         cursor = self.cursor
         if word == ".loc":
             file, line = cursor.integer(), cursor.integer()
+            # The column, which no report shows.
             cursor.integer()
             # Line 0 means "no source line": what was before is the better answer.
             self.loc = (file, line) if line else self.loc
+            # For inlined code: the function's name and where it was inlined. The line itself is
+            # enough.
             if cursor.accept(","):
                 while not cursor.peek().startswith(".") and cursor.peek() != "inlined_at":
                     cursor.take()
@@ -74,6 +83,8 @@ class _Body:
             self.registers()
         elif word in (".local", ".shared", ".global", ".const"):
             for variable in parse_variables(cursor, word[1:]):
+                # Variables in braces are hoisted to the function: CUDA compilers give each a name
+                # of its own.
                 self.function.variables[variable.name] = variable
         elif word == ".param":
             for variable in parse_variables(cursor, "param"):
@@ -110,6 +121,8 @@ class _Body:
                 names.append(cursor.take())
             cursor.expect(";")
             self.scope.targets[name] = tuple(names)
+        # Prototypes are for ptxas, which allocates registers by them; here a call through a pointer
+        # takes the callee's own declaration.
         elif cursor.peek() in (".callprototype", ".calltargets"):
             cursor.skip_past(";")
             self.function.prototypes.add(name)
@@ -121,6 +134,7 @@ class _Body:
         guard: Operand | None = None
         if cursor.accept("@"):
             guard = parse_operand(cursor, self.scope)
+        # The line of the opcode, which is what a report shows, and not that of the guard.
         line = cursor.line
         name = cursor.take()
         mods = []
@@ -163,6 +177,8 @@ def parse_body(function: Function, tokens: Tokens) -> None:
     _Body(function, tokens, *function.tokens).parse()
     offset = 0
     for variable in function.variables.values():
+        # A frame's local variables one after another, each at its alignment; where the frame itself
+        # begins in a thread's memory is known when it is entered.
         if variable.space == "local":
             offset = -(-offset // variable.align) * variable.align
             variable.offset = offset

@@ -53,6 +53,7 @@ def check_bodies(module: Module, tokens: Tokens) -> None:
     ImageError
         For the first that is wrong; the message has the line.
     """
+    # Labels are not among the names: `parse_body` has resolved those that branches use.
     for function in module.functions.values():
         known = {*module.variables, *module.functions, *module.aliases, *function.variables}
         known |= function.prototypes
@@ -79,6 +80,8 @@ def _problem(instruction: Instruction, known: set[str]) -> str | None:
     if instruction.name in ("ld", "st"):
         value = operands[0 if instruction.name == "ld" else 1]
         items = len(value.items) if isinstance(value, Vector) else 1
+        # A vector access moves as many elements as registers; a wrong number would move the wrong
+        # bytes.
         if items != next((int(w[1:]) for w in instruction.mods if w in ("v2", "v4", "v8")), 1):
             return f"{instruction.opcode} of {items} registers"
     for operand in operands:

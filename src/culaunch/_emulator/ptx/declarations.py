@@ -11,11 +11,14 @@ from culaunch._emulator.types import is_type, size_of
 
 __all__ = ["parse_parameters", "parse_variables"]
 
+# Far above what ptxas takes. The limits keep a hostile text from asking for more memory than there
+# is before anything has checked it.
 _MAX_ALIGN = 1 << 20
 # A leading zero would make it octal.
 _DECIMAL = re.compile(r"(?:0|[1-9][0-9]{0,20})\Z").match
 _MAX_BYTES = 1 << 40
 
+# Words about what a pointer parameter points to, and where: hints for the optimiser.
 _IGNORED = {".ptr", ".global", ".const", ".shared", ".local", ".generic", ".relaxed"}
 
 
@@ -28,6 +31,7 @@ def parse_variables(cursor: Cursor, space: str, *, external: bool = False) -> li
         found.append(variable)
         if not cursor.accept(","):
             break
+        # ``.global .b32 a, b[4];``: the words before the first name hold for all.
         variable = _parse_name(cursor, space, variable.type, variable.align, variable.element)
     cursor.expect(";")
     return found
@@ -46,6 +50,8 @@ def parse_parameters(cursor: Cursor) -> list[Variable]:
         if not cursor.accept(","):
             cursor.expect(")")
             break
+    # The layout that C compilers use, and the driver reports: each at the next multiple of its
+    # alignment.
     offset = 0
     for param in found:
         if not param.size:
@@ -73,6 +79,7 @@ def parse_variable(cursor: Cursor, space: str) -> Variable:
             cursor.skip_past(")")
         elif is_type(word[1:]):
             kind = word[1:]
+        # A texture, sampler or surface is a handle of 64 bits; what uses one is not emulated.
         elif word == ".texref" or word.endswith("ref"):
             kind = "b64"
         elif word not in _IGNORED:
@@ -89,6 +96,8 @@ def _parse_name(cursor: Cursor, space: str, kind: str, align: int, element: int)
     count, sized, is_array = 1, True, False
     while cursor.accept("["):
         is_array = True
+        # The first extent may be left open: the initialiser says it, or it is dynamic shared
+        # memory.
         if cursor.accept("]"):
             sized = False
             continue
@@ -101,6 +110,8 @@ def _parse_name(cursor: Cursor, space: str, kind: str, align: int, element: int)
     if cursor.accept("="):
         _parse_initialiser(cursor, kind, values, generic)
         if is_array and not sized:
+            # `element` is a vector's size for .v2 and the like: the values are those of its
+            # components.
             count = len(values) * size_of(kind) // element
             sized = True
         if len(values) * size_of(kind) > count * element:
@@ -122,6 +133,7 @@ def _parse_initialiser(
     cursor: Cursor, kind: str, values: list[int | Symbol], generic: set[int]
 ) -> None:
     if cursor.accept("{"):
+        # Arrays of arrays have braces in braces; the values come flat, as they lie in memory.
         cursor.enter()
         while not cursor.accept("}"):
             numbers = _plain_numbers(cursor, kind)
@@ -166,6 +178,8 @@ def _parse_value(cursor: Cursor, kind: str, generic: set[int], index: int) -> in
         negative ^= cursor.take() == "-"
     text = cursor.take()
     if not text[0].isdigit():
+        # ``generic(name)`` is the variable's generic address: for .global and .const ones, which
+        # alone have initialisers, that is the address itself.
         if text == "generic":
             generic.add(index)
             cursor.expect("(")
@@ -178,6 +192,8 @@ def _parse_value(cursor: Cursor, kind: str, generic: set[int], index: int) -> in
         return Symbol(text, offset)
     bits, float_size = parse_number(text)
     width = 8 * size_of(kind)
+    # Hexadecimal floats are bits; they are read as numbers, since one of 32 bits may initialise an
+    # f64.
     if float_size and kind in ("f32", "f64"):
         value = struct.unpack(
             "<f" if float_size == 4 else "<d", bits.to_bytes(float_size, "little")

@@ -31,6 +31,7 @@ def parse_operand(cursor: Cursor, scope: Scope) -> Operand:
     if text in "{(":
         return Vector(_items(cursor, scope, "}" if text == "{" else ")"))
     if text == "!":
+        # Depth is counted wherever an operand is in an operand: Python's own stack has an end, too.
         cursor.enter()
         operand = parse_operand(cursor, scope)
         cursor.leave()
@@ -55,6 +56,7 @@ def _number(cursor: Cursor, text: str) -> Immediate:
         cursor.at -= 1
         cursor.fail(f"expected a number, found {text!r}")
     bits, float_size = parse_number(text)
+    # From the number outwards. A float's sign is its highest bit, whatever the rest is.
     for mark in reversed(sign):
         if mark == "~":
             bits = ~bits
@@ -69,6 +71,7 @@ def _name(cursor: Cursor, scope: Scope, text: str) -> Operand:
     if not (text[0] in "%$_" or text[0].isalpha()):
         cursor.at -= 1
         cursor.fail(f"expected an operand, found {text!r}")
+    # Registers first: a compiler may name one as it likes, `WARP_SZ` or as a variable, too.
     register = scope.register(text)
     if register is not None:
         return register
@@ -110,6 +113,8 @@ def _address(cursor: Cursor, scope: Scope) -> Operand:
         # A texture or a tensor with coordinates: no instruction that takes one is emulated.
         return Vector((base, *_items(cursor, scope, "]")))
     cursor.expect("]")
+    # ``[name+4]`` is read as a symbol with an offset; elsewhere the offset of an address is its
+    # own.
     if isinstance(base, Symbol) and base.offset:
         base, offset = Symbol(base.name), offset + base.offset
     return Address(base, offset)

@@ -29,6 +29,8 @@ def parse_module(text: str) -> tuple[Module, Tokens]:
         _parse_top(cursor, module)
     if not module.target:
         cursor.fail("no .target directive: not a PTX module")
+    # Bodies come last, since one may use what stands behind it in the text, and functions are
+    # declared, defined and aliased in any order.
     for function in module.functions.values():
         parse_body(function, tokens)
     check_bodies(module, tokens)
@@ -53,6 +55,7 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
         module.version = (int(major), int(minor))
     elif word == ".target":
         module.target = cursor.take()
+        # Options of the target, such as `debug` or `texmode_independent`.
         while cursor.accept(","):
             cursor.take()
     elif word == ".address_size":
@@ -63,6 +66,7 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
         module.files[number] = cursor.take().strip('"')
         while cursor.accept(","):
             cursor.integer()
+    # Debug information (DWARF), which .loc lines are enough without.
     elif word == ".section":
         cursor.take()
         cursor.skip_braces()
@@ -80,6 +84,8 @@ def _parse_top(cursor: Cursor, module: Module) -> None:
 
 def _declare(variables: dict[str, Variable], variable: Variable) -> None:
     known = variables.get(variable.name)
+    # A definition takes the place of a declaration; of two definitions with .weak or .common the
+    # first one stays, as a linker has it.
     if known is None or known.external:
         variables[variable.name] = variable
 
@@ -106,6 +112,7 @@ def _parse_function(cursor: Cursor, module: Module, *, is_kernel: bool) -> None:
     else:
         cursor.accept(";")
     known = module.functions.get(name)
+    # A declaration may come before the definition, and again after it.
     if known is None or known.tokens is None:
         module.functions[name] = function
     elif function.tokens is not None:

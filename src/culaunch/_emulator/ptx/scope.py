@@ -25,6 +25,8 @@ class Scope:
     def register(self, name: str) -> Register | None:
         """Return the register called `name`, giving it a slot on first use."""
         scope: Scope | None = self
+        # ``.reg .b32 %r<100>;`` declares a hundred registers. Most are named once: each gets its
+        # slot when it is first seen, so that the frame has those alone that occur.
         numbered = _NUMBERED.match(name)
         while scope is not None:
             found = scope.registers.get(name)
@@ -32,6 +34,8 @@ class Scope:
                 return found
             if numbered:
                 count, kind = scope.ranges.get(numbered[1], (0, ""))
+                # The digits are limited by the pattern, and a leading zero is another name: %r01 is
+                # not %r1.
                 if int(numbered[2]) < count:
                     return scope.add(name, kind)
             scope = scope.outer

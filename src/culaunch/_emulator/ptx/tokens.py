@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from typing import NoReturn
 
 from culaunch._errors import ImageError
@@ -33,7 +34,10 @@ class Tokens:
     def __init__(self, text: str) -> None:
         self.texts: list[str] = []
         self.lines: list[int] = []
+        # As it was given, comments and all: messages quote it.
         self.source = text.split("\n")
+        # Line by line, so that each token's line is known without counting for each. No token but a
+        # comment goes over the end of a line, and comments are blanked before.
         for number, line in enumerate(_COMMENT.sub(self._blank, text).split("\n"), 1):
             found = _TOKEN.findall(line)
             if found:
@@ -50,6 +54,7 @@ class Tokens:
                 f"a comment that is never closed, in: {self.line_text(line)}",
                 source=f"PTX line {line}",
             )
+        # A comment separates tokens, and its lines are counted.
         return " " + "\n" * text.count("\n")
 
     def line_text(self, number: int) -> str:
@@ -125,6 +130,7 @@ class Cursor:
         self.expect("{")
         start, depth = self.at, 1
         texts = self.texts
+        # Bodies are most of a text: this looks at each token once, without the calls of `take`.
         for at in range(start, self.stop):
             if texts[at] == "{":
                 depth += 1
@@ -164,8 +170,6 @@ def parse_number(token: str) -> tuple[int, int]:
     if prefix == "0b":
         return int(digits, 2), 0
     if "." in token or "e" in token or "E" in token:
-        import struct
-
         return int.from_bytes(struct.pack("<d", float(token)), "little"), 8
     digits = token.rstrip("U")
     # A leading zero is octal, as in C.

@@ -50,6 +50,8 @@ class Context:
 
     def with_bits(self, group: Group, slots: Collection[int]) -> Group:
         """Return a copy of `group` in which `slots` hold their undefined bits as values."""
+        # What is undefined takes the place of the values, and what is defined is zero: an
+        # instruction that only moves bits then moves the marks.
         regs = list(group.regs)
         for slot in slots:
             taint = group.undefined.get(slot)

@@ -57,6 +57,8 @@ class Undefined:
         """
         plan = self._plan(group.code, instruction)
         tainted = group.undefined.keys()
+        # Three cases, from the most frequent on: the instruction has nothing to do with undefined
+        # registers, it only overwrites some, or it reads one.
         if tainted.isdisjoint(plan.slots):
             op(group)
         elif plan.guard is None and tainted.isdisjoint(plan.reads):
@@ -79,6 +81,7 @@ class Undefined:
             precise = plan.load_again(group)
         taints = dict(group.undefined)
         for read in reads:
+            # The lanes of a group are in ascending order, and those that read are among them.
             index = np.searchsorted(group.lanes, read.lanes)
             own = self.origins.note(instruction, read)
             # Undefined bytes that were stored keep the origin of what was stored.
@@ -91,6 +94,7 @@ class Undefined:
                         np.zeros((group.n, *zero.shape[1:]), zero.dtype),
                         np.zeros(group.n, np.int64),
                     )
+                # Copies, since taints are never changed in place: groups that split share them.
                 all_bits, origins = old.bits.copy(), old.origin.copy()
                 all_bits[index] |= bits
                 origins[index] = origin
@@ -112,6 +116,8 @@ class Undefined:
 
     def used_by_end(self, instruction: Instruction) -> None:
         """Report what a function of the runtime has read."""
+        # A function that is built in, such as printf, reads its arguments from memory; one value is
+        # enough to report.
         read = self.reads[0]
         own = self.origins.note(instruction, read)
         origin = int(read.origin[0]) if read.origin[0] >= 0 else int(own[0])
@@ -149,6 +155,7 @@ class Undefined:
         differ: list[Lanes | None] = [None for _ in plan.writes]
         if doubt is not None:
             # What it would change, wherever its guard says that it runs.
+            # The instruction has no effects here: those with effects were refused above.
             copy = group.with_registers(list(group.regs))
             plan.run(copy)
             differ = [group.regs[slot] ^ copy.regs[slot] for slot in plan.writes]
@@ -162,6 +169,7 @@ class Undefined:
         changes: dict[int, Taint | None] = {}
         for slot, difference in zip(plan.writes, differ, strict=True):
             new = results.get(slot)
+            # Under a guard a result is the old or the new one, lane by lane.
             if active is not None:
                 old = group.undefined.get(slot)
                 new = _choose(group, slot, active, new, old, doubt, difference)
@@ -200,6 +208,7 @@ def _choose(
     bits = np.where(wide, new.bits, old.bits)
     origin = np.where(active & new.lanes, new.origin, old.origin)
     if doubt is not None and differ is not None:
+        # If both outcomes are the same and defined, it does not matter which one it is.
         either = (np.broadcast_to(differ, shape) | new.bits | old.bits) != 0
         lanes = doubt[0] & either.reshape(group.n, -1).any(axis=1)
         bits[lanes] = ~np.zeros(1, zero.dtype)

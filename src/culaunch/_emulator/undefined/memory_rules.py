@@ -40,6 +40,7 @@ def _store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> 
     place, value = plan.instruction.operands[:2]
     sources = plan.decoder.vector(value)
     if kind == "b128":
+        # A register of 128 bits is a row of two words.
         words = [
             _bits(context, group, plan, source, kind)[:, i] for source in sources for i in (0, 1)
         ]
@@ -51,6 +52,7 @@ def _store(context: Context, group: Group, plan: Plan, active: Lanes | None) -> 
 
 def _atomic(context: Context, group: Group, plan: Plan, active: Lanes | None) -> Taints:
     operands = plan.instruction.operands
+    # atom has its result before the address, red has none.
     first = next(i for i, operand in enumerate(operands) if isinstance(operand, Address))
     kind = plan.decoder.type(plan.instruction)
     values = [plan.decoder.vector(operand) for operand in operands[first + 1 :]]
@@ -61,6 +63,8 @@ def _atomic(context: Context, group: Group, plan: Plan, active: Lanes | None) ->
         bits = _bits(context, group, plan, values[0][i], kind)
         for more in values[1:]:
             if len(more) > i:
+                # Compare-and-swap writes one operand if another matches: what is in memory depends
+                # on both.
                 bits = bits | _bits(context, group, plan, more[i], kind)
         words.append(bits)
     _write(context, group, plan, active, operands[first], words)
@@ -85,6 +89,8 @@ def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | No
         return {}
     address = plan.decoder.address(plan.instruction.operands[0])(group)
     pieces = LOCATORS[space_of(plan.instruction)](group, address, 2, "write")
+    # Without a map there is nowhere to mark: in global memory a use is reported at once, as for
+    # `_store`.
     if shared.shadow is None or any(piece.data is not shared.data for piece in pieces):
         whole = np.ones(group.n, bool)
         for slot in sources:
@@ -97,6 +103,8 @@ def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | No
     copy = context.with_bits(group, sources)
 
     def mark() -> None:
+        # The map has the layout of the memory, so it can stand in for it while the store runs once
+        # more; nobody watches the accesses meanwhile.
         data, shadow = shared.data, shared.shadow
         shared.data, shared.shadow = shadow.undefined.map, None
         try:
@@ -195,6 +203,8 @@ def _undefined_bytes(group: Group, piece: Piece) -> UndefinedBytes | None:
     for scratch in (chunk.shared, chunk.local):
         if piece.data is not scratch.data:
             continue
+        # Local memory gets a map when something undefined first goes there; until then all of it
+        # counts as defined, since compilers spill registers that are never set.
         if scratch.shadow is None:
             scratch.shadow = Shadow(chunk, scratch)
         if scratch.shadow.undefined is None:

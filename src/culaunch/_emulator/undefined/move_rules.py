@@ -46,10 +46,13 @@ def move_rule(plan: Plan, how: Moves) -> Rule | None:
     """
     moved = plan.plain
     controls = how.controls
+    # The controls say where bits go (the amount of a shift, the lane of a shuffle). The instruction
+    # runs on the marks with these as they are, so that each mark goes where its bit goes.
     control_slots = frozenset(
         read_slots(moved.operands[i] for i in controls if i < len(moved.operands))
     )
     data_slots = plan.reads - control_slots
+    # From 1 on: operand 0 is the result.
     data = [op for i, op in enumerate(moved.operands) if i and i not in controls]
     if not control_slots.isdisjoint(read_slots(data)):
         return None
@@ -58,6 +61,7 @@ def move_rule(plan: Plan, how: Moves) -> Rule | None:
         operand if i < results or i in controls else _without_constants(operand)
         for i, operand in enumerate(moved.operands)
     )
+    # Without its guard: the caller chooses between old and new by that.
     shadow = decode(plan.decoder, Instruction(moved.name, moved.mods, operands, moved.line))
     # Of the two results of a shuffle the second one does not depend on the value.
     writes = plan.writes[:1] if isinstance(moved.operands[0], Pair) else plan.writes
@@ -94,6 +98,8 @@ def select_rule(plan: Plan) -> Rule | None:
         (slot,), (out,) = choice, plan.writes
         values, bits = [], np.zeros((group.n, *plan.code.zeros[out].shape[1:]), bool)
         bits = bits.astype(plan.code.zeros[out].dtype)
+        # Both choices in turn, with the undefined predicate set to one and the other: bits that are
+        # undefined in either, or differ between them, are undefined.
         for chosen in (False, True):
             copy = context.with_bits(group, ())
             copy.regs[slot] = np.array([chosen])
@@ -121,6 +127,7 @@ def _moved_origins(
     assert isinstance(value, Register)
     halves = []
     for shift in (0, 32):
+        # An origin has up to 63 bits, and a shuffle moves registers of 32: it goes twice.
         copy = context.with_bits(group, ())
         copy.regs[value.slot] = (origin >> shift & 0xFFFFFFFF).astype(np.uint32)
         shadow(copy)

@@ -40,7 +40,10 @@ class Origins:
             index = self._index[key] = len(self._known)
             made = _Origin(instruction, read.text, np.zeros(self.chunk.size, np.int64), read.racing)
             self._known.append(made)
+        # The latest read of each lane: a value in a loop is reported with the address of its last
+        # round.
         self._known[index].detail[read.lanes] = read.detail
+        # Instruction and lane in one number, which NumPy moves like any other value.
         return read.lanes.astype(np.int64) + index * self.chunk.size
 
     def racing(self, origin: Lanes) -> Lanes:
@@ -55,6 +58,8 @@ class Origins:
         block, thread = self.chunk.place(reader)
         position = self.chunk.launch.position(known.instruction)
         detail = int(known.detail[reader])
+        # A race is the fault of the access that raced, and told for its lane and place; what then
+        # used the value is a note.
         if known.racing is not None:
             return Fault(
                 LAUNCH_FAILED,

@@ -61,6 +61,8 @@ class Plan:
             instruction.name, instruction.mods, instruction.operands, instruction.line
         )
         self.plain = plain
+        # A second operation beside the scheduler's: rules run it on copies of the group, under no
+        # guard.
         self.run = decode(self.decoder, plain)
         reads, writes = reads_and_writes(plain, code.carry)
         self.reads = frozenset(reads)
@@ -75,6 +77,8 @@ class Plan:
         self.flow = Flow.IGNORES if known is None else known(instruction)
         self.rule: Rule  # `make_plan` finds it
         self.load_again: Callable[[Group], list[Lanes]] | None = None
+        # ldmatrix spreads bytes over lanes. To load the map the same way says exactly which bits
+        # are undefined, but only while the registers with the addresses are still there.
         if self.flow is Flow.LOADS_MATRIX and self.addresses.isdisjoint(self.writes):
             self.load_again = self._load_again
 
@@ -109,6 +113,8 @@ class Plan:
                 continue
             words = part.view(f"u{size}")[:, 0]
             have = self.code.zeros[target.slot].dtype
+            # A load into a wider register extends the sign: if that is undefined, so are all bits
+            # above it, which sign-extending the mark does as well.
             if is_signed(kind):
                 words = words.view(lane_dtype(kind))
             yield target.slot, words.astype(have)
@@ -117,6 +123,7 @@ class Plan:
         """Run the load on the map of undefined bytes: what comes out are the undefined bits."""
         shared = group.chunk.shared
         data, shadow = shared.data, shared.shadow
+        # The map stands in for the memory while the load runs once more, as in `memory_rules`.
         copy = group.with_registers(list(group.regs))
         shared.data, shared.shadow = shadow.undefined.map, None
         try:
@@ -136,5 +143,6 @@ def _address_slots(operands: tuple[Operand, ...]) -> Iterator[int]:
             yield from _address_slots(operand.items)
         elif isinstance(operand, Address):
             base = operand.base
+            # A parameter of a function is a register here, however it is written.
             if isinstance(base, Register) and base.type != "param":
                 yield base.slot

@@ -37,6 +37,7 @@ _ONES = {
 
 def can_multiply(plan: Plan) -> bool:
     """Tell whether `multiply` knows the types and each register is in one factor only."""
+    # Otherwise every element counts as depending on every operand, which may report too much.
     if not set(_types(plan)) <= _ONES.keys():
         return False
     parts = [read_slots((operand,)) for operand in plan.plain.operands[1:4]]
@@ -51,6 +52,7 @@ def multiply(group: Group, plan: Plan, origin: Lanes) -> Taints:
     result, *types = _types(plan)
     factors = [read_slots((operand,)) for operand in plan.plain.operands[1:4]]
     depends: dict[int, Lanes] = {}
+    # One factor at a time: zero times anything is zero, so that two at once could hide each other.
     for i, slots in enumerate(factors):
         if group.undefined.keys().isdisjoint(slots):
             continue
@@ -82,6 +84,8 @@ def _ones(bits: Lanes, kind: str) -> Lanes:
     """Return a one for each element with a bit."""
     width, one = _ONES[kind]
     if width == 4:
+        # Elements of four bits have no NumPy type: the four bits of each are gathered in its
+        # lowest.
         some = bits | bits >> 1 | bits >> 2 | bits >> 3
         nibbles: Lanes = some & bits.dtype.type(0x11111111)
         return nibbles

@@ -59,6 +59,8 @@ def _mix_lanes(context: Context, group: Group, plan: Plan, active: Lanes | None)
     found = context.lanes(group, plan.reads)
     if found is None:
         return {}
+    # Whichever lane has the undefined operand: every lane of its warp gets a result that depends on
+    # it.
     rows, origin = by_warp(group, *found)
     return whole(group, plan.writes, from_warps(group, rows), origin)
 
@@ -114,6 +116,8 @@ def _compare(context: Context, group: Group, plan: Plan, active: Lanes | None) -
     if len(operands) > 3:
         other = context.lanes(group, read_slots(operands[3:4]))
         value = plan.decoder.read(operands[3], "pred")(group)
+        # setp may combine the comparison with a predicate (PTX ISA, "setp"): `and` with false is
+        # false, and `or` with true is true, whatever was compared.
         if found is not None and "xor" not in mods:
             # A defined operand of `and` or `or` may decide alone.
             open_ = value if "and" in mods else ~value
@@ -142,6 +146,7 @@ def _differ(context: Context, group: Group, plan: Plan) -> Lanes:
         values.append(read(group))
         if isinstance(operand, Register):
             unknown.append(read(shown))
+    # Where the values differ, in bits that are defined in both.
     defined = values[0] ^ values[1]
     for bits in unknown:
         defined = defined & ~bits
@@ -150,6 +155,7 @@ def _differ(context: Context, group: Group, plan: Plan) -> Lanes:
 
 
 def _is_plain_integer(mods: tuple[str, ...]) -> bool:
+    # Floats are equal with different bits (the two zeros), and unequal with the same ones (NaN).
     return is_integer(mods[-1]) and {"cc", "wide", "hi", "sat"}.isdisjoint(mods)
 
 

@@ -39,6 +39,8 @@ def join(first: Taints, second: Taints) -> Taints:
 
 def by_warp(group: Group, lanes: Lanes, origin: Lanes) -> tuple[Lanes, Lanes]:
     """Return a flag for each warp with such a lane, and for each lane an origin of its warp's."""
+    # Origins count from 0, and zero stands for lanes without one: hence the 1. Any origin of the
+    # warp will do, and the largest is the easiest to find.
     numbers = to_rows(group, np.where(lanes, origin + 1, 0)).max(axis=1)
     return numbers > 0, from_rows(group, np.repeat(numbers - 1, 32))
 
