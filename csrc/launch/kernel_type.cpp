@@ -120,12 +120,28 @@ bool ReadSimpleKey(PyObject* key, uint32_t* numbers) {
          (size == 2 || QuickNumber(PyTuple_GetItem(key, 2), &numbers[6]));
 }
 
+// The same numbers without a look at them: keys that are kept are tuples of exact integers and of
+// tuples of these, which cannot change.
+bool HasSameItems(PyObject* kept, PyObject* key) {
+  if (kept == key) return true;
+  if (!PyTuple_CheckExact(key)) return false;
+  const Py_ssize_t size = PyTuple_Size(key);
+  if (size != PyTuple_Size(kept)) return false;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    if (PyTuple_GetItem(kept, i) != PyTuple_GetItem(key, i)) return false;
+  }
+  return true;
+}
+
+// The launcher of a key, or of its numbers where they are given.
 PyObject* FindLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers) {
   const FreeThreadedLock lock(g_cache_mutex);
   for (int i = 0; i < self->cached; ++i) {
     const CachedLauncher& cached = self->cache[i];
-    if (cached.key == key ||
-        (numbers != nullptr && std::memcmp(cached.numbers, numbers, sizeof cached.numbers) == 0)) {
+    const bool is_same = numbers != nullptr
+                             ? std::memcmp(cached.numbers, numbers, sizeof cached.numbers) == 0
+                             : HasSameItems(cached.key, key);
+    if (is_same) {
       Py_INCREF(cached.launcher);
       return cached.launcher;
     }

@@ -234,9 +234,9 @@ def test_on_a_gpu():
     )
     kernel = cl.load(image)["put"]
     with torch.inference_mode():
-        inferred = torch.zeros(4, device="cuda")
-    kernel[1, 32](torch.zeros(4, device="cuda"), 4)
-    kernel[1, 32](inferred, 4)
+        first, inferred = torch.zeros(4, device="cuda"), torch.zeros(4, device="cuda")
+    kernel[1, 32](torch.zeros(4, device="cuda"), 4)  # the first of a kind makes it known
+    kernel[1, 32](first, 4)
     for tensor in (
         torch.zeros(9, device="cuda"),
         inferred,

@@ -10,12 +10,11 @@ them, after it has compared every sample with what the exchange function says of
 
 from __future__ import annotations
 
-import functools
-import operator
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._launch.object_memory import ObjectMemory, memory_of, only
+from culaunch._launch.torch_words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,8 +24,6 @@ _DTYPES = (
     "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
     "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
 )  # fmt: skip
-# As torch names the keys of a device, of its gradients and of its autocast.
-_HOST, _GPU = "CPU", "CUDA"
 # What a launch needs of a tensor with more dimensions is read through the exchange function.
 _MOST_DIMENSIONS = 5
 
@@ -89,7 +86,7 @@ def _find() -> Layout:
         byte,
         tuple(tensors),
         (*special, *_unreadable(torch)),
-        tuple({_words(torch, tensor) for tensor in (strided[0], inferred)}),
+        tuple({words_of(torch, tensor) for tensor in (strided[0], inferred)}),
     )
 
 
@@ -136,25 +133,6 @@ def _device_place(torch: Any, objects: ObjectMemory) -> int:
         if all(objects.read(i, offset, "<H") == 0xFF00 for i in range(len(objects)))
         and 0xFF00 < meta.read(0, offset, "<H") < 0xFFFF
     )
-
-
-def _words(torch: Any, tensor: Any) -> tuple[int, int]:
-    """Return the word of a tensor in host memory, and what it is for such a tensor on a GPU.
-
-    Several bits tell of the device (its own, its autocast's), and no tensor of a GPU is made for
-    this: that would take a context. torch has a name for each bit, with the device's name in it.
-    """
-    keys = torch._C._dispatch_keys(tensor)
-    names = str(keys).partition("(")[2].rstrip(")").split(", ")
-
-    def word(device: str) -> int:
-        parse, one = torch._C._parse_dispatch_key, torch._C.DispatchKeySet
-        sets = [one(parse(name.replace(_HOST, device))) for name in names]
-        return int(functools.reduce(operator.or_, sets).raw_repr())
-
-    if word(_HOST) != keys.raw_repr():
-        raise ValueError(f"the names {names} are not all that {keys!r} is")
-    return word(_HOST), word(_GPU)
 
 
 def _special(torch: Any) -> tuple[list[Any], int]:

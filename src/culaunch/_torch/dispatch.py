@@ -14,6 +14,7 @@ from culaunch._core import (
     thread_keys,
 )
 from culaunch._launch.array import array_info
+from culaunch._launch.torch_words import words_of
 from culaunch._torch.package import torch_package
 from culaunch._torch.schema import CODES
 from culaunch._torch.versions import counted, open_counters, without_modes
@@ -98,10 +99,13 @@ def open_plain() -> str | None:
     with without_modes(torch):
         tensor = torch.empty(1)
         array_info(tensor)
-        keys = torch._C._dispatch_keys(tensor) | torch._C.DispatchKeySet(torch._C.DispatchKey.CUDA)
+        try:
+            host, gpu = words_of(torch, tensor)
+        except Exception:  # noqa: BLE001 - a torch that names its keys otherwise
+            return "names of dispatch keys that are as expected"
     types = (torch.Tensor, torch.nn.Parameter)
     with torch.utils._python_dispatch._disable_current_modes():
         with torch.inference_mode():
             inference = thread_keys()
         forward_ad = vars(torch.autograd.forward_ad)
-        return open_plain_calls(libraries, tensor, types, keys.raw_repr(), inference, forward_ad)
+        return open_plain_calls(libraries, tensor, types, host | gpu, inference, forward_ad)
