@@ -22,6 +22,8 @@ def pip_folders(*names: str) -> list[str]:
     *names : str
         CUDA 13 and later have one folder for all packages (``cu13``), CUDA 12 one for each.
     """
+    # A namespace package, which may lie in several directories: one for the system and one for the
+    # user.
     spec = importlib.util.find_spec("nvidia")
     roots = (spec.submodule_search_locations or ()) if spec else ()
     return [os.path.join(root, name) for root in roots for name in names]
@@ -32,6 +34,7 @@ def find_nvcc() -> str | None:
 
     That of ``CUDA_HOME`` or ``CUDA_PATH``, of PATH, of pip, of the usual place.
     """
+    # The environment before PATH: whoever sets CUDA_HOME means it. None stands for PATH.
     for place in (*(os.path.join(home, "bin") for home in chosen_homes()), None):
         if program := shutil.which("nvcc", path=place):
             return program

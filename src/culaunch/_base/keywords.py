@@ -27,6 +27,7 @@ def refuse_keywords(
         What other libraries call them.
     """
     first, known = next(iter(unknown)), tuple(known)
+    # A word of another library's is known, and need not resemble ours.
     meant = others.get(first)
     if meant is None:
         hint = did_you_mean(first, known)

@@ -27,12 +27,14 @@ def optional(package: str, purpose: str, command: str) -> Any:
     MissingDependencyError
         If it is not installed. One that is installed and fails as it is loaded keeps its error.
     """
+    # Asked at many launches: a look into a dict, where the import system takes a lock.
     found = sys.modules.get(package)
     if found is not None:
         return found
     try:
         return importlib.import_module(package)
     except ImportError as error:
+        # It is there, and something that it needs is not: that is what the user has to hear.
         if error.name not in (None, package):
             raise
         raise MissingDependencyError(

@@ -49,6 +49,7 @@ def open_output(path: str, *, durable: bool = False) -> Iterator[BinaryIO]:
     """
     try:
         found = _existing(path)
+        # A device or a FIFO cannot be replaced by a rename: what writes to it wants the bytes.
         if found is None or stat.S_ISREG(found.st_mode):
             target = _follow(path)
             if target is not None:
@@ -59,6 +60,7 @@ def open_output(path: str, *, durable: bool = False) -> Iterator[BinaryIO]:
             yield file
             _write_through(path, file)
     except OSError as error:
+        # Which file was full, or too large, is what the user needs to know.
         if error.filename is None and error.errno in _NAMELESS:
             raise OSError(error.errno, error.strerror, path) from error
         raise
@@ -148,6 +150,7 @@ def _take_place(
                 os.fchown(handle, found.st_uid, found.st_gid)
             except OSError:
                 return False
+        # Without setuid and the like, which do not survive a write to a file either.
         os.fchmod(handle, stat.S_IMODE(found.st_mode) & 0o777)
     try:
         os.rename(temporary, target)

@@ -21,6 +21,7 @@ class Place(NamedTuple):
 
     def text(self) -> str:
         """Write it out: ``file:line``, and the line's text where it can be read."""
+        # Read where an error is made, and not for each place: most places are never shown.
         text = linecache.getline(self.file, self.line).strip()
         return f"{self}: `{text}`" if text else str(self)
 

@@ -13,6 +13,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     import difflib  # its import costs more than it is worth where all is well
 
     names = list(dict.fromkeys(known))
+    # Capital letters are the mistake as often as any other.
     lower = {name.lower(): name for name in names}
     found = difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.7)
     return f": did you mean {lower[found[0]]!r}?" if found else ""

@@ -28,6 +28,7 @@ def untraced(function: Function) -> Function:
         frames = sys.modules.get(_FRAMES)
         if frames is None:
             return function(*args, **kwargs)
+        # What torch itself does around what it must not trace.
         before = frames.set_eval_frame(None)
         try:
             return function(*args, **kwargs)

@@ -17,6 +17,7 @@ def show(value: object) -> str:
         return str(shown(value))
     name = type_name(value)
     text = _text(value)
+    # Python refuses to write ints of more than 4300 digits, with an error of its own.
     if type(value) is int and text is None:
         return f"int of {value.bit_length()} bits"
     return f"{name} {text}" if text is not None and value is not None else name

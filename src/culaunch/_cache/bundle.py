@@ -43,5 +43,7 @@ def write_bundle(output: str, record: str, find: Callable[[str], Image | None]) 
         for key, image in images.items():
             assert image is not None
             directory.publish(IMAGES.name(key), IMAGES.pack(key, image))
+            # Published files are their owner's alone, as everywhere in a cache: this one is to be
+            # read by others.
             os.chmod(os.path.join(output, IMAGES.name(key)), 0o644)
     return len(keys)

@@ -81,6 +81,7 @@ class Cache:
         self.lock_timeout = checked_lock_timeout(lock_timeout)
         self.remote = checked_remote(remote)
         self._server = None if self.remote is None else self.remote._server  # noqa: SLF001
+        # Nothing is opened or made yet: a program that compiles nothing leaves no directory behind.
         self._store = Store(self.path, self.max_bytes)
         self._local = LocalEntries(self._store, self.shipped)
 
@@ -116,9 +117,13 @@ class Cache:
         # lock is held until the image is in place: whoever waits finds it there.
         with self._store.lock(key, self.lock_timeout):
             # Another may have made it while this one waited for the lock.
+            # The remote cache is asked by whoever holds the lock: of many processes of a machine,
+            # one.
             image = self._local.read_own(key) or self._fetch(key)
             if image is None:
                 image = checked_image("make() must return", make())
+                # Still under the lock: let go before, the next one would find nothing and compile
+                # again.
                 self.store(key, image)
         record_use(key)
         return image
@@ -301,6 +306,8 @@ class Cache:
         if self._server is None or entry is None:
             return None
         try:
+            # The server gave bytes. They are checked as those of a file are, before anybody loads
+            # them, and only then kept.
             image = IMAGES.unpack(key, entry)
         except BadEntryError as error:
             self._server.warn(f"the entry {IMAGES.name(key)} {error}; compiling again")

@@ -34,6 +34,7 @@ def checked_shipped(given: object) -> tuple[str, ...]:
     """Return the directories that are shipped, by default those of the environment."""
     if given is None:
         given = default_shipped()
+    # A str is iterable, too: it would be taken for directories of one letter each.
     if isinstance(given, (str, os.PathLike)):
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes):
@@ -45,6 +46,7 @@ def checked_max_bytes(given: object) -> int:
     """Return the cap on the size, by default that of the environment."""
     if given is None:
         return default_max_bytes()
+    # True is an int, and as a size it is a mistake.
     if isinstance(given, bool) or not isinstance(given, int):
         raise TypeError(f"max_bytes must be an int, in bytes (got {spell(given)})")
     if given <= 0:
@@ -56,6 +58,7 @@ def checked_lock_timeout(given: object) -> float:
     """Return how long another process is waited for, in seconds."""
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise TypeError(f"lock_timeout must be a number of seconds (got {spell(given)})")
+    # Written so that NaN, which is neither, is refused.
     if not given >= 0:
         raise ValueError(f"lock_timeout must not be negative (got {given!r})")
     return given

@@ -13,6 +13,8 @@ from culaunch._cache.remote.environment import VARIABLES
 
 def default_cache() -> Cache:
     """Return the cache that the environment describes, one object while that stays the same."""
+    # The values are part of the key, so that a test or a notebook that changes one gets another
+    # cache. So is the process: a child that was forked must not share a parent's locks and threads.
     others = tuple(os.environ.get(name) for name in _OTHERS)
     return _cache_of(default_path(), others, os.getpid())
 

@@ -44,6 +44,8 @@ def pack_entry(key: str, metadata: Any, data: bytes = b"") -> bytes:
         What is kept as it is.
     """
     text = json.dumps(metadata, separators=(",", ":")).encode()
+    # The digest covers the lengths as well: a file that was cut and a length that was changed to
+    # match are found.
     head = _HEAD.pack(_MAGIC, FORMAT_VERSION, len(text), len(data))
     body = text + data
     return head + _digest(key, head, body) + body

@@ -29,6 +29,8 @@ def unpack_image(key: str, entry: bytes) -> Image:
 
 
 def _image(metadata: dict[str, Any], data: bytes) -> Image:
+    # The digest says that culaunch wrote it, and not that this version did: every type is looked
+    # at.
     names, signatures, log = metadata["names"], metadata["signatures"], metadata["log"]
     texts = [*names, *names.values(), *signatures, log]
     for types in signatures.values():

@@ -123,6 +123,7 @@ class FileKind(Generic[T]):
     def list_in(self, directory: TrustedDirectory) -> Iterator[Stored]:
         """Find the files of this kind."""
         for name, status in directory.files():
+            # Whatever else is in the directory is not ours to count, and never to remove.
             if name.endswith(self.suffix) and _KEY.fullmatch(name.removesuffix(self.suffix)):
                 yield Stored(self, "", (name,), status.st_size, status.st_mtime)
 

@@ -48,6 +48,8 @@ class Libraries:
         reads_of: Callable[[Any], Reads],
     ) -> Libraries:
         """Return those in a directory, by default in this user's cache."""
+        # The name is for people who look into the directory; the key, cut to 128 bits, is what
+        # tells two builds apart. Together they stay below the 255 bytes that file systems take.
         folder = f"{name[:64]}-{key[:32]}"
         if build_directory is None:
             store = Store(os.path.abspath(default_path()), default_max_bytes())
@@ -65,6 +67,8 @@ class Libraries:
         """Return a library whose headers are as they are now."""
         try:
             with self.store.open(*self.folders, make=False) as directory:
+                # One for each state of the headers that was met: going back to an older header
+                # finds the older library, which is not built again.
                 for name, _ in sorted(directory.files()):
                     if name.endswith(NOTES.suffix):
                         found = self._read(directory, name.removesuffix(NOTES.suffix))
@@ -84,6 +88,7 @@ class Libraries:
         built = None
         try:
             with self._locked():
+                # Whoever held the lock before may have built it.
                 if (found := self.find()) is not None:
                     return found
                 path, reads = builder(place)
@@ -97,6 +102,7 @@ class Libraries:
                     # Others may write there, a full disk, a quota.
                     self._warn(error)
                     return built
+                # Kept: the temporary directory is no longer needed, and goes in `finally`.
                 built = None
                 return kept
         finally:

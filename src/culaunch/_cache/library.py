@@ -87,6 +87,8 @@ class LibraryKind:
         stem = stored.names[0].removesuffix(SUFFIX)
         try:
             with directory.sub(INLINE) as inline, inline.sub(_own_name(stored)) as folder:
+                # To look is not to use: a check of the whole cache must not make all of it look
+                # recent.
                 is_intact = self.read(folder, stem, is_use=False) is not None
         except OSError:
             is_intact = False

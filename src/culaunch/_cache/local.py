@@ -57,6 +57,7 @@ class LocalEntries:
         directory = self.open()
         if directory is None:
             return False
+        # It was opened to say why it cannot be used, if it cannot; publishing opens it anew.
         directory.close()
         try:
             self.store.publish(IMAGES.name(key), entry)
@@ -84,6 +85,7 @@ class LocalEntries:
 
     def warn(self, message: str) -> None:
         """Say something once."""
+        # A program that compiles a hundred kernels on a full disk should hear of it once.
         if message not in self._warned:
             self._warned.add(message)
             warnings.warn(f"cache {self.store.path!r}: {message}", CacheWarning, stacklevel=2)

@@ -51,6 +51,8 @@ def lock_key(path: str, key: str, timeout: float) -> Iterator[bool]:
     if _SET is not None:
         with contextlib.suppress(OSError):
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            # O_NOFOLLOW: a link in its place would have the lock put on a file of somebody else's
+            # choice.
             descriptor = os.open(path, flags, 0o600)
     try:
         if descriptor >= 0:
@@ -97,6 +99,8 @@ def _acquire(descriptor: int, offset: int, timeout: float) -> bool:
         except (BlockingIOError, PermissionError):  # noqa: PERF203 - held by another
             if time.monotonic() >= deadline:
                 return False
+            # Linux has a waiting form, but without a time limit; and a signal's handler has to run
+            # in between.
             time.sleep(pause)
             pause = min(pause * 1.5, 0.025)
         except OSError:
@@ -109,4 +113,6 @@ def _set(descriptor: int, kind: int, offset: int) -> None:
 
 
 def _offset(key: str) -> int:
+    # 60 bits, so that the offset is positive. Two keys with one offset wait for each other, and
+    # nothing worse comes of it.
     return int(key[:15], 16)

@@ -17,6 +17,8 @@ _noted: set[tuple[str, str]] = set()
 def record_use(key: str) -> None:
     """Note in the file that the environment names, if it names one, that a key was used."""
     path = os.environ.get(VARIABLE)
+    # One line for each key and process: a launch that looks up the cache again and again writes
+    # nothing.
     if not path or (path, key) in _noted:
         return
     _noted.add((path, key))

@@ -55,6 +55,7 @@ class Store:
     def __init__(self, path: str, max_bytes: int | None) -> None:
         self.path = path
         self.max_bytes = max_bytes
+        # Not known until something is published: whoever only reads never lists the directory.
         self._size: int | None = None
         self._stored = 0
         self._size_lock = threading.Lock()
@@ -66,6 +67,7 @@ class Store:
         except FileNotFoundError:
             if not make:
                 raise
+            # Looked for first: making it touches every directory above.
             directory = TrustedDirectory.open(self.path, make=True)
         for folder in folders:
             with directory as above:
@@ -100,6 +102,8 @@ class Store:
         if self.max_bytes is None:
             return
         with self._size_lock:
+            # What this process adds is counted by adding; only what others add has to be looked
+            # for.
             self._size = None if self._size is None else self._size + size
             self._stored += 1
             # Other processes store as well, so the total is taken anew now and then.
@@ -137,6 +141,8 @@ class Store:
 def _entries(directory: TrustedDirectory) -> list[Stored]:
     """List the entries, least recently used first."""
     found = [stored for kind in KINDS for stored in kind.list_in(directory)]
+    # By the time of the last use, which reading an entry renews (`touch_file`): the order of
+    # eviction.
     return sorted(found, key=lambda stored: stored.used)
 
 

@@ -66,6 +66,8 @@ def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
             raise ValueError(
                 f"arch {name!r} is not an architecture; name one {_EXAMPLES}{_meant(name)}"
             )
+    # A set, and then one order: ["sm_90", "sm_80"] and ["sm_80", "sm_90"] are one request, with one
+    # key.
     found: set[str] = set()
     for name in named:
         found.update(_native() if name == "native" else (name,))
@@ -106,6 +108,7 @@ def _meant(arch: object) -> str:
 def _order(arch: str) -> tuple[bool, int, str]:
     match = _ARCH.fullmatch(arch)
     assert match is not None
+    # Cubins first, PTX behind them, both by age: the order of a fatbin, and of the cache key.
     return match[1] == "compute", int(match[2]), match[3]
 
 
@@ -138,6 +141,7 @@ def _ask_driver(library: str) -> tuple[str, ...]:
     """Ask the driver for the current device's compute capability, without making a context."""
     try:
         cuda = ctypes.CDLL(library)
+    # No driver is no error here: the machine compiles for others.
     except OSError:
         return ()
     device = ctypes.c_int(0)

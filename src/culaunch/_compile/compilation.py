@@ -117,6 +117,8 @@ def compile(  # noqa: A001
     """
     if unknown:
         refuse_keywords("compile", unknown, _KEYWORDS, _OTHER_WORDS)
+    # Everything is checked before a compiler is looked for: a wrong argument is told where no
+    # compiler is installed, too.
     unit = read_source(source, name)
     options = make_options(
         std=std,
@@ -151,6 +153,8 @@ def compile(  # noqa: A001
         pch,
     )
     image = _make_image(request, checked_cache(cache))
+    # Outside of the cache: the image is the same with and without it, and a hit has the log as
+    # well.
     error = warnings_error(image.log) if warnings_as_errors and image.log else None
     if error is not None:
         raise error
@@ -174,6 +178,8 @@ def _make_image(request: Request, store: Cache | None) -> Image:
 
 
 def _find_image(request: Request, store: Cache) -> Image:
+    # The quickest way first: what the headers came to is remembered, the key follows from it, and
+    # the image is there. Nothing is loaded then, neither compiler nor header.
     digest = request.recalled(store)
     image = None if digest is None else store.lookup(request.key(digest))
     if image is not None:
@@ -181,6 +187,8 @@ def _find_image(request: Request, store: Cache) -> Image:
     includes = request.includes(store)
 
     def make() -> Image:
+        # The key named a build of the compiler by the file that would be loaded. Now it is loaded:
+        # if it is another one, the key was wrong, and a new one is made.
         if not request.compiler.confirm():
             raise _OtherCompilerError
         image = _build(request.job(includes), request.compiler, request.archs)
@@ -189,6 +197,7 @@ def _find_image(request: Request, store: Cache) -> Image:
             raise _NotToBeKeptError(image)
         return image
 
+    # A source whose headers cannot all be followed has no key that would notice their change.
     return make() if includes.unknown else store.get_or_make(request.key(includes.digest), make)
 
 
@@ -208,6 +217,7 @@ def _build(job: Job, compiler: Backend, archs: Sequence[str]) -> Image:
         from culaunch._compile.fatbins import combine
 
         data = combine(parts, job.name)
+    # The first architecture's word counts where several have one; they hardly ever differ.
     signatures = {
         name: types for part in reversed(parts) for name, types in part.signatures.items()
     }

@@ -62,12 +62,15 @@ def declared_types(source: str, kernel: str) -> tuple[str, ...] | None:
         rf"__global__\b(?:[^;{{}}()]|__launch_bounds__\s*\([^()]*\))*\b{re.escape(kernel)}\s*\("
         rf"(?P<params>[^(){{}};]*)\)"
     )
+    # A kernel may be declared several times. Two declarations that differ are overloads, or
+    # branches of an #if: which one was compiled is not known here.
     found = {match["params"] for match in head.finditer(text)}
     if len(found) != 1:
         return None
     params = found.pop().strip()
     if params in ("", "void"):
         return ()
+    # A macro among the types could stand for anything.
     if set(_DEFINE.findall(text)) & set(_TOKEN.findall(params)):
         return None
     types = [_type(_TOKEN.findall(param)) for param in params.split(",")]
@@ -87,6 +90,7 @@ def _type(tokens: list[str]) -> str | None:
     words = [word for word in base if word != "const"]
     kind = _base(words)
     if kind is None and not stars and len(words) > 1:
+        # Without stars the last word may be the parameter's name.
         kind = _base(words[:-1])
     if kind is None or (kind == "void" and not stars):
         return None

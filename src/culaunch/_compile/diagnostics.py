@@ -79,6 +79,7 @@ def compile_error(
     log = log.strip("\0\n ")
     headline, rest = _headline(log, compiler, sources)
     parts = [headline]
+    # One hint is enough, and the first that fits is the likeliest.
     hint = _missing_header_hint(log, compiler, find) or _name_hint(log) or _keyword_hint(log)
     if hint:
         parts.append(hint)
@@ -105,6 +106,7 @@ def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> tuple[str,
     """Return the first error with its source line, and what the log says besides."""
     match = _FRONT_END.search(log) or _HOST.search(log)
     if match is None:
+        # A log of a form that nobody knows: its first line about an error, and all of it below.
         first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "")
         return first.strip() or f"{compiler} failed", log
     headline = match[0]
@@ -118,6 +120,7 @@ def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> tuple[str,
             del after[0]
             if after and _MARK.fullmatch(after[0]):
                 headline += f"\n  {'':>5} | {after.pop(0)[2:]}"
+    # What the headline says already is not said again.
     after = [line for line in after if not _ONE_ERROR.match(line)]
     return headline, (before + "\n".join(after)).strip("\n ")
 

@@ -43,6 +43,7 @@ def check_duplicates(inputs: Iterable[tuple[str, str, bytes]]) -> None:
     CompileError
         Naming the symbol and both inputs.
     """
+    # By name, with the input that has it: all that is defined twice is reported at once.
     first: dict[str, str] = {}
     log = []
     for where, kind, data in inputs:

@@ -39,6 +39,8 @@ class Headers(Mapping[str, str]):
     @functools.cached_property
     def digest(self) -> str:
         """The SHA-256 of all names and texts."""
+        # Sorted, since the order of a mapping has no meaning to a compiler; as JSON, since a name
+        # and a text that were only joined could be cut elsewhere.
         text = json.dumps(sorted(self._files.items()))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -66,6 +68,7 @@ class Headers(Mapping[str, str]):
             raise NotADirectoryError(f"headers: {root!r} is not a directory")
         files = {}
         for parent, children, leaves in os.walk(root):
+            # In place, which keeps `walk` out of hidden directories.
             children[:] = sorted(name for name in children if not name.startswith("."))
             for leaf in sorted(leaves):
                 if _is_header(leaf):

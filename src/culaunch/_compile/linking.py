@@ -82,6 +82,8 @@ def link(
     MissingDependencyError
         If nvJitLink is not installed; the message has the pip command.
     """
+    # Read once, here: what was checked, what the key is made of and what is linked are the same
+    # bytes.
     inputs = _read_inputs(images)
     is_lto = all(lto for *_, lto in inputs)
     # Machine code is for a device that is there; PTX may be for any.
@@ -124,6 +126,7 @@ def link(
         log = "\n".join(dict.fromkeys(part.log for part in parts if part.log))
         linked = Image(data, names=names, signatures=signatures, log=log)
         try:
+            # nvJitLink has been seen to report success with an image that it did not finish.
             inspect(linked)
         except ImageError as error:
             raise CompileError(
@@ -136,6 +139,7 @@ def link(
     if store is None:
         return make()
     digest = hashlib.sha256()
+    # The lengths stand before the contents, so that no two lists of inputs give the same bytes.
     facts = [_SCHEMA, "link", _identity(), archs, options, names, signatures]
     digest.update(json.dumps(facts, sort_keys=True).encode())
     for kind, data, _ in inputs:

@@ -110,6 +110,7 @@ def compile_many(
     if executor is not None:
         checked_executor(executor)
         return _run(executor, work, progress, return_exceptions)
+    # Threads are enough: NVRTC runs without the interpreter.
     with ThreadPoolExecutor(min(jobs or _cpus(), len(work)), "culaunch-compile") as threads:
         return _run(threads, work, progress, return_exceptions)
 

@@ -64,6 +64,8 @@ class Nvcc(Backend):
         flags = [*options.nvcc_flags(), *(f"--include-path={path}" for path in named)]
         question = (needed_nvcc(), tuple(flags), os.getcwd(), environment())
         try:
+            # The answer is kept in the process, and with it what it depended on: a host compiler
+            # that was updated meanwhile is asked again.
             found, identity = _asked(*question)
             if not found.is_current():
                 _asked.cache_clear()
@@ -114,6 +116,7 @@ class _Run:
                     f"headers: {name!r} cannot be a file, which nvcc needs ({error.strerror}); "
                     "give it another name, or use backend='nvrtc'"
                 ) from None
+        # In-memory headers first: they win over files of the same name.
         dirs = [self.headers] if job.memory else []
         dirs += [job.directory] if job.directory is not None else []
         self.includes = [f"--include-path={path}" for path in (*dirs, *job.include_dirs)]
@@ -139,6 +142,7 @@ class _Run:
             data, log = self.run(
                 job.text + uses, ["-cubin", f"-arch={arch}", "--keep", "--keep-dir", keep]
             )
+            # A cubin says little of parameter types, and the PTX on the way to it a little more.
             ptx, kind = _read(os.path.join(keep, "kernel.ptx")), "cubin"
         signatures = kernel_signatures(ptx, job.text, None if job.heavy else self.probe)
         return Compiled(arch, kind, data, self.lowered(), signatures, log)
@@ -185,6 +189,7 @@ class _Run:
             command, capture_output=True, text=True, errors="replace", check=False
         )
         log = f"{result.stdout}{result.stderr}".strip()
+        # Messages name files as the user does, and not as the directory that is gone afterwards.
         log = log.replace(f"{self.headers}{os.sep}", "").replace(source, self.job.shown_name)
         if result.returncode != 0:
             raise compile_error(

@@ -41,6 +41,7 @@ class Nvrtc(Backend):
     def identity(self) -> str:
         """Return what pins the library's build, without loading it where that can be done."""
         if self._identity is None:
+            # Loading the library takes a tenth of a second, which a hit in the cache must not pay.
             path = expected_library() or loaded_library()
             self._identity = library_identity(path)
         return self._identity
@@ -204,6 +205,7 @@ class _Program:
 
     def get(self, what: str) -> bytes:
         size = _check(getattr(self._api, f"nvrtcGet{what}Size")(self.handle))
+        # The bindings write into it; it is nobody else's yet.
         buffer = bytes(size)
         if size:
             _check(getattr(self._api, f"nvrtcGet{what}")(self.handle, buffer))

@@ -33,6 +33,8 @@ def library_identity(path: str) -> str:
     for name in (os.path.basename(path), *builtins):
         with open(os.path.join(directory, name), "rb") as file:
             digest.update(file.read(_HEAD_BYTES))
+            # The head of the file and its size tell builds apart; reading all of a hundred
+            # megabytes would take as long as a compile.
             digest.update(str(os.fstat(file.fileno()).st_size).encode())
     return digest.hexdigest()
 
@@ -51,6 +53,8 @@ def expected_library() -> str | None:
     """
     places = pip_folders(*_PIP_PLACES)
     found = {os.path.realpath(path) for path in places if os.path.isfile(path)}
+    # Two installations, and it depends on the loader which one it will be: then it has to be loaded
+    # to be known.
     return found.pop() if len(found) == 1 else None
 
 

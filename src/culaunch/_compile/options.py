@@ -203,6 +203,7 @@ def _normal(given: Options) -> Options:
     """Take what `extra_options` say that a keyword can say as if the keyword had said it."""
     found: dict[str, object] = {}
     defines = dict(given.defines)
+    # What no keyword says goes to the compiler as it is, in the order that it came in.
     left: list[str] = []
     # Whether a macro is defined may depend on the order, which is the caller's then.
     ordered = any(one.startswith(("-U", "--undefine-macro")) for one in given.extra_options)

@@ -44,8 +44,10 @@ class Parcels:
         shared = {}
         source = arguments["source"]
         if not is_source_text(source):
+            # A worker has another current directory.
             arguments["source"] = os.path.abspath(checked_path("source", source))
         elif len(source) >= _WORTH_SHARING:
+            # Sent once to each worker under its digest, and not with each request that has it.
             del arguments["source"]
             digest = hashlib.sha256(source.encode(errors="surrogatepass")).hexdigest()
             shared["source"] = Shared(digest, source)

@@ -52,6 +52,8 @@ def pch_session(api: Any, identity: Sequence[str]) -> Iterator[list[str]]:
                 api.nvrtcSetPCHHeapSize(_HEAP_BYTES)
         except (AttributeError, RuntimeError):  # how the bindings say that it has no such function
             raise ValueError("pch=True needs NVRTC 12.8 or later") from None
+        # Under the lock until the compile has ended: two writers of one precompiled header can
+        # crash NVRTC.
         yield ["--pch", f"--pch-dir={_directory_for(identity)}"]
 
 
@@ -71,6 +73,7 @@ def _directory_for(identity: Sequence[str]) -> str:
     if directory in _used:
         _used.remove(directory)
     _used.append(directory)
+    # A set of CUB's headers takes hundreds of megabytes.
     while len(_used) > _MAX_SETS:
         shutil.rmtree(_used.pop(0), ignore_errors=True)
     os.makedirs(directory, mode=0o700, exist_ok=True)

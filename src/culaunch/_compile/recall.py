@@ -35,6 +35,7 @@ def recall_key(text_digest: str, path: str, headers_digest: str, search: Search)
 def recall(key: str, store: Cache) -> str | None:
     """Return the digest of the headers if all of them are as they were."""
     with _lock:
+        # In the process first; a note on the disk takes a read and a parse.
         known = remembered.get(key)
     if known is None:
         known = _from_note(store.read_note(key))
@@ -44,6 +45,7 @@ def recall(key: str, store: Cache) -> str | None:
     now = footprint.renewed()
     if now is None:
         return None
+    # The same contents with newer times: the next look is as quick as this one should have been.
     if now is not footprint or key not in remembered:
         _keep(key, digest, now)
     return digest

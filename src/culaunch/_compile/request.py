@@ -40,6 +40,7 @@ class Request:
     def key(self, includes_digest: str) -> str:
         """Return the cache key, given the digest of all that the source pulls in."""
         return cache_key(
+            # The text is not needed for a key: the digest stands for all of it.
             self.job(Includes("", includes_digest)),
             source_digest=source_facts(self.unit.text).digest,
             archs=self.archs,
@@ -73,6 +74,8 @@ class Request:
             includes.memory,
             self.include_dirs,
             includes.digest,
+            # CUDA's directories are named only where something of theirs is read: a source without
+            # them compiles where none are installed.
             includes.system_files > 0 or bool(includes.unknown),
             includes.system_files > _MANY_FILES,
             includes.missing,

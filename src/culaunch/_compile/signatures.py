@@ -46,6 +46,8 @@ def kernel_signatures(
     signatures: dict[str, tuple[str | None, ...]] = {}
     for name in plain:
         types = declared[name] if declared[name] is not None else probed.get(name)
+        # The compiler's own count has the last word: types that do not go with it were of something
+        # else.
         fits = types is not None and len(types) == len(classes[name])
         signatures[name] = types if types is not None and fits else classes[name]
     return signatures

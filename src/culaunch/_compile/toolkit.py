@@ -78,6 +78,8 @@ def find_nvrtc_headers(
         if directory in seen or not os.path.isdir(directory):
             continue
         seen.add(directory)
+        # Headers of another version compile often, and go wrong where they and the compiler's
+        # built-in parts differ.
         theirs = header_version(directory)
         if theirs == version:
             # A second place of the same version serves what the first lacks: pip's runtime has
@@ -88,6 +90,7 @@ def find_nvrtc_headers(
             continue
         what = f"is of CUDA {theirs}" if theirs else "has no cuda_runtime_api.h"
         notes.append(f"headers in {directory!r} were not used: it {what}, NVRTC is {version}")
+    # Unpacking takes a while and some megabytes: only where something is missing.
     if not _is_whole(found):
         root = bundled_root()
         failure = install_bundled(root)

@@ -42,6 +42,7 @@ def assembler_source(path: str, size: int, name: str, style: str) -> str:
         record=", ".join(map(str, image_record(name, size))),
         data=symbols.data,
         size=size,
+        # As in C: the assembler reads the name as a string.
         path=path.replace("\\", "\\\\").replace('"', '\\"'),
         gap=size_offset(size) - size,
         end=_END.format(symbol=symbols.end) if symbols.end else "",

@@ -39,6 +39,8 @@ class Header:
 
     def pack(self) -> bytes:
         """Return the 64 bytes."""
+        # The fields of 1 and 0 are the same in every relocatable object: the version, no entry
+        # point, no segments.
         return HEADER.pack(
             self.ident,
             self.type,
@@ -109,6 +111,7 @@ class Symbol:
     def unpack(cls, data: bytes) -> Symbol:
         """Read one entry."""
         name, info, other, section, value, size = SYMBOL.unpack(data)
+        # One byte has binding and type, and of another one the two lowest bits are the visibility.
         return cls(name, info >> 4, info & 15, other & 3, section, value, size)
 
     def pack(self) -> bytes:

@@ -82,10 +82,14 @@ def embed(
     symbols = symbol_names(symbol_style, name)
     output = checked_path("output_object", output_object)
     merge_path = None if merge_with is None else checked_path("merge_with", merge_with)
+    # An object says itself what it is for; where both say it they have to agree, which merging
+    # checks.
     target = None if machine is None and merge_with is not None else find_machine(machine)
     with open_image_stream(image) as stream:
         if stream.is_file(output):
             raise ValueError(f"output_object is the image itself ({output!r}): name another file")
+        # Only now: everything that can be told from the arguments has been refused, and the output
+        # is replaced at the end of the block alone.
         with open_output(output) as file:
             if merge_path is None:
                 assert target is not None

@@ -37,7 +37,11 @@ class ImageStream:
         piece = memoryview(bytearray(_PIECE))
         left = self.size
         while left:
+            # One buffer, filled again and again: no piece is allocated, and nothing is copied in
+            # between.
             count = self.file.readinto(piece[: min(_PIECE, left)])
+            # Another process cut it since its size was asked for. What was promised in the header
+            # cannot be kept.
             if not count:
                 raise ImageError("became shorter while it was being read", source=self.label)
             output.write(piece[:count])

@@ -51,6 +51,8 @@ def merge_image(
         # anew at the end, and the old copy stays behind as bytes that nothing refers to.
         original.seek(0)
         shutil.copyfileobj(original, file, _PIECE)
+        # The names of sections grow by one, and so the table of names moves to the end; the names
+        # of symbols stay, since the image's symbols are those that the object refers to already.
         names = elf.Strings(obj.section_bytes(obj.header.shstrndx))
         image = write_image(file, stream, symbols, names.add(SECTION))
         names_at = write_aligned(file, bytes(names.data))
@@ -88,14 +90,18 @@ def _wanted_symbols(obj: ObjectFile, symbols: Symbols) -> dict[int, str]:
     names = set(symbols)
     wanted: dict[int, str] = {}
     asked: set[str] = set()
+    # Before it are local symbols, which no reference to another object can be.
     first_global = obj.sections[obj.symtab].info
     for number, symbol in enumerate(obj.symbols):
         name = obj.symbol_name(symbol)
         if symbol.section == SHN_UNDEF:
             if name in names and number >= first_global:
                 wanted[number] = name
+            # What it asks for under other names is for the message: mostly the two names differ by
+            # a typing error.
             if name.startswith(symbols.prefix):
                 asked.add(name.removeprefix(symbols.prefix))
+        # Defined: this is the output of an earlier call, and two images cannot have one name.
         elif name in names:
             raise ImageError(
                 f"has an image named {symbols.name!r} already; start from the object that the "
@@ -123,6 +129,7 @@ def _reordered(
     # ELF wants all local symbols before the first global one: what becomes local moves to the end
     # of those that are, and nothing else changes places with its neighbours.
     old_numbers = [*range(first_global), *wanted, *others]
+    # By old number: what every relocation and group that counts symbols is renumbered with.
     order = [0] * count
     for new, old in enumerate(old_numbers):
         order[old] = new
@@ -155,6 +162,8 @@ def _renumbered(obj: ObjectFile, section: elf.Section, order: list[int]) -> byte
     data = bytearray(obj.bytes_of(section))
     step = 24 if section.type == SHT_RELA else 16
     number = struct.Struct("<I")
+    # An entry is the offset (8 bytes), then r_info, whose upper half is the symbol; RELA has 8
+    # bytes of addend behind it.
     for at in range(12, len(data) - 3, step):
         (old,) = number.unpack_from(data, at)
         if old >= len(order):

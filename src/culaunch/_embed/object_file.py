@@ -41,6 +41,7 @@ class ObjectFile:
             for at in range(0, len(table), elf.SHDR_SIZE)
         )
         for section in sections:
+            # Types 0 (unused) and 8 (NOBITS) have no bytes in the file, whatever their headers say.
             if section.type not in (0, 8) and section.offset + section.size > size:
                 raise ImageError("is truncated: a section ends past the file", source=path)
         symtabs = [i for i, section in enumerate(sections) if section.type == SHT_SYMTAB]
@@ -49,6 +50,8 @@ class ObjectFile:
         symtab = sections[symtabs[0]]
         if symtab.link >= len(sections) or header.shstrndx >= len(sections):
             raise ImageError("has a section index past its section table", source=path)
+        # Section numbers of 16 bits do not reach past them, and a table beside that of symbols has
+        # the rest, which would have to be reordered, too.
         if any(section.type == SHT_SYMTAB_SHNDX for section in sections):
             raise ImageError(
                 "has more than 65,279 sections, which cannot be merged: write the image to an "

@@ -43,9 +43,12 @@ def write_objects(
     file: BinaryIO, images: Iterable[tuple[ImageStream, Symbols]], machine: Machine
 ) -> None:
     """Write an object of several images, each with symbols of its own."""
+    # Room for the header, which is written last: only then it is known where the table of sections
+    # is. No image is in memory whole, so that nothing is known before it was written.
     file.write(bytes(elf.EHDR_SIZE))
     names, strings = elf.Strings(), elf.Strings()
     section_name = names.add(SECTION)
+    # ELF's tables of sections and of symbols both begin with an entry that is empty.
     sections = [elf.Section()]
     table = [elf.Symbol()]
     for stream, symbols in images:
@@ -67,6 +70,7 @@ def write_objects(
             SHT_SYMTAB,
             offset=symtab_at,
             size=len(table) * elf.SYM_SIZE,
+            # The table of strings comes right after it.
             link=len(sections) + 1,
             info=1,
             align=8,
@@ -123,6 +127,7 @@ def image_symbols(symbols: Symbols, size: int) -> dict[str, tuple[int, int, int]
 
 
 def _write_property(file: BinaryIO, name: int, machine: Machine) -> elf.Section:
+    # An NT_GNU_PROPERTY_TYPE_0 note (5), with one property of four bytes, padded to eight.
     body = _PROPERTY.pack(machine.property_type, 4, ALL_PROTECTIONS, 0)
     note = _PROPERTY_HEADER.pack(4, len(body), 5, b"GNU\0") + body
     offset = write_aligned(file, note)

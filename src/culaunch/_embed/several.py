@@ -35,6 +35,8 @@ def embed_several(output: str, images: Mapping[str, bytes], machine: str | None 
 
     def streams() -> Iterator[tuple[ImageStream, Symbols]]:
         for name, data in images.items():
+            # One after the other, while the object is written: each is open only as long as it is
+            # copied.
             with open_image_stream(data) as stream:
                 yield stream, symbol_names("culaunch", name)
 

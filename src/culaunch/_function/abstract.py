@@ -72,6 +72,8 @@ class AbstractBody(Body):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        # Device 0, whatever the tensors' is: its attributes are hints for shapes, and the graph
+        # runs where its tensors are.
         self.device = BodyDevice(lambda: 0, _attribute)
         self.uses: dict[int, set[str]] = {}
 
@@ -85,6 +87,8 @@ class AbstractBody(Body):
         """
         if foreign_kind(condition) is bool:
             place = here()
+            # torch's own way to say that a condition holds: it is a guard of the graph, or, where
+            # the number is known when the graph runs only, a check in the graph.
             condition = condition.node.expect_true(place.file, place.line)
         super().check(condition, message, exception)
 
@@ -96,6 +100,7 @@ class AbstractBody(Body):
 
     def address(self, root: Root) -> int | None:
         """Return an address that is a multiple of everything."""
+        # Shapes do not depend on alignment; the path of aligned arrays is the usual one.
         return None if root.kind == "allocated" else 0
 
     def pointer(self, array: StandIn) -> Any:
@@ -106,6 +111,7 @@ class AbstractBody(Body):
         """Check what is known of a launch, and leave it out."""
         place = here()
         for index, value in enumerate(args):
+            # A framework's symbol has no value to check.
             if not hasattr(value, "node"):
                 Argument(kernel, index, value, place).given()
 
@@ -150,6 +156,7 @@ def run_abstract(declaration: Declaration, values: tuple[Any, ...]) -> Any:
             value = call(declaration, declaration.body, arguments)
         return _result(value)
     finally:
+        # Stand-ins that the body has kept are refused from now on.
         body.is_open = False
 
 

@@ -37,6 +37,7 @@ def check(
             if want.array is None:
                 raise TypeError(f"{start} must be {_said(want)} (got an array)")
             _check_array(body, start, name, want.array, value, names, values, bound)
+        # An annotation that names nothing checkable lets any plain value pass.
         elif want.plain or want.array is not None or want.is_optional:
             values[index] = _checked_plain(start, want, value)
 
@@ -100,6 +101,7 @@ def _checked_plain(start: str, want: Wanted, value: Any) -> Any:
     """Return a plain argument: an int where a float is wanted becomes one."""
     kinds = want.plain
     foreign = foreign_kind(value)
+    # A framework's symbol has no value, and is let through by its kind.
     if foreign in kinds or (foreign is int and float in kinds):
         return value
     if isinstance(value, bool) and not is_symbolic(value):
@@ -117,6 +119,7 @@ def _checked_plain(start: str, want: Wanted, value: Any) -> Any:
                 ) from None
     elif any(isinstance(value, kind) for kind in kinds):
         return value
+    # A stand-in says what it stands for; its repr would show the inside of a trace.
     shown = value._shown() if hasattr(type(value), "_shown") else show(value)
     raise TypeError(f"{start} must be {_said(want)} (got {shown})")
 

@@ -139,10 +139,13 @@ def wanted(annotation: Any) -> Wanted | None:
         return wanted(annotation.__origin__ if found is None else found)
     if origin in (typing.Union, types.UnionType):
         parts = [wanted(one) for one in typing.get_args(annotation)]
+        # A union with a type that nothing is known of cannot be checked: what does not fit the
+        # others may fit that one.
         if any(part is None for part in parts):
             return None
         known = [part for part in parts if part is not None]
         arrays = [part.array for part in known if part.array is not None]
+        # Two kinds of arrays: which one an argument was meant to be cannot be told in an error.
         if len(arrays) > 1:
             return None
         plain = tuple(kind for part in known for kind in part.plain)

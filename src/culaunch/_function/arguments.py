@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from culaunch._launch import Kernel
 
 _RULES = tuple(argument_rules().values())
+# The sizes of parameters that a row of the rules fits; a row that is not here fits by its own
+# bytes.
 _SIZES = {
     "int": (1, 2, 4, 8), "IntEnum": (1, 2, 4, 8), "float": (2, 4, 8), "bool": (1,), "None": (8,),
     "array": (8,),
@@ -49,6 +51,8 @@ class Argument:
 
     def given(self) -> str:
         """Return which row of a launch's rules it is of, where its parameter takes that."""
+        # The same rows, in the same order, as in the extension (`argument_rules`): what a trace
+        # accepts a launch accepts, and what it refuses is refused in the same words.
         given = given_of(self.value)
         size = self.parameter.size
         if given is None:
@@ -77,6 +81,7 @@ class Argument:
 
     def refuse(self, mismatch: str, detail: int = 0) -> NoReturn:
         """Raise what a launch raises, with the line of the body."""
+        # The words are those of a launch, which has a launcher to ask. Only the line is added.
         launcher: Any = _Shim(self.kernel)
         try:
             messages.raise_argument(launcher, self.index, self.value, mismatch, detail, -1)
@@ -128,13 +133,17 @@ class RecordedArgument(Argument):
     def _checked_int(self, value: Any, size: int, is_signed: int) -> Any:
         if not is_symbolic(value):
             value = operator.index(value)
+            # A parameter whose sign is not known (2) takes what fits as either.
             low = 0 if is_signed == 0 else -(1 << 8 * size - 1)
             high = (1 << 8 * size - 1) if is_signed == 1 else 1 << 8 * size
             if not low <= value < high:
                 self.refuse("overflow")
             # The register has the bits.
             return self.body.register(value - (1 << 64) if value >= 1 << 63 else value)
+        # Of a launch that does not happen no argument is checked: zero, which fits everything,
+        # stands in.
         guarded = self.body.where(self.predicate, value, 0)
+        # A number of the trace has 64 bits with a sign: a parameter like that holds all of them.
         if not (size == 8 and is_signed != 0):
             try:
                 self.body.bounded("RANGE", guarded, (size, is_signed), self.place)
@@ -146,7 +155,9 @@ class RecordedArgument(Argument):
         size, kind = self.parameter.size, self.kind
         if size == 2 and not (kind.type_class is TypeClass.FLOAT and kind.bits):
             self.refuse("ambiguous")
+        # A type that nobody told is told by its size: 4 bytes are a float, 8 a double.
         code, bits = (kind.code, kind.bits) if kind.bits else (2, 8 * size)
+        # float() of such an int raises on its own, without the name of the parameter.
         if type(self.value) is int and self.value.bit_length() > 1024:  # more than any double
             self.refuse("overflow")
         return oc.P_FLOAT, (self._checked_float(self.value, code, bits), code, bits)
@@ -181,6 +192,8 @@ class RecordedArgument(Argument):
                 self.refuse("kind")
         signedness, negative = _signedness(self.kind), data[-1] & 0x80
         is_signed = _is_signed(self.value)
+        # A typed number carries its own sign. One that is negative must not become a large unsigned
+        # one.
         if given == "integer" and negative and signedness != 2 and is_signed != bool(signedness):
             self.refuse("overflow")
         return oc.P_BYTES, (Constant(data), ())
@@ -240,6 +253,8 @@ def _access(kernel: Kernel, index: int) -> str:
         return "unknown"
     if kind.may_write:
         return "write"
+    # `const` is believed where somebody wrote it: a mangled name, the user, or an image that has
+    # more than "void*" to say. Otherwise a pointer may be written through.
     is_told = signature.source in ("name", "user") or (
         signature.source == "image" and parameter.type != "void*"
     )

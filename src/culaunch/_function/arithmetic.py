@@ -35,8 +35,11 @@ def binary(name: str, x: Any, y: Any) -> Any:
     row = _BINARY[name]
     if not is_symbolic(x) and not is_symbolic(y):
         return row.plain(x, y)
+    # Conditions are joined without deciding them: `a & b` is one guard, where `a and b` would be
+    # two paths.
     if left == right == "b" and name in ("and", "or", "xor"):
         return _logic(name, x, y)
+    # Dividing ints in Python rounds once; to convert both and divide would round three times.
     if name == "truediv" and "f" not in (left, right):
         return int_binary("TRUEDIV", row.plain, as_int(x), as_int(y))
     if "f" in (left, right):
@@ -46,6 +49,7 @@ def binary(name: str, x: Any, y: Any) -> Any:
     if row.int is None:
         return NotImplemented
     x, y = as_int(x), as_int(y)
+    # An instruction less for `n * 1` and the like, which code for shapes is full of.
     same = _identity(name, x, y)
     return int_binary(row.int, row.plain, x, y) if same is None else same
 
@@ -60,6 +64,8 @@ def power(x: Any, y: Any) -> Any:
         return x**y
     if "f" not in (left, right):
         x, y = as_int(x), as_int(y)
+        # The type of the result depends on the number: an int, or for a negative power a float. So
+        # the sign is a guard, and both are paths.
         if bool(y >= 0):
             return int_binary("POW", _bounded_power, x, y)
     return float_binary("FPOW", _real_power, as_float(x), as_float(y))
@@ -85,6 +91,7 @@ def compare(name: str, x: Any, y: Any) -> Any:
         outside = _outside(name, x, y)
         if outside is not None:
             return outside
+        # A register compared with itself is no decision: x == x holds in every call.
         is_both = is_symbolic(x) and is_symbolic(y)
         if is_both and x._register == y._register and x._record is y._record:
             return function(0, 0)
@@ -125,6 +132,7 @@ def to_int(name: str, value: Any) -> Any:
     if not is_kind(value, "f"):
         return _TO_INT[name](value)
     record = value._record
+    # The hint is computed as Python does, and then has to fit: the native code has 64 bits.
     hint = raising(record, lambda: fitting(_TO_INT[name](value.hint)), name.lower())
     return make(record, record.emit(name, (value._register,), hint))
 
@@ -215,6 +223,7 @@ def _outside(name: str, x: Any, y: Any) -> bool | None:
 
 
 def _shifted(x: int, y: int) -> int:
+    # Before Python makes an int of as many bits as a size may say.
     if x != 0 and y > 63:
         raise overflow(f"{x} << {y}")
     return x << y

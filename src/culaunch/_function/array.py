@@ -105,6 +105,7 @@ class StandIn(Refusals):
         *,
         is_whole: bool = False,
     ) -> None:
+        # `Refusals` refuses every attribute that a body tries to set.
         put = object.__setattr__
         put(self, "_is_whole", is_whole)
         put(self, "_body", body)
@@ -172,6 +173,8 @@ class StandIn(Refusals):
         """Tell whether its elements lie one after the other, in C order."""
         self._body.require_open()
         layout = self._layout
+        # One instruction for the whole question, where there is one: a guard on each stride would
+        # be several paths.
         if layout.dense is not None:
             return layout.dense()
         return views.is_dense(layout.shape, layout.strides)
@@ -184,6 +187,7 @@ class StandIn(Refusals):
         if type(bytes) is not int or bytes < 1:
             raise TypeError(f"bytes must be an int from 1 on (got {spell(bytes)})")
         address = self._body.address(self._root)
+        # No address is known before it is allocated, but what every allocator gives at least.
         if address is None:
             if max(16, self.itemsize) % bytes:
                 return False

@@ -124,6 +124,7 @@ def current() -> Body | None:
 @contextlib.contextmanager
 def running(body: Body | None) -> Generator[None, None, None]:
     """Let a body be the one of this thread; None: leave it for a while."""
+    # Bodies nest: a function that is called in a body has its own for the time.
     before = current()
     _local.body = body
     try:

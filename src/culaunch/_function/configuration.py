@@ -99,6 +99,7 @@ def _dims(name: str, given: Any) -> tuple[Any, ...]:
             f"2^31 - 1 (got {spell(given)})"
         )
     numbers = [_number(name, size) for size in sizes]
+    # Three of each from here on, as the driver has it.
     return (*numbers, *[1] * (3 - len(numbers)))
 
 

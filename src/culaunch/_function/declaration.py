@@ -70,6 +70,8 @@ class Declaration:
             raise TypeError(
                 f"{self.name} is a generator or a coroutine: a function runs to its end"
             )
+        # The arguments come first among a code object's variables, those by keyword alone behind
+        # the others.
         self.names = code.co_varnames[:count]
         self.parameters = tuple(
             (
@@ -115,6 +117,8 @@ class Declaration:
         return found
 
     def _evaluated(self, name: str, text: str) -> Any:
+        # With ``from __future__ import annotations`` they are text. What they name may be a
+        # variable around the function, which `typing` would not find.
         scope = dict(self.body.__globals__)
         for free, cell in zip(
             self.body.__code__.co_freevars, self.body.__closure__ or (), strict=True

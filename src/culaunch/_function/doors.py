@@ -8,6 +8,8 @@ from typing import Any
 
 def jax_door(function: Any) -> Any:
     """Return a function as an operation of JAX."""
+    # By name, and as late as this: `_jax` and `_torch` stand above this room, and import
+    # frameworks.
     return importlib.import_module("culaunch._jax").jax_op(function)
 
 

@@ -47,6 +47,8 @@ class _Encoder:
         self._by_identity: dict[Any, int] = {}
 
     def encoded(self) -> Encoded:
+        # A block of the program for each node. Guards name their sides by the number of the block,
+        # -1 where no call has gone yet: a call that comes there is traced.
         nodes = list(self.tree.nodes())
         index = {id(node): number for number, node in enumerate(nodes)}
         blocks = [self.block(node, index) for node in nodes]
@@ -184,6 +186,8 @@ class _Encoder:
         return array
 
     def defined(self, register: Register) -> int:
+        # Registers are numbered anew, in the order in which they are defined: those that were left
+        # out have no number, and every use comes after its definition.
         return self._numbers.setdefault(register, len(self._numbers))
 
     def register(self, register: Register) -> int:
@@ -211,6 +215,8 @@ class _Encoder:
 
 
 def _put(words: list[int], number: int, operands: list[int]) -> None:
+    # Every instruction begins with its length, so that a reader can go over the program without
+    # knowing each.
     words.append(number | (len(operands) + 1) << 32)
     words.extend(operands)
 

@@ -127,6 +127,7 @@ class _Writer:
         if result is not None:
             if result not in self.needed and op.can_be_left_out:
                 return
+            # An argument has its name, as the body calls it.
             if result in self.texts:
                 return
             written = self.expression(step)

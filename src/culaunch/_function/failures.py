@@ -61,6 +61,8 @@ def _arithmetic(name: str, symbol: str, where: str, values: tuple[Any, ...]) -> 
     """Return what Python raises for the operation, or an OverflowError past 64 bits."""
     written_out = " and ".join(map(str, values))
     what = f"{where}{symbol} of {written_out}"
+    # What the native code found is only that it cannot go on; the operands tell what Python would
+    # have raised.
     if name in _DIVIDING and values[1] == 0:
         return ZeroDivisionError(f"{what}: division by zero")
     if name in ("SHL", "SHR") and values[1] < 0:
@@ -84,6 +86,7 @@ def _math_error(symbol: str, what: str, values: tuple[Any, ...]) -> Exception:
     import math
 
     try:
+        # Once more by Python, which knows its own words for it.
         getattr(math, symbol)(*values)
     except (ValueError, OverflowError) as error:
         return type(error)(f"{what}: {error}")

@@ -83,6 +83,8 @@ class Function(CoreFunction, Generic[P, R]):
         defaults = tuple(
             declaration.defaults.get(name, CoreFunction.missing) for name in declaration.names
         )
+        # The extension's type binds arguments and runs programs; a call of a known kind does not
+        # come here at all.
         self = super().__new__(cls, body.__name__, declaration.parameters, defaults)
         self.declaration = declaration
         self._declared = None if mutates is None else _checked_mutates(declaration, mutates)
@@ -275,6 +277,8 @@ class Function(CoreFunction, Generic[P, R]):
             self._require_same_reads()
             tree = self._tree(kind)
             version = tree.version
+            # Without the lock: a body may call anything, functions of other threads included, and
+            # compile for minutes.
             run = trace(self.declaration, kind, values, self._sites, tree=tree)
             # Another thread may have added a path meanwhile, which this one would have followed.
             with self._lock:
@@ -303,11 +307,14 @@ class Function(CoreFunction, Generic[P, R]):
 
     def _keep(self, kind: Kind, tree: Tree, run: Run) -> None:
         for door in self._doors:
+            # First: an operator may refuse what the path does, and then nothing is kept of it.
             door.learn(run, kind)
         tree.add(run.record)
         tree.array_names = run.array_names
         for parameter, accesses in run.uses.items():
             tree.uses.setdefault(parameter, set()).update(accesses)
+        # The whole program anew. Paths are few, and a program that is running keeps the one that it
+        # began with.
         encoded = encode(tree)
         self._reads |= {(id(one[0]), one[1]): one for one in run.reads}
         program = Program(encoded.words, encoded.constants, encoded.texts)
@@ -317,6 +324,8 @@ class Function(CoreFunction, Generic[P, R]):
         """Drop what was traced with other globals."""
         with self._lock:
             for container, name, value in self._reads.values():
+                # By identity: a global that was replaced by an equal one may still behave in
+                # another way.
                 now = container.get(name, self) if name is not None else _contents(container)
                 if now is not value:
                     self._trees.clear()

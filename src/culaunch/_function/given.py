@@ -27,6 +27,8 @@ STRUCTURES = (ctypes.Structure, ctypes.Union, ctypes.Array)
 def given_of(value: Any) -> str | None:
     """Return which row of a launch's rules an object is of, as the extension has them."""
     kind = type(value)
+    # The exact types first, as in the extension: nearly every argument is one of these, or an
+    # array.
     found = _PLAIN.get(kind)
     if found is not None:
         return found
@@ -39,11 +41,13 @@ def given_of(value: Any) -> str | None:
     code = getattr(kind, "_type_", None)
     if isinstance(code, str):
         return _CTYPES.get(code)
+    # Whoever passes a NumPy scalar has imported it: nothing is imported for a question.
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         if value.dtype.names or value.dtype.kind != "V":
             return _NUMPY.get(value.dtype.kind)
         return "floating"  # of ml_dtypes
+    # Subclasses of int: members of an enum.
     if isinstance(value, int):
         return "IntEnum"
     if hasattr(kind, "__dlpack__") or hasattr(value, "__cuda_array_interface__"):

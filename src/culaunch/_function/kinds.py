@@ -50,6 +50,8 @@ class Arguments:
         if entry is None or entry is True or entry is False:
             return entry
         if entry is int:
+            # A number that divides well by what kernels divide by: without a call, it only says
+            # which side of a branch is likely.
             hint: Any = 1024 if value is _MISSING else operator.index(value)
             return body.number_argument(name, self._parameter, hint)
         if entry is float:
@@ -123,6 +125,7 @@ def described(entry: Entry) -> str:
 def key_of(kind: Kind) -> Any:
     """Return a kind as a key: values of different types are not the same."""
     return tuple(
+        # 1, 1.0 and True are equal and have one hash, and a body tells them apart.
         (*entry, _types(entry[1])) if type(entry) is tuple and entry[0] == "value" else entry
         for entry in kind
     )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from culaunch._function.trace import TraceBody
     from culaunch._launch.kernel import Kernel
 
+# The driver's limits, which all architectures share: checked in the plan, before anything is
+# launched.
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 _MOST_THREADS = (1024, 1024, 64)
 
@@ -78,6 +80,7 @@ def trace_launch(
 ) -> None:
     """Record a launch: its checks in the plan, itself among the effects."""
     place = here()
+    # Decided by now: the launch is there, or it is not.
     if predicate is not None and not is_symbolic(predicate):
         if not predicate:
             return
@@ -88,6 +91,8 @@ def trace_launch(
         for size, limit in zip(sizes or (), most, strict=False):
             try:
                 if is_symbolic(size):
+                    # A launch that does not happen may have any grid: that is what launch_if is
+                    # for.
                     asked = body.where(predicate, size, 1)
                     body.bounded("DIMENSION", asked, (limit,), place)
                 elif not 1 <= size <= limit:
@@ -121,6 +126,8 @@ def trace_launch(
         | oc.PREFERRED_CLUSTER * (preferred is not None)
         | oc.SHARED_MEMORY * has_shared
     )
+    # The arguments before the dimensions: the first mistake that is told is that of a launch
+    # outside of a body.
     parameters = tuple(
         RecordedArgument(body, kernel, index, value, predicate, place).recorded()
         for index, value in enumerate(args)

@@ -35,6 +35,7 @@ def lowered(tree: Tree, kind: Kind) -> Tree:
     TypeError
         If one takes what no program holds.
     """
+    # Most functions launch kernels alone, and are returned as they are.
     leaves = [node.leaf for node in tree.nodes() if node.leaf is not None]
     if not any(isinstance(one, Call) for leaf in leaves for one in leaf.effects):
         return tree
@@ -43,6 +44,7 @@ def lowered(tree: Tree, kind: Kind) -> Tree:
     made.names, made.array_names, made.uses = dict(tree.names), tree.array_names, tree.uses
     given = _given_arrays(kind)
 
+    # A new tree: the one that calls run goes on calling the fused functions.
     def copied(node: Node) -> Node:
         new = Node()
         new.steps, new.guard = list(node.steps), node.guard
@@ -95,6 +97,8 @@ class _LeafLowering:
             strides = self._dense(effect.shape)
             self.arrays[effect.array] = _Array(effect.dtype, effect.shape, strides, None)
             return
+        # What matters of a view's address is whether packs of 16 bytes are aligned: remainders add
+        # up.
         base = self._array(effect.source)
         remainder = self._emit("MOD", effect.offset, self._int(16))
         if base.remainder is not None:
@@ -147,6 +151,8 @@ class _LeafLowering:
         is_any = self._emit("GT", size, self._int(0))
         is_dense = self._is_dense(looped, strides, sizes, size)
         packed, general = kernels.dense, kernels.general
+        # Two launches, of which one happens: a program has no branches but its guards, and those
+        # are the body's.
         is_packed = self._emit("AND_B", is_dense, is_any)
         others = self._emit("AND_B", self._emit("NOT", is_dense), is_any)
         packs = self._emit("FLOORDIV", size, self._int(packed.vector))
@@ -278,6 +284,7 @@ class _LeafLowering:
         return self._emit("CONST_F", bits_of(value))
 
     def _emit(self, name: str, *operands: int) -> Register:
+        # As `Record.emit` does: the same instruction of the same registers is the same register.
         key = (name, operands)
         found = self._known.get(key)
         if found is None:

@@ -62,6 +62,7 @@ _ENDS = ("GUARD", "EFFECTS")
 
 
 def _op(name: str, number: int, operands: str) -> Op:
+    # Capital letters are results, which come first (csrc/function/opcodes.h).
     result = operands[0].lower() if operands[0] in "IFB" else ""
     symbol = SYMBOLS.get(name, name.lower())
     return Op(number, name, operands, result, name not in RAISES, "t" in operands, symbol)

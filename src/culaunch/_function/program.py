@@ -116,6 +116,8 @@ class Tree:
             raise self._unstable(None)
         effects = tuple(renumbered(one, lambda r: numbers[r]) for one in record.effects)
         self.version += 1
+        # A path that was known is recorded again where a global was replaced by an equal one: its
+        # effects are the newer ones.
         if node.leaf is None:
             self.paths += 1
         node.leaf = Leaf(effects)
@@ -161,6 +163,7 @@ class Tree:
                 pinned = node.guard.pinned
                 text = "" if pinned is None else repr(pinned)
                 places.setdefault(node.guard.place, []).append(text)
+        # The place that made the most paths is the one to change.
         place = max(places, key=lambda one: len(places[one]))
         seen = ", ".join(text for text in places[place] if text)[:200]
         raise ValueError(

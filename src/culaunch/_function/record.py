@@ -86,6 +86,8 @@ class Record:
         # so that the message needs no path for each value.
         self.sites = sites if sites is not None else set()
         self.must_repeat = False
+        # Texts that were made of numbers, with the place in the body: `template` looks for them in
+        # messages.
         self._formatted: list[tuple[CodeType, int, str]] = []
         # Without a call the values are made up, and an oracle says which way a path goes.
         self.has_hints = has_hints
@@ -133,6 +135,7 @@ class Record:
     def constant(self, value: int | float | bool) -> Register:
         """Return the register of a number."""
         if type(value) is float:
+            # By its bits: 0.0 equals -0.0, and a NaN nothing.
             key: Hashable = ("CONST_F", value.hex())
             found = self._known.get(key)
             if found is None:
@@ -170,6 +173,8 @@ class Record:
                 " and no call is traced: call the function, or give specialize() the number"
             )
         # A path that is known asks for other values first.
+        # The order of the guards has to be that of the tree. A path that asks `n == 3` first is
+        # asked so, though this call has n = 5: then the second question is this call's own.
         while self._at is not None and self._at.guard is not None:
             asked = self._at.guard.pinned
             if asked is None or _is_same(asked, value):
@@ -190,6 +195,7 @@ class Record:
         equal = self.emit("FEQ", (register, self.constant(value)), hint == value)
         if value != 0.0:
             return equal
+        # The two zeros are equal and divide differently: the sign is compared as well.
         copysign = MATH_NUMBER["copysign"]
         one = self.constant(1.0)
         sign = self.emit("MATH", (copysign, one, register), _sign(float(hint)))
@@ -202,6 +208,8 @@ class Record:
         # Without a call there is no value to write.
         if self._tokens or not self.has_hints:
             return f"{_OPEN}{int(register)}:{spec}{_CLOSE}"
+        # The instruction of the body that makes the text: the same place in the next run is found
+        # by it.
         frame = user_frame()
         site = (frame.f_code, frame.f_lasti)
         if site in self.sites:

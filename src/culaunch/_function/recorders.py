@@ -27,6 +27,8 @@ def record(target: object, how: str, args: tuple[Any, ...], keywords: dict[str, 
         if is_debugging() and how == "call" and isinstance(target, CoreFunction):
             return target._run_live(args, keywords)  # type: ignore[attr-defined]
         return NotImplemented
+    # By the type's bases: a subclass of a kernel is recorded as one, and rooms above this one add
+    # their own.
     for kind in type(target).__mro__:
         recorder = RECORDERS.get(kind)
         if recorder is not None:

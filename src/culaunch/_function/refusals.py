@@ -30,6 +30,8 @@ class Refusals:
 
     def _refuse_tritons_python(self) -> None:
         """Say what to do where Triton's own launch asks for an address."""
+        # Triton's launcher asks any object for data_ptr(): the error should name what to write
+        # instead.
         frame = sys._getframe(2)
         for _ in range(2):
             if frame.f_globals.get("__name__") == "triton.runtime.jit":

@@ -26,6 +26,8 @@ class _Number(type):
     _convert: Callable[[Any], Any]
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
+        # ``int(x)`` of a float of the trace is an instruction; of anything else it is what it
+        # always was.
         if len(args) == 1 and not keywords and is_symbolic(args[0]):
             return cls._convert(args[0])
         return cls._plain(*args, **keywords)
@@ -40,6 +42,7 @@ class _Number(type):
         return getattr(cls._plain, name)
 
     def __eq__(cls, other: object) -> bool:
+        # ``type(n) is int`` cannot be answered by a stand-in, but ``==`` and ``in`` can.
         return other is cls or other is cls._plain or other in _SYMBOLIC.get(cls._plain, ())
 
     def __hash__(cls) -> int:
@@ -88,6 +91,7 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         values = tuple(args[0]) if len(args) == 1 else args
         if not values or not any(map(is_symbolic, values)):
             return function(values)
+        # An instruction each, and no branch: min and max are everywhere in code for grids.
         return functools.reduce(lambda x, y: extreme(name, x, y), values)
 
     return of
@@ -166,6 +170,7 @@ _BUILTINS: dict[str, Any] = {
 
 
 def _import(name: str, *args: Any, **keywords: Any) -> Any:
+    # ``import math`` in a body.
     found = builtins.__import__(name, *args, **keywords)
     return MATH if found is math else found
 

@@ -36,12 +36,15 @@ def returned(body: TraceBody, value: Any) -> tuple[Any, ...]:
         items = tuple(returned(body, item) for item in value)
         return (oc.V_TUPLE if type(value) is tuple else oc.V_LIST, items)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
+        # A named tuple is made by its own type.
         return (oc.V_MADE, Constant(type(value)), tuple(returned(body, item) for item in value))
     if type(value) is dict:
         keys = tuple(value)
         if all(type(key) is str for key in keys):
             pairs = tuple((key, returned(body, item)) for key, item in value.items())
             return (oc.V_DICT, pairs)
+        # Keys of other types are constants of the program; the values are given to what makes the
+        # dict.
         make = Constant(dict_maker(keys))
         return (oc.V_MADE, make, tuple(returned(body, item) for item in value.values()))
     if isinstance(value, _CONSTANTS) or hasattr(type(value), "__dlpack__"):

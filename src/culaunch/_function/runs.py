@@ -109,6 +109,8 @@ def _run(
         # and what the body raises on a path is what that path of the program does.
         if values is not None:
             raise
+        # A program can raise what the format lists. Anything else is a mistake of the body, or a
+        # defect here.
         if type(error) not in oc.EXCEPTIONS or not _is_of_body(error):
             _require_no_tokens(declaration.name, record, error)
             raise
@@ -269,8 +271,11 @@ def _require_no_tokens(name: str, record: Record, error: Exception) -> None:
 
 def _end_in(record: Record, error: Exception) -> None:
     """Let a path end in the error that the body raises there."""
+    # It was closed when the body ended; what follows is not the body's.
     record.is_open = True
     text, registers = record.template(str(error))
     condition = record.constant(value=False)
     record.check("CHECK", (condition, oc.EXCEPTIONS.index(type(error)), *registers), text)
+    # Nothing is launched on a path that ends in an error: what the body did before is left out, as
+    # checks come before every effect.
     record.effects[:] = [Return((oc.V_NONE,))]

@@ -92,6 +92,8 @@ class Scope:
             self.reads.append((real, name, value))
             copy[name] = seen[name] = None  # a function may name itself
             copy[name] = seen[name] = self._seen(value)
+        # ``module.name`` reads the module's dict when the body runs: it is noted as well, so that a
+        # setting that is changed there is seen.
         for name, attribute in attributes:
             module = real.get(name)
             if type(module) is types.ModuleType and _is_watched(module):
@@ -132,8 +134,10 @@ def names_of(code: types.CodeType) -> tuple[tuple[str, ...], tuple[tuple[str, st
             continue
         if last and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
             attributes[last, str(instruction.argval)] = None
+        # Inline caches (from Python 3.11 on) stand between the two instructions.
         if instruction.opname != "CACHE":
             last = ""
+    # Functions and comprehensions in the body.
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             inner, pairs = names_of(constant)

@@ -100,6 +100,8 @@ def explore_elsewhere(
     if executor is None:
         return
     checked_executor(executor)
+    # Workers find the function by its name, as pickle does: what that name means here has to be
+    # this one.
     module, name = name_of("the function", function)
     if find(module, name) is not function:
         raise ValueError(f"{module}.{name} is another function than the one to specialize")
@@ -138,6 +140,7 @@ def kinds_of(declaration: Declaration, parameters: dict[str, Any]) -> tuple[Kind
         if isinstance(what, Array) and what.same is None
     }
     kinds = []
+    # A kind for every combination of the element types that are free; `same` follows another one's.
     for combination in itertools.product(*free.values()):
         chosen = dict(zip(free, combination, strict=True))
         kinds.append(
@@ -154,6 +157,7 @@ def _given(declaration: Declaration, index: int, name: str, parameters: dict[str
         return parameters[name]
     if name in declaration.defaults:
         value = declaration.defaults[name]
+        # A default number is a number like others, which may differ from call to call.
         return type(value) if type(value) in (int, float) else value
     want = declaration.wanted.get(index)
     if want is not None and want.array is not None:

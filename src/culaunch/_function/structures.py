@@ -36,6 +36,7 @@ class Patch(NamedTuple):
 @functools.lru_cache(maxsize=256)
 def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
     """Return a subclass of a structure that takes symbolic numbers and arrays in its fields."""
+    # From the base class down, as ctypes lays them out.
     fields: dict[str, type] = {}
     for kind in reversed(structure.__mro__):
         for field in getattr(kind, "__dict__", {}).get("_fields_", ()):
@@ -45,6 +46,7 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
     inner = {name for name, kind in fields.items() if issubclass(kind, ctypes.Structure)}
 
     def put(self: Any, name: str, value: Any) -> None:
+        # What was written before is overwritten, be it a number or an expression.
         _patches(self).pop(name, None)
         if name in fields and _is_open(value):
             kind, field = fields[name], getattr(structure, name)
@@ -67,6 +69,7 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
         return structure.__getattribute__(self, name)
 
     def make(self: Any, *args: Any, **keywords: Any) -> None:
+        # Without the values: ctypes would refuse those that are expressions.
         structure.__init__(self)
         for name, value in (*zip(fields, args, strict=False), *keywords.items()):
             if name not in fields:
@@ -81,6 +84,7 @@ def shadow(structure: type[ctypes.Structure]) -> type[ctypes.Structure]:
         "__getattribute__": get,
         "__module__": structure.__module__,
     }
+    # A structure with an __init__ of its own keeps it; its assignments come to `put`.
     if not own_init:
         namespace["__init__"] = make
     made: type[ctypes.Structure] = type(structure.__name__, (structure,), namespace)

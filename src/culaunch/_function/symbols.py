@@ -117,6 +117,8 @@ def hint_of(value: Any) -> Any:
 
 def make(record: Record, register: Register) -> Any:
     """Return the number of a register; a plain one where it is known on this path."""
+    # Where the path has guarded a value, the number is Python's own from then on: code that uses it
+    # records nothing.
     known = record.pinned.get(register)
     if known is not None:
         return known
@@ -127,6 +129,7 @@ def make(record: Record, register: Register) -> Any:
 def register_of(record: Record, value: Any) -> Register:
     """Return the register of a number, plain or symbolic."""
     if is_symbolic(value):
+        # A number of another trace, which a body has kept.
         if value._record is not record:
             escaped()
         record.require_open()
@@ -189,6 +192,8 @@ def raising(record: Record, function: Callable[[], Any], what: str, other: float
     try:
         return function()
     except (ArithmeticError, ValueError) as error:
+        # Values that are made up may divide by zero where no call does: the path goes on with
+        # another.
         if not record.has_hints:
             return other
         raise type(error)(f"at {here().text()}: {what}: {error}") from None

@@ -49,6 +49,7 @@ class TraceBody(Body):
         self.device = BodyDevice(
             lambda: self.number("DEVICE", (), ordinal, "device"), self._device_attribute
         )
+        # The arrays of the program are numbered: the arguments first, then what effects define.
         self._arrays = array_arguments
         self._viewed: dict[Any, int] = {}
 
@@ -97,6 +98,8 @@ class TraceBody(Body):
                 self._fail(message, exception)
             return
         register = self.register(condition)
+        # In the call that is traced the check fails: it raises now, and nothing of the path is
+        # kept.
         if record.fails(register):
             self._fail(message, exception)
         template, registers = record.template(self._text(message))
@@ -202,6 +205,7 @@ class TraceBody(Body):
     def _view(self, array: StandIn, offset: Any, layout: tuple[Any, Any] | None) -> int:
         self._require_own(array)
         source = array._root.index
+        # The array itself is meant.
         if layout is None and type(offset) is int and offset == 0:
             return source
         shape, strides = ((), ()) if layout is None else layout

@@ -58,6 +58,7 @@ def check(condition: Any, message: str, exception: type[Exception] = ValueError)
         if not condition:
             raise exception(message)
         return
+    # Which says what is wrong: an array has no truth.
     if isinstance(condition, StandIn):
         bool(condition)
     place = here()
@@ -212,6 +213,8 @@ def _in_body(
     else:
         kind = as_dtype(dtype)
     for size in sizes:
+        # A symbolic size is checked by the program when it allocates; here it is told for this
+        # call, with the line.
         if is_symbolic(size) and isinstance(size, int) and not isinstance(size, bool):
             is_bad = is_negative(size)
         elif hasattr(size, "node"):  # a framework's

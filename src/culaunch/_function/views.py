@@ -40,6 +40,7 @@ def is_dense(shape: Shape, strides: Shape) -> bool:
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size == 0:
             return True
+        # A dimension of one element is never stepped over: its stride may be anything.
         if size != 1 and stride != expected:
             # An array without elements is contiguous whatever its strides are.
             return any(bool(other == 0) for other in shape)
@@ -67,6 +68,7 @@ def indexed(
     axis = 0
     for one in keys:
         if one is None:
+            # A new dimension has the stride that keeps a dense array dense.
             rest = strides[axis] * shape[axis] if axis < len(shape) else 1
             sizes.append(1)
             steps.append(rest)
@@ -81,7 +83,11 @@ def indexed(
             index = _number(one)
             message = _out_of_range(name, axis, index, size)
             check(
-                (index < size) if _is_plain(index, 0) else _within(index, size), message, IndexError
+                # A constant index that is not negative needs one comparison; others need both, on
+                # one path.
+                (index < size) if _is_plain(index, 0) else _within(index, size),
+                message,
+                IndexError,
             )
             offset = offset + (index if index >= 0 else index + size) * stride
         axis += 1

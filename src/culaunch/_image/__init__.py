@@ -50,5 +50,6 @@ def __getattr__(name: str) -> object:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"culaunch._image.{home}"), name)
+    # From now on the name is found without a call.
     globals()[name] = value
     return value

@@ -72,6 +72,7 @@ class Record:
                     raise section.error(
                         f"is truncated: attribute {self.code:#04x} has {value} bytes", position
                     )
+                # Payloads are padded to words.
                 position += value + 3 & ~3
             elif form == _BYTE:
                 value &= 0xFF
@@ -99,6 +100,8 @@ class Record:
             _, ordinal, offset, size, pointee = self._payload(_PARAM_V2)
             return ordinal, offset, size, pointee >> 8 & 0xF
         _, ordinal, offset, packed = self._payload(_PARAM)
+        # The size shares its word with flags: it is in the upper 14 bits. From V2 on it has a field
+        # of its own.
         return ordinal, offset, packed >> 18, packed >> 8 & 0xF
 
     def _payload(self, layout: struct.Struct) -> tuple[int, ...]:

@@ -46,6 +46,7 @@ class Budget:
     ) -> None:
         self.kernels = kernels
         self._size = size
+        # Allowances that are used up as the report grows; below zero the file is refused.
         self._report = _FLOOR + size // 2
         self._names = _FLOOR + size // 2
         self._demangled = _FLOOR + size // 4
@@ -60,6 +61,7 @@ class Budget:
     def add_kernel(self, name: str, where: Reader) -> None:
         """Count a kernel and its name."""
         self._report -= _KERNEL_COST
+        # Entries for several architectures have the same kernels: a name is held once.
         if name not in self._spelled:
             self._names -= len(name)
         if self._report < 0 or self._names < 0:
@@ -85,6 +87,7 @@ class Budget:
         known = self._spelled.get(name)
         if known is None:
             known = name, None
+            # Not an error: a long name is legal, and is just left as it is.
             if self._demangled > 0:
                 known = demangle(name), mangled_param_types(name)
             self._demangled -= len(known[0]) + sum(map(len, known[1] or ()))

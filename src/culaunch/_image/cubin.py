@@ -60,6 +60,7 @@ class Cubin:
                 f"is a cubin of unknown ABI {elf.abi_version} (7 and 8 are known)", 8
             )
         self.relocatable = elf.type == ET_REL
+        # The architecture moved to the second byte with ABI 8, and the flag of `a` with it.
         self.sm = elf.flags & 0xFF if elf.abi_version == ABI_7 else elf.flags >> 8 & 0xFF
         if not self.sm:
             raise reader.error("is corrupt: a cubin of no architecture", 48)
@@ -86,6 +87,8 @@ class Cubin:
         if not builders:
             return ()
         by_section = {builder.section: builder for builder in builders.values()}
+        # Sections may overlap in a file that was made to: without a bound a small one could be read
+        # as often as it has headers.
         left = len(self.reader)
         for section in self.elf.sections():
             if section.type == _CUDA_INFO:
@@ -95,6 +98,7 @@ class Cubin:
                     raise contents.error("is corrupt: attribute sections overlap")
                 if section.info in by_section:
                     by_section[section.info].read(contents)
+                # The section without a number is about all kernels.
                 elif not section.info:
                     _read_totals(contents, builders)
             elif (
@@ -122,6 +126,8 @@ class Cubin:
             elif section.type == SHT_NOTE:
                 for kind, note in self._notes(section):
                     found = _ARGUMENT_ARCH.search(note.view) if kind == _TKINFO else None
+                    # It goes on: a later record of the accelerator's target would be the better
+                    # witness.
                     suffix = found[1].decode() if found else suffix
         return suffix
 
@@ -155,6 +161,8 @@ class Cubin:
             for index, (name, info, other, where, _, _) in enumerate(
                 SYMBOL.iter_unpack(contents.view)
             ):
+                # A kernel is a function whose visibility byte has CUDA's bit for entries; device
+                # functions lack it, and what has no section is defined elsewhere.
                 if info & 0xF != _FUNCTION or not other & _ENTRY or not where:
                     continue
                 text = where

@@ -117,6 +117,7 @@ def _lz4_block(payload: Reader, size: int) -> bytes:
                 raise payload.error("is corrupt: LZ4 literals past the end", position)
             out += view[position : position + literals]
             position += literals
+            # A block ends with literals: no match follows.
             if position == end:
                 break
             offset = _OFFSET.unpack_from(view, position)[0]
@@ -124,6 +125,7 @@ def _lz4_block(payload: Reader, size: int) -> bytes:
             match = token & 15
             if match == 15:
                 match, position = _lz4_length(view, position, match)
+            # Shorter matches would be longer than what they stand for.
             match += 4
             if not 0 < offset <= len(out) or len(out) + match > size:
                 raise payload.error("is corrupt: an LZ4 match out of range", position)

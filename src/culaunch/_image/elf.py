@@ -42,6 +42,7 @@ class Elf:
         reader.window(segments, segment * segment_count, "the segment table")
         self._headers = reader.window(0, 0, "nothing")
         self._names = self._headers
+        # No sections, which is legal for a program: there is just nothing to find.
         if offset == 0:
             return
         if entry != SECTION_HEADER.size:
@@ -52,6 +53,7 @@ class Elf:
         # More than 65279 sections: the numbers that do not fit are in the first header.
         count = count or first[5]
         names = first[6] if names == SHN_XINDEX else names
+        # Checked before anything is unpacked, since the count is the file's own word.
         if count > (len(reader) - offset) // SECTION_HEADER.size:
             raise reader.error(
                 f"is truncated or corrupt: {count} section headers at byte {offset:#x} "

@@ -48,6 +48,7 @@ def embedded_images(section: Reader) -> Iterator[tuple[str, Reader]]:
     while at < len(section):
         start = bytes(section.view[at : at + len(_MAGIC)])
         if start != _MAGIC:
+            # Linkers pad between the objects' parts with zeros: anything else was no part of ours.
             if start.strip(b"\0"):
                 raise section.error(f"is corrupt: no record of an image in section {SECTION}", at)
             at += ALIGN

@@ -35,6 +35,7 @@ class Entry:
         fields = container.unpack(_ENTRY, offset, "a fatbin entry")
         self.kind, _, header, stored, compressed = fields[:5]
         self.sm, _, _, self.flags, _, unpacked = fields[8:14]
+        # Newer toolkits may have longer headers, of which the beginning is known.
         if header < _ENTRY.size:
             raise container.error(f"is corrupt: a fatbin entry header of {header} bytes", offset)
         self.stored = container.window(offset + header, stored, "a fatbin entry")
@@ -98,6 +99,8 @@ def entries(reader: Reader, depth: int = 0) -> Iterator[Entry]:
             entry = Entry(container, offset)
             offset = entry.end
             yield from _unnest(entry, depth)
+        # The section of a library has a container for each object that was linked, with padding in
+        # between.
         position = _skip_zeros(reader, position + header + size)
 
 
@@ -114,6 +117,7 @@ def _unnest(entry: Entry, depth: int) -> Iterator[Entry]:
 
 def _skip_zeros(reader: Reader, position: int) -> int:
     while position < len(reader):
+        # By pieces: megabytes of zeros cost no copy of the whole.
         step = bytes(reader.view[position : position + _STEP])
         rest = len(step.lstrip(b"\0"))
         position += len(step) - rest

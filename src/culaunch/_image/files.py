@@ -30,6 +30,8 @@ def check_path(source: object) -> str:
         raise TypeError(f"source must be a path, bytes or an Image (got {type(source).__name__})")
     path = os.fsdecode(source)
     try:
+        # PTX given as str by mistake is long, has line ends, and may have letters that no path can
+        # have.
         os.fsencode(path)
     except UnicodeEncodeError:
         raise ImageError(f"a str is a path, and no file is called {path!r}") from None

@@ -74,6 +74,8 @@ class Image:
         if size := wrapper_size(self.data):
             # A wrapper has a pointer, which would send the driver anywhere.
             object.__setattr__(self, "data", self.data[size:])
+        # The class is frozen, so that an image can be shared and hashed; its own set-up is the
+        # exception.
         object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
         object.__setattr__(self, "signatures", MappingProxyType(dict(self.signatures)))
         object.__setattr__(self, "format", image_format(self.data, describe(self.data, self.path)))

@@ -60,8 +60,11 @@ def inspect(
         data = bytes(source)
     else:
         path = check_path(source)
+        # Mapped where it is large: of a library of gigabytes only the tables and the images are
+        # read.
         data = open_bytes(path)
     if may_have_metadata(data):
+        # Signatures are at the end of the file; `Image` reads them, and checks that they are whole.
         image = Image.open(bytes(data))
         return parse(image.data, path, image.signatures, kernels)
     return parse(data, path, {}, kernels)

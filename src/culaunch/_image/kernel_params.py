@@ -63,6 +63,8 @@ class ParamRecords:
             Where the records are.
         """
         found = self._found
+        # A name may tell fewer or more parameters than there are (a C function, a variadic
+        # template): then none of its types is believed.
         if types is None or len(types) != len(found):
             types = (None,) * len(found)
         params = []
@@ -71,6 +73,7 @@ class ParamRecords:
             if ordinal not in found:
                 raise section.error(f"is corrupt: parameter {ordinal} is missing")
             offset, size, is_pointer = found[ordinal]
+            # Records may come in any order; parameters may not lie over each other.
             if offset < end or (self.total is not None and offset + size > self.total):
                 raise section.error(
                     f"is corrupt: parameter {ordinal} at {offset}, of {size} bytes, overlaps "

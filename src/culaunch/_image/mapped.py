@@ -42,6 +42,8 @@ class MappedImage(Image):
         # pointer, which is taken off.
         if found == "ptx" or offset % _ALIGNMENT or wrapper_size(bytes(view[:64])):
             return Image(bytes(view), path=path)
+        # Past the checks of the base class, which want bytes: the format has been told, and there
+        # is nothing else to check.
         self = object.__new__(cls)
         nothing: MappingProxyType[str, str] = MappingProxyType({})
         facts = {"path": path, "names": nothing, "signatures": nothing, "log": "", "format": found}

@@ -75,6 +75,7 @@ def may_have_metadata(data: bytes | mmap.mmap) -> bool:
 
 def split_metadata(data: bytes, source: str) -> tuple[bytes, Names, Signatures]:
     """Take a file's bytes apart: the image, its names and its signatures."""
+    # Only what stands at the very end is ours; the same letters elsewhere in an image mean nothing.
     if data.endswith(_MAGIC) and len(data) > _TAIL.size:
         size, checksum, _ = _TAIL.unpack_from(data, len(data) - _TAIL.size)
         fatbin = data.startswith(_FATBIN_MAGIC.to_bytes(4, "little"))
@@ -99,6 +100,7 @@ def _last_block(data: bytes, size: int, fatbin: bool) -> tuple[bytes, int]:
     pieces = [min(_PIECE, size - at) for at in range(0, size, _PIECE)]
     start = at = len(data) - size - len(pieces) * _CONTAINER.size
     block = bytearray()
+    # The headers of the pieces are known from the size: anything else there is damage.
     for piece in pieces if start > 0 else ():
         if data[at : at + _CONTAINER.size] != _header(piece):
             return b"", 0

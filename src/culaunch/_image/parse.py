@@ -51,6 +51,8 @@ def kernels_of(data: bytes, path: str | None, signatures: Signatures) -> tuple[K
     """Return the kernels of an image, each once, as the first cubin that has it tells."""
     images = parse(data, path, signatures, kernels=True).images
     found: dict[str, KernelInfo] = {}
+    # A cubin says more than PTX does: registers, stack, barriers. `sorted` keeps the order of
+    # equals.
     for part in sorted(images, key=lambda part: part.format != "cubin"):
         for kernel in part.kernels:
             found.setdefault(kernel.name, kernel)
@@ -113,6 +115,7 @@ def _ptx(text: bytes | mmap.mmap, reader: Reader, budget: Budget) -> ImageInfo:
 
 def _entries(reader: Reader, budget: Budget) -> Iterator[ImageInfo]:
     for entry in fatbin.entries(reader):
+        # What the entry's header says is all that was asked for: nothing is decompressed.
         if entry.compressed and not budget.kernels:
             info = ImageInfo(entry.format, entry.arch, 0, True, None, None, ())
             arch = entry.arch

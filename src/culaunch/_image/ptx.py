@@ -84,6 +84,8 @@ class Ptx:
         return None
 
     def _entries(self) -> Iterator[tuple[Tokens, str]]:
+        # From each `.entry` on, its tokens are read as far as its body; the next one is searched
+        # for again.
         for offset in entry_offsets(self._text):
             tokens = Tokens(self._text, offset, self._reader)
             tokens.next()

@@ -82,6 +82,7 @@ def parameter_block(
         if found and not tokens.accept(","):
             raise tokens.error("is corrupt: no `,` or `)` after a parameter")
         size, alignment, spelled = _parameter(tokens)
+        # The layout of a struct in C, which the driver uses for the parameter block.
         offset = (end + alignment - 1) // alignment * alignment
         end = offset + size
         if end > _MAX_SIZE:

@@ -61,6 +61,7 @@ class Tokens:
 
     def accept(self, token: str) -> bool:
         """Take the next token if it is this one."""
+        # One token back is all that this grammar needs.
         before = self._offset
         if self.next() == token:
             return True
@@ -113,9 +114,12 @@ def entry_offsets(text: bytes | mmap.mmap) -> Iterator[int]:
         for found in _ENTRY.finditer(text):
             offset = passed = found.start()
             line = text.rfind(b"\n", max(0, offset - _LONGEST_LINE), offset) + 1
+            # The beginning of the line is too far away to look for each time: the whole text is
+            # gone through instead, from the start, past what was found already.
             if not line and offset > _LONGEST_LINE:
                 break
             prefix = _LINE_PREFIX.match(text, line, offset)
+            # The pattern stops before a comment or an open string: then the word is in one.
             if prefix and prefix.end() == offset:
                 yield offset
         else:

@@ -72,6 +72,8 @@ class Reader:
         """Return the zero-terminated name at an offset."""
         size = _NAME_STEP
         while offset < len(self.view):
+            # Most names are short: a window that grows copies little for them, and a name without
+            # an end is given up at a bound.
             text = bytes(self.view[offset : offset + size])
             end = text.find(b"\0")
             if end >= 0:

@@ -39,6 +39,7 @@ def image_lines(image: Any) -> list[str]:
 def kernel_lines(kernels: Sequence[Any]) -> list[str]:
     """Return a row for each kernel; columns of which nothing is known are left out."""
     rows = [(_signature(kernel), *_cells(kernel)) for kernel in kernels]
+    # PTX knows no registers: an empty column would only take room.
     shown = [0, *(i + 1 for i in range(len(_TITLES)) if any(row[i + 1] for row in rows))]
     titles = ("kernel", *_TITLES)
     return list(_table([titles[i] for i in shown], [[row[i] for i in shown] for row in rows]))

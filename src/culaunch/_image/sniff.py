@@ -56,9 +56,11 @@ def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
             source=source,
             offset=0,
         )
+    # PTX begins with comments of its compiler.
     start = skip_blank(data, 0)
     if data[start : start + 8] == b".version":
         return "ptx"
+    # No image; what it is instead says what to do.
     for magic, what in _OTHERS:
         if head.startswith(magic):
             raise ImageError(what, source=source, offset=0)

@@ -31,6 +31,7 @@ _ELEMENT = re.compile(rb"(?:\.v([248])[ \t]+)?\.[busf](8|16|32|64|128)\b")
 def cubin_variables(reader: Reader) -> tuple[VariableInfo, ...]:
     """Return the variables of a cubin, in the order of its symbols."""
     elf = Elf(reader)
+    # By section, since a symbol's name does not tell constants from others.
     homes = {
         section.number: elf.is_named(section, _CONSTANT)
         for section in elf.sections()

@@ -30,8 +30,11 @@ def allocate_like(
         Its device.
     """
     in_memory = tuple(shape[axis] for axis in order)
+    # The array is made in C order with its dimensions as they lie in memory, and then shown with
+    # them in the caller's order: every framework can do that much.
     back = tuple(order.index(axis) for axis in range(len(order)))
     root = next((t.__module__.partition(".")[0] for t in type(like).__mro__ if _is_known(t)), "")
+    # The framework is loaded, as one of its arrays is here: nothing is imported for this.
     if root == "torch":
         torch = sys.modules["torch"]
         made = torch.empty(in_memory, dtype=getattr(torch, dtype), device=like.device)
@@ -43,6 +46,7 @@ def allocate_like(
     if root == "numpy":
         return sys.modules[root].empty(in_memory, _numpy_dtype(dtype)).transpose(back)
     if root == "numba":
+        # numba.cuda is a package beside the one that arrays are named after.
         cuda = importlib.import_module("numba.cuda")
         strides, step = [0] * len(shape), _numpy_dtype(dtype).itemsize
         for axis in reversed(order):
@@ -54,6 +58,7 @@ def allocate_like(
 
 def finish_allocation(like: Any, made: DeviceArray, stream: int) -> Any:
     """Hand an array over to a framework that allocates on streams of its own, when it is ready."""
+    # JAX knows no stream but its own: what it gets has to be ready.
     if not type(like).__module__.startswith("jax"):
         return made
     current_driver().stream_synchronize(made.device, stream)
@@ -80,6 +85,7 @@ def view_of(
     root = next((t.__module__.partition(".")[0] for t in type(owner).__mro__ if _is_known(t)), "")
     if root == "cupy":
         cuda = sys.modules["cupy"].cuda
+        # CuPy and NumPy keep alive what they are told the memory belongs to.
         memory = cuda.UnownedMemory(address, 0, owner, owner.device.id)
         pointer = cuda.MemoryPointer(memory, 0)
         return sys.modules["cupy"].ndarray(shape, _numpy_dtype(dtype), pointer, steps)

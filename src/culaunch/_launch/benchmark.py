@@ -102,6 +102,7 @@ def benchmark(
     where = _stream_of(function, args, stream)
     device = Device(where.device)
     is_emulated = current_driver().name == "emulator"
+    # The emulated device has no cache of its own to write over.
     flushed = None if is_emulated or not flush else _Flush(device, where)
     for _ in range(warmup):
         function(*args)
@@ -146,6 +147,8 @@ def _measure(
     for _ in range(repeat):
         if flush is not None:
             flush()
+        # After the flush and before the launch: both events are in the stream, so that what the
+        # host does in between is hidden as long as the flush takes.
         start = stream.record()
         function(*args)
         marks.append((start, stream.record()))
@@ -158,6 +161,7 @@ def _runs_of(function: Callable[..., object], args: tuple[Any, ...], stream: Str
     start = time.perf_counter()
     function(*args)
     stream.synchronize()
+    # One run, waited for: a first guess is all that is asked.
     took = max(time.perf_counter() - start, 1e-6)
     return min(max(math.ceil(_SECONDS / took), _FEWEST), _MOST)
 

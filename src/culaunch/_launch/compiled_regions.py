@@ -43,6 +43,7 @@ def number_in_regions(function: Callable[..., Any], text: str) -> None:
 def _watch() -> None:
     global _is_watching  # noqa: PLW0603 - one finder, whoever comes first
     with _lock:
+        # The first of the finders: another one would find the module and nobody would be told.
         if not _is_watching and _TRACER not in sys.modules:
             sys.meta_path.insert(0, _Finder())
         _is_watching = True
@@ -62,6 +63,7 @@ class _Finder:
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
+                # As it was found, but for the loader, which tells when the module is there.
                 if spec.loader is not None:
                     spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
                 return spec
@@ -85,6 +87,8 @@ class _Loader:
     def exec_module(self, module: types.ModuleType) -> None:
         """Run the module, then tell."""
         if module.__spec__ is not None:
+            # From here on the module is as if nobody had watched: its source is found by `inspect`,
+            # and its reload by itself.
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)

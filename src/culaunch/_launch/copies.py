@@ -17,6 +17,8 @@ from culaunch._launch.stream_handle import stream_or_current
 def copy_in(array: CoreDeviceArray, source: Any, stream: object) -> None:
     """Copy ``source`` into an array; :meth:`DeviceArray.copy_from` says how."""
     handle = stream_or_current(stream, ordinal_of(array))
+    # Within the devices the driver copies by addresses; what is the host's goes through NumPy,
+    # which knows how it lies.
     if is_on_device(source):
         address = _checked_address(array, source, "source")
         _copy(array, array.address, address, handle, stream)
@@ -53,6 +55,8 @@ def fill_elements(array: CoreDeviceArray, value: Any, stream: object) -> None:
 
     dtype = _dtype(array)
     element = np.empty(1, dtype)
+    # NumPy would wrap some values that do not fit, and refuse others, by version: here none is
+    # changed.
     if dtype.kind in "iu" and isinstance(value, (int, np.integer)):
         limits = np.iinfo(dtype)
         if not limits.min <= int(value) <= limits.max:
@@ -70,6 +74,8 @@ def fill_elements(array: CoreDeviceArray, value: Any, stream: object) -> None:
 
 def fill_bytes(array: CoreDeviceArray, pattern: bytes, stream: int) -> None:
     """Repeat a pattern, of a power of two of bytes, over an array."""
+    # The shortest pattern that repeats: zeros of eight bytes are zeros of one, which every driver
+    # sets fastest.
     while len(pattern) > 1 and pattern[: len(pattern) // 2] == pattern[len(pattern) // 2 :]:
         pattern = pattern[: len(pattern) // 2]
     driver, device, size = driver_of(array), ordinal_of(array), len(pattern)
@@ -80,6 +86,8 @@ def fill_bytes(array: CoreDeviceArray, pattern: bytes, stream: int) -> None:
         fill = {1: driver.set_8_bits, 2: driver.set_16_bits, 4: driver.set_32_bits}[size]
         fill(device, array.address, int.from_bytes(pattern, "little"), count, stream)
         return
+    # The driver's widest pattern has 4 bytes. Wider elements are set word by word, as columns that
+    # lie `size` bytes apart.
     for offset in range(0, size, 4):
         word = int.from_bytes(pattern[offset : offset + 4], "little")
         driver.set_32_bits_apart(device, array.address + offset, size, word, 1, count, stream)

@@ -15,6 +15,7 @@ from culaunch._launch.numpy_dtypes import checked_dtype, checked_shape, filled_i
 from culaunch._launch.stream_handle import stream_or_current
 
 if TYPE_CHECKING:
+    # Not at the top: a program that launches on a framework's arrays has no need of it.
     import numpy as np
     from numpy.typing import DTypeLike
 
@@ -250,6 +251,7 @@ class DeviceArray(CoreDeviceArray):
 
         Nothing is ordered: kernels that write it run in the stream that the caller chose.
         """
+        # A copy would have to be made in some stream, which DLPack does not say here.
         if copy or dl_device not in (None, self._dlpack_device, list(self._dlpack_device)):
             raise BufferError("a DeviceArray is exported as it is: no copy, no other device")
         if max_version is not None and [type(one) for one in _items(max_version)] != [int, int]:
@@ -261,6 +263,8 @@ class DeviceArray(CoreDeviceArray):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        # The interface is for memory of a GPU. An attribute that is not there is how an object says
+        # that it has none.
         if self._dlpack_device[0] == DeviceType.CPU:
             raise AttributeError("the array is in the memory of an emulated device")
         return {

@@ -42,6 +42,7 @@ def set_driver(name: str) -> None:
         If the name is none of these.
     """
     _open(name)
+    # Only after it was opened: a driver that is not there is no choice.
     os.environ[VARIABLE] = name
     _publish(name)
 
@@ -63,6 +64,9 @@ def current_driver() -> Driver:
     driver = open_drivers.get(name)
     if driver is None:
         check_choice(name, VARIABLE)
+    # Read from the environment at every call, since a test or a program may change it there; a dict
+    # has the driver. C++ libraries of this process find the emulator's table by the second
+    # variable, which goes missing where somebody replaces the environment.
     if driver is None or (name == "emulator" and not os.environ.get(_PUBLISHED)):
         driver = _open(name)
         _publish(name)

@@ -63,6 +63,7 @@ class DType:
         if isinstance(other, DType):
             return self.number == other.number
         try:
+            # There is one object of each type.
             return find_dtype(other) is self
         except TypeError:  # a name that cannot be hashed
             return False

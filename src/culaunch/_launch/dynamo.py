@@ -156,6 +156,7 @@ class _Variables:
             "hints": list(hints) or [_ADVICE],
         }
         exceptions = importlib.import_module("torch._dynamo.exc")
+        # The words of its messages have changed from one release to the next.
         known = inspect.signature(exceptions.unimplemented).parameters
         if set(words) <= set(known):
             exceptions.unimplemented(**words)
@@ -193,6 +194,8 @@ def _call_function(
         )  # fmt: skip
     values = [*given[0], *given[1].values()]
     result = _operator_call(variables, function, operator, values)(tx, args, keywords)
+    # The graph's operator returns arrays alone; what else a function returns is put together by
+    # Python that Dynamo traces.
     if operator.rebuild is None:
         return result
     names = operator.function.declaration.names
@@ -207,6 +210,7 @@ def _operator_call(
 ) -> Callable[..., Any]:
     """Return what calls an operator in the graph: a gradient that it lacks breaks that."""
     torch = sys.modules["torch"]
+    # Inside the graph it would raise when it runs, far from the line that is to blame.
     if operator.gradients is None and torch.is_grad_enabled():
         for one in arguments:
             if isinstance(one, torch.Tensor) and one.requires_grad:

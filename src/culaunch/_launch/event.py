@@ -105,6 +105,7 @@ class Event:
                 f"the events are of devices {since.device} and {self.device}: there is a time "
                 "between two of one device only"
             )
+        # The driver has no time for an event that is not done, and says so by an error.
         since.synchronize()
         self.synchronize()
         return self._driver.event_elapsed(self.device, since.handle, self.handle)

@@ -39,8 +39,11 @@ def host_array(driver: Driver, array: Any) -> np.ndarray[Any, Any]:
     # NumPy itself refuses torch's bfloat16, and tensors that require gradients.
     address, shape, strides, code, bits, _ = array_info(driver, array)
     dtype = unpacked(code, bits)
+    # An array without elements may have any address.
     if 0 in shape:
         return np.empty(shape, dtype)  # type: ignore[no-any-return]
+    # From the first element to the last one, in the order of addresses: strides of DLPack may skip
+    # some.
     extent = 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
     flat = over_host(address, (extent,), dtype, array)
     steps = tuple(step * dtype.itemsize for step in strides)

@@ -56,6 +56,7 @@ class Kernel(CoreKernel):
             raise TypeError(f"module must be a Module (got {spell(module)})")
         if not isinstance(signature, Signature):
             raise TypeError(f"signature must be a Signature (got {spell(signature)})")
+        # The extension converts by numbers: what Python worked out of names is worked out once.
         types = tuple(kind_of(one).packed for one in signature.parameters)
         self = super().__new__(cls, core, name, types)
         self.module = module

@@ -109,6 +109,7 @@ def to_device(array: ArrayLike, device: int | None = None, stream: object = None
     """
     np = optional("numpy", "to_device", "numpy")
     source = np.ascontiguousarray(array).reshape(np.shape(array))
+    # Before anything is allocated: what is no stream is refused first.
     if stream is not None:
         stream = stream_or_current(stream, 0)
     result = DeviceArray(source.shape, source.dtype, device)

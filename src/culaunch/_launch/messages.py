@@ -41,6 +41,8 @@ def raise_argument(
     parameter = kernel.signature.parameters[index]
     start = f"argument {index} of {_title(kernel)}, {_describe(parameter)}"
     got = f"(got {show(value)})"
+    # One branch for each of the reasons that csrc/arguments/convert.h lists; what is left at the
+    # end is an object of a kind that the parameter does not take.
     if mismatch == "overflow":
         limits = "does not hold a number that large"
         raise OverflowError(
@@ -87,6 +89,7 @@ def raise_argument(
 def _remedy(value: object, size: int) -> str:
     """Say how to get what is taken out of what came, where that is known."""
     kind = type(value)
+    # cuda-python's handles are objects of their own, which say their number.
     if kind.__module__.startswith("cuda.bindings") and hasattr(kind, "__int__"):
         return f": pass int({kind.__name__.lower()})"
     if getattr(value, "shape", None) == () and not _is_numpy_scalar(kind):
@@ -136,6 +139,8 @@ def raise_count(launcher: Launcher, count: int, keywords: tuple[str, ...] | None
 
 def _hidden_hint(kernel: Kernel, missing: int) -> str:
     """Say what is probably missing where a Triton kernel is launched by hand."""
+    # Triton's kernels end in pointers that its own launcher passes: one or two too few, and those
+    # of 8 bytes, is what that looks like.
     last = kernel.signature.parameters[-missing:]
     named = kernel.signature.source in ("name", "user")
     if missing not in (1, 2) or named or any(parameter.size != 8 for parameter in last):

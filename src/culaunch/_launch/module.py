@@ -52,6 +52,7 @@ class Module:
             )
         self.image = image
         self._core = load_image(current_driver(), image)
+        # By every name that was asked for: the same kernel may be there several times.
         self._kernels: dict[str, Kernel] = {}
 
     def __getitem__(self, name: str) -> Kernel:

@@ -22,6 +22,8 @@ _BUILT_IN = re.compile(r"(?:(?:unsigned|signed|long|short|volatile) )*[\w:]+")
 
 def find_kernel(module: CoreModule, image: Image, name: str) -> str:
     """Return the name in the image; raise KernelNotFoundError with what there is."""
+    # From the quickest to the slowest way: the very name, then expressions of the compile, spelled
+    # otherwise, then everything that the image has, demangled.
     lowered = image.names.get(name, name)
     if module.layout(lowered) is not None:
         return lowered
@@ -44,6 +46,8 @@ def find_kernel(module: CoreModule, image: Image, name: str) -> str:
             f"{len(found)} kernels are called {name!r}: give the parameters too, or the name in "
             f"the image:{listed}"
         )
+    # A name without arguments in angle brackets is a template's: which of its instances is meant is
+    # not ours to choose.
     instances = {
         one: text
         for one, text in demangled.items()
@@ -104,6 +108,7 @@ def _listed(demangled: Mapping[str, str]) -> str:
 def without_parameters(demangled: str) -> str:
     """Return ``ns::scale<float>`` of ``void ns::scale<float>(float*, int)``."""
     depth = 0
+    # From the end, since parameters may be functions, and template arguments may have parentheses.
     for index in range(len(demangled) - 1, -1, -1):
         depth += {")": 1, "(": -1}.get(demangled[index], 0)
         if demangled[index] == "(" and depth == 0:
@@ -119,6 +124,7 @@ def _normal(name: str) -> str:
     name = re.sub(r"\s*([<>,()*&:])\s*", r"\1", name)
     while match := _CONST_FIRST.search(name):
         # "const float", where demangling gives "float const".
+        # A zero byte marks what was moved, so that the search does not find it again.
         end = _end_of_type(name, match.end())
         name = f"{name[: match.start()]}{name[match.end() : end]} \0{name[end:]}"
     name = name.replace("\0", "const")

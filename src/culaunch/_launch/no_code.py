@@ -22,6 +22,7 @@ _CODES = (
 
 def explained(error: DriverError, image: Image, driver: Driver) -> DriverError:
     """Return the error with what the image has and the device needs, where that is the cause."""
+    # Other errors have other causes than the architecture.
     if error.code not in _CODES or driver.device_count == 0 or driver.name == "emulator":
         return error  # the emulator says itself what it lacks
     device = driver.current_device()

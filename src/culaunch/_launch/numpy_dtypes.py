@@ -68,6 +68,7 @@ def unpacked(code: int, bits: int, lanes: int = 1) -> np.dtype[Any]:
     numpy = optional("numpy", "a DeviceArray's dtype", "numpy")
     kind = {int(number): letter for letter, number in _CODES.items()}.get(code)
     dtype: np.dtype[Any]
+    # NumPy has no bfloat16 of its own, and ml_dtypes is installed with most that has.
     if lanes == 1 and (code, bits) == (TypeCode.BFLOAT, 16):
         dtype = numpy.dtype(optional("ml_dtypes", "a bfloat16 array", "ml_dtypes").bfloat16)
         return dtype
@@ -86,6 +87,7 @@ def checked_shape(shape: Any) -> tuple[int, ...]:
         shape = (shape,)
     if not isinstance(shape, Iterable):
         raise TypeError(f"shape must be an int or a tuple of ints (got {spell(shape)})")
+    # A shape may come from an iterator, which need not end.
     sizes = tuple(islice(shape, _MOST_DIMS + 1))
     if len(sizes) > _MOST_DIMS:
         raise ValueError(f"shape must have at most {_MOST_DIMS} dimensions")

@@ -73,6 +73,7 @@ def classify(spelling: str | None, names_are_types: bool = False) -> ParameterTy
     """
     if spelling is None:
         return UNKNOWN
+    # Qualifiers say what may be done with a parameter, not what it is.
     text = " ".join(_QUALIFIERS.sub(" ", spelling).split())
     if text.endswith("::*"):
         return ParameterType(TypeClass.STRUCTURE)  # a pointer to a member: an offset
@@ -94,6 +95,7 @@ def classify(spelling: str | None, names_are_types: bool = False) -> ParameterTy
 def usual(text: str) -> str:
     """Return the usual spelling of a type: ``unsigned long`` of ``long unsigned int``."""
     words = text.split()
+    # ``long unsigned int`` and ``unsigned long`` are one type; the words may come in any order.
     if not INTEGER_WORDS.issuperset(words) or not words:
         return text.removeprefix("struct ").removeprefix("std::")
     size = " ".join(word for word in words if word in ("short", "long")) or "int"
@@ -109,9 +111,12 @@ def _pointer(text: str, spelling: str) -> ParameterType:
 
 def _points_to_const(spelling: str) -> bool:
     """Tell whether what a pointer points to is const: not so in ``const float**``."""
+    # First what stands behind the last star, which qualifies the pointer itself, then the star.
+    # What is left belongs to what is pointed to.
     pointee = re.sub(r"(const|volatile|__restrict__|__restrict|restrict|\s)+$", "", spelling)
     pointee = re.sub(r"(\*|&&?|(\(&&?\))?\s*\[\d*\])$", "", pointee).rstrip()
     last = re.split(r"[*&]", pointee)[-1]
+    # ``Box<const int>*`` points to a Box that is not const.
     while "<" in last and (shorter := re.sub(r"<[^<>]*>", "", last)) != last:
         last = shorter
     return re.search(r"\bconst\b", last) is not None

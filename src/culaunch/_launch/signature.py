@@ -91,6 +91,8 @@ def make_signature(
         is_scoped = spelling is not None and "::" in spelling
         is_certain = source in ("name", "image") and not (is_template and is_scoped)
         kind = classify(spelling, names_are_types=is_certain)
+        # The layout is the driver's and right: a type of another size is a mistake of whatever told
+        # it, and is not believed.
         if kind.size not in (None, size):
             spelling, kind = None, UNKNOWN  # noqa: PLW2901
         # What the compiler's PTX says of a pointer is recorded as "void*", too.
@@ -154,6 +156,7 @@ def _without_name(part: str) -> str:
 
 
 def _has_several_names(bare: str) -> bool:
+    # Brackets are taken out from the innermost on: what is in them are other types.
     while (shorter := re.sub(r"<[^<>]*>|\([^()]*\)|\[[^][]*\]", "", bare)) != bare:
         bare = shorter
     *types, after = re.split(r"[*&]", re.sub(r"\b(struct|enum|class)\b|: .*", "", bare))

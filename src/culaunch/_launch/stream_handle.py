@@ -22,6 +22,7 @@ def stream_handle(stream: object) -> int:
     TypeError, OverflowError
         If it is none of these, or no handle.
     """
+    # An int is taken as it is: whether it is a stream is the driver's to know.
     if isinstance(stream, int) and not isinstance(stream, bool):
         if not 0 <= stream < 1 << 64:
             raise OverflowError(f"stream must be a handle, of 64 bits (got {spell(stream)})")
@@ -35,6 +36,7 @@ def stream_handle(stream: object) -> int:
                 f"handle (got {spell(pair)})"
             )
         return pair[1]
+    # Each library's own attribute; those that have the protocol were found above.
     for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
         handle: Any = getattr(stream, name, None)
         if hasattr(handle, "value"):  # a ctypes pointer, whose null is None

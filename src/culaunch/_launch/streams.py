@@ -58,6 +58,7 @@ class Stream:
         self._driver = current_driver()
         self.device = device_ordinal(self._driver, device)
         self.priority = fits(priority, "priority", 32)
+        # The driver clamps a priority that it does not have, without a word.
         if self.priority != 0:
             self._check_priority(self.priority)
         self._owner: object = None
@@ -152,6 +153,8 @@ class Stream:
     def __exit__(self, *exception: object) -> None:
         before = self._entered.before.pop()
         set_current_stream(self.device, before)
+        # Work that the block put into the stream comes before what follows it, as if it had stood
+        # there. An error says that nothing follows.
         if exception[0] is None and before != self.handle:
             Stream.from_handle(before, self.device).wait(self)
 
@@ -171,6 +174,7 @@ class Stream:
         return f"<culaunch.Stream {self.handle:#x} of device {self.device}>"
 
     def __del__(self) -> None:
+        # A stream that was made elsewhere (its priority is not known) is its owner's to destroy.
         if hasattr(self, "handle") and self.priority is not None:
             self._driver.stream_destroy(self.device, self.handle)
 

@@ -108,6 +108,8 @@ class TensorMap(ctypes.Structure):
         given = (1,) * rank if element_strides is None else element_strides
         steps = _sizes("element_strides", given)
         _check(info, box, steps)
+        # In bytes, without the innermost, which is 1 by rule; the driver counts dimensions from the
+        # innermost out.
         strides = tuple(stride * info.bits // 8 for stride in info.strides[:-1])
         result = cls()
         driver = current_driver()

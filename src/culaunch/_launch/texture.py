@@ -99,6 +99,8 @@ class Surface(TextureUnitObject):
         return f"<culaunch.Surface {self.shape} {self.dtype} on device {self.device}>"
 
     def __del__(self) -> None:
+        # The module of the driver may be gone at the end of a process: what was never made is not
+        # destroyed.
         if self.value:
             self._memory.driver.surface_destroy(self._memory.device, self.value)
             self.value = 0
@@ -193,6 +195,8 @@ def _memory(array: Any, channels: int, device: int | None, *, is_surface: bool) 
 def _check_together(
     memory: TextureMemory, address: str, filtering: str, *, normalized: bool, as_float: bool
 ) -> None:
+    # The hardware falls back to another mode without a word where choices do not go together: here
+    # they are refused.
     if address in ("wrap", "mirror") and not normalized:
         raise ValueError(f"address={address!r} goes with normalized=True alone")
     is_integer = memory.dtype.kind in "iu"

@@ -60,6 +60,7 @@ class TextureMemory:
                 "a texture has 1 to 3 dimensions, and with several channels these as the last "
                 f"one (got shape {self.shape} and channels={channels})"
             )
+        # The driver takes 0 for a dimension that is not there, in the array; in copies it takes 1.
         width, height, depth = (*reversed(sizes), 0, 0)[:3]
         self._extent = width * channels * self.dtype.itemsize, max(height, 1), max(depth, 1)
         descriptor = ArrayDescriptor(width, height, depth, kind, channels, _SURFACE * is_surface)
@@ -87,6 +88,7 @@ class TextureMemory:
             copy.source_type, copy.source_device = _DEVICE, source.address
         else:
             copy.source_type, copy.source_host = _HOST, source.ctypes.data
+        # The host's rows follow one another; how the CUDA array lies is the driver's secret.
         copy.source_pitch, copy.source_height = self._extent[:2]
         copy.target_type, copy.target_array = _ARRAY, self.handle
         self._run(copy, stream)

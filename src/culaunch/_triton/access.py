@@ -41,9 +41,13 @@ def pointer_access(ttir: str) -> tuple[str | None, ...]:
     Values of two regions may have one name, and count as one value here: more may be said to be
     written than is, and never less.
     """
+    # Inlined functions only: a second function in the text would get pointers by a call, which is
+    # not followed.
     head = re.search(r"tt\.func public @[^(]*\((.*)\)[^()]*\{", ttir)
     if head is None or ttir.count("tt.func") != 1 or _BLOCK_ARGUMENT.search(ttir):
         return ()
+    # Every parameter is listed, so that the answer stands in the order of the kernel's own
+    # parameters.
     arguments = [(match[1], match[2] is not None) for match in _ARGUMENT.finditer(head[1])]
     walk = _Walk([name for name, is_pointer in arguments if is_pointer])
     lines = ttir[head.end() :].splitlines()
@@ -82,6 +86,8 @@ class _Walk:
 
     def follow(self, line: str) -> None:
         """Take one line's part in where pointers go."""
+        # The end of a region. "} else {" ends one and begins another of the same operation: its
+        # yields go to the same values.
         if line.startswith("}") and not line.endswith("{") and self.regions:
             self.regions.pop()
         match = _OPERATION.match(line)
@@ -94,6 +100,8 @@ class _Walk:
         gives = self._targets(result, count)
         carried = line.partition("iter_args(")[2]
         bound = _BOUND.findall(carried) if name == "scf.for" else []
+        # A region's yields give, by position, the results of the operation, and in a loop the
+        # variables that it carries as well.
         if line.endswith("{"):
             inner = [one for one, _ in bound]
             self.regions.append([[one, *inner[i : i + 1]] for i, one in enumerate(gives)])

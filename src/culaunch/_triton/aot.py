@@ -95,6 +95,8 @@ def compile(  # noqa: A001
     function = decorated.function
     zeroes = decorated.zeroes(configs is not None)
     table = None
+    # Configurations that the caller names replace the autotuner's, and its table of choices with
+    # them: the table would name variants that are not compiled.
     if configs is None:
         configs, table = decorated.configs()
     signatures = _texts("signature", signature)
@@ -109,6 +111,8 @@ def compile(  # noqa: A001
         raise ValueError("signature, arch and configs must not be empty")
     names = set(function.arg_names)
     check_constants(function, constants or {})
+    # All options are checked before anything is compiled: a compilation takes seconds, and a
+    # misspelt option would be found after many of them.
     for target, config in itertools.product(arches, configs or ({},)):
         given = {name: value for name, value in {**options, **config}.items() if name not in names}
         where = f"the configuration {dict(config)}" if config else "the call"
@@ -124,6 +128,8 @@ def compile(  # noqa: A001
             VariantRequest(arguments, target, extra, keep_ptx)
             for arguments in _cases(function, text, fixed, heuristics)
         ]
+    # In the order of signatures, configurations, architectures: of variants that fit a call equally
+    # well, the first is taken.
     variants, members = compile_variants(function, work, executor, progress)
     parameters = [
         replace(one, is_heuristic=one.name in heuristics.names)
@@ -146,6 +152,7 @@ def _cases(
     function: Any, text: str, fixed: Mapping[str, Any], heuristics: Heuristics
 ) -> Iterator[list[Argument]]:
     """Give the kernel's arguments for each variant that a signature needs."""
+    # What a heuristic gives is left out of the signature: nobody writes what is worked out.
     open_ones = [one for one in function.params if not heuristics.is_given(one.name)]
     own = {name: value for name, value in fixed.items() if not heuristics.is_given(name)}
     by_name = _arguments(function, open_ones, text, own)
@@ -165,6 +172,8 @@ def _arguments(
         for one in parameters
         if one.name not in fixed and not (one.is_constexpr and one.has_default)
     ]
+    # Three ways of writing a signature are told apart by their lengths: every parameter, those that
+    # are open, or those that are open and have no default.
     if len(given) == len(parameters) != len(open_names):
         names = [one.name for one in parameters]  # constants stand in their places
     else:

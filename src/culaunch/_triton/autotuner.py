@@ -28,8 +28,12 @@ class OwnWay:
 
 def native_tuner(tuner: Any, inner: Any) -> Any:
     """Copy an autotuner so that it launches natively; what it has tuned is shared."""
+    # A shallow copy: the cache of what was tuned is the same dict, so that both forms of the kernel
+    # know what either has measured.
     made = copy.copy(tuner)
     made.fn = inner
+    # Without this the copy, whose class is patched where kernels are installed, would ask for a
+    # native half, and come here again.
     vars(made)[ATTRIBUTE] = OwnWay()
     set_benchmark(made)
     return made

@@ -123,6 +123,8 @@ class BodyArguments:
         raise self._refused(parameter, value)
 
     def _int(self, value: Any, specialize: bool, align: bool) -> tuple[str, Any, Any]:
+        # Each comparison with a number of the body, here and below, is a guard of the program: a
+        # call for which it says something else records again.
         if specialize and value == 1:
             return "constexpr", 1, 1
         kind = "i32" if (value >= _LEAST) & (value <= _MOST) else "i64"  # one guard
@@ -147,6 +149,8 @@ class BodyArguments:
         if self.body.what(base) != "array" or getattr(value, "round_f32_to_tf32", False):
             raise self._refused(parameter, value)
         _, _, seen = self._tensor(parameter, base.dtype.name, True, True)
+        # The compiler looks at the descriptor's sizes and types alone: what it gets stands for an
+        # array that is not there while the body is recorded.
         shown = copy.copy(value)
         shown.base = seen
         shown.shape, shown.strides = (
@@ -163,6 +167,8 @@ class BodyArguments:
         if wanted.startswith("*"):
             if value is not None and not kind.startswith("*"):
                 raise self._refused(parameter, value)
+        # Triton specialises integers alone: a number that is declared a float has no key, even
+        # where an int came.
         elif wanted in _FLOATS or wanted in ("u1", "i1"):
             if self.body.what(value) not in ("int", "float", "bool"):
                 raise self._refused(parameter, value)

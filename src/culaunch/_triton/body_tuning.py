@@ -41,6 +41,8 @@ def choose_in_body(
         if names[index] in bound:
             bound[names[index]] = pinned(body, bound[names[index]])
     made = None
+    # The small samples first: they are enough where the choice is known, or follows from the
+    # arguments. Only an autotuner that has to measure gets arrays of the real size.
     for is_whole in (False, True):
         given = {
             name: body.sample(value, whole=is_whole)
@@ -50,6 +52,8 @@ def choose_in_body(
         }
         launch = functools.partial(call, inner) if is_whole else _launch_nothing
         try:
+            # Apart from the body: what is launched to measure must not become a part of the
+            # program.
             with body.apart(), compiling_for(driver_of(kernel), body.ordinal):
                 made = stack.decide((1,), (), given, launch, may_measure=is_whole)
             break

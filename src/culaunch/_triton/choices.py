@@ -18,6 +18,7 @@ def configs_of(saved: SavedSet) -> list[dict[str, Any]]:
     """Return the constants and options in which variants differ, each combination once."""
     settings = [{**one.constants, **one.options} for one in saved.variants]
     first = settings[0]
+    # A setting that all variants share is no choice, and one that some do not have is.
     differing = [
         name
         for name in dict.fromkeys(chain.from_iterable(settings))
@@ -26,6 +27,7 @@ def configs_of(saved: SavedSet) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for one in settings:
         config = {name: one[name] for name in differing if name in one}
+        # Not a set: the values of settings need not be hashable.
         if config not in found:
             found.append(config)
     return found

@@ -46,6 +46,7 @@ class ChoosingDispatcher(Dispatcher):
         assert self._inner is not None
         launch = self._inner._call  # noqa: SLF001
         if self._driver.name == "cuda":
+            # Triton's active driver is asked for the device, and is that of this one.
             made = self._stack.decide(grid, args, kwargs, launch)
         else:  # an autotuner may ask Triton for its device
             with compiling_for(self._driver, device):

@@ -98,6 +98,7 @@ class Classes:
 
     def guards(self, kernel: Any) -> Iterator[tuple[dict[str, Any], str, bool, object]]:
         """Yield the entries of dicts that say so."""
+        # An attribute of the object itself would come before its class's.
         yield vars(kernel), "run", False, None
         for kind in type(kernel).__mro__:
             namespace = _namespace(kind)
@@ -137,6 +138,8 @@ class Classes:
         @untraced
         def run(kernel: Any, /, *args: Any, **kwargs: Any) -> Any:
             grid = kwargs.get("grid")
+            # Without a grid, or to compile alone, nothing is launched: that is Triton's. Without
+            # patches somebody kept this function beyond `uninstall`.
             if not self._patches or grid is None or kwargs.get("warmup"):
                 return original(kernel, *args, **kwargs)
             launcher = None if self.is_passing(kernel) else self._launcher(kernel, grid)
@@ -147,6 +150,9 @@ class Classes:
             kwargs.pop("warmup", None)
             del kwargs["grid"]
             running = self._threads.running
+            # A launcher that is not served goes back to `kernel.run`, which is this function: that
+            # the kernel is on the list tells it apart from a call that somebody else's replacement
+            # makes.
             running.append(kernel)
             try:
                 return launcher(*args, **kwargs)
@@ -166,6 +172,7 @@ class _Threads(threading.local):
 
 def _namespace(kind: type) -> dict[str, Any]:
     """Return the dict of a class, whose changes are noticed; a copy where that cannot be had."""
+    # `vars` of a class gives a read-only view, and what watches for changes needs the dict itself.
     for found in gc.get_referents(vars(kind)):
         if isinstance(found, dict):
             return found

@@ -68,6 +68,8 @@ def compile_variant(
         members,
         only_ptx=only_ptx,
     )
+    # Triton makes code of the architecture with the letter "a" whatever was asked for: under the
+    # wrong name a device would take it that cannot run it.
     if made.arch != arch:
         raise ValueError(
             f"arch {arch!r} is not what Triton compiles for: its code for that device is "
@@ -108,6 +110,7 @@ def _log_of(error: BaseException) -> str:
     """Return what an exception of Triton says, and those that it came from."""
     texts: list[str] = []
     found: BaseException | None = error
+    # A chain of causes may be a circle.
     while found is not None and len(texts) < 10:
         texts.append(str(found) or repr(found))
         found = found.__cause__ or found.__context__

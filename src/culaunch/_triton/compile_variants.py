@@ -52,6 +52,8 @@ def compile_variants(
         return [_compile(function, one, members) for one in requests], members
     checked_executor(executor)
     module, name = name_of("the kernel", function.fn)
+    # Found again by its name here, as a worker will: one that was redefined, or is inside of a
+    # function, would compile something else there.
     if Decorated.of(find(module, name)).function is not function:
         raise ValueError(f"{module}.{name} is another kernel than the one to compile")
     tasks = [

@@ -38,6 +38,8 @@ def known_compiler() -> Iterator[None]:
     """Let Triton compile, in the block, with the digest of its files that is known."""
     with _lock:
         found = _digest()
+        # Only where Triton still has the function that was asked: what somebody else has put in its
+        # place stays.
         own = found.function if found is not None else None
         holders = [
             one for one in _modules() if own is not None and getattr(one, _NAME, None) is own
@@ -73,6 +75,8 @@ def _digest() -> _Digest | None:
     function: Any = next((getattr(one, _NAME) for one in _modules() if hasattr(one, _NAME)), None)
     if not hasattr(function, "cache_info") or function.cache_info().currsize:
         return None  # another version, or it is done already
+    # Names, sizes, times and numbers of all files instead of their contents: a walk of milliseconds
+    # instead of 400 MB read.
     key = _state_of_files()
     if key is None:
         return None
@@ -95,6 +99,8 @@ def _state_of_files() -> str | None:
     try:
         for part in _READ:
             for place, folders, files in os.walk(os.path.join(folder, part), followlinks=True):
+                # In place, which is how `os.walk` is told where to go; sorted, as the key must not
+                # depend on the order of a directory.
                 folders[:] = sorted(one for one in folders if one != "__pycache__")
                 for file in sorted(files):
                     if not file.endswith(_SUFFIXES):

@@ -37,6 +37,7 @@ def encode(value: Any) -> Any:
         return int(value)
     if isinstance(value, float):
         number = float(value)
+        # JSON has no infinities and no NaN.
         return number if math.isfinite(number) else {"float": repr(number)}
     if isinstance(value, (tuple, list)):
         items = [encode(item) for item in value]
@@ -100,6 +101,8 @@ def same_constant(saved: Any, given: Any) -> bool:
         given = given.item()
         if not isinstance(given, _PLAIN):
             return False
+    # To Python True equals 1 and 1 equals 1.0; a kernel compiled for one of them is another than
+    # that for the next.
     if isinstance(saved, bool) != isinstance(given, bool):
         return False
     if isinstance(saved, float) != isinstance(given, float):

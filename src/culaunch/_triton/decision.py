@@ -72,5 +72,7 @@ def give_back(made: Any, tuner: Any) -> None:
     """Set on an autotuner what its copy, which ran, noted."""
     own = vars(tuner)
     for name, value in vars(made).items():
+        # Everything the copy noted is given back, by whatever name: subclasses of Triton's
+        # autotuner have results of their own.
         if name not in _OF_THE_COPY and own.get(name, made) is not value:
             own[name] = value

@@ -69,6 +69,7 @@ class Decorated:
         while not isinstance(kernel, function_type):
             if type(kernel).__name__ == "InterpretedFunction":
                 raise TypeError("TRITON_INTERPRET is set: unset it to compile")
+            # `native` below a decorator: the walk goes on in Triton's own object.
             if isinstance(kernel, NativeKernel):
                 kernel = kernel._kernel  # noqa: SLF001 - other names are Triton's
                 continue
@@ -94,6 +95,7 @@ class Decorated:
                 f"{kernel.__name__} has pre-run hooks, which are Python and are not saved: compile "
                 "it without them"
             )
+        # "Early" says something only where there is an autotuner to be earlier than.
         if tuner is None:
             heuristics = {name: replace(one, is_early=False) for name, one in heuristics.items()}
         return cls(kernel, tuner, tuple(heuristics.values()))
@@ -174,6 +176,8 @@ class Decorated:
         for key, config in self.tuner.cache.items():
             constants, options = split_config(config, self.tuner.arg_names)
             try:
+                # Triton's key of a choice: the values of its key's arguments in order, and then the
+                # element types of all tensors.
                 values = tuple(normal_constant(value) for value in key[: len(names)])
             except (TypeError, ValueError) as error:
                 raise ValueError(

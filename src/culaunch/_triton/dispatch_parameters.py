@@ -40,6 +40,8 @@ def dispatch_parameters(
     own = []
     runtime = 0
     for one in parameters:
+        # The order of these cases matters: what is computed is a heuristic's too, and a heuristic's
+        # constant is a constant.
         if one.name in computed and one.is_constexpr:
             own.append(replace(one, is_optional=True, has_default=False))
             continue
@@ -47,6 +49,8 @@ def dispatch_parameters(
             own.append(replace(one, is_optional=False, has_default=False))
             continue
         if one.is_constexpr:
+            # A default that no variant was compiled with must not decide for a call that leaves the
+            # constant out.
             is_kept = one.has_default and any(
                 same_constant(variant.constants[one.name], one.default)
                 for variant in variants

@@ -54,6 +54,7 @@ class Dispatcher(TritonDispatcher):
     def _prepare(self) -> None:
         """Choose the driver: at the first call, so that making a dispatcher needs none."""
         driver = current_driver()
+        # Not imported for this: without it no argument is a tensor of it.
         torch = sys.modules.get("torch") if DeviceType.CUDA in driver.device_types else None
         self._set_driver(driver, getattr(torch, "Tensor", None))
 

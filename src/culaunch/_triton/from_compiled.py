@@ -50,6 +50,7 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
     members: dict[str, bytes] = {}
     ptx = kernel.asm.get("ptx")
     source = kernel.src
+    # Kernels compiled from IR have no Python function, and so no names and no constants.
     if signature is not None or not hasattr(source, "fn"):
         parameters, arguments = _anonymous(signature, None, facts.name)
         made = make_variant(kernel.asm["cubin"], ptx, facts, arguments, {}, {}, members)
@@ -202,6 +203,8 @@ def _argument(
         value = constants.get(path)
         if is_constexpr or value is None:
             return make_constant(value)
+        # The types of the arguments alone are checked against the binary: a constant that was
+        # folded is not in it.
         if type(value) is int and value == 1:
             return Argument("constexpr", 1, 1)
         raise ValueError(

@@ -50,6 +50,7 @@ def grid_expressions(grid: Any, function: Any) -> tuple[Expression, ...] | None:
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"a grid has 1 to 3 numbers (got {len(sizes)})")
     for one in sizes:
+        # What is open is checked at each call, when its value is known.
         if one.is_constant and (type(one.value) is not int or not 0 <= one.value <= _MOST_BLOCKS):
             raise ValueError(f"a grid has ints from 0 to 2^31 - 1 (got {spell(one.value)})")
     return sizes

@@ -19,6 +19,7 @@ class Guards:
 
     def attribute(self, holder: Any, name: str) -> None:
         """Guard an attribute of an object."""
+        # That an attribute is absent is guarded as well: setting it would hide the class's.
         self.entries.append((vars(holder), name, name in vars(holder), vars(holder).get(name)))
 
     def contents(self, entries: dict[Any, Any], *, all_of_it: bool = True) -> None:

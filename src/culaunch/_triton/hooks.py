@@ -39,6 +39,7 @@ def launch_metadata(
     """Make what Triton gives its launch hooks; "function" is the driver's CUkernel."""
     kernel = variant.result
     made = triton_module("compiler.compiler").LazyDict(
+        # These names are what profilers read, Triton's Proton among them.
         {"name": kernel.name, "function": variant.kernel.handle, "stream": stream}
     )
     if function.launch_metadata is not None:
@@ -73,6 +74,8 @@ def quiet_guards() -> tuple[list[tuple[dict[str, Any], str, bool, object]], list
         if is_chain:
             lists.append(hook.calls)
         # A function that is installed never passes: each call asks hooks_installed().
+        # The guard below is one that cannot hold where a function is installed, by saying that the
+        # entry is absent while it is there.
         is_present = name in namespace and (is_chain or hook is None)
         guards.append((namespace, name, is_present, hook if is_present else None))
     for group, name in _READ:

@@ -50,9 +50,13 @@ class BodyLauncher:
         body.call(launch, values, ())
 
     def _record(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        # First, as the kernel may have other decorators than when the body was written: what is
+        # bound belongs to this one.
         dispatcher = self._dispatcher._for_body(self._body)
         bound, options = bind(dispatcher, args, keywords)
         choice = dispatcher._choose_in_body(self._body, bound, options)
+        # What a decorator sets must not be given by the call as well, unless the decorator replaces
+        # it, as heuristics do.
         for name, value in choice.constants.items():
             if name in bound and name not in choice.replaced:
                 raise_binding(dispatcher, "tuned", name, len(args))
@@ -110,6 +114,7 @@ def record(
 def _real(body: RecordingBody, value: Any) -> Any:
     """Return what a value of a body stands for, in a tuple too."""
     if hasattr(value, "block_shape") and body.what(getattr(value, "base", None)) == "array":
+        # The caller's descriptor keeps the array of the body.
         made = copy.copy(value)  # a tensor descriptor
         made.base = body.real(value.base)
         return made

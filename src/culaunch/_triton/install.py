@@ -67,6 +67,8 @@ def install(
         before = _current
         made = Installation(patterns, before)
         stand_in_where_triton_has_no_driver()
+        # The classes are patched once, however many installations are nested; a further one changes
+        # which kernels are native, and so every half is made again.
         if before is None:
             _classes.patch()
         else:
@@ -179,6 +181,8 @@ def _went(function: Any) -> None:
 
 def _native_half(kernel: Any) -> InstalledKernel | Refusal | None:
     """Return the native half of a kernel, or why it has none; None for what is no kernel."""
+    # `vars`, not `getattr`: a native kernel forwards attributes to the object it stands for. And
+    # `serves`, as `copy.copy` of a kernel takes the attribute along.
     found = vars(kernel).get(ATTRIBUTE)
     if found is not None and found.serves(kernel):
         return found  # type: ignore[no-any-return]
@@ -188,6 +192,8 @@ def _native_half(kernel: Any) -> InstalledKernel | Refusal | None:
         made: InstalledKernel | Refusal = _make_half(kernel, _current.patterns)
         vars(kernel)[ATTRIBUTE] = made
         key = id(kernel)
+        # By identity and weakly: kernels need not be hashable, and must not live longer for being
+        # installed.
         _kernels[key] = weakref.ref(kernel, lambda _: _kernels.pop(key, None))
         return made
 
@@ -201,6 +207,8 @@ def _make_half(kernel: Any, patterns: Patterns) -> InstalledKernel | Refusal:
     try:
         return InstalledKernel(kernel, record, _classes)
     except Unknown as unknown:
+        # A decorator that cannot be native is counted as a note: the launch below it is native and
+        # counted there.
         if kernel is not function:  # its decorator runs in Python, and then the function natively
             record.note(str(unknown))
         return Refusal(kernel, str(unknown))
@@ -237,6 +245,7 @@ def _restore(before: Installation | None) -> None:
     """Make an earlier installation, or none, the one in force."""
     global _current  # noqa: PLW0603
     with _lock:
+        # An inner installation that ends after the outer one has ended changes nothing.
         if _current is None or _current is before:
             return
         _current = before

@@ -78,6 +78,8 @@ class InstalledKernel(NativeKernel):
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kernel = self._kernel
+        # Somebody has put another `run` in the place of ours: a call goes there, as it would
+        # without us. If it is that `run` which has called us, going there again would never end.
         is_replaced = not self._classes.are_ours(kernel) and not self._classes.is_running(kernel)
         if self._is_retired or is_replaced:
             return kernel.run(*args, grid=grid, warmup=False, **kwargs)
@@ -107,6 +109,8 @@ class InstalledKernel(NativeKernel):
             return True
         entries, cells = self._own_guards
         try:
+            # As the native half looks, but without the entries of Triton's classes: that they
+            # changed is no change of the kernel.
             return all(
                 len(one) == expected
                 if name is None

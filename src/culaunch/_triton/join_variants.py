@@ -33,6 +33,7 @@ def merge_sets(sets: Sequence[SavedSet]) -> SavedSet:
                 f"one set of {first.name} sets ({', '.join(first.zeroes)}) to zero before each "
                 f"launch, and another ({', '.join(other.zeroes)}): compile both the same way"
             )
+        # By their text: expressions of two sets are equal if they say the same.
         for what, own, given in (
             ("the grid", first.grid, other.grid),
             ("the heuristics", first.computed, other.computed),
@@ -57,6 +58,8 @@ def join_variants(sets: Sequence[SavedSet]) -> tuple[list[SavedVariant], dict[st
     members: dict[str, bytes] = {}
     variants = []
     for number, one in enumerate(sets):
+        # Names of images are unique within a set only. Two variants of one set may share an image,
+        # and share it afterwards.
         renamed = {}
         for variant in one.variants:
             for name in (variant.image, variant.ptx):

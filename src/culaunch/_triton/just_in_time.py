@@ -51,6 +51,8 @@ def compile_kernel(
     if hooks:  # they ran before, for the call itself
         function.pre_run_hooks = none
     forget_keys(function)
+    # After the keys were forgotten: the key of a stand-in would otherwise be remembered for the
+    # array that it stands for.
     known = _known_to_triton(function, values, description)
     try:
         with known_compiler():
@@ -86,6 +88,7 @@ def load_compiled(
     facts = LaunchFacts.from_metadata(kernel.metadata)
     parameters = zip(function.params, description, strict=True)
     types = [kind for parameter, (kind, _) in parameters if not parameter.is_constexpr]
+    # The emulated device runs PTX; every other gets what Triton's own launch would load.
     data = kernel.asm["ptx"] if driver.name == "emulator" else kernel.asm["cubin"]
     if isinstance(data, str):
         data = data.encode()

@@ -93,6 +93,7 @@ class KernelSet(SetDispatcher):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the set as a library (``.culib``), whole or not at all."""
+        # What no variant names is left out of the file.
         used = [name for one in self.variants for name in (one.image, one.ptx) if name]
         members = {name: self._saved.read(name) for name in used}
         producer = f"culaunch {__version__}"
@@ -139,6 +140,7 @@ class KernelSet(SetDispatcher):
             of different types, a heuristic or a grid that reads what C has not; or if `name` is
             no name in C.
         """
+        # Not at the top: a program that loads and launches has no need of it.
         from culaunch._triton.c_output import write_c
 
         flag = checked_flag("as_object", as_object)
@@ -178,6 +180,8 @@ class KernelSet(SetDispatcher):
             If a key is no parameter, a configuration none of the set's, or there is no choice.
         """
         saved = self._saved
+        # The types are read from the arguments as a call would read them, and compared as a call's
+        # will be.
         described = [
             (given, tensor_types(self._specialize(tuple(given), {})), config)
             for given, config in choices

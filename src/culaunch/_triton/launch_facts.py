@@ -59,6 +59,7 @@ class LaunchFacts:
     def from_metadata(cls, metadata: Any, version: str | None = None) -> LaunchFacts:
         """Read Triton's metadata: a mapping (its JSON), or the named tuple of a kernel."""
         given = metadata if isinstance(metadata, dict) else metadata._asdict()
+        # Versions say the same in two places, and some in one of them.
         clusters = tuple(given.get("cluster_dims", ()))
         ctas = int(given.get("num_ctas", 1))
         if clusters and clusters[0] * clusters[1] * clusters[2] not in (1, ctas):

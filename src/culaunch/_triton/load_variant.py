@@ -63,6 +63,8 @@ def load_variant(
         If the driver refuses the image.
     """
     module = load_image(driver, image)
+    # What the image says of its parameters is held against what Triton is known to pass: a version
+    # with one hidden parameter more would otherwise read behind the buffer.
     layout = module.layout(facts.name)
     assert layout is not None
     sources = parameter_sources(types, facts, layout)
@@ -138,6 +140,8 @@ class VariantKernel(Kernel):
         values = [source.part for source in self._sources if source.part < GLOBAL]
         found = pointer_access(self._ttir)
         hidden = len(self._sources) - len(values)
+        # TTIR lists the function's parameters. Where these are not the image's one to one
+        # (descriptors are taken apart, tuples flattened, ones folded), nothing is said about any.
         if len(found) != len(values) or any(part != VALUE for part in values):
             return [None] * len(self._sources)
         return [*found, *[None] * hidden]

@@ -94,6 +94,7 @@ def _read(entry: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
     for one in variants:
         if len(one.types) != len(names) - len(constexprs):
             raise ValueError("a variant has another number of arguments")
+        # A set may have a thousand variants of a few signatures.
         if (one.types, one.keys) not in checked_arguments:
             check_arguments(one.types, one.keys)
             checked_arguments.add((one.types, one.keys))
@@ -151,6 +152,8 @@ def _read_heuristics(
     entries: Any, parameters: tuple[TritonParameter, ...]
 ) -> tuple[SavedHeuristic, ...]:
     given = {one.name for one in parameters if one.is_heuristic}
+    # An expression may read what is not a heuristic's, and heuristics that stand before it: in this
+    # order none can read itself, by however long a way.
     open_names = {one.name for one in parameters} - {
         check_identifier(checked(one, dict)["name"]) for one in checked(entries, list)
     }

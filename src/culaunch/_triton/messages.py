@@ -25,6 +25,8 @@ def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> N
             f"Conflicting meta-parameters: {name}. The autotuner chooses it: leave it out of the "
             f"call of {title}"
         )
+    # Before the general sentence: leaving it out is right with Triton's own kernel, and the message
+    # says why it is not here.
     if name in getattr(dispatcher, "heuristics", ()):
         raise TypeError(
             f"{title} misses argument {name!r}: @triton.heuristics gives it, which is Python and "

@@ -33,6 +33,7 @@ def native(kernel: Any) -> NativeKernel:
     """
     autotuner = triton_module("runtime.autotuner")
     function_type = triton_module("runtime.jit").JITFunction
+    # Asking twice is no mistake: a library may have done it already.
     if isinstance(kernel, NativeKernel) or _interpreted(kernel):
         return cast("NativeKernel", kernel)  # what Triton interprets is called alike
     stand_in_where_triton_has_no_driver()

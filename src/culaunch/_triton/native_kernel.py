@@ -84,6 +84,8 @@ class NativeKernel(ChoosingDispatcher):
             _inner=inner,
             _successor=None,
             _grid_guards=[],
+            # One table for both halves: what the inner one loaded while decorators decided is what
+            # later calls launch.
             _loaded={} if inner is None else inner._loaded,
         )
         for name in ("__doc__", "__name__", "__qualname__", "__module__", "__globals__"):
@@ -156,8 +158,11 @@ class NativeKernel(ChoosingDispatcher):
         assert self._driver is not None
         with compiling_for(self._driver, device):
             kernel = compile_kernel(self._function, values, options, description)
+        # None tells the native half that there is nothing to launch or to remember.
         if kernel is None:
             return None  # a hook of Triton's took the compilation over
+        # After the compilation, which reads globals and adds to those that the kernel was compiled
+        # with.
         self._watch()
         key = (id(kernel), self._driver.name)
         known = self._loaded.get(key)
@@ -173,6 +178,8 @@ class NativeKernel(ChoosingDispatcher):
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call where a global changed or a hook is installed: rarely, or while profiling."""
+        # This order is that of Triton's own launch: a changed global is refused before hooks run,
+        # and hooks run before anything is compiled.
         if self._successor is not None:
             return self._successor._call(grid, args, kwargs)
         check_globals(self._function)
@@ -234,6 +241,8 @@ class NativeKernel(ChoosingDispatcher):
 
     def _changed(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None:
         """Look again at the kernel: return what is called in this one's place, if anything is."""
+        # The same decorators with other contents, such as a cache that has an entry more, need new
+        # guards alone; other decorators need another dispatcher, whose key has other parameters.
         stack = _stack_of(self._kernel)
         if stack is not None and stack.fingerprint == self._stack.fingerprint:
             vars(self)["_stack"] = stack
@@ -253,6 +262,7 @@ class NativeKernel(ChoosingDispatcher):
 
     def _stop(self) -> None:
         """Let every further call come to ``_guarded``."""
+        # A guard that never holds: the list has an item, and must have none.
         self._set_guards((), (([None], 0, None),), ())
 
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:

@@ -51,6 +51,7 @@ def classify(kind: type) -> int:
 def constant(value: object) -> tuple[object, bool]:
     """Return a key that is equal for equal constants of a type, and whether the object is fixed."""
     kind = type(value)
+    # The type belongs to the key: of two named tuples with equal items the fields may differ.
     if issubclass(kind, tuple):
         return (kind, tuple(constant(item)[0] for item in value)), False  # type: ignore[attr-defined]
     if kind.__module__ == "triton.language.core" and kind.__name__ == "constexpr":

@@ -73,10 +73,13 @@ def parameter_sources(
         If the image's parameters are not these: it was compiled for other types, or by a version
         of Triton that passes something else.
     """
+    # The compiled kernel takes tuples apart: each leaf is a parameter of its own.
     leaves = tuple(leaves_of(types))
     sizes = [size for _, size in layout]
     candidates = []
     # Where a descriptor is taken apart, the versions differ in the flags among its parts.
+    # The sizes of the image's parameters decide which of the layouts it has. No two candidates are
+    # of one length, so that none can be taken for another.
     for flags in (0, 1, 2) if any(map(_DESCRIPTOR.match, leaves)) else (0,):
         sources = [*_visible(leaves, facts, flags), *_hidden(facts)]
         if [source.size for source in sources] == sizes:
@@ -102,6 +105,8 @@ def _visible(leaves: Sequence[str], facts: LaunchFacts, flags: int) -> Iterator[
             yield from (ParameterSource(leaf, SHAPE, i, 8, kind) for i in range(rank))
             yield from (ParameterSource(leaf, STRIDE, i, 8, kind) for i in range(rank))
             yield from (ParameterSource(leaf, FILLS_NAN + i, 0, 1, kind) for i in range(flags))
+        # After the descriptor, in either form, its sizes as 32-bit and its strides as 64-bit
+        # numbers.
         yield from (ParameterSource(leaf, SHAPE, i, 4, kind) for i in range(rank))
         yield from (ParameterSource(leaf, STRIDE, i, 8, kind) for i in range(rank))
         descriptors += 1

@@ -27,6 +27,8 @@ def plain_code(function: Any) -> types.CodeType:
     code = function.__code__
     if code.co_flags & _UNUSUAL:
         raise Unknown(f"{function.__qualname__} is no plain function")
+    # From CPython 3.11 on handlers are in a table and leave no instruction behind; before,
+    # SETUP_FINALLY is not among the harmless instructions.
     if getattr(code, "co_exceptiontable", b""):
         raise Unknown(f"{function.__qualname__} catches exceptions")
     return code
@@ -38,6 +40,7 @@ def is_constant(value: object) -> bool:
     if kind is tuple:
         return all(is_constant(item) for item in value)  # type: ignore[attr-defined]
     name = (kind.__module__, kind.__qualname__)
+    # By name, as torch and Triton need not be installed.
     return kind in _PLAIN or name in (("torch", "dtype"), ("triton.language.core", "dtype"))
 
 

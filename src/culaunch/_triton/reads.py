@@ -114,6 +114,8 @@ class _Code:
         self._reads = reads
         self._arguments = arguments
         self._depth = depth
+        # All of the code from first to last, not along its jumps: what stands in a branch that was
+        # not taken may be taken by the next call.
         every = dis.get_instructions(function.__code__)
         self._all = [one for one in every if one.opname not in _SKIPPED]
         self._at = 0
@@ -122,6 +124,8 @@ class _Code:
         """Read it all."""
         while self._at < len(self._all):
             one = self._all[self._at]
+            # What is not known to be harmless ends the reading: a version of CPython with new
+            # instructions makes calls slower, and none wrong.
             name = one.opname
             if name in _NOT_HARMLESS or not name.startswith(_HARMLESS):
                 raise Unknown(f"{name} in {self._function.__qualname__}")
@@ -144,6 +148,8 @@ class _Code:
         names = one.argval if isinstance(one.argval, tuple) else (one.argval,)
         if self._arguments not in names:
             return
+        # Two variables loaded by one instruction (CPython 3.12 and later): the dict must be the one
+        # on top, which the next instruction takes.
         if one.opname.startswith("STORE") or names[-1] != self._arguments:
             raise Unknown("it does more with the arguments than to look one up")
         self._argument()
@@ -165,6 +171,7 @@ class _Code:
             "[]",
         ):
             raise Unknown("it does more with the arguments than to look one up")
+        # Asked before the place moves on: it looks at what stands before the load.
         is_asked_for_type = self._is_isinstance()
         self._at += 2
         self._kind_of_reading(is_asked_for_type).add(name)
@@ -173,6 +180,7 @@ class _Code:
         """Tell from what follows what of an argument is read."""
         reads = self._reads
         first, second = self._ahead(0), self._ahead(1)
+        # POP_JUMP_IF_NONE and its relatives, of 3.11 and later, are "is None" and the jump in one.
         if first.opname.endswith("NONE"):  # a jump
             return reads.nones
         if first.opname == "LOAD_CONST" and first.argval is None and second.opname == "IS_OP":
@@ -227,6 +235,7 @@ class _Code:
         if name in namespace:
             found = self._entry(namespace, name)
         else:
+            # A builtin: a global of that name, were it set, would come first.
             self._reads.guards.append((namespace, name, False, None))
             found = self._entry(vars(builtins), name)
         return self._of_module(found, name)
@@ -264,6 +273,8 @@ class _Code:
         """Refuse what may say something else the next time."""
         if is_constant(found) or is_pure(found):
             return
+        # A helper is read like the function itself. Its own arguments are values that the caller
+        # has read, so that nothing new comes in by them.
         if isinstance(found, types.FunctionType):
             if self._depth == _DEEPEST:
                 raise Unknown(f"it calls {name}, which calls more and more")

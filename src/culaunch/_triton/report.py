@@ -103,6 +103,7 @@ class Record:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        # A buffer that native code adds to without the interpreter.
         self.native = array("Q", [0])
         self._reasons: Counter[str] = Counter()
         self._notes: dict[str, None] = {}
@@ -148,6 +149,8 @@ class Records:
         """Return what was counted of the kernels that were launched."""
         records = sorted(self._records.items())
         reports = [record.report for _, record in records]
+        # After the reports were made. A launch between the two is lost from both: exact counting
+        # would cost every launch a lock.
         if clear:
             for _, record in records:
                 record.clear()

@@ -34,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     install(include=options.include or ("*",), exclude=options.exclude)
     try:
         if options.module:
+            # `runpy` puts the module's file in the first place itself.
             sys.argv = [options.module[0], *options.module[1:]]
             sys.path[0] = str(Path.cwd())
             runpy.run_module(options.module[0], run_name="__main__", alter_sys=True)
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str]) -> int:
             sys.argv = list(options.program)
             sys.path[0] = str(Path(options.program[0]).resolve().parent)
             runpy.run_path(options.program[0], run_name="__main__")
+    # A program that ends in an exception has launched kernels too.
     finally:
         found = report()
         if options.json is not None:

@@ -37,6 +37,8 @@ class SavedGrid:
     ) -> None:
         self._name = name
         self.sizes = tuple(sizes)
+        # What is the same for all variants is put in once: less is then read of each call, and more
+        # calls need no Python.
         self._open = tuple(partly(one, known_values(constants)) for one in sizes)
 
     def __call__(self, values: Mapping[str, Any]) -> tuple[int, ...]:
@@ -53,6 +55,7 @@ class SavedGrid:
                 size = evaluate(one, values, element_type)
             except ExpressionError as error:
                 raise ValueError(f"the grid {self} of {self._name}: {error}") from None
+            # A bool is an int to `isinstance`, and a float that is whole is one only by accident.
             if type(size) is not int:
                 raise ValueError(f"the grid {self} of {self._name}: {one} is {size!r:.60}, no int")
             made.append(size)

@@ -91,6 +91,8 @@ class Heuristics:
             name: one.value for name, one in arguments.items() if one.is_constant
         }
         fixed = {name: given[name] for name in self._unknown if name in given}
+        # Heuristics are worked out in their order, each with what those before gave: where one is
+        # open, every later one is looked at for both of its values.
         cases: list[dict[str, Any]] = [fixed]
         for one in self.saved:
             if one.name not in self._constexprs:  # its type is in the signature
@@ -124,6 +126,7 @@ class Heuristics:
             return [chosen]
         if value.is_constant:
             return [value.value]
+        # Both forms are compiled; more values than two nobody can list.
         if is_boolean(value):
             return [True, False]
         raise ValueError(

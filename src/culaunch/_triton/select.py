@@ -55,6 +55,8 @@ def select(
         reason = reason or settings_fit(variant, constants, options)
         if not reason:
             reason, score = _arguments_fit(variant, description)
+            # More specialised first, as its code is faster; then the nearest architecture. Only a
+            # better one replaces: the first stays among equals.
             if not reason and (best is None or (score, nearness) > best):
                 best, index = (score, nearness), i
         reasons.append(reason)
@@ -70,6 +72,7 @@ def arch_fits(variant: SavedVariant, capability: int, *, only_ptx: bool) -> tupl
 
 def settings_fit(variant: SavedVariant, constants: dict[str, Any], options: dict[str, Any]) -> str:
     """Say which constant or option of a variant is not what a call says."""
+    # A call that says nothing of a constant takes any.
     for name, saved in variant.constants.items():
         if name in constants and not same_constant(saved, constants[name]):
             return f"{name} is {spell(constants[name])}, not {spell(saved)}"
@@ -112,14 +115,19 @@ def _argument_fits(kind: Any, key: Any, given: Any, given_key: Any) -> tuple[str
     if isinstance(kind, tuple) or isinstance(given, tuple):
         return _tuple_fits(kind, key, given, given_key)
     if kind == "constexpr":
+        # A constant that was folded fits nothing but itself.
         is_same = (
             given_key == key if key is not None else given == "constexpr" and given_key is None
         )
         return ("", 2) if is_same else (f"is not {key!r}", 0)
     if given == "constexpr" and given_key is None:
         return ("", 0) if kind.startswith("*") else ("is None", 0)
+    # Natively an int of 1 is described as a constant; it is an int for a variant that has not
+    # folded it.
     is_one = given_key == 1
     if not (is_one and given == "constexpr" and kind in ("i32", "i64")):
+        # An i32 fits where an i64 was compiled for: the value is widened as it is passed. The other
+        # way its high half would be lost.
         same = _plain(given) == _plain(kind) or (given == "i32" and kind == "i64")
         if not same:
             return f"is {given}, not {kind}", 0

@@ -93,8 +93,11 @@ class SetChoice:
         """
         saved = self._saved
         defaults = {one.name: one.default for one in saved.parameters if one.has_default}
+        # What the call says counts more than what all variants share, and that more than a default.
         known = {**defaults, **self.common, **values}
         made = self._heuristics(known, is_early=True)
+        # The order of the decorators: heuristics above the autotuner, the autotuner's choice by
+        # what they gave, and the heuristics below, which see that choice.
         known.update(made)
         entry = TunedEntry((), (), {}, {})
         table = self.table_of(capability, only_ptx=only_ptx)
@@ -110,6 +113,7 @@ class SetChoice:
         table = self._saved.table
         if table is None:
             return None
+        # The part of a device is worked out once for each.
         place = (capability, only_ptx)
         if place not in self._tables:
             runnable = [
@@ -172,6 +176,7 @@ class SetChoice:
             for op, kind in (("value", NUMBER), ("is_none", NONE), ("dtype", TYPE)):
                 kinds.update((name, kind) for name in names_of(one.value, op))
         numbers = {one.name: i for i, one in enumerate(saved.parameters)}
+        # What the set works out itself is not in the key: it follows from what is.
         return sorted((numbers[name], kind) for name, kind in kinds if name not in self._computed)
 
 

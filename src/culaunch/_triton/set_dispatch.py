@@ -60,10 +60,12 @@ class SetDispatcher(VariantDispatcher):
             dtypes = tensor_types(self._specialize(args, own))
         capability, only_ptx = self._target(device)
         chosen = self._choice.choose(values, dtypes, capability, only_ptx=only_ptx)
+        # Refused as Triton refuses it, and before anything is set to zero.
         for name in (chosen.settings.keys() & values.keys()) - chosen.replaced:
             raise_binding(self, "tuned", name, len(args))
         if self._saved.zeroes:
             self._run_hook(chosen, values)
+        # Through the dispatcher without decorators: this one would choose again.
         result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
         has_hook = bool(self._saved.zeroes)
         return (

@@ -46,6 +46,8 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
     ValueError
         Naming them, and what there is.
     """
+    # Triton's compiler ignores names that it does not know. The object that it makes of none at all
+    # has every name that it does.
     known = sorted(vars(backend.parse_options({})))
     unknown = sorted(set(options) - set(known))
     if unknown:

@@ -76,6 +76,7 @@ def _parse_entry(text: str) -> Argument:
         if fields is not None:
             entries = [entry.partition("=")[2].strip() for entry in entries]
         items = [_parse_entry(entry) for entry in entries]
+        # Any named tuple of these fields will do: only its fields are read.
         kind = () if fields is None else named_tuple(fields)(*fields)
         return Argument(
             like_tuple(kind, (item.type for item in items)),
@@ -94,6 +95,7 @@ def _parse_entry(text: str) -> Argument:
             _check_element(kind[1:].removeprefix("k"), text)
         return _with_hint("u1" if kind == "i1" else kind, hint, text)
     try:
+        # Literals alone: a signature may come from a file.
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         raise ValueError(
@@ -141,6 +143,8 @@ def _split(text: str) -> Iterator[str]:
     depth = 0
     start = 0
     for i, letter in enumerate(text):
+        # Commas inside of brackets belong to one entry: those of a tuple, and of a descriptor's
+        # block.
         if letter in "([<{":
             depth += 1
         elif letter in ")]>}":

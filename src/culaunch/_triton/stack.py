@@ -53,6 +53,8 @@ class Stack:
         self._set: set[str] = set()
         self._replaced: set[str] = set()
         kinds: dict[str, set[int]] = {}
+        # Outermost first, which is the order in which they run: what one sets is known when the
+        # next is looked at.
         for layer in self._layers:
             reads = (
                 self._of_autotuner(layer) if self._is_tuner(layer) else self._of_heuristics(layer)
@@ -109,6 +111,8 @@ class Stack:
         recorder = Recorder(self.function, launch)
         inner: Any = recorder
         tuners = []
+        # From the inside out: each copy calls the one made before it, and the innermost the
+        # recorder.
         for layer in reversed(self._layers):
             made = copy.copy(layer)
             made.fn = inner
@@ -119,11 +123,14 @@ class Stack:
                     made._bench = refuse_to_measure  # noqa: SLF001 - Triton's own place for it
                 tuners.append((layer, made))
             inner = made
+        # An autotuner of a class of its own that left its cache as it was has decided by something
+        # that is not known here: such a decision is not kept.
         caches = [(layer.cache, dict(layer.cache)) for layer, _ in tuners if self._decides(layer)]
         result = inner.run(*args, grid=grid, warmup=False, **kwargs)
         for layer, made in tuners:
             give_back(made, layer)
         final = recorder.final
+        # What reached the kernel and was not in the call was set by a decorator.
         names = self._replaced | (final.keys() - kwargs.keys())
         return Decision(
             {name: final[name] for name in names if name in final},
@@ -159,8 +166,11 @@ class Stack:
             for name in ("configs", "cache", "keys"):
                 guards.attribute(layer, name)
             configs = layer.configs
+            # A list is guarded by its length; of a single configuration, which is used without a
+            # key, by its identity as well.
             guards.lists.append((configs, len(configs), configs[0] if len(configs) == 1 else None))
             guards.contents(layer.cache, all_of_it=False)
+            # Configurations are objects that somebody may change after they were chosen.
             used = layer.cache.values() if len(configs) > 1 else configs
             for config in {id(one): one for one in used}.values():
                 guards.contents(vars(config))
@@ -210,6 +220,7 @@ class Stack:
             raise Unknown(f"it reads the type of {name}, which a decorator sets")
 
     def _of_autotuner(self, layer: Any) -> Iterator[tuple[str, int]]:
+        # More would be right too, and are not seen in practice: what is not tested is not promised.
         if len(self.tuners) > 2:
             raise Unknown("more than two autotuners are above it")
         if type(layer.cache) is not dict or type(layer.configs) is not list:

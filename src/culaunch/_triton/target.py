@@ -44,6 +44,7 @@ def triton_module(name: str = "") -> Any:
         package = importlib.import_module("triton")
         return importlib.import_module(f"triton.{name}") if name else package
     except ImportError as error:
+        # Something that Triton itself imports is missing: that message names it.
         if error.name != "triton":
             raise
         raise MissingDependencyError(
@@ -117,6 +118,7 @@ def compiling_for(driver: Driver, device: int) -> Iterator[None]:
         if current == device:
             yield
             return
+        # Triton compiles for the current device, and a call may go to another.
         active.active.set_current_device(device)
         try:
             yield
@@ -132,6 +134,7 @@ def compiling_for(driver: Driver, device: int) -> Iterator[None]:
 def standing_in(driver: StandIn) -> Iterator[None]:
     """Make something else Triton's active driver while the block runs."""
     active = triton_module("runtime.driver").driver
+    # The active driver is one for the process: two threads that compile for two devices take turns.
     with _lock:
         before = getattr(active, "_active", None) if hasattr(active, "_active") else active.active
         active.set_active(driver)

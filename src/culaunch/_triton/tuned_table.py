@@ -37,6 +37,7 @@ class TunedTable:
                 f"one set was tuned by ({', '.join(self.key)}) and another by "
                 f"({', '.join(other.key)}): they cannot share a table"
             )
+        # By their text: NaN equals nothing, and True equals 1.
         known = {repr((one.arch, one.values, one.dtypes)) for one in self.entries}
         added = [
             one for one in other.entries if repr((one.arch, one.values, one.dtypes)) not in known
@@ -149,10 +150,14 @@ def _read_entry(entry: Any) -> TunedEntry:
 
 
 def _distance(entry: TunedEntry, values: list[Any], dtypes: list[str]) -> float:
+    # The weights stand in this order: other element types are further than any other value of a
+    # name, and that further than any number.
     total = 0.0 if list(entry.dtypes) == dtypes else 1e6
     for saved, given in zip(entry.values, values, strict=False):
         numbers = type(saved) in (int, float) and type(given) in (int, float)
         if numbers and saved >= 0 and given >= 0 and math.inf not in (saved, given):
+            # By ratio, where 1000 is as far from 2000 as 1 from 2; with 1 added, since 0 has no
+            # logarithm.
             total += abs(math.log2(saved + 1) - math.log2(given + 1))
         elif not same_constant(saved, given):
             total += 1e3

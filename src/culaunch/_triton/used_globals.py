@@ -26,6 +26,8 @@ def check_globals(function: Any) -> None:
     """
     missing = object()
     for (name, _), (value, namespace) in function.used_global_vals.items():
+        # A global that was deleted is no longer what it was: an object that is nobody's stands for
+        # it.
         found = namespace.get(name, missing)
         if found != value:
             raise RuntimeError(

@@ -75,6 +75,7 @@ class VariantDispatcher(Dispatcher):
             for one in saved.parameters
             if one.is_constexpr and one.name in values
         }
+        # Constants are compared by name, run-time arguments by their place.
         given = [
             pair
             for one, pair in zip(saved.parameters, description, strict=True)
@@ -98,6 +99,8 @@ class VariantDispatcher(Dispatcher):
             reason, nearness = arch_fits(one, capability, only_ptx=only_ptx)
             # What a call says of a variant is everything but its architecture.
             words = str((one.types, one.keys, one.constants, one.options))
+            # Of two images for the same call the one nearest to the device is what a call would
+            # take.
             if not reason and nearest.get(words, (nearness - 1, 0))[0] < nearness:
                 nearest[words] = (nearness, index)
         for _, index in nearest.values():
@@ -120,6 +123,7 @@ class VariantDispatcher(Dispatcher):
     def _load(self, variant: SavedVariant, device: int) -> TritonVariant:
         assert self._driver is not None
         name = variant.image
+        # PTX also where there is no cubin: the driver compiles it as it loads.
         if name is None or self._driver.name == "emulator":
             name = variant.ptx
         assert name is not None

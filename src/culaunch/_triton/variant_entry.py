@@ -27,6 +27,7 @@ def read_facts(entry: Any) -> LaunchFacts:
     """Return what a launch must know, in the limits that it has."""
     facts = {name: entry[name] for name, *_ in _FACTS}
     for name, kind, least, most in _FACTS:
+        # Exactly: to `isinstance` JSON's true is an int of 1.
         if type(facts[name]) is not kind:
             raise TypeError(f"{name} is {facts[name]!r:.60}: it must be a {kind.__name__}")
         if kind is int and not least <= facts[name] <= most:
