@@ -216,10 +216,16 @@ Ref FunctionCall::Arguments() const {
 }
 
 PyObject* FunctionCall::Refused() const {
-  if (!WasRefused() || PyErr_ExceptionMatches(PyExc_TypeError) == 0) return nullptr;
+  const bool was_refused = WasRefused();
+  if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) return nullptr;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
+  if (!was_refused && !IsOfJax()) {
+    PyErr_Restore(type, value, trace);
+    return nullptr;
+  }
+  if (trace != nullptr) PyException_SetTraceback(value, trace);
   const Ref types(type), error(value), traces(trace);
   const Ref arguments = Arguments();
   if (!arguments) return nullptr;

@@ -70,6 +70,8 @@ class FunctionCall {
   // The kind of the arguments. Null with a Python error set.
   Ref DescribeKind();
 
+  bool IsOfJax() const;
+
  private:
   friend class Execution;
 

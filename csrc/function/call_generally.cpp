@@ -84,16 +84,27 @@ bool FunctionCall::ReadSequence(size_t index, PyObject* object, Kind* kind) {
   return size > 0;
 }
 
+// Whether an argument is JAX's, and may be one that it traces.
+bool FunctionCall::IsOfJax() const {
+  const auto is_of_jax = [](PyObject* object) {
+    const std::string root = operands::ModuleRoot(Py_TYPE(object));
+    return root == "jax" || root == "jaxlib";
+  };
+  for (size_t i = 0; i < state_.parameters.size(); ++i) {
+    if (is_of_jax(args_[i])) return true;
+    if (!PyTuple_Check(args_[i]) && !PyList_Check(args_[i])) continue;
+    const Ref items(PySequence_Tuple(args_[i]));
+    for (Py_ssize_t k = 0; items && k < PyTuple_Size(items.get()); ++k) {
+      if (is_of_jax(PyTuple_GetItem(items.get(), k))) return true;
+    }
+  }
+  return false;
+}
+
 // Whether programs can be told apart by a value.
 bool FunctionCall::IsHashable(size_t index, PyObject* object) const {
   if (!PyComplex_Check(object) && PyObject_Hash(object) != -1) return true;
   PyErr_Clear();
-  if (operands::ModuleRoot(Py_TYPE(object)) == "jax") {
-    PyErr_Format(PyExc_TypeError,
-                 "%s is traced by JAX (got %S): in a program of JAX call %U.jax, as XLA calls it",
-                 What(index).c_str(), Spelled(object).get(), state_.name.get());
-    return false;
-  }
   PyErr_Format(PyExc_TypeError,
                "%s must be an array, a number, None, a list or tuple of arrays, or a value that "
                "can be hashed, such as a str (got %S, a %R)",

@@ -16,7 +16,9 @@ namespace {
 constexpr size_t kAlignment = 16;  // of what a program allocates
 
 void SetAllocationError(void*, const char* kind, const char* message) {
-  if (PyErr_Occurred() == nullptr) PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
+  if (PyErr_Occurred() != nullptr) return;
+  if (std::strcmp(kind, "RuntimeError") == 0) return PyErr_SetString(PyExc_RuntimeError, message);
+  PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
 }
 
 // What a view that is shown to Python keeps: the array that it is a view of, and its own shape.

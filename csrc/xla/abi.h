@@ -1,6 +1,6 @@
 // The part of XLA's FFI interface for custom calls that a handler needs: its C structures, as
-// version 0.3 of it has them. Within a major version they only grow at their ends, and each says
-// its size. Nothing of XLA is needed to build this.
+// versions 0.1 to 0.4 of it have them (JAX 0.6 to 0.11). Within a major version they only grow at
+// their ends, and each says its size. Nothing of XLA is needed to build this.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace xla_calls {
 
 constexpr int kMajor = 0;
-constexpr int kMinor = 3;
+constexpr int kMinor = 4;
 
 struct Error;             // XLA's own
 struct ExecutionContext;  // likewise
@@ -49,6 +49,22 @@ struct ErrorArguments {
 constexpr int kInvalidArgument = 3;
 constexpr int kInternal = 13;
 
+// What an error says. Version 0.4 writes the code, too, whatever size it is told; older ones do
+// not.
+struct DetailsArguments {
+  size_t size;
+  Extension* extensions;
+  Error* error;
+  const char* message;  // out: lives as long as the error
+  int code;             // out
+};
+
+struct DestroyArguments {
+  size_t size;
+  Extension* extensions;
+  Error* error;
+};
+
 struct StreamArguments {
   size_t size;
   Extension* extensions;
@@ -61,9 +77,11 @@ struct AllocateArguments {
   Extension* extensions;
   ExecutionContext* context;
   size_t bytes;
-  size_t alignment;
-  void* data;  // out
+  size_t alignment;  // a power of two
+  void* data;        // out
 };
+// XLA refuses to allocate for more. What it gives of a GPU's memory is aligned to 256 bytes.
+constexpr size_t kMostAlignment = 16;
 
 struct FreeArguments {
   size_t size;
@@ -87,8 +105,8 @@ struct Api {
   ApiVersion version;
   const void* internal;
   Error* (*create_error)(ErrorArguments*);
-  void* error_message;
-  void (*destroy_error)(void*);
+  void (*error_details)(DetailsArguments*);
+  void (*destroy_error)(DestroyArguments*);
   void* register_handler;
   Error* (*stream)(StreamArguments*);
   void* register_type;
@@ -104,12 +122,6 @@ struct Api {
   void* set_error;
   void* run_id;
   Error* (*ordinal)(OrdinalArguments*);  // absent where `size` says so
-};
-
-struct DestroyArguments {
-  size_t size;
-  Extension* extensions;
-  Error* error;
 };
 
 struct XlaBuffer {

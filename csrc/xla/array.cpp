@@ -109,12 +109,15 @@ int AllocateManaged(DLTensor* prototype, DLManagedTensorVersioned** out, void* c
   size_t bytes = static_cast<size_t>(prototype->dtype.bits) * prototype->dtype.lanes / 8;
   for (int32_t i = 0; i < prototype->ndim; ++i) bytes *= static_cast<size_t>(prototype->shape[i]);
   DLTensor tensor = *prototype;
-  tensor.data = call->AllocateArray(prototype->dtype, prototype->ndim, prototype->shape, bytes);
+  std::string why;
+  tensor.data =
+      call->AllocateArray(prototype->dtype, prototype->ndim, prototype->shape, bytes, &why);
   tensor.device = call->device();
   tensor.strides = nullptr;
   tensor.byte_offset = 0;
   if (tensor.data == nullptr && bytes != 0) {
-    const std::string text = "XLA has no " + std::to_string(bytes) + " bytes of scratch memory";
+    const std::string text =
+        "XLA gives no " + std::to_string(bytes) + " bytes of scratch memory: " + why;
     set_error(context, "RuntimeError", text.c_str());
     return -1;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "driver/driver_object.h"
 #include "driver/errors.h"
@@ -48,6 +49,11 @@ bool Enqueue(culaunch::Driver& driver, int ordinal, const char* what, Work&& wor
 }  // namespace
 
 bool Invocation::Run() {
+  const bool is_done = Call();
+  return call_.GiveBack() && is_done;
+}
+
+bool Invocation::Call() {
   if (!FindCall() || !call_.Open() || !ReadResults() || !ReadArguments()) return false;
   const Ref value(PyObject_Vectorcall(target_->callable.get(), objects_.data() + 1,
                                       positional_ | PY_VECTORCALL_ARGUMENTS_OFFSET,
@@ -209,9 +215,11 @@ bool Invocation::CopyResults() {
           return sources[i] >= one.data && sources[i] < one.data + one.bytes;
         });
     if (is_elsewhere) continue;
-    void* saved = call_.Allocate(own.bytes);
+    std::string why;
+    void* saved = call_.Allocate(own.bytes, &why);
     if (saved == nullptr) {
-      PyErr_SetString(PyExc_RuntimeError, "XLA has no scratch memory for a result");
+      PyErr_Format(PyExc_RuntimeError, "XLA gives no %zu bytes of scratch memory for a result: %s",
+                   own.bytes, why.c_str());
       return false;
     }
     if (!Copy(saved, sources[i], own.bytes)) return false;

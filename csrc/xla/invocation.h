@@ -23,6 +23,7 @@ class Invocation {
   bool Run();
 
  private:
+  bool Call();
   bool FindCall();
   bool ReadResults();
   // The memory of an argument: of one that is written, that of its result, which XLA has made the

@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "xla/xla_errors.h"
+
 namespace xla_calls {
 
 namespace {
 
-constexpr size_t kAlignment = 64;  // of scratch memory
-constexpr int32_t kHost = 1;       // DLPack's device types
+constexpr size_t kHostAlignment = 64;  // of scratch memory
+constexpr int32_t kHost = 1;           // DLPack's device types
 constexpr int32_t kCuda = 2;
 
 thread_local RunningCall* t_call = nullptr;
@@ -22,40 +24,34 @@ RunningCall::RunningCall(const Api* api, ExecutionContext* context, bool is_host
 }
 
 RunningCall::~RunningCall() {
+  // Where the call ended with an error of C++.
+  if (!scratch_.empty() && !GiveBack()) PyErr_WriteUnraisable(nullptr);
   t_call = outer_;
   for (const auto& [array, close] : arrays_) close(array.get());
-  for (const Scratch& one : scratch_) {
-    if (is_host_) {
-      std::free(one.data);
-    } else {
-      // What comes after in the stream may have it.
-      FreeArguments arguments = {sizeof(FreeArguments), nullptr, context_, one.bytes, one.data};
-      Destroy(api_->free(&arguments));
-    }
-  }
 }
 
 RunningCall* RunningCall::Current() { return t_call; }
-
-void RunningCall::Destroy(Error* error) const {
-  if (error == nullptr) return;
-  DestroyArguments arguments = {sizeof(DestroyArguments), nullptr, error};
-  api_->destroy_error(&arguments);
-}
 
 bool RunningCall::Open() {
   device_ = {is_host_ ? kHost : kCuda, 0};
   if (is_host_) return true;
   StreamArguments stream = {sizeof(StreamArguments), nullptr, context_, nullptr};
-  Error* error = api_->stream(&stream);
   OrdinalArguments ordinal = {sizeof(OrdinalArguments), nullptr, context_, 0};
-  const bool knows_ordinal =
-      api_->size >= offsetof(Api, ordinal) + sizeof(void*) && api_->ordinal != nullptr;
-  if (error == nullptr && knows_ordinal) error = api_->ordinal(&ordinal);
-  if (error != nullptr || !knows_ordinal) {
-    Destroy(error);
+  Error* error = api_->stream(&stream);
+  if (error != nullptr) {
+    PyErr_Format(PyExc_RuntimeError, "XLA does not say in which stream it calls: %s",
+                 TakeText(*api_, error).c_str());
+    return false;
+  }
+  if (api_->size < offsetof(Api, ordinal) + sizeof(void*) || api_->ordinal == nullptr) {
     PyErr_SetString(PyExc_RuntimeError,
-                    "XLA does not say in which stream of which device it calls");
+                    "this version of XLA does not say on which device it calls: use a newer JAX");
+    return false;
+  }
+  error = api_->ordinal(&ordinal);
+  if (error != nullptr) {
+    PyErr_Format(PyExc_RuntimeError, "XLA does not say on which device it calls: %s",
+                 TakeText(*api_, error).c_str());
     return false;
   }
   stream_ = stream.stream;
@@ -63,23 +59,54 @@ bool RunningCall::Open() {
   return true;
 }
 
-void* RunningCall::Allocate(size_t bytes) {
-  const size_t wanted = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+bool RunningCall::GiveBack() {
+  if (scratch_.empty()) return true;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  std::string text;
+  for (const Scratch& one : scratch_) {
+    if (is_host_) {
+      std::free(one.data);
+      continue;
+    }
+    // What comes after in the stream may have it.
+    FreeArguments arguments = {sizeof(FreeArguments), nullptr, context_, one.bytes, one.data};
+    Error* error = api_->free(&arguments);
+    if (error != nullptr) text = TakeText(*api_, error);
+  }
+  scratch_.clear();
+  if (!text.empty()) {
+    PyErr_Format(PyExc_RuntimeError, "XLA does not take scratch memory back: %s", text.c_str());
+    if (type != nullptr) PyErr_WriteUnraisable(nullptr);
+  }
+  if (type != nullptr) PyErr_Restore(type, value, trace);
+  return text.empty();
+}
+
+void* RunningCall::Allocate(size_t bytes, std::string* why) {
+  const size_t alignment = is_host_ ? kHostAlignment : kMostAlignment;
+  const size_t wanted = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   void* data = nullptr;
   if (is_host_) {
-    data = std::aligned_alloc(kAlignment, wanted);
+    data = std::aligned_alloc(alignment, wanted);
+    if (data == nullptr) *why = "the host has no more memory";
   } else {
     AllocateArguments arguments = {
-        sizeof(AllocateArguments), nullptr, context_, wanted, kAlignment, nullptr};
-    Destroy(api_->allocate(&arguments));
+        sizeof(AllocateArguments), nullptr, context_, wanted, alignment, nullptr};
+    Error* error = api_->allocate(&arguments);
+    if (error != nullptr) {
+      *why = TakeText(*api_, error);
+      return nullptr;
+    }
     data = arguments.data;
+    if (data == nullptr) *why = "it gave a null pointer";
   }
   if (data != nullptr) scratch_.push_back({data, wanted});
   return data;
 }
 
-char* RunningCall::AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* shape,
-                                 size_t bytes) {
+char* RunningCall::AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* shape, size_t bytes,
+                                 std::string* why) {
   for (Result& result : results) {
     if (!result.is_taken && result.ndim == ndim &&
         std::memcmp(&result.dtype, &dtype, sizeof dtype) == 0 &&
@@ -88,7 +115,7 @@ char* RunningCall::AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* 
       return result.data;
     }
   }
-  return static_cast<char*>(Allocate(bytes));
+  return static_cast<char*>(Allocate(bytes, why));
 }
 
 }  // namespace xla_calls

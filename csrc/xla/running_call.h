@@ -2,6 +2,7 @@
 // meanwhile.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,11 +34,15 @@ class RunningCall {
   // Ask XLA for the device and the stream; false with a Python error set.
   bool Open();
 
+  // Give all memory back: false with a Python error set. One that was set before stays.
+  bool GiveBack();
+
   static RunningCall* Current();
 
-  // Null where there is none.
-  void* Allocate(size_t bytes);
-  char* AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* shape, size_t bytes);
+  // Null where there is none, and why.
+  void* Allocate(size_t bytes, std::string* why);
+  char* AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* shape, size_t bytes,
+                      std::string* why);
 
   // An array, and what closes it when the call ends.
   using Close = void (*)(PyObject* array);
@@ -54,8 +59,6 @@ class RunningCall {
     void* data;
     size_t bytes;
   };
-
-  void Destroy(Error* error) const;
 
   const Api* api_;
   ExecutionContext* context_;

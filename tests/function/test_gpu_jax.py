@@ -225,8 +225,15 @@ def test_gradients(jax, jnp, scale):
         return scale(grad, factor)
 
     x = jnp.arange(1000, dtype=jnp.float32)
-    found = jax.jit(jax.grad(lambda x: (scale.jax(x, 3.0) ** 2).sum()))(x)
-    assert jnp.array_equal(found, 18 * x)
+    gradient_of = jax.grad(lambda x: (scale.jax(x, 3.0) ** 2).sum())
+    assert jnp.array_equal(jax.jit(gradient_of)(x), 18 * x)
+    # What jax.grad computes at once calls the function with arrays.
+    assert jnp.array_equal(gradient_of(x), 18 * x)
+
+
+def test_a_function_is_called_where_jax_traces(jax, jnp, scale, total):
+    x = jnp.ones(1000, jnp.float32)
+    assert jax.jit(lambda x: total(scale(x, 3.0)))(x).tolist() == [3000]
 
 
 @pytest.mark.parametrize("way", ["sequential", "sequential_unrolled", "broadcast_all"])

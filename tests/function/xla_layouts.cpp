@@ -10,7 +10,21 @@
 #define SAME(ours, member, theirs, name)                                      \
   static_assert(offsetof(xla_calls::ours, member) == offsetof(theirs, name)); \
   static_assert(sizeof(xla_calls::ours::member) == sizeof(theirs::name))
-#define SAME_FUNCTION(member, name) SAME(Api, member, XLA_FFI_Api, XLA_FFI_##name)
+#define SAME_FUNCTION(member, name) SAME_MEMBER(member, XLA_FFI_##name)
+#define SAME_MEMBER(member, name) SAME(Api, member, XLA_FFI_Api, name)
+
+#if XLA_FFI_API_MINOR >= 4
+// The same under other names; and an error says its code.
+#define XLA_FFI_Extension_Base XLA_FFI_InternalExtension
+#define XLA_FFI_Error_GetMessage XLA_FFI_Error_GetDetails
+SAME_SIZE(DetailsArguments, XLA_FFI_Error_GetDetails_Args);
+SAME(DetailsArguments, error, XLA_FFI_Error_GetDetails_Args, error);
+SAME(DetailsArguments, message, XLA_FFI_Error_GetDetails_Args, message);
+SAME(DetailsArguments, code, XLA_FFI_Error_GetDetails_Args, errc);
+#else
+SAME(DetailsArguments, error, XLA_FFI_Error_GetMessage_Args, error);
+SAME(DetailsArguments, message, XLA_FFI_Error_GetMessage_Args, message);
+#endif
 
 SAME_SIZE(Extension, XLA_FFI_Extension_Base);
 SAME(Extension, type, XLA_FFI_Extension_Base, type);
@@ -44,6 +58,7 @@ SAME(FreeArguments, data, XLA_FFI_DeviceMemory_Free_Args, data);
 
 SAME(Api, version, XLA_FFI_Api, api_version);
 SAME_FUNCTION(create_error, Error_Create);
+SAME_FUNCTION(error_details, Error_GetMessage);
 SAME_FUNCTION(destroy_error, Error_Destroy);
 SAME_FUNCTION(stream, Stream_Get);
 SAME_FUNCTION(allocate, DeviceMemory_Allocate);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 
@@ -13,12 +14,27 @@ def jax_door(function: Any) -> Any:
     return importlib.import_module("culaunch._jax").jax_op(function)
 
 
-def torch_door(function: Any, arguments: tuple[Any, ...], error: TypeError | None) -> Any:
-    """Call a function as an operator of torch: a tensor has no memory, which is the error.
+def framework_door(
+    function: Any, arguments: tuple[Any, ...], error: TypeError | None
+) -> Any:  # fmt: skip
+    """Call a function as its framework knows it, where an array has no memory, or raise the error.
 
-    So torch computes the shapes of what it traces. Where the tensor is no such one, the error is
-    raised. Without an error, torch wants to see each operation: NotImplemented is returned where
-    the function is no operator.
+    So a function can be called where JAX or torch traces. Without an error, torch wants to see each
+    operation: NotImplemented is returned where the function is no operator.
     """
+    if error is not None:
+        if _is_traced_by_jax(arguments):
+            return importlib.import_module("culaunch._jax").call_traced(function, arguments)
+        if "torch" not in sys.modules:
+            raise error
     door = importlib.import_module("culaunch._torch.unregistered")
     return door.call_refused(function, arguments, error)
+
+
+def _is_traced_by_jax(arguments: tuple[Any, ...]) -> bool:
+    core = getattr(sys.modules.get("jax"), "core", None)
+    return core is not None and any(
+        isinstance(one, core.Tracer)
+        for value in arguments
+        for one in (value if isinstance(value, (tuple, list)) else (value,))
+    )

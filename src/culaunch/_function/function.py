@@ -16,7 +16,7 @@ from culaunch._core import Program
 from culaunch._function.abstract import run_abstract
 from culaunch._function.backward import Backward
 from culaunch._function.declaration import Declaration
-from culaunch._function.doors import jax_door, torch_door
+from culaunch._function.doors import framework_door, jax_door
 from culaunch._function.encode import encode
 from culaunch._function.explain import explained, signature_text
 from culaunch._function.export import Exported, library_source
@@ -264,7 +264,7 @@ class Function(CoreFunction, Generic[P, R]):
 
     @untraced
     def _refused(self, arguments: tuple[Any, ...], error: TypeError | None) -> Any:
-        return torch_door(self, arguments, error)
+        return framework_door(self, arguments, error)
 
     @untraced
     def _run_live(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

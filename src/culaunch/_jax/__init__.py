@@ -3,7 +3,8 @@
 from culaunch._core import set_upcalls
 from culaunch._jax import upcalls
 from culaunch._jax.operator import JaxOperator, jax_op
+from culaunch._jax.traced import call_traced
 
 set_upcalls(jax=upcalls)
 
-__all__ = ["JaxOperator", "jax_op"]
+__all__ = ["JaxOperator", "call_traced", "jax_op"]

@@ -30,7 +30,7 @@ def differentiable(
             raise TypeError(
                 f"{plan.name} writes or returns an argument, and has no gradient: return new arrays"
             )
-        outputs = call(*arrays)
+        outputs = made(*arrays)  # not `call`: gradients of gradients come through here
         return outputs, (arrays, outputs)
 
     def backward(kept: Any, grads: Any) -> Any:

@@ -51,8 +51,18 @@ class JaxOperator:
         TypeError, ValueError
             As a call of the function; and where JAX traces a number.
         """
+        plan, call, arrays = self.prepare(self.function._bind(args, keywords))
+        return plan.rebuild(call(*arrays), arrays)
+
+    def prepare(self, values: tuple[Any, ...]) -> tuple[Plan, Callable[..., Any], list[Any]]:
+        """Return the plan of a call, what is called, and the arrays that it is called with.
+
+        Parameters
+        ----------
+        values : tuple
+            One for each parameter.
+        """
         jax = jax_package()
-        values = self.function._bind(args, keywords)
         found: list[Any] = []
         kinds = tuple(
             _sorted(jax, self.function, name, value, found)
@@ -60,8 +70,7 @@ class JaxOperator:
         )
         plan, call, jitted = self._plan(values, kinds, found)
         is_traced = any(isinstance(one, jax.core.Tracer) for one in found)
-        outputs = (call if is_traced else jitted)(*found)
-        return plan.rebuild(outputs, found)
+        return plan, call if is_traced else jitted, found
 
     def __repr__(self) -> str:
         return f"<culaunch.JaxOperator {self.function}>".replace("\n", " ")

@@ -113,6 +113,11 @@ class Plan:
         return namedtuple(f"{self.name}_results", names, rename=True)(*new)
 
     @property
+    def written_names(self) -> list[str]:
+        """The parameters whose arrays it writes."""
+        return list(dict.fromkeys(self.names[self._places[i][0]] for i in self.writes))
+
+    @property
     def is_functional(self) -> bool:
         """Whether every array that it gives is a new one."""
         return not self.writes and self.returned == len(list(_leaves(self.result)))

@@ -11,7 +11,7 @@ from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import Function as CoreFunction
 from culaunch._function.backward import Backward
-from culaunch._function.doors import jax_door, torch_door
+from culaunch._function.doors import framework_door, jax_door
 from culaunch._function.explain import signature_text
 from culaunch._function.export import Exported, library_source
 from culaunch._function.failures import raise_failure
@@ -233,7 +233,7 @@ class LoadedFunction(RecordedFunction):
 
     @untraced
     def _refused(self, arguments: tuple[Any, ...], error: TypeError | None) -> Any:
-        return torch_door(self, arguments, error)
+        return framework_door(self, arguments, error)
 
     def _fail(self, number: int, detail: int, text: str | None, values: tuple[Any, ...]) -> None:
         raise_failure(self.__name__, number, detail, text, values, has_source=False)
