@@ -1,339 +1,293 @@
 """Measure what culaunch.triton.install() changes for libraries that are written in Triton.
 
-Records every launch that operators of liger-kernel and flash-linear-attention make, forward and
-backward, and makes each again in either way, interleaved, as launch_overhead.py does. Outputs and
-gradients are compared bit by bit first. On a GPU, with both packages installed:
+Outputs and gradients of operators of liger-kernel and flash-linear-attention are compared bit by
+bit first. Then every launch that they make, forward and backward, is made again in either way,
+interleaved, as launch_overhead.py does; so are whole forward passes; and first calls are measured
+in fresh processes. On a GPU, with both packages installed:
 
     python benchmarks/triton_libraries.py --output results
 
-Without one, ``--smoke`` runs the same on the emulator, with a Triton that launches nothing.
+Each part is processes of its own with a time of its own, so that what fails or hangs costs that
+part alone; the JSON is written after each. Without a GPU, ``--host-only`` measures on a driver
+that does nothing, beside a Triton that launches nothing, and ``--smoke`` runs on the emulator.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import itertools
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from libraries.launches import Launch, Ways, recorded
-from libraries.operators import FIRST, FLA_OPERATORS, FORWARDS, LIGER_OPERATORS
-from overhead.bars import Bar
-from overhead.timing import Plan, Trial, python_burst, run
+from libraries.modes import GPU, HOST_ONLY, SMOKE
+from libraries.operators import FLA_OPERATORS, LIGER_OPERATORS
+from libraries.results import Results
+from libraries.table import draw, lines
+from libraries.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from libraries.operators import Operator
+SMOKE_OPERATORS = ("liger.swiglu", "fla.l2norm", "liger.softmax")
+_PACKAGES = {"liger": "liger_kernel", "fla": "fla"}
+# The share of the whole time that a part may take, of what the parts before it have left.
+SHARES = {"equal": 0.4, "replay": 0.38, "forwards": 0.22, "first": 1.0}
 
-WAYS = ("Triton", "native")
-SMOKE = ("swiglu", "l2norm", "softmax")
 
+class Libraries:
+    """The run: its parts, one after another.
 
-def compare(operators: Sequence[Operator], ways: Ways, device: str) -> dict[str, str]:
-    """Run every operator in either way: say which outputs and gradients differ in a bit."""
-    import torch
+    Parameters
+    ----------
+    options : argparse.Namespace
+    names : list of str
+        Of the operators.
+    folder : pathlib.Path
+        Caches and findings, gone afterwards.
+    """
 
-    said = {}
-    for operator in operators:
+    def __init__(self, options: argparse.Namespace, names: list[str], folder: Path) -> None:
+        self._options = options
+        self._names = names
+        self._folder = folder
+        self._start = time.monotonic()
+        self._numbers = itertools.count()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._is_over = False  # interrupted
+        self.results = Results(options.mode)
+
+    def run(self) -> None:
+        """Do what was asked for; a part that fails is named among what is missing."""
         try:
-            ways.use("Triton")
-            operator.run(device)  # tunes
-            first, second = operator.run(device), operator.run(device)
-            ways.use("native")
-            operator.run(device)
-            native = operator.run(device)
-        except Exception as error:  # noqa: BLE001 - one operator must not end the run
-            said[operator.name] = f"failed: {type(error).__name__}: {error}"[:200]
-            continue
-        pairs = list(zip(first, second, native, strict=True))
-        steady = [(a, c) for a, b, c in pairs if torch.equal(_bits(a), _bits(b))]
-        wrong = sum(not torch.equal(_bits(a), _bits(c)) for a, c in steady)
-        unsteady = len(pairs) - len(steady)
-        said[operator.name] = f"{wrong} of {len(steady)} differ" if wrong else "equal"
-        if unsteady:
-            said[operator.name] += f" ({unsteady} differ between two runs of Triton)"
-    return said
-
-
-def record(operators: Sequence[Operator], ways: Ways, device: str) -> list[Launch]:
-    """Give the launches of every operator that ran, each kind of call of a kernel once."""
-    found: list[Launch] = []
-    for operator in operators:
-        ways.use("Triton")
-        with recorded(found, operator.name):
-            operator.run(device)
-    return list({launch.key: launch for launch in reversed(found)}.values())[::-1]
-
-
-def replay(launches: Sequence[Launch], ways: Ways, plan: Plan, wait: Callable[[], None]) -> Any:
-    """Measure each launch in either way: nanoseconds by the launch's number and the way."""
-    trials, missing = [], []
-    for i, launch in enumerate(launches):
-        burst = launch.burst()
-        for way in WAYS:
-            timed = ways.burst(way, burst)
-            try:
-                timed(2)
-            except Exception as error:  # noqa: BLE001
-                missing.append(f"{launch.function.__name__} ({way}): {error}"[:200])
-                continue
-            trials.append(Trial(way, str(i), timed))
-    missing += [
-        f"{trial.case} ({trial.contender}): {why}" for trial, why in run(trials, plan, wait)
-    ]
-    return {(int(one.case), one.contender): one.median for one in trials if one.samples}, missing
-
-
-def forwards(operators: Sequence[Operator], ways: Ways, device: str, wait: Any, rounds: int) -> Any:
-    """Measure the host's time of whole forward passes, in microseconds by name and way."""
-    import torch
-    from libraries.operators import Inputs
-
-    found = {}
-    for operator in operators:
-        with torch.no_grad():
-            inputs = operator.inputs(Inputs(device))
-            burst = python_burst("call(*inputs)", call=operator.call, inputs=inputs)
-            trials = [Trial(way, operator.name, ways.burst(way, burst)) for way in WAYS]
-            run(trials, Plan(burst=10, warmup=3, rounds=rounds), wait)
-        for trial in trials:
-            if trial.samples:
-                found[operator.name, trial.contender] = trial.median / 1000
-    return found
-
-
-def first_calls(way: str) -> float:
-    """Give the seconds that the first calls of Liger's operators take in this process."""
-    import torch
-
-    if way == "native":
-        from culaunch.triton import install
-
-        install()
-    operators = [one for one in LIGER_OPERATORS if one.name in FIRST]
-    torch.zeros(1, device="cuda")
-    for operator in operators:  # what is imported is not measured
-        operator.inputs(_inputs("cuda"))
-    start = time.perf_counter()
-    for operator in operators:
-        operator.run("cuda")
-    torch.cuda.synchronize()
-    return time.perf_counter() - start
-
-
-def measure_first_calls() -> dict[str, float]:
-    """Measure them in fresh processes, with a cold and then a warm cache on disk."""
-    found = {}
-    for way in WAYS:
-        with tempfile.TemporaryDirectory(prefix="culaunch-benchmark-") as folder:
-            environment = {**os.environ, "TRITON_CACHE_DIR": folder, "CULAUNCH_CACHE_DIR": folder}
-            for cache in ("cold", "warm", "warm", "warm"):
-                done = subprocess.run(
-                    [sys.executable, __file__, "--first-calls", way],
-                    check=False, capture_output=True, text=True, env=environment,
-                )  # fmt: skip
-                if done.returncode:
-                    print(done.stderr[-500:], file=sys.stderr)
+            for part in self._options.part or SHARES:
+                if part == "first" and self._options.mode == SMOKE:
                     continue
-                seconds = float(done.stdout.split()[-1])
-                key = f"{way}, {cache} cache"
-                found[key] = min(seconds, found.get(key, seconds))
-    return found
+                start = time.monotonic()
+                self._say(f"{part}: at most {self._time_of(part):.0f} s")
+                try:
+                    getattr(self, f"_{part}")(self._time_of(part))
+                except Exception as error:  # noqa: BLE001 - the other parts go on
+                    self.results.missing.append(f"{part}: {type(error).__name__}: {error}"[:300])
+                self.results.took[part] = time.monotonic() - start
+                self.save()
+        finally:
+            for process in self._running:
+                process.kill()
+            self.save()
+
+    def save(self) -> None:
+        """Write what was found until now."""
+        if output := self._options.output:
+            output.mkdir(parents=True, exist_ok=True)
+            path = output / "triton_libraries.json"
+            path.write_text(json.dumps(self.results.to_json(), indent=1) + "\n")
+
+    # ---- the parts
+
+    def _equal(self, seconds: float) -> None:
+        """Compare all operators, many at a time; that also fills the caches on disk."""
+        until = time.monotonic() + seconds
+        count = self._options.workers
+        # Those of fla compile longest, and are spread over the processes.
+        names = self._names[::-1]
+        with ThreadPoolExecutor(count) as pool:
+            try:
+                list(pool.map(lambda i: self._compare(names[i::count], until), range(count)))
+            except BaseException:
+                self._is_over = True
+                raise
+        order = {name: i for i, name in enumerate(self._names)}
+        found = sorted(self.results.equal.items(), key=lambda item: order[item[0]])
+        self.results.equal = dict(found)
+
+    def _compare(self, names: list[str], until: float) -> None:
+        """Compare some in one process, and those after one that ended it in another."""
+        found = self.results.equal
+        while names and not self._is_over:
+            left = until - time.monotonic()
+            why = self._work("equal", names, left) if left > 5 else "no time was left"
+            names = [name for name in names if name not in found]
+            if names:
+                found[names[0]] = {"said": f"failed: {why}"}
+                self._say(f"{names[0]}: failed: {why}")
+                del names[0]
+
+    def _replay(self, seconds: float) -> None:
+        self._alone("replay", seconds)
+
+    def _forwards(self, seconds: float) -> None:
+        self._alone("forwards", seconds)
+
+    def _alone(self, part: str, seconds: float) -> None:
+        # Without a comparison, all; otherwise what ran.
+        ran = [
+            name
+            for name in self._names
+            if not self.results.equal.get(name, {"said": ""})["said"].startswith("failed")
+        ]
+        if not ran:
+            raise RuntimeError("no operator ran")
+        if why := self._work(part, ran, seconds):
+            self.results.missing.append(f"{part}: {why}")
+
+    def _first(self, seconds: float) -> None:
+        """Make first calls in fresh processes, with a cold and then a warm cache on disk."""
+        until = time.monotonic() + seconds
+        caches = {way: tempfile.mkdtemp(dir=self._folder) for way in ("triton", "native")}
+        plan = [("triton", "cold"), ("native", "cold")]
+        plan += [("native", "warm"), ("triton", "warm")] * 2 + [("profile", "warm")]
+        for way, cache in plan:
+            left = until - time.monotonic()
+            name = {"triton": "Triton", "native": "native", "profile": "native, profiled"}[way]
+            if left < 3:
+                self.results.missing.append(f"first calls, {name}, {cache}: no time was left")
+                continue
+            folder = caches["triton" if way == "triton" else "native"]
+            environment = {"TRITON_CACHE_DIR": folder, "CULAUNCH_CACHE_DIR": folder}
+            found: list[dict[str, Any]] = []
+            why = self._work(f"first_{way}", [], min(left, 60), environment, found)
+            if not found:
+                self.results.missing.append(f"first calls, {name}, {cache}: {why}")
+                continue
+            key, best = f"{name}, {cache} cache", found[0]
+            self._say(f"first calls, {key}: {best['seconds']:.2f} s")
+            if best["seconds"] < self.results.first.get(key, best)["seconds"] + 1e-9:
+                self.results.first[key] = best
+
+    # ---- processes
+
+    def _work(
+        self, part: str, names: list[str], seconds: float,
+        environment: dict[str, str] | None = None, first: list[dict[str, Any]] | None = None,
+    ) -> str | None:  # fmt: skip
+        """Run a part in another process and take its findings; say what went wrong, if anything."""
+        into = self._folder / f"{next(self._numbers)}.jsonl"
+        options = self._options
+        command = [sys.executable, str(Path(__file__).resolve()), "--mode", options.mode]
+        command += ["--worker", part, "--into", str(into), "--seconds", str(seconds - 2)]
+        command += ["--configs", str(options.configs), *(["--quick"] if options.quick else [])]
+        command += [word for name in names for word in ("--only", name)]
+        cache = {"TRITON_CACHE_DIR": str(self._folder / "triton")}
+        words = into.with_suffix(".txt")
+        with words.open("w") as said:
+            process = subprocess.Popen(
+                command, stdout=said, stderr=subprocess.STDOUT,
+                env={**os.environ, **cache, **(environment or {})},
+            )  # fmt: skip
+        self._running.add(process)
+        until, taken, why = time.monotonic() + seconds + 3, 0, None
+        while why is None:
+            is_over = process.poll() is not None
+            if not is_over and (self._is_over or time.monotonic() > until):
+                process.kill()
+                process.wait()
+                why = f"took more than {seconds:.0f} s: {_last_words(words)}"
+            found = _lines(into)
+            for line in found[taken:]:
+                if line["kind"] == "first" and first is not None:
+                    first.append(line)
+                else:
+                    self._show(line)
+                    self.results.take(line)
+            taken = len(found)
+            if is_over:
+                break
+            time.sleep(0.2)
+        self._running.discard(process)
+        if process.returncode and why is None:
+            why = f"exit status {process.returncode}: {_last_words(words)}"
+        return why
+
+    def _show(self, line: dict[str, Any]) -> None:
+        if line["kind"] == "equal":
+            self._say(f"{line['name']}: {line['said']} ({line['took']:.1f} s)")
+        elif line["kind"] == "recorded":
+            self._say(f"{len(line['launches'])} launches recorded ({line['took']:.1f} s)")
+        else:
+            self._say(line.get("why") or line["kind"])
+
+    def _time_of(self, part: str) -> float:
+        left: float = self._options.seconds - (time.monotonic() - self._start)
+        return max(10.0, left * SHARES[part])
+
+    def _say(self, text: str) -> None:
+        print(f"[{time.monotonic() - self._start:5.0f} s] {text}", flush=True)
 
 
-def c_loops(launches: Sequence[Launch], plan: Plan) -> dict[int, float]:
-    """Measure a loop in C with torch's calls, for kernels of as many arguments, on a GPU."""
-    from libraries.c_loops import measure
-
-    plain = {i: one for i, one in enumerate(launches) if not one.decorators}
-    try:
-        return measure(plain, plan)
-    except Exception as error:  # noqa: BLE001 - without a compiler there is no loop
-        print(f"no C loop: {type(error).__name__}: {error}", file=sys.stderr)
-        return {}
+def _lines(path: Path) -> list[dict[str, Any]]:
+    found = path.read_text().splitlines(keepends=True) if path.exists() else []
+    # The process may have been ended while it wrote the last one.
+    return [json.loads(line) for line in found if line.endswith("\n")]
 
 
-def bars(
-    launches: Sequence[Launch], found: Any, loops: dict[int, float], whole: Any, first: Any
-) -> list[Bar]:
-    """Return every bar; ratios are native over the other, so that less is better."""
-    ratios = [
-        found[i, "native"] / found[i, "Triton"]
-        for i in range(len(launches))
-        if (i, "native") in found and (i, "Triton") in found
-    ]
-    over = [found[i, "native"] / loop for i, loop in loops.items() if (i, "native") in found]
-    made = [
-        Bar("all launches, median, native / Triton", 1 / 6, "x", _median(ratios)),
-        Bar("all launches, the slowest, native / Triton", 1 / 3.5, "x", max(ratios, default=None)),
-        Bar("jit alone, the slowest, native / C loop", 1.35, "x", max(over, default=None)),
-    ]
-    for name in FORWARDS:
-        pair = [whole.get((name, way)) for way in ("native", "Triton")]
-        share = pair[0] / pair[1] if None not in pair else None
-        made.append(Bar(f"forward of {name}, host, native / Triton", 0.30, "x", share))
-    made.append(Bar("first calls, native, warm cache", 0.7, "s", first.get("native, warm cache")))
-    made.append(Bar("first calls, native, cold cache", 4.1, "s", first.get("native, cold cache")))
-    return made
+def _last_words(path: Path) -> str:
+    said = path.read_text(errors="replace").splitlines()
+    return " | ".join(line.strip() for line in said[-4:])[-300:]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--smoke", dest="mode", action="store_const", const=SMOKE, help="emulator")
+    mode.add_argument(
+        "--host-only", dest="mode", action="store_const", const=HOST_ONLY, help="null driver"
+    )
+    mode.add_argument("--mode", help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="few rounds")
-    parser.add_argument("--smoke", action="store_true", help="on the emulator: nothing is promised")
-    parser.add_argument("--output", type=Path, help="a folder for the JSON")
+    parser.add_argument("--output", type=Path, help="a folder for the JSON and the chart")
     parser.add_argument("--only", action="append", help="only these operators; may be repeated")
-    parser.add_argument("--first-calls", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--part", action="append", choices=SHARES, help="only these parts")
+    parser.add_argument("--seconds", type=float, default=240, help="for all of it (240)")
+    parser.add_argument("--workers", type=int, default=_workers(), help="that compare, at a time")
+    parser.add_argument(
+        "--configs", type=int, default=2, help="that each autotuner tries; 0 is all (2)"
+    )
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
-    warnings.filterwarnings("ignore", module=r"fla|liger_kernel|torch")
-    if options.first_calls:
-        print(first_calls(options.first_calls))
-        return 0
-    if options.smoke:
-        from libraries.smoke import prepare
-
-        prepare()
-    names = options.only or (SMOKE if options.smoke else None)
-    operators = [
-        one for one in (*LIGER_OPERATORS, *FLA_OPERATORS) if names is None or one.name in names
-    ]
-    device, wait = ("cpu", lambda: None) if options.smoke else ("cuda", _synchronize)
-    try:
-        ways = Ways()
-    except Exception as error:  # noqa: BLE001 - without Triton or a driver: no run
-        print(f"cannot start: {type(error).__name__}: {error}", file=sys.stderr)
+    options.mode = options.mode or GPU
+    default = SMOKE_OPERATORS if options.mode == SMOKE else None
+    all_names = [one.name for one in (*LIGER_OPERATORS, *FLA_OPERATORS)]
+    names = options.only or list(default or all_names)
+    if unknown := set(names) - set(all_names):
+        parser.error(f"--only: no such operator: {', '.join(sorted(unknown))}")
+    packages = {"torch", "triton", *(_PACKAGES[name.split(".")[0]] for name in names)}
+    if missing := sorted(one for one in packages if importlib.util.find_spec(one) is None):
+        print(f"cannot start: {', '.join(missing)}: not installed", file=sys.stderr)
         return 1
-    said = compare_native(operators, ways) if options.smoke else compare(operators, ways, device)
-    ran = [one for one in operators if not said[one.name].startswith("failed")]
-    launches = record(ran, ways, device)
-    few = options.quick or options.smoke
-    rounds = 1 if options.smoke else 8 if few else 40
-    plan = Plan(burst=2, warmup=1, rounds=1) if options.smoke else Plan(64, 8, rounds)
-    found, missing = replay(launches, ways, plan, wait)
-    named = [one for one in ran if one.name in FORWARDS]
-    whole = {} if options.smoke else forwards(named, ways, device, wait, rounds)
-    ways.use("native")
-    loops = {} if options.smoke else c_loops(launches, plan)
-    first = {} if options.smoke else measure_first_calls()
-    promises = [] if options.smoke else bars(launches, found, loops, whole, first)
-    _print(said, launches, found, loops, whole, first, promises, missing)
+    if options.worker:
+        worker = Worker(
+            options.into, options.mode, names, options.seconds,
+            quick=options.quick, configs=options.configs,
+        )  # fmt: skip
+        worker.run(options.worker)
+        return 0
+    with tempfile.TemporaryDirectory(
+        prefix="culaunch-benchmark-", ignore_cleanup_errors=True
+    ) as folder:
+        run = Libraries(options, names, Path(folder))
+        try:
+            run.run()
+        finally:
+            print("\n".join(lines(run.results)), flush=True)
     if options.output:
-        options.output.mkdir(parents=True, exist_ok=True)
-        path = options.output / "triton_libraries.json"
-        path.write_text(
-            json.dumps(
-                _report(said, launches, found, loops, whole, first, promises, missing), indent=1
-            )
-            + "\n"
-        )
-    return 0
+        try:
+            draw(run.results, options.output / "triton_libraries.svg")
+        except ImportError as error:
+            print(f"no chart: {error}")
+    return 0 if run.results.launches else 1
 
 
-def compare_native(operators: Sequence[Operator], ways: Ways) -> dict[str, str]:
-    """Run every operator natively alone: on the emulator Triton launches nothing."""
-    ways.use("native")
-    return {operator.name: _ran(operator) for operator in operators}
-
-
-def _ran(operator: Operator) -> str:
-    try:
-        operator.run("cpu")
-    except Exception as error:  # noqa: BLE001 - one operator must not end the run
-        return f"failed: {type(error).__name__}: {error}"[:200]
-    return "ran"
-
-
-def _print(
-    said: Any, launches: Any, found: Any, loops: Any, whole: Any, first: Any, promises: Any,
-    missing: Any,
-) -> None:  # fmt: skip
-    print("outputs and gradients, bit by bit:")
-    for name, words in said.items():
-        print(f"  {name:34}{words}")
-    print(f"{len(launches)} launches; nanoseconds a call, medians")
-    head = f"  {'kernel':52}{'above it':28}{'args':>5}"
-    print(f"{head}{'Triton':>10}{'native':>10}{'ratio':>8}{'C loop':>9}")
-    for i, launch in enumerate(launches):
-        cells = [found.get((i, way)) for way in WAYS]
-        if None in cells:
-            continue
-        kernel = launch.function.__name__[:50]
-        above = ", ".join(launch.decorators)[:26]
-        count = len(launch.function.arg_names)
-        loop = f"{loops[i]:9.0f}" if i in loops else ""
-        print(
-            f"  {kernel:52}{above:28}{count:5}{cells[0]:10.0f}{cells[1]:10.0f}"
-            f"{cells[0] / cells[1]:8.2f}{loop}"
-        )
-    for (name, way), micros in whole.items():
-        print(f"  forward of {name}, {way}: {micros:.0f} us of the host")
-    for name, seconds in first.items():
-        print(f"  first calls of {len(FIRST)} operators, {name}: {seconds:.2f} s")
-    for bar in promises:
-        shown = "not measured" if bar.measured is None else f"{bar.measured:.3g} {bar.unit}"
-        met = {True: "met", False: "NOT MET", None: ""}[bar.met]
-        print(f"  {bar.name}: {shown} (at most {bar.limit:.3g} {bar.unit}) {met}")
-    for line in missing:
-        print("  missing:", line)
-
-
-def _report(
-    said: Any, launches: Any, found: Any, loops: Any, whole: Any, first: Any, promises: Any,
-    missing: Any,
-) -> dict[str, Any]:  # fmt: skip
-    from overhead.machine import versions
-
-    return {
-        "versions": versions(),
-        "equal": said,
-        "launches": [
-            {
-                "operator": launch.operator,
-                "kernel": launch.function.__name__,
-                "decorators": launch.decorators,
-                "arguments": len(launch.function.arg_names),
-                "function_as_grid": callable(launch.grid),
-                "ns": {way: found.get((i, way)) for way in WAYS},
-                "c_loop_ns": loops.get(i),
-            }
-            for i, launch in enumerate(launches)
-        ],
-        "forwards_us": [{"name": n, "way": w, "us": us} for (n, w), us in whole.items()],
-        "first_calls_s": first,
-        "bars": [{**vars(bar), "met": bar.met} for bar in promises],
-        "missing": missing,
-    }
-
-
-def _bits(tensor: Any) -> Any:
-    import torch
-
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return tensor.detach().contiguous().view(kinds[tensor.element_size()])
-
-
-def _inputs(device: str) -> Any:
-    from libraries.operators import Inputs
-
-    return Inputs(device)
-
-
-def _median(values: Sequence[float]) -> float | None:
-    return statistics.median(values) if values else None
-
-
-def _synchronize() -> None:
-    import torch
-
-    torch.cuda.synchronize()
+def _workers() -> int:
+    return max(1, min(12, len(os.sched_getaffinity(0)) * 3 // 4))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from overhead import parts
 from overhead.bench import Bench
 from overhead.cases import Case
-from overhead.timing import Plan, Trial, run
+from overhead.timing import Trial, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from overhead.timing import Burst, Plan
 
     from libraries.launches import Launch
 
@@ -23,8 +25,18 @@ if TYPE_CHECKING:
 _HIDDEN = 2
 
 
-def measure(launches: Mapping[int, Launch], plan: Plan) -> dict[int, float]:
-    """Give the nanoseconds of one launch, by the number of the launch that it is for."""
+def measure(
+    launches: Mapping[int, Launch], bursts: Mapping[int, Burst], plan: Plan
+) -> dict[int, dict[str, float]]:
+    """Measure loops in C beside native launches: nanoseconds by the number of the launch.
+
+    Parameters
+    ----------
+    launches : mapping
+    bursts : mapping
+        Native bursts of the same launches, on whatever stream is torch's current one.
+    plan : Plan
+    """
     import culaunch as cl
 
     bench = Bench(host_only=False, cases=())
@@ -49,9 +61,15 @@ def measure(launches: Mapping[int, Launch], plan: Plan) -> dict[int, float]:
         kept.append(slots)
         case = Case(str(shapes.index(shape)), tensors, ints, floats)
         trials.append(Trial("C loop", case.key, parts.least(bench, case, function, params, 128)))
+    trials += [Trial("native", str(i), burst) for i, burst in bursts.items()]
     run(trials, plan, bench.synchronize)
-    medians = {shapes[int(one.case)]: one.median for one in trials if one.samples}
-    return {i: medians[kind] for i, kind in kinds.items() if kind in medians}
+    medians = {(one.contender, int(one.case)): one.median for one in trials if one.samples}
+    found = {}
+    for i, kind in kinds.items():
+        loop, native = medians.get(("C loop", shapes.index(kind))), medians.get(("native", i))
+        if loop is not None and native is not None:
+            found[i] = {"C loop": loop, "native": native}
+    return found
 
 
 def _counts(launch: Launch) -> tuple[int, int, int]:

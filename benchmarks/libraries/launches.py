@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from overhead.timing import Burst
 
+WAYS = ("Triton", "native")
+
 
 @dataclass(frozen=True)
 class Launch:

@@ -1,4 +1,4 @@
-"""A smoke run of the benchmark of libraries that are written in Triton, on the emulator."""
+"""The benchmark of libraries that are written in Triton: a smoke run, and made-up results."""
 
 import json
 import subprocess
@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.needs("triton", "torch", "liger_kernel", "fla")
 
-
+@pytest.mark.needs("triton", "torch", "liger_kernel", "fla")
 def test_launches_are_recorded_and_made_in_either_way(benchmarks, tmp_path):
     done = subprocess.run(
         [sys.executable, benchmarks / "triton_libraries.py", "--smoke", "--output", tmp_path],
@@ -19,8 +18,68 @@ def test_launches_are_recorded_and_made_in_either_way(benchmarks, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "triton_libraries.json").read_text())
     assert found["missing"] == []
-    assert set(found["equal"].values()) == {"ran"}
+    assert {one["said"] for one in found["equal"].values()} == {"ran"}
+    assert {one["triton"] for one in found["equal"].values()} == {0}
     kernels = {one["kernel"]: one for one in found["launches"]}
     assert kernels["l2norm_fwd_kernel"]["decorators"] == ["CachedAutotuner"]
     assert {"_swiglu_forward_kernel", "_softmax_single_block_backward_kernel"} <= kernels.keys()
     assert all(one["ns"]["native"] and one["ns"]["Triton"] for one in found["launches"])
+    assert found["forwards_ns"].keys() == {"liger.swiglu", "fla.l2norm", "liger.softmax"}
+
+
+@pytest.fixture
+def results(benchmarks, monkeypatch):
+    monkeypatch.syspath_prepend(str(benchmarks))
+    from libraries.results import Results
+
+    made = Results("gpu")
+    rows = [
+        {"operator": "a", "kernel": name, "decorators": [], "arguments": 3}
+        for name in ("one", "two", "three")
+    ]
+    made.take({"kind": "recorded", "launches": rows, "took": 1.0})
+    ns = {"0": {"Triton": 70.0, "native": 10.0}, "1": {"Triton": 40.0, "native": 10.0}}
+    made.take({"kind": "replayed", "ns": ns})
+    made.take({"kind": "looped", "ns": {"0": {"C loop": 8.0, "native": 10.0}}})
+    made.take({"kind": "equal", "name": "fla.x", "said": "equal", "native": 3, "triton": 0})
+    made.take({"kind": "equal", "name": "fla.y", "said": "1 of 2 differ: [0]", "triton": 1})
+    made.take({"kind": "equal", "name": "fla.z", "said": "failed: it does"})
+    made.take({"kind": "missing", "why": "three: no"})
+    return made
+
+
+def test_bars_are_those_of_what_was_measured(results):
+    bars = {bar.name: (bar.measured, bar.met) for bar in results.bars()}
+    assert bars["operators whose bits differ"] == (1, False)
+    assert bars["launches of them that went Triton's way"] == (1, False)
+    assert bars["all launches, median, native / Triton"] == ((10 / 70 + 0.25) / 2, False)
+    assert bars["all launches, the slowest, native / Triton"] == (0.25, True)
+    assert bars["jit alone, the slowest, native / C loop"] == (1.25, True)
+    assert bars["forward of fla.chunk_kda, host, native / Triton"] == (None, None)
+
+
+def test_a_table_of_half_a_run(results):
+    from libraries.table import lines
+
+    text = "\n".join(lines(results))
+    assert "1 of 2 differ: [0]" in text
+    assert "missing: three: no" in text
+    assert "2 launches" not in text
+
+
+@pytest.mark.needs("matplotlib")
+def test_a_chart_of_half_a_run(results, tmp_path):
+    from libraries.table import draw
+
+    draw(results, tmp_path / "chart.svg")
+    assert (tmp_path / "chart.svg").read_text().count("<use") >= 4
+
+
+def test_what_a_worker_was_writing_when_it_was_ended(benchmarks, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(benchmarks))
+    import triton_libraries
+
+    path = tmp_path / "0.jsonl"
+    assert triton_libraries._lines(path) == []
+    path.write_text('{"kind": "equal"}\n{"kind": "rep')
+    assert triton_libraries._lines(path) == [{"kind": "equal"}]

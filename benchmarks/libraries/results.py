@@ -1,0 +1,127 @@
+"""What a run found, its bars and its JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from overhead.bars import Bar
+
+from libraries.launches import WAYS
+from libraries.modes import GPU
+from libraries.operators import FORWARDS
+
+
+@dataclass
+class Results:
+    """Everything that a run found so far.
+
+    Attributes
+    ----------
+    mode : str
+    equal : dict
+        By operator: what :func:`libraries.equal.compare` gave.
+    launches : list of dict
+        Each launch, "ns" by way, and "loop" where there is a loop in C.
+    forwards : dict
+        Nanoseconds by operator and way.
+    first : dict
+        By way and cache: what :func:`libraries.first_calls.first_calls` gave, of the fastest run.
+    missing : list of str
+    took : dict
+        Seconds by part.
+    """
+
+    mode: str
+    equal: dict[str, dict[str, Any]] = field(default_factory=dict)
+    launches: list[dict[str, Any]] = field(default_factory=list)
+    forwards: dict[str, dict[str, float]] = field(default_factory=dict)
+    first: dict[str, dict[str, Any]] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    took: dict[str, float] = field(default_factory=dict)
+
+    def take(self, line: dict[str, Any]) -> None:
+        """Take one line of a worker."""
+        kind = line.pop("kind")
+        if kind == "equal":
+            self.equal[line.pop("name")] = line
+        elif kind == "recorded":
+            self.launches = line["launches"]
+        elif kind in ("replayed", "looped"):
+            for i, ns in line["ns"].items():
+                self.launches[int(i)]["ns" if kind == "replayed" else "loop"] = ns
+        elif kind == "forwards":
+            self.forwards = line["ns"]
+        elif kind == "missing":
+            self.missing.append(line["why"])
+
+    def bars(self) -> list[Bar]:
+        """Return every bar; ratios are native over the other, so that less is better.
+
+        They are promised on a GPU alone; otherwise there are none.
+        """
+        if self.mode != GPU:
+            return []
+        ratios = [ratio(one["ns"]) for one in self.launches if is_whole(one.get("ns"))]
+        over = [
+            one["loop"]["native"] / one["loop"]["C loop"] for one in self.launches if "loop" in one
+        ]
+        compared = [one["said"] for one in self.equal.values() if not _is_failure(one)]
+        wrong = sum(not one.startswith("equal") for one in compared) if compared else None
+        went = sum(one.get("triton", 0) for one in self.equal.values()) if compared else None
+        made = [
+            Bar("operators whose bits differ", 0, "of " + str(len(compared)), wrong),
+            Bar("launches of them that went Triton's way", 0, "", went),
+            Bar("all launches, median, native / Triton", 1 / 6, "x", median_of(ratios)),
+            Bar(
+                "all launches, the slowest, native / Triton",
+                1 / 3.5,
+                "x",
+                max(ratios, default=None),
+            ),
+            Bar("jit alone, the slowest, native / C loop", 1.35, "x", max(over, default=None)),
+        ]
+        for name in FORWARDS:
+            pair = self.forwards.get(name)
+            share = ratio(pair) if is_whole(pair) else None
+            made.append(Bar(f"forward of {name}, host, native / Triton", 0.30, "x", share))
+        for cache, limit in (("warm", 0.7), ("cold", 4.1)):
+            seconds = self.first.get(f"native, {cache} cache", {}).get("seconds")
+            made.append(Bar(f"first calls, native, {cache} cache", limit, "s", seconds))
+        return made
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        from overhead.machine import versions
+
+        return {
+            "mode": self.mode,
+            "versions": versions(),
+            "equal": self.equal,
+            "launches": self.launches,
+            "forwards_ns": self.forwards,
+            "first_calls": self.first,
+            "bars": [{**vars(bar), "met": bar.met} for bar in self.bars()],
+            "missing": self.missing,
+            "seconds": self.took,
+        }
+
+
+def is_whole(ns: Any) -> bool:
+    """Whether both ways were measured."""
+    return ns is not None and all(way in ns for way in WAYS)
+
+
+def ratio(ns: Any) -> float:
+    """Return the native time over Triton's."""
+    return float(ns["native"] / ns["Triton"])
+
+
+def _is_failure(one: dict[str, Any]) -> bool:
+    return one["said"].startswith("failed")
+
+
+def median_of(values: list[float]) -> float | None:
+    """Return the median; None of nothing."""
+    return median(values) if values else None
