@@ -1,10 +1,15 @@
 """Measure compile_many: 200 kernels by one process and by several, and what a request costs.
 
-No GPU is needed. Every engine is started and has loaded the compiler before it is measured; engines
-that are not installed are named. Run it on a machine with nothing else to do:
+No GPU is needed. A request takes a tenth of a second. Every engine is started and has loaded the
+compiler before it is measured; engines that are not installed are named. Run it on a machine with
+nothing else to do:
 
     python benchmarks/compile_many.py [--kernels 200] [--workers 2] [--quick] [--json FILE]
     mpiexec -n 3 python -m mpi4py.futures benchmarks/compile_many.py --engines mpi
+
+"one process" is a loop of compile, and "apart" is that loop in as many processes at once, with a
+part of the requests each and nothing in common: what this machine gives. Processor time is that of
+all processes, the engine's own too, and says on a busy machine what the ratios cannot.
 """
 
 from __future__ import annotations
@@ -37,10 +42,23 @@ def requests(count: int, offset: int = 0) -> list[dict[str, object]]:
     return [
         {
             "source": SOURCE % (number, number),
-            "names": [f"fill{number}<{kind}, {k}>" for kind in ("float", "__half") for k in (4, 8)],
+            "names": [
+                f"fill{number}<{kind}, {k}>"
+                for kind in ("float", "double", "__half")
+                for k in (2, 4, 8, 16)
+            ],
         }
         for number in range(offset, offset + count)
     ]
+
+
+# By default each process of Dask looks at itself many times a second, for the dashboard: that takes
+# some 8 % of a core for two workers.
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "10s",
+}
 
 
 @contextlib.contextmanager
@@ -53,10 +71,12 @@ def engine(name: str, workers: int, folder: str):
     elif name == "threads":
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             yield pool
-    elif name == "dask":
+    elif name in ("dask", "dask-quiet"):
+        import dask
         from distributed import Client, LocalCluster
 
         with (
+            dask.config.set(QUIET if name == "dask-quiet" else {}),
             LocalCluster(
                 n_workers=workers, threads_per_worker=1, dashboard_address=None,
                 local_directory=folder, host="127.0.0.1",
@@ -85,21 +105,95 @@ def compile_all(work, executor, path) -> float:
     return time.perf_counter() - start
 
 
+def compile_here(first: int, last: int, path: str) -> None:
+    """Compile some of the requests in this process, one after the other."""
+    cache = cl.Cache(path)
+    for request in requests(last - first, first):
+        cl.compile(**request, headers=HEADERS, arch=ARCH, cache=cache)
+
+
+def measure_alone(options: argparse.Namespace, workers: int, folder: str) -> dict[str, float]:
+    """Share the requests among processes that have nothing in common."""
+    context = multiprocessing.get_context("spawn")
+    with contextlib.ExitStack() as stack:
+        pools = [
+            stack.enter_context(concurrent.futures.ProcessPoolExecutor(1, mp_context=context))
+            for _ in range(workers)
+        ]
+        bounds = [options.kernels * number // workers for number in range(workers + 1)]
+
+        def run(offset: int, places: list[int]) -> None:
+            some = [
+                pool.submit(compile_here, offset + a, offset + b, f"{folder}/alone{workers}-{n}")
+                for n, (pool, a, b) in enumerate(zip(pools, places, places[1:], strict=False))
+            ]
+            for one in some:
+                one.result()
+
+        run(1_000_000, [4 * number for number in range(workers + 1)])
+        start, before = time.perf_counter(), processor_seconds()
+        run(0, bounds)
+        return {
+            "seconds": time.perf_counter() - start,
+            "cpu_seconds": processor_seconds() - before,
+        }
+
+
 def measure(name: str, options: argparse.Namespace, folder: str) -> dict[str, float]:
     with engine(name, options.workers, folder) as pool:
         # Every worker loads the compiler.
         compile_all(requests(4 * options.workers, 1_000_000), pool, f"{folder}/warm")
+        before = processor_seconds()
         cold = compile_all(requests(options.kernels), pool, f"{folder}/cold")
+        cpu = processor_seconds() - before
         # All are in the cache: what is left is the request, its way there and back, and the hit.
+        before = processor_seconds()
         hits = min(compile_all(requests(options.kernels), pool, f"{folder}/cold") for _ in range(3))
-    return {"seconds": cold, "ms_per_request": hits / options.kernels * 1e3}
+        hits_cpu = (processor_seconds() - before) / 3
+    return {
+        "seconds": cold,
+        "cpu_seconds": cpu,
+        "ms_per_request": hits / options.kernels * 1e3,
+        "cpu_ms_per_request": hits_cpu / options.kernels * 1e3,
+    }
+
+
+def processor_seconds() -> float:
+    """Return what this process and all that it started have used; NaN where nobody says."""
+    try:
+        return sum(map(_used, _with_children(os.getpid()))) / os.sysconf("SC_CLK_TCK")
+    except FileNotFoundError:  # no /proc, or a process that has just ended
+        return float("nan")
+
+
+def _with_children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    children = [int(word) for task in tasks for word in (task / "children").read_text().split()]
+    return [process, *(one for child in children for one in _with_children(child))]
+
+
+def _used(process: int) -> int:
+    # After the name, which may hold anything: fields 14 to 17 are the time of the process itself
+    # and of its children that have ended.
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15]))
+
+
+def show(name: str, found: dict[str, float], alone: dict[str, float]) -> None:
+    found["times"] = alone["seconds"] / found["seconds"]
+    found["cpu_ratio"] = found["cpu_seconds"] / alone["cpu_seconds"]
+    line = (f"{name:12} {found['seconds']:8.2f}  {found['times']:5.2f}x  "
+            f"{found['cpu_seconds']:6.2f}  {found['cpu_ratio']:6.3f}")  # fmt: skip
+    if "ms_per_request" in found:
+        line += f"  {found['ms_per_request']:.2f} ms, {found['cpu_ms_per_request']:.2f} ms of CPU"
+    print(line, flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernels", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--engines", default="threads,spawn,fork,dask,ray")
+    parser.add_argument("--engines", default="threads,spawn,fork,dask,dask-quiet,ray")
     parser.add_argument("--quick", action="store_true", help="8 kernels, to see that it runs")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -109,24 +203,22 @@ def main() -> None:
           f"{os.getloadavg()[0]:.2f} on {len(os.sched_getaffinity(0))} CPUs; "
           f"Python {platform.python_version()}")  # fmt: skip
     results: dict[str, dict[str, float]] = {}
+    print(f"{'':12} {'s':>8}  {'times':>6}  {'CPU s':>6}  {'of one':>6}  a request in the cache")
     with tempfile.TemporaryDirectory() as folder:
-        with engine("spawn", 1, folder) as one:
-            compile_all(requests(1, 1_000_000), one, f"{folder}/one-warm")
-            alone = compile_all(requests(options.kernels), one, f"{folder}/one")
-        results["one process"] = {"seconds": alone}
-        print(f"{'one process':12} {alone:8.2f} s")
+        alone = measure_alone(options, 1, folder)
+        show("one process", alone, alone)
+        apart = measure_alone(options, options.workers, folder)
+        show(f"{options.workers} apart", apart, alone)
+        results |= {"one process": alone, "apart": apart}
         for name in options.engines.split(","):
             place = f"{folder}/{name}"
             os.mkdir(place)
             try:
-                found = measure(name, options, place)
+                results[name] = found = measure(name, options, place)
             except ImportError as error:
                 print(f"{name:12} needs {error.name}")
                 continue
-            found["times"] = alone / found["seconds"]
-            results[name] = found
-            print(f"{name:12} {found['seconds']:8.2f} s  {found['times']:5.2f} x  "
-                  f"{found['ms_per_request']:6.2f} ms a request that is in the cache")  # fmt: skip
+            show(name, found, alone)
     print(f"load after: {os.getloadavg()[0]:.2f}")
     if options.json:
         options.json.write_text(json.dumps({"options": vars(options), "results": results},

@@ -15,4 +15,7 @@ def test_smoke(benchmarks, tmp_path):
     command += ["--engines", "threads,fork", "--json", str(numbers)]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert "one process" in said
-    assert set(json.loads(numbers.read_text())["results"]) == {"one process", "threads", "fork"}
+    results = json.loads(numbers.read_text())["results"]
+    assert set(results) == {"one process", "apart", "threads", "fork"}
+    for found in results.values():
+        assert found["seconds"] > 0 < found["cpu_seconds"]

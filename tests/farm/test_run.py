@@ -1,7 +1,6 @@
 """Tasks on an executor: what is sent, what comes back, what is cancelled."""
 
 import concurrent.futures
-import multiprocessing
 import pickle
 import threading
 import time
@@ -9,7 +8,7 @@ import time
 import pytest
 
 import culaunch as cl
-from culaunch._farm import task as task_module
+from culaunch._farm import worker as worker_module
 from culaunch._farm.run import run_all
 from culaunch._farm.task import Shared, Task
 
@@ -29,19 +28,19 @@ class Away(concurrent.futures.Executor):
 
     def __init__(self):
         self.sizes = []
-        self.known = task_module.OrderedDict()
+        self.known = worker_module.OrderedDict()
 
     def submit(self, fn, /, message):
         data = pickle.dumps((fn, message))
         self.sizes.append(len(data))
         future = concurrent.futures.Future()
         fn, message = pickle.loads(data)
-        here, task_module._kept = task_module._kept, self.known
-        sender, task_module._HERE = task_module._HERE, b"elsewhere"
+        here, worker_module._kept = worker_module._kept, self.known
+        sender, worker_module.HERE = worker_module.HERE, b"elsewhere"
         try:
             future.set_result(pickle.loads(pickle.dumps(fn(message))))
         finally:
-            task_module._kept, task_module._HERE = here, sender
+            worker_module._kept, worker_module.HERE = here, sender
         return future
 
 
@@ -182,23 +181,6 @@ def test_an_executor_that_was_shut_down():
         run_all(tasks(range(3)), pool)
     found = run_all(tasks(range(3)), pool, return_exceptions=True)
     assert [type(one) for one in found] == [RuntimeError] * 3
-
-
-def die(number):
-    import os
-
-    if number == 1:
-        os._exit(3)
-    return number
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_is_its_requests_failure():
-    context = multiprocessing.get_context("spawn")
-    some = [Task(die, {"number": number}, f"task {number}") for number in range(3)]
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        found = run_all(some, pool, return_exceptions=True)
-    assert isinstance(found[1], concurrent.futures.process.BrokenProcessPool)
 
 
 def test_mistakes():

@@ -13,7 +13,7 @@ from culaunch._compile.compilation import compile as compile_one
 from culaunch._compile.parcels import Parcels
 from culaunch._compile.source import is_source_text
 from culaunch._farm.progress import checked_progress
-from culaunch._farm.run import checked_executor, run_all
+from culaunch._farm.run import checked_executor, run_all, shares_memory
 from culaunch._farm.task import Task
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _run(
     return_exceptions: bool,
 ) -> list[Any]:
     # Threads see what the caller sees, and nothing is pickled for them.
-    prepare = _as_it_is if isinstance(executor, ThreadPoolExecutor) else Parcels().pack
+    prepare = _as_it_is if shares_memory(executor) else Parcels().pack
     tasks = [
         prepare(f"request {index} of compile_many ({_shown(arguments)})", arguments)
         for index, arguments in enumerate(work)

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import queue
-from collections import deque
-from concurrent.futures import CancelledError
+import concurrent.futures
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
-from culaunch._errors import CulaunchError
+from culaunch._farm.message import Failed, Made
+from culaunch._farm.on_the_way import OnTheWay
 from culaunch._farm.progress import metered
-from culaunch._farm.task import Failed, Lacking, Made, perform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from culaunch._farm.progress import Progress
     from culaunch._farm.task import Task
-
-# So many tasks with shared arguments are sent before the first answer; each answer of a worker that
-# has them lets two more go. Whoever lacks them is so found before all tasks are in its queue.
-_FIRST_SENT = 8
-# Seconds between looks at jobs that cannot say when they are done.
-_LOOK = 0.2
 
 
 def run_all(
@@ -53,16 +46,16 @@ def run_all(
         What a task raised, with its label.
     """
     answers: list[Made | Failed | None] = [None] * len(tasks)
-    run = _Run(tasks, executor)
+    run = OnTheWay(tasks, executor, is_here=shares_memory(executor), stops=not return_exceptions)
     try:
         with metered(progress, len(tasks)) as meter:
-            while (found := run.next()) is not None:
-                index, answer = found
-                answers[index] = answer
-                failed = isinstance(answer, Failed)
-                meter.count(failed=failed)
-                if failed and not return_exceptions:
-                    run.cancel()
+            while (ended := run.next()) is not None:
+                for index, answer in ended:
+                    answers[index] = answer
+                    failed = isinstance(answer, Failed)
+                    meter.count(failed=failed)
+                    if failed and not return_exceptions:
+                        run.cancel()
     finally:
         # Also when the caller was interrupted, or what it gave for progress raised: nothing begins
         # any more, and what runs is not waited for.
@@ -79,104 +72,11 @@ def checked_executor(executor: Any) -> None:
         )
 
 
-class _Run:
-    """Tasks on their way."""
-
-    def __init__(self, tasks: Sequence[Task], executor: Any) -> None:
-        self._tasks = tasks
-        self._executor = executor
-        self._waiting = deque((index, False) for index in range(len(tasks)))
-        self._sent: dict[int, Any] = {}
-        self._looked_at: set[int] = set()
-        self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._room = _FIRST_SENT if any(task.shared for task in tasks) else len(tasks)
-
-    def next(self) -> tuple[int, Made | Failed] | None:
-        """Return a task that has ended and its answer; None when there is none left."""
-        while True:
-            self._send()
-            if not self._sent:
-                return None
-            index = self._wait()
-            future = self._sent.pop(index)
-            self._looked_at.discard(index)
-            answer = _answer(future)
-            if isinstance(answer, Lacking):
-                self._waiting.appendleft((index, True))
-                continue
-            if answer is None:
-                continue
-            self._room += 1
-            return index, answer
-
-    def cancel(self) -> None:
-        """Let nothing begin any more; forget what cannot say that it was cancelled."""
-        self._waiting.clear()
-        for index, future in list(self._sent.items()):
-            cancelled = future.cancel()
-            if index in self._looked_at or cancelled:
-                del self._sent[index]
-                self._looked_at.discard(index)
-
-    def _send(self) -> None:
-        # An answer takes a task off and widens the room by one: the number on the way doubles with
-        # each round, so that thousands of workers are busy after a few.
-        while self._waiting and len(self._sent) < self._room:
-            index, whole = self._waiting.popleft()
-            try:
-                future = self._executor.submit(perform, self._tasks[index].message(whole=whole))
-            except Exception as error:  # noqa: BLE001 - of an executor that was shut down, or broke
-                future = _Refused(error)
-            self._sent[index] = future
-            tell = getattr(future, "add_done_callback", None)
-            if callable(tell):
-                tell(lambda _, index=index: self._ended.put(index))
-            else:
-                self._looked_at.add(index)
-
-    def _wait(self) -> int:
-        while True:
-            for index in self._looked_at:
-                if self._sent[index].done():
-                    return index
-            try:
-                index = self._ended.get(timeout=_LOOK if self._looked_at else None)
-            except queue.Empty:
-                continue
-            if index in self._sent:  # else it was cancelled, and forgotten
-                return index
-
-
-class _Refused:
-    """The future of a task that the executor did not take."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def done(self) -> bool:
-        return True
-
-    def exception(self) -> Exception:
-        return self._error
-
-    def cancel(self) -> bool:
-        return True
-
-
-def _answer(future: Any) -> Made | Failed | Lacking | None:
-    """Return what came of a task: what its worker says, or befell it; None if it was cancelled."""
-    try:
-        error = future.exception()
-    except CancelledError:
-        return None
-    if error is None:
-        answer = future.result()
-        if isinstance(answer, (Made, Failed, Lacking)):
-            return answer
-        return Failed(CulaunchError(f"the executor gave {spell(answer)}, not the answer"), "")
-    if not isinstance(error, Exception):
-        raise error
-    return Failed(error, "")
+def shares_memory(executor: Any) -> bool:
+    """Tell whether an executor's workers are threads that see what the caller sees."""
+    # From Python 3.14 on, a pool of interpreters is a pool of threads that see nothing of it.
+    apart = getattr(concurrent.futures, "InterpreterPoolExecutor", ())
+    return isinstance(executor, ThreadPoolExecutor) and not isinstance(executor, apart)
 
 
 def _results(

@@ -1,0 +1,112 @@
+"""What goes to a worker and comes back: some tasks, and their answers.
+
+An executor pickles what it is given, once for each message. What is large and the same for many
+tasks (headers, a source) is therefore not in a message but named there by its digest; a worker that
+does not have it says so, and gets those tasks again with it. No file system is needed for this, and
+nothing of the executor but ``submit``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from culaunch._farm.task import Task
+
+# Every Python that culaunch runs on has it, whichever of them a worker is.
+_PROTOCOL = 5
+# Tells a worker that runs in the process that asked: a thread, whose answers are not pickled.
+HERE = os.urandom(16)
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a worker gets."""
+
+    items: tuple[tuple[Callable[..., Any], dict[str, Any], dict[str, str]], ...]
+    """Of each task what to run, its arguments, and the digests of those that are shared."""
+    values: dict[str, Any]
+    """What is shared, by digest, for a worker that does not have it."""
+    seconds: float
+    """After so long no further one of the tasks begins."""
+    stops: bool
+    """Whether none begins after one that failed."""
+    sender: tuple[bytes, int, int]
+    """Which process asks, and a number of its own for each message: engines that know a call by its
+    arguments, as Dask does, shall not take it for one that was answered before."""
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], *, whole: bool, seconds: float, stops: bool) -> Message:
+        """Return the message for some tasks: with what they share, or with its digests."""
+        items = []
+        values: dict[str, Any] = {}
+        for task in tasks:
+            digests = {name: one.digest for name, one in task.shared.items()}
+            items.append((task.run, dict(task.arguments), digests))
+            if whole:
+                values.update((one.digest, one.value) for one in task.shared.values())
+        sender = (HERE, os.getpid(), next(_numbers))
+        return cls(tuple(items), values, seconds, stops, sender)
+
+    def packed(self) -> Message | bytes:
+        """Return its pickle, where any process can read that; itself, where only the engine may.
+
+        Engines look into an object that they are given, for tokens and for results of other calls,
+        which takes longer than all the rest; they leave bytes alone.
+        """
+        try:
+            data = pickle.dumps(self, _PROTOCOL)
+        except Exception:  # noqa: BLE001 - an object of anybody's may raise anything there
+            return self
+        # What the program itself defines has no module to be imported from. Some engines send it
+        # by value.
+        return self if b"__main__" in data else data
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What comes back."""
+
+    answers: tuple[Made | Failed | Lacking | NotBegun, ...]
+    worker: bytes
+    """Which process it was."""
+    seconds: float
+    """What the work took."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """The answer of a worker that did the work."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The answer of a worker whose work raised an exception.
+
+    It comes back as a value: an executor may wrap what is raised in a type of its own, print it, or
+    keep the text alone.
+    """
+
+    error: Exception
+    trace: str
+    """The traceback as text, which no exception takes through a pickle."""
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """The answer of a worker that does not have what is shared."""
+
+
+@dataclass(frozen=True)
+class NotBegun:
+    """The answer of a worker that had no time left, or was to stop."""

@@ -1,0 +1,251 @@
+"""Tasks on their way to an executor and back: how many at a time, and how many together."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import queue
+import time
+from collections import deque
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._errors import CulaunchError
+from culaunch._farm.message import Failed, Lacking, Made, Message, Reply
+from culaunch._farm.worker import perform
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culaunch._farm.task import Task
+
+# So many messages are sent before the first answer, and each answer lets two more go. How long the
+# work takes, and whether the workers have what is shared, is so known before all tasks are in the
+# executor's queue.
+_FIRST_SENT = 8
+# Where answers take longer than this, twice as many messages go, so that thousands of workers are
+# busy soon; workers that have not answered at all may be starting.
+_PATIENCE = 0.25
+_PATIENCE_AT_FIRST = 2.0
+# Quick tasks are sent together, as many as a worker does in this time: a message costs up to some
+# milliseconds whatever is in it. No worker begins another one of them after that time.
+_TOGETHER_SECONDS = 0.25
+_MOST_TOGETHER = 32
+# Less work than this is not worth a message of its own, whoever waits for it.
+_LEAST_SECONDS = 0.005
+# Seconds between looks at jobs that cannot say when they are done.
+_LOOK = 0.2
+
+
+class OnTheWay:
+    """Tasks that are sent and answered.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        All of them.
+    executor
+        What runs them.
+    is_here : bool
+        Whether the executor's workers see this process's memory: then nothing is pickled.
+    stops : bool
+        Whether nothing shall begin after a failure.
+    """
+
+    def __init__(self, tasks: Sequence[Task], executor: Any, *, is_here: bool, stops: bool) -> None:
+        self._tasks = tasks
+        self._executor = executor
+        self._is_here = is_here
+        self._stops = stops
+        self._is_cancelled = False
+        self._waiting = deque(_Waiting(index) for index in range(len(tasks)))
+        self._sent: dict[int, _Sent] = {}
+        self._looked_at: set[int] = set()
+        self._numbers = itertools.count()
+        self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._room = len(tasks) if is_here else _FIRST_SENT
+        self._widened = time.monotonic() + _PATIENCE_AT_FIRST - _PATIENCE
+        self._workers: set[bytes] = set()
+        self._done = 0
+        self._each = 0.0  # seconds that one task takes a worker, the last ones above all
+
+    def next(self) -> list[tuple[int, Made | Failed]] | None:
+        """Return tasks that have ended, with their answers; None when there is none left."""
+        while True:
+            self._send()
+            if not self._sent:
+                return None
+            number = self._wait()
+            if number is None:
+                continue
+            sent = self._sent.pop(number)
+            self._looked_at.discard(number)
+            ended = self._ends_of(sent)
+            if ended:
+                return ended
+
+    def cancel(self) -> None:
+        """Let nothing begin any more; forget what cannot say that it was cancelled."""
+        self._is_cancelled = True
+        self._waiting.clear()
+        for number, sent in list(self._sent.items()):
+            cancelled = sent.future.cancel()
+            if number in self._looked_at or cancelled:
+                del self._sent[number]
+                self._looked_at.discard(number)
+
+    def _send(self) -> None:
+        while self._waiting and len(self._sent) < self._room:
+            some = self._taken()
+            message = Message.of(
+                [self._tasks[one.index] for one in some],
+                whole=some[0].whole,
+                seconds=_TOGETHER_SECONDS,
+                stops=self._stops,
+            )
+            try:
+                sent = message if self._is_here else message.packed()
+                future = self._executor.submit(perform, sent)
+            except Exception as error:  # noqa: BLE001 - of an executor that was shut down, or broke
+                future = _Refused(error)
+            number = next(self._numbers)
+            self._sent[number] = _Sent(future, some)
+            tell = getattr(future, "add_done_callback", None)
+            if callable(tell):
+                tell(lambda _, number=number: self._ended.put(number))
+            else:
+                self._looked_at.add(number)
+
+    def _taken(self) -> list[_Waiting]:
+        """Take the tasks of the next message from those that wait."""
+        some = [self._waiting.popleft()]
+        size = 1 if some[0].alone else self._size()
+        while len(some) < size and self._waiting:
+            one = self._waiting[0]
+            if one.alone or one.whole != some[0].whole:
+                break
+            some.append(self._waiting.popleft())
+        return some
+
+    def _size(self) -> int:
+        """Return how many tasks go together.
+
+        They are few enough that there is work for every worker, and a part of those that were found
+        to be quick: the next ones may not be.
+        """
+        if self._is_here or not self._done:
+            return 1
+        each = max(self._each, 1e-6)
+        fair = len(self._waiting) / (2 * len(self._workers))
+        size = min(_TOGETHER_SECONDS / each, max(fair, _LEAST_SECONDS / each))
+        return max(1, min(int(size), self._done // 2, _MOST_TOGETHER))
+
+    def _wait(self) -> int | None:
+        """Return a message that has come back; None when more are to be sent meanwhile."""
+        while True:
+            for number in self._looked_at:
+                if self._sent[number].future.done():
+                    return number
+            pauses = [_LOOK] if self._looked_at else []
+            if self._waiting:
+                pauses.append(max(0.0, self._widened + _PATIENCE - time.monotonic()))
+            try:
+                number = self._ended.get(timeout=min(pauses, default=None))
+            except queue.Empty:
+                if self._waiting and time.monotonic() >= self._widened + _PATIENCE:
+                    self._widened = time.monotonic()
+                    self._room *= 2
+                    return None
+                continue
+            if number in self._sent:  # else it was cancelled, and forgotten
+                return number
+
+    def _ends_of(self, sent: _Sent) -> list[tuple[int, Made | Failed]]:
+        """Return what came of the tasks of a message; let wait again what has to be sent again."""
+        try:
+            error = sent.future.exception()
+            reply = None if error is not None else _reply(sent)
+        except CancelledError:
+            return []
+        except Exception as unreadable:  # noqa: BLE001 - what comes back may be of any class
+            error, reply = unreadable, None
+        if reply is None:
+            if error is not None and not isinstance(error, Exception):
+                raise error
+            assert error is not None
+            if len(sent.tasks) == 1:
+                return [(sent.tasks[0].index, Failed(error, ""))]
+            # One of them may have ended its worker: each goes alone, so that this one fails alone.
+            self._wait_again(_Waiting(one.index, one.whole, alone=True) for one in sent.tasks)
+            return []
+        self._note(reply)
+        ended: list[tuple[int, Made | Failed]] = []
+        again = []
+        for one, answer in zip(sent.tasks, reply.answers, strict=True):
+            if isinstance(answer, (Made, Failed)):
+                ended.append((one.index, answer))
+            else:
+                whole = one.whole or isinstance(answer, Lacking)
+                again.append(_Waiting(one.index, whole, one.alone))
+        self._wait_again(again)
+        return ended
+
+    def _note(self, reply: Reply) -> None:
+        """Learn from a reply: who works, how long it takes, and that more can be sent."""
+        self._workers.add(reply.worker)
+        self._widened = time.monotonic()
+        done = sum(isinstance(answer, (Made, Failed)) for answer in reply.answers)
+        if done:
+            self._room += 1
+            each = reply.seconds / done
+            self._each = (2 * self._each + each) / 3 if self._done else each
+            self._done += done
+
+    def _wait_again(self, some: Any) -> None:
+        if not self._is_cancelled:
+            self._waiting.extendleft(reversed(list(some)))
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A task that is to be sent."""
+
+    index: int
+    whole: bool = False
+    """With what it shares with others."""
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A message that was sent."""
+
+    future: Any
+    tasks: list[_Waiting]
+
+
+class _Refused:
+    """The future of a message that the executor did not take."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def done(self) -> bool:
+        return True
+
+    def exception(self) -> Exception:
+        return self._error
+
+    def cancel(self) -> bool:
+        return True
+
+
+def _reply(sent: _Sent) -> Reply:
+    found = sent.future.result()
+    reply = pickle.loads(found) if isinstance(found, bytes) else found  # noqa: S301 - our worker's
+    if isinstance(reply, Reply):
+        return reply
+    error = CulaunchError(f"the executor gave {spell(found)}, not the answer")
+    return Reply(tuple(Failed(error, "") for _ in sent.tasks), b"", 0.0)
