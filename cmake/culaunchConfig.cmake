@@ -1,6 +1,8 @@
 # find_package(culaunch): the header-only launcher, and functions that compile and embed kernels.
 #
 #   culaunch::culaunch       target: the header's directory, cuda.h, C++17
+#   culaunch::jit            target: what <culaunch/jit.h> declares, compiled once in a project
+#   culaunch::jit_per_thread the same for files with CUDA_API_PER_THREAD_DEFAULT_STREAM
 #   culaunch_add_kernels     compile CUDA sources and embed them in a target
 #   culaunch_generate_cubin  compile only
 #   culaunch_embed_cubin     embed only
@@ -75,6 +77,28 @@ if(NOT TARGET culaunch::culaunch)
                                                                  "${CULAUNCH_CUDA_INCLUDE_DIR}")
   target_compile_features(culaunch::culaunch INTERFACE cxx_std_17)
   target_link_libraries(culaunch::culaunch INTERFACE ${CMAKE_DL_LIBS})
+endif()
+
+# Libraries of the project, built where something links them, by its compiler and with its options.
+get_property(_culaunch_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if("CXX" IN_LIST _culaunch_languages AND NOT TARGET culaunch_jit)
+  foreach(_culaunch_jit IN ITEMS culaunch_jit culaunch_jit_per_thread)
+    add_library(${_culaunch_jit} STATIC EXCLUDE_FROM_ALL
+                "${CMAKE_CURRENT_LIST_DIR}/culaunch_jit.cpp")
+    target_link_libraries(${_culaunch_jit} PUBLIC culaunch::culaunch)
+    # What throws inside is caught inside, for projects without exceptions.
+    target_compile_options(${_culaunch_jit} PRIVATE -fexceptions)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # So that a plugin with it can be unloaded.
+      target_compile_options(${_culaunch_jit} PRIVATE -fno-gnu-unique)
+    endif()
+    set_target_properties(
+      ${_culaunch_jit} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+                                  VISIBILITY_INLINES_HIDDEN ON CXX_CLANG_TIDY "" FOLDER culaunch)
+  endforeach()
+  target_compile_definitions(culaunch_jit_per_thread PUBLIC CUDA_API_PER_THREAD_DEFAULT_STREAM)
+  add_library(culaunch::jit ALIAS culaunch_jit)
+  add_library(culaunch::jit_per_thread ALIAS culaunch_jit_per_thread)
 endif()
 
 include("${CMAKE_CURRENT_LIST_DIR}/culaunchFunctions.cmake")

@@ -115,6 +115,9 @@ def _entity(statement: list[str], comment: list[str]) -> Entity | None:
         comment = [*comment, trailing[1]]
     if _PLUMBING.search(text):
         return None
+    alias = re.match(r"using (\w+) = .*(?=;$)", text)
+    if alias:
+        return Entity("type", alias[1], alias[0].removeprefix("using "), comment)
     head = _signature(text)
     name = re.search(r"(operator\s*(?:\(\)|\[\]|[=!<>+\-*]+)|\w+) ?\(", head)
     if re.search(r"\b[A-Z]\w*::\w+\(", head.partition("(")[0] + "("):
@@ -122,7 +125,7 @@ def _entity(statement: list[str], comment: list[str]) -> Entity | None:
     if "(" in head and name:
         return Entity("function", name[1], head, comment)
     variable = re.match(
-        r"(?:static )?(?:constexpr )?[\w:<>*& ]*?[\w>*&] (\w+)(\{.*\}| =.*)?;$", text
+        r"(?:static )?(?:constexpr )?[\w:<>*&, ]*?[\w>*&] (\w+)(\{.*\}| =.*)?;$", text
     )
     if variable is None:
         return None

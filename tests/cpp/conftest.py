@@ -62,6 +62,21 @@ def build(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def jit_part(build):
+    """Compile what ``culaunch/jit.h`` declares, which takes long: once for a compiler and flags."""
+    built: dict[tuple[str, ...], Path] = {}
+
+    def run(compiler: str, *flags: str) -> Path:
+        source = Path(cl.cmake_dir()) / "culaunch_jit.cpp"
+        key = (compiler, *flags)
+        if key not in built:
+            built[key] = build(compiler, f"jit_part_{len(built)}.o", "-c", "-fPIC", *flags, source)
+        return built[key]
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def fake_driver(build, gxx) -> Path:
     # A function of the table that it lacks is an error here.
     flags = ["-Wall", "-Wextra", "-Wl,--no-undefined"]

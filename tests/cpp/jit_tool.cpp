@@ -1,6 +1,6 @@
 // Does what a test asks of culaunch::Jit, line by line: a field and its value in hexadecimal
-// digits, then "key" or "compile". It stands beside Python's culaunch.compile, which is asked the
-// same.
+// digits, then "key" or "compile", "link_key" or "link". It stands beside Python's
+// culaunch.compile, which is asked the same.
 #include <culaunch/jit.h>
 
 #include <cstdio>
@@ -37,10 +37,13 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string last_header;
   std::string file;
+  std::vector<culaunch::LinkInput> inputs;
 
   void Take(const std::string& field, const std::string& value) {
     if (field == "source") source = value;
     if (field == "file") file = value;
+    if (field == "image") inputs.emplace_back(culaunch::Image::FromFile(value));
+    if (field == "input") inputs.push_back(culaunch::LinkInput::File(value));
     if (field == "expression") names.push_back(value);
     if (field == "arch") options.arch.push_back(value);
     if (field == "std") options.std = value;
@@ -69,8 +72,26 @@ struct Request {
     if (field == "nvrtc") jit.nvrtc = value;
   }
 
+  culaunch::LinkOptions ToLink() const {
+    culaunch::LinkOptions link;
+    link.arch = options.arch;
+    link.line_info = options.line_info;
+    link.debug = options.debug;
+    link.maxrregcount = options.maxrregcount;
+    link.extra_options = options.extra_options;
+    return link;
+  }
+
   void Answer(const std::string& command) {
     culaunch::Jit compiler(jit);
+    if (command == "link_key") {
+      std::cout << compiler.LinkKey(inputs, ToLink()) << std::endl;
+      return;
+    }
+    if (command == "link") {
+      std::cout << Hex(compiler.Link(inputs, ToLink()).ToFile()) << std::endl;
+      return;
+    }
     for (const auto& [name, text] : headers) compiler.AddHeader(name, text);
     if (command == "key") {
       std::cout << compiler.Key(source, names, options) << std::endl;
@@ -90,7 +111,7 @@ int main() {
     std::istringstream words(line);
     std::string field, value;
     words >> field >> value;
-    if (field != "key" && field != "compile") {
+    if (!value.empty()) {
       request.Take(field, Unhex(value));
       continue;
     }

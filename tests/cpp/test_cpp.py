@@ -120,7 +120,7 @@ def test_embedded_images(build, gxx, run_cpp, tmp_path):
 def test_there_are_no_warnings(request, build, tmp_path, compiler, standard):
     (tmp_path / "all.cpp").write_text(
         "#include <culaunch/culaunch.h>\n"
-        "#include <culaunch/jit.h>\n"
+        "#include <culaunch/jit/implementation.h>\n"
         "CULAUNCH_EMBED_CUBIN(unused);\n"
         "CULAUNCH_EMBED_CUBIN(used);\n"
         'void Use() { CULAUNCH_GET_KERNEL(used, "k")({1, 1}, 1, 2.0f); }\n'

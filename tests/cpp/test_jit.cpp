@@ -2,10 +2,15 @@
 // directory.
 #include <cuda_fp16.h>
 #include <culaunch/jit.h>
+#include <culaunch/jit/link_input.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "check.h"
@@ -38,6 +43,8 @@ std::string MessageOf(const std::function<void()>& call) {
   }
   return "";
 }
+
+bool IsFile(const std::string& path) { return std::ifstream(path).good(); }
 
 void Write(const char* path, const char* text) { std::ofstream(path) << text; }
 
@@ -126,7 +133,7 @@ void KeepsWhatItCompiled() {
   const std::string key = Jit(options).Key(kScale, {"scale<float, 2>"}, Options());
   const std::string entry = "own-cache/" + key + ".entry";
   const culaunch::Image first = Jit(options).Compile(kScale, {"scale<float, 2>"}, Options());
-  CHECK(culaunch::jit::IsFile(entry));
+  CHECK(IsFile(entry));
   CHECK(Jit(options).Compile(kScale, {"scale<float, 2>"}, Options()).data == first.data);
   CHECK(warnings == 0);
   // One that is not what was written is compiled again, with a warning.
@@ -138,7 +145,7 @@ void KeepsWhatItCompiled() {
   shipped.cache.path = "other-cache";
   shipped.cache.shipped.emplace(1, "own-cache");
   CHECK(Jit(shipped).Compile(kScale, {"scale<float, 2>"}, Options()).data == first.data);
-  CHECK(!culaunch::jit::IsFile("other-cache/" + key + ".entry"));
+  CHECK(!IsFile("other-cache/" + key + ".entry"));
   // Others may write to it: not used.
   CHECK(chmod("own-cache", 0777) == 0);
   Jit(options).Compile(kScale, {"scale<float, 2>"}, Options());
@@ -248,6 +255,99 @@ void MakesPtxFatbinsAndLto() {
   CHECK(jit.Compile(kScale, {}, options).data.compare(0, 4, "\x50\xed\x55\xba") == 0);
 }
 
+void LinksImages() {
+  constexpr char kCaller[] =
+      "extern \"C\" __device__ float twice(float x);\n"
+      "template <class T> __global__ void k(T* y) { *y = twice(*y); }";
+  constexpr char kCallee[] = "extern \"C\" __device__ float twice(float x) { return 2 * x; }";
+  Jit jit;
+  CompileOptions options = Options();
+  options.lto = true;
+  const culaunch::Image caller = jit.Compile(kCaller, {"k<float>"}, options);
+  const culaunch::Image callee = jit.Compile(kCallee, {}, options);
+  const culaunch::Image linked = jit.Link({caller, callee}, {{"sm_80"}});
+  const culaunch::Module module = linked.Load();
+  module.GetKernel("k<float>")({{1}, {32}}, nullptr);
+  CHECK(jit.Link({caller, callee}, {{"sm_80"}}).data == linked.data);
+  CHECK(jit.Link({caller, callee}, {{"compute_80"}}).data.find(".target sm_80") !=
+        std::string::npos);
+  // The device's architecture, where none is said: here PTX of LTO-IR of it.
+  CHECK(jit.LinkKey({caller, callee}) == jit.LinkKey({caller, callee}, {{"sm_90"}}));
+  // Files hold names and signatures too.
+  for (const auto& arch : {"sm_80", "compute_80"}) {
+    const culaunch::Image image = jit.Link({caller, callee}, {{arch}});
+    image.Save("linked.image");
+    const culaunch::Image read = culaunch::Image::FromFile("linked.image");
+    CHECK(read.data == image.data && read.names == image.names);
+  }
+  caller.Save("caller.image");
+  CHECK(jit.Link({culaunch::LinkInput::File("caller.image"), callee}, {{"sm_80"}}).data ==
+        linked.data);
+
+  const auto of = [&](const std::vector<culaunch::LinkInput>& inputs,
+                      const culaunch::LinkOptions& link) {
+    return MessageOf([&] { jit.Link(inputs, link); });
+  };
+  const auto has = [](const std::string& said, const char* part) {
+    return said.find(part) != std::string::npos;
+  };
+  CHECK(has(of({}, {{"sm_80"}}), "nothing to link"));
+  CHECK(has(of({caller}, {{"sm_80"}}), "linking for sm_80 failed"));
+  CHECK(has(of({caller}, {{"sm_80"}}), "twice"));
+  CHECK(has(of({caller, callee}, {{"sm_80"}, false, false, 0, {"--nothing"}}), "--nothing"));
+  CHECK(has(of({caller, callee}, {{"sm_80"}, false, false, 256, {}}), "maxrregcount"));
+  CHECK(has(of({caller, callee}, {{"sm_999"}}), "refused -arch=sm_999"));
+  CHECK(has(of({culaunch::LinkInput::File("nothing.o")}, {{"sm_80"}}), "cannot read"));
+  CHECK(has(of({culaunch::Image()}, {{"sm_80"}}), "input 0 is empty"));
+  culaunch::Image junk;
+  junk.data = "junk";
+  CHECK(has(of({junk}, {{"sm_80"}}), "no image"));
+  options.lto = false;
+  options.relocatable = true;
+  const culaunch::Image object = jit.Compile(kCallee, {}, options);
+  CHECK(has(of({object, object}, {{"sm_80"}}), "'twice' is defined in input 0 and in input 1"));
+  CHECK(has(of({object}, {{"compute_80"}}), "all compiled with lto"));
+  // An object that is cut off, or changed anywhere in its tables, is an error or another object.
+  for (size_t size = 0; size < object.data.size(); size += 1 + object.data.size() / 97) {
+    junk.data = object.data.substr(0, size);
+    MessageOf([&] { culaunch::jit::StrongSymbols(junk.data, "cut"); });
+  }
+  for (size_t at = 0; at < object.data.size(); at += 5) {
+    junk.data = object.data;
+    junk.data[at] = static_cast<char>(junk.data[at] ^ 0xa5);
+    MessageOf([&] { culaunch::jit::StrongSymbols(junk.data, "changed"); });
+    MessageOf([&] { culaunch::jit::HasLtoIr(junk.data); });
+    junk.data = callee.data;
+    junk.data[at % junk.data.size()] ^= 0x5a;
+    culaunch::jit::HasLtoIr(junk.data);
+  }
+  const std::string nowhere = MessageOf([&] {
+    culaunch::JitOptions wrong;
+    wrong.nvjitlink = "/nowhere";
+    Jit(wrong).Link({caller, callee}, {{"sm_80"}});
+  });
+  CHECK(has(nowhere, "nvJitLink is not at /nowhere"));
+}
+
+void GivesErrorsAsValues() {
+  Jit jit;
+  auto compiled = jit.TryCompile(kScale, {}, Options());
+  CHECK(compiled.ok() && !compiled->data.empty());
+  CHECK(!jit.TryCompile("oops", {}, Options()).ok());
+  CHECK(jit.TryCompileFile("nothere.cu").what() == std::string("cannot read the source ") + [] {
+    char* const working = getcwd(nullptr, 0);
+    const std::string path = working;
+    std::free(working);
+    return path + "/nothere.cu";
+  }());
+  auto module = jit.TryModule(kScale, {"scale<float, 4>"});
+  CHECK(module.ok() && (*module)->HasKernel("scale<float, 4>"));
+  CHECK(!jit.TryModuleFromFile("nothere.cu").ok());
+  CHECK(!jit.TryLink({}).ok());
+  CHECK(jit.TryAddHeader("a.h", "").ok() && !jit.TryAddHeader("/a.h", "").ok());
+  CHECK(!jit.TryAddDirectory("nothere").ok());
+}
+
 }  // namespace
 
 int main() {
@@ -260,4 +360,6 @@ int main() {
   PassesHalfTypes();
   KeepsPrecompiledHeaders();
   MakesPtxFatbinsAndLto();
+  LinksImages();
+  GivesErrorsAsValues();
 }

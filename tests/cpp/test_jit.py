@@ -26,9 +26,11 @@ def cache(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def tool(build, gxx):
+def tool(build, gxx, jit_part):
     """Return a program that does what it is asked line by line."""
-    return build(gxx, "jit_tool", *WARNINGS, "-Wuseless-cast", HERE / "jit_tool.cpp", "-ldl")
+    part = jit_part(gxx, "-fno-gnu-unique")
+    words = (*WARNINGS, "-Wuseless-cast", HERE / "jit_tool.cpp", part, "-ldl")
+    return build(gxx, "jit_tool", *words)
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def ask(tool, cache):
     def run(command, *requests, store=cache):
         lines = []
         for request in requests:
-            defaults = {"cache": store.path, "nvrtc": loaded_library(), "arch": "sm_80"}
+            defaults = {"cache": store.path, "nvrtc": loaded_library()}
+            if not command.startswith("link") and "arch" not in request:
+                defaults["arch"] = "sm_80"
             request = {**defaults, **request}
             lines += [f"{field} {hexed(one)}" for field, one in fields_of(request)]
             lines.append(command)
@@ -109,15 +113,17 @@ SANITIZERS = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"
     ("compiler", "flags"), [("gxx", ("-Wuseless-cast", *SANITIZERS)), ("clang", ())]
 )
 def test_a_program_compiles_keeps_loads_and_launches(
-    request, build, run_cpp, compiler, flags, tmp_path, monkeypatch
+    request, build, jit_part, run_cpp, compiler, flags, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", "cache")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     # NVRTC keeps what it allocates for the life of the process.
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
-    words = (*WARNINGS, *flags, HERE / "test_jit.cpp", "-ldl")
-    program = build(request.getfixturevalue(compiler), f"jit_{compiler}", *words)
+    program = request.getfixturevalue(compiler)
+    part = jit_part(program, *WARNINGS, *flags)
+    words = (*WARNINGS, *flags, HERE / "test_jit.cpp", part, "-ldl")
+    program = build(program, f"jit_{compiler}", *words)
     assert run_cpp(program) == ""
     assert list(tmp_path.glob("culaunch-pch-*")) == []  # precompiled headers go with the process
 
@@ -356,6 +362,89 @@ def test_python_and_programs_use_one_default_cache(tool, tmp_path, monkeypatch):
     assert entry.stat().st_ino == before
 
 
+CALLER = """
+extern "C" __device__ float twice(float x);
+template <class T> __global__ void k(T* y) { y[threadIdx.x] = twice(y[threadIdx.x]); }
+extern "C" __global__ void plain(float* y, int n) { *y = twice(n); }
+"""
+CALLEE = 'extern "C" __device__ float twice(float x) { return 2 * x; }'
+
+
+@pytest.fixture
+def parts(tmp_path, cache):
+    """Return a function that gives the files of a caller and of what it calls."""
+
+    def make(**kind):
+        kind = {"arch": "sm_90", **kind}
+        paths = []
+        for source, names in ((CALLER, ["k<float>"]), (CALLEE, ())):
+            name = "_".join([*kind, *kind["arch"], str(len(names))])
+            paths.append(tmp_path / f"{name}.image")
+            cl.compile(source, names=names, cache=cache, **kind).save(paths[-1])
+        return list(map(str, paths))
+
+    return make
+
+
+def link_here(request, store):
+    """Ask Python what the program is asked."""
+    request = dict(request)
+    images = [cl.Image.open(path) for path in request.pop("image", ())]
+    return cl.link(
+        [*images, *request.pop("input", ())],
+        arch=request.pop("arch", None),
+        extra_options=request.pop("extra_option", ()),
+        cache=store,
+        **request,
+    )
+
+
+def test_both_languages_link_under_the_same_keys(ask, parts, tmp_path):
+    lto, plain = parts(lto=True), parts(relocatable=True)
+    several = parts(lto=True, arch=["sm_80", "sm_90"])
+    ptx = tmp_path / "k.ptx"
+    cl.compile(SOURCES[0], arch="compute_80", cache=False).save(ptx)
+    requests = [
+        {"image": lto, "arch": ["sm_90"]},
+        {"input": lto, "arch": ["sm_90"]},
+        {"input": several, "arch": ["sm_80", "sm_90"], "line_info": True},
+        {"input": lto, "arch": ["compute_90"]},
+        {"input": plain, "arch": ["sm_90"], "maxrregcount": 32},
+        {"input": plain, "arch": ["sm_90"], "extra_option": ["-maxrregcount=32"]},
+        {"image": plain[:1], "input": plain[1:], "arch": ["sm_90"], "debug": True},
+        {"input": [str(ptx)], "arch": ["sm_90a", "sm_80"], "extra_option": ["-verbose", "-O1"]},
+    ]
+    expected = []
+    for request in requests:
+        with pytest.raises(AskedKey) as asked:
+            link_here(request, KeyCache(tmp_path / "keys"))
+        expected.append(asked.value.args[0])
+    assert ask("link_key", *requests) == expected
+    # An image and its file are one; whatever else differs has a key of its own.
+    assert len(set(expected)) == len(requests) - 1
+
+
+def test_what_one_language_linked_serves_the_other(ask, parts, tmp_path):
+    requests = [
+        {"image": parts(lto=True), "arch": ["sm_90"]},
+        {"input": parts(lto=True), "arch": ["compute_90", "sm_90"]},
+        {"input": parts(relocatable=True), "arch": ["sm_90"]},
+    ]
+    for number, request in enumerate(requests):
+        theirs, ours = cl.Cache(tmp_path / f"cpp{number}"), cl.Cache(tmp_path / f"python{number}")
+        (written,) = ask("link", request, store=theirs)
+        image = link_here(request, ours)
+        assert image.names == {"k<float>": "_Z1kIfEvPT_"}
+        assert image.signatures == {"plain": ("float*", "int")}
+        (entry,) = Path(theirs.path).glob("*.entry")
+        (same,) = Path(ours.path).glob("*.entry")
+        assert entry.name == same.name
+        before = entry.stat().st_ino, same.stat().st_ino
+        assert saved(link_here(request, theirs), tmp_path) == written
+        assert ask("link", request, store=ours) == [saved(image, tmp_path)]
+        assert (entry.stat().st_ino, same.stat().st_ino) == before
+
+
 EMULATED = """
 import ctypes, os, sys
 import numpy
@@ -387,10 +476,10 @@ assert entries() == made
 
 
 @pytest.mark.needs("numpy")
-def test_a_library_compiles_for_the_emulator(build, gxx, tmp_path):
-    library = build(
-        gxx, "libjit.so", "-O2", "-shared", "-fPIC", *WARNINGS, HERE / "jit_library.cpp", "-ldl"
-    )
+def test_a_library_compiles_for_the_emulator(build, jit_part, gxx, tmp_path):
+    part = jit_part(gxx, "-fno-gnu-unique")
+    words = ("-shared", "-fPIC", "-fno-gnu-unique", *WARNINGS, HERE / "jit_library.cpp", part)
+    library = build(gxx, "libjit.so", *words, "-ldl")
     words = ["readelf", "-sW", library]
     symbols = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "UNIQUE" not in symbols  # such a library would never be unloaded
@@ -411,8 +500,10 @@ def test_a_library_compiles_for_the_emulator(build, gxx, tmp_path):
 
 
 @pytest.mark.gpu
-def test_a_library_compiles_for_the_gpu(build, gxx, tmp_path):
-    library = build(gxx, "libjit_gpu.so", "-shared", "-fPIC", HERE / "jit_library.cpp", "-ldl")
+def test_a_library_compiles_for_the_gpu(build, jit_part, gxx, tmp_path):
+    part = jit_part(gxx, "-fno-gnu-unique")
+    words = ("-shared", "-fPIC", HERE / "jit_library.cpp", part, "-ldl")
+    library = build(gxx, "libjit_gpu.so", *words)
     code = EMULATED.replace(
         "x = numpy.arange(48, dtype=numpy.float32)\ny = numpy.zeros_like(x)",
         (

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "../version.h"
+#include "cache_options.h"
 #include "entry.h"
 #include "eviction.h"
 #include "image.h"
@@ -25,19 +25,6 @@
 #include "trusted.h"
 
 CULAUNCH_NAMESPACE_BEGIN
-
-// Where a cache is and how large it may be. What is left out is what the environment says:
-// CULAUNCH_CACHE_DIR, CULAUNCH_CACHE_MAX_SIZE, CULAUNCH_CACHE_SHIPPED.
-struct CacheOptions {
-  bool enabled = true;
-  std::string path;
-  int64_t max_bytes = 0;
-  // Directories that an application ships: read where the cache has no entry, never written to.
-  std::optional<std::vector<std::string>> shipped;
-  double lock_timeout = 300.0;  // seconds to wait for another process that compiles the same
-  // Told what is wrong with the cache, which fails no compile; stderr by default.
-  std::function<void(const std::string&)> warn;
-};
 
 // A directory of compiled images, which must belong to the user or to root, and which nobody else
 // may write to. No failure of it fails a compile. Safe to use from many threads.

@@ -1,5 +1,5 @@
-// culaunch::CompileError: what the compiler said, with the place, the source line and the option
-// that is to blame.
+// The culaunch::CompileError of a failed compile: what the compiler said, with the place, the
+// source line and the option that is to blame.
 #pragma once
 
 #include <map>
@@ -12,23 +12,10 @@
 #include "../text.h"
 #include "../version.h"
 #include "characters.h"
+#include "compile_error.h"
 #include "phases.h"
 
 CULAUNCH_NAMESPACE_BEGIN
-
-// The compiler refused a source, an option or a name expression.
-class CompileError : public Error {
- public:
-  CompileError(const std::string& what, std::string log)
-      : Error(ErrorKind::kCall, CUDA_ERROR_INVALID_SOURCE, "CUDA_ERROR_INVALID_SOURCE", what),
-        log_(std::move(log)) {}
-
-  // The compiler's whole log.
-  const std::string& log() const noexcept { return log_; }
-
- private:
-  std::string log_;
-};
 
 namespace jit {
 

@@ -74,6 +74,18 @@ inline std::pair<std::string, std::string> UnpackEntry(std::string_view key,
   return {std::string(body.substr(0, metadata)), std::string(body.substr(metadata))};
 }
 
+inline void WriteTypes(const Image::Signature& types, JsonText* json) {
+  json->Open('[');
+  for (const std::string& type : types) {
+    if (type.empty()) {
+      json->Null();
+    } else {
+      json->String(type);
+    }
+  }
+  json->Close(']');
+}
+
 inline std::string PackImage(std::string_view key, const Image& image) {
   JsonText json(",", ":");
   json.Open('{').Key("names").Open('{');
@@ -81,7 +93,7 @@ inline std::string PackImage(std::string_view key, const Image& image) {
   json.Close('}').Key("signatures").Open('{');
   for (const auto& [kernel, types] : image.signatures) {
     json.Key(kernel);
-    Image::WriteTypes(types, &json);
+    WriteTypes(types, &json);
   }
   json.Close('}').Key("log").String(image.log).Close('}');
   return PackEntry(key, json.text(), image.data);

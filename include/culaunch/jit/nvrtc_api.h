@@ -11,9 +11,10 @@
 #include "../error.h"
 #include "../text.h"
 #include "../version.h"
+#include "build_identity.h"
 #include "cuda_places.h"
 #include "files.h"
-#include "sha256.h"
+#include "paths.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -97,27 +98,8 @@ class Nvrtc {
   // What pins this build: no version does, two patch releases share them.
   const std::string& Identity() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!identity_.empty()) return identity_;
-    const std::string directory = DirectoryOf(path());
-    std::vector<std::string> names = {BaseName(path())};
-    for (const std::string& name : NamesIn(directory)) {
-      if (name.compare(0, 17, "libnvrtc-builtins") == 0) names.push_back(name);
-    }
-    // The build id and everything else that the linker wrote about a build lies within this.
-    constexpr size_t kHead = 1 << 16;
-    Sha256 digest;
-    for (const std::string& name : names) {
-      const Descriptor opened(open(JoinPath(directory, name).c_str(), O_RDONLY | O_CLOEXEC));
-      std::string head(kHead, '\0');
-      FileStatus status;
-      const ssize_t got = opened ? read(opened.get(), &head[0], kHead) : -1;
-      if (got < 0 || fstat(opened.get(), &status) != 0) {
-        throw Error("cannot read " + JoinPath(directory, name));
-      }
-      head.resize(static_cast<size_t>(got));
-      digest.Add(head).Add(detail::ToText(status.st_size));
-    }
-    return identity_ = digest.Hex();
+    if (identity_.empty()) identity_ = BuildIdentity(path());
+    return identity_;
   }
 
   // "13.5": its builtins have it in their name.

@@ -12,11 +12,15 @@
 #include <vector>
 
 #include "../error.h"
+#include "../jit.h"
+#include "../module.h"
 #include "../version.h"
 #include "cache.h"
 #include "compiler.h"
 #include "files.h"
 #include "footprint.h"
+#include "image_file.h"
+#include "linker.h"
 #include "options.h"
 #include "paths.h"
 
@@ -29,10 +33,12 @@ struct MemoryHeaders {
   std::string digest;
 };
 
-// What all compiles of one Jit share.
+// What all compiles and links of one Jit share.
 struct Session {
-  Session(std::string nvrtc_path, CacheOptions options)
-      : nvrtc(std::move(nvrtc_path)), cache(std::move(options)) {}
+  explicit Session(JitOptions options)
+      : nvrtc(std::move(options.nvrtc)),
+        nvjitlink(std::move(options.nvjitlink)),
+        cache(std::move(options.cache)) {}
 
   // What the headers of a source came to when they were last followed.
   struct Known {
@@ -47,14 +53,41 @@ struct Session {
     return *compiler;
   }
 
-  std::string nvrtc;
+  // nvJitLink is looked for when it is first needed: beside NVRTC, of whose version it should be.
+  jit::Linker& Linker() {
+    const std::lock_guard<std::mutex> lock(linker_mutex);
+    if (linker == nullptr) linker = std::make_unique<jit::Linker>(nvjitlink, NvrtcDirectory());
+    return *linker;
+  }
+
+  // Empty where there is none: images that are there already need no compiler.
+  std::string NvrtcDirectory() {
+    try {
+      return DirectoryOf(Compiler().path());
+    } catch (const Error&) {
+      return {};
+    }
+  }
+
+  // A module that is being made, or is there.
+  struct Loaded {
+    std::mutex mutex;
+    std::unique_ptr<Module> module;
+  };
+
+  const std::string nvrtc;
+  const std::string nvjitlink;
   Cache cache;
-  std::mutex mutex;  // of what follows
+  std::mutex modules_mutex;
+  std::map<std::string, std::shared_ptr<Loaded>> modules;  // by the key
+  std::mutex mutex;                                        // of the next three
   std::shared_ptr<const MemoryHeaders> headers;
   std::shared_ptr<const std::vector<std::string>> dirs;
   std::map<std::string, std::shared_ptr<const Known>> known;  // by the key of the note
   std::mutex compiler_mutex;
   std::unique_ptr<jit::Compiler> compiler;
+  std::mutex linker_mutex;
+  std::unique_ptr<jit::Linker> linker;
 };
 
 struct SourceText {
@@ -64,11 +97,8 @@ struct SourceText {
 
 inline SourceText ReadSourceFile(const std::string& path, CompileOptions* options) {
   const std::string absolute = NormalPath(JoinPath(CurrentDirectory(), path));
-  const Descriptor opened(open(absolute.c_str(), O_RDONLY | O_CLOEXEC));
   SourceText source;
-  if (!opened || !ReadAll(opened.get(), &source.text)) {
-    throw Error("cannot read the source " + path);
-  }
+  source.text = ReadFile(absolute, "the source");
   source.directory = DirectoryOf(absolute);
   if (options->name.empty()) options->name = BaseName(absolute);
   return source;

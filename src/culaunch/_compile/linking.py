@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.checks import checked_path
+from culaunch._base.checks import checked_flag, checked_path
 from culaunch._base.elf import EM_CUDA, MAGIC
 from culaunch._base.values import spell
 from culaunch._cache.default import checked_cache
@@ -17,7 +17,7 @@ from culaunch._compile.architectures import arch_number, resolve_arch, with_ptx
 from culaunch._compile.backend import Compiled
 from culaunch._compile.duplicates import check_duplicates
 from culaunch._compile.nvrtc_build import library_identity, missing
-from culaunch._compile.options import make_options
+from culaunch._compile.options import check_register_count, checked_extra_options
 from culaunch._errors import CompileError, ImageError
 from culaunch._image import Image, inspect
 
@@ -97,20 +97,16 @@ def link(
                 "images that were all compiled with lto=True can be linked to PTX; compile them so"
                 f"{', or name an architecture sm_...' if arch is not None else ''}"
             )
-    checked = make_options(
-        std=None,
-        defines=(),
-        maxrregcount=maxrregcount,
-        extra_options=extra_options,
-        debug=debug,
-        line_info=line_info,
-    )
-    options = ["-g"] * debug + ["-lineinfo"] * line_info
+    check_register_count(maxrregcount)
+    extra = checked_extra_options(extra_options)
+    options = ["-g"] * checked_flag("debug", debug)
+    options += ["-lineinfo"] * checked_flag("line_info", line_info)
     if maxrregcount is not None:
         options.append(f"-maxrregcount={maxrregcount}")
     if any(is_lto for *_, is_lto in inputs):
         options.append("-lto")
-    options += checked.extra_options
+    # They are nvJitLink's own: what compile() would take for a keyword's is left as it is.
+    options += extra
     merged = [data for _, data, _ in inputs if isinstance(data, Image)]
     names = {name: lowered for image in merged for name, lowered in image.names.items()}
     signatures = {kernel: types for image in merged for kernel, types in image.signatures.items()}

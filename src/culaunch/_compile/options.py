@@ -181,22 +181,26 @@ def make_options(
         raise TypeError(f"std must be a str such as 'c++17' (got {spell(std)})")
     if std is not None and (not std or not is_text(std)):
         raise ValueError(f"std must be a dialect such as 'c++17' (got {std!r})")
-    if maxrregcount is not None and (
-        isinstance(maxrregcount, bool) or not isinstance(maxrregcount, int)
-    ):
-        raise TypeError(f"maxrregcount must be an int (got {spell(maxrregcount)})")
-    if maxrregcount is not None and not 0 < maxrregcount <= 255:
-        raise ValueError(f"maxrregcount must be in 1 to 255 (got {spell(maxrregcount)})")
+    check_register_count(maxrregcount)
     for name, value in switches.items():
         checked_flag(name, value)
     given = Options(
         std=std,
         defines=_normal_defines(defines),
         maxrregcount=maxrregcount,
-        extra_options=_checked_extra(extra_options),
+        extra_options=checked_extra_options(extra_options),
         **switches,
     )
     return _normal(given)
+
+
+def check_register_count(maxrregcount: int | None) -> None:
+    if maxrregcount is None:
+        return
+    if isinstance(maxrregcount, bool) or not isinstance(maxrregcount, int):
+        raise TypeError(f"maxrregcount must be an int (got {spell(maxrregcount)})")
+    if not 0 < maxrregcount <= 255:
+        raise ValueError(f"maxrregcount must be in 1 to 255 (got {spell(maxrregcount)})")
 
 
 def _normal(given: Options) -> Options:
@@ -274,7 +278,8 @@ def _normal_defines(defines: Mapping[str, object] | Iterable[str]) -> tuple[tupl
     return tuple(sorted(normal))
 
 
-def _checked_extra(extra: Iterable[str]) -> tuple[str, ...]:
+def checked_extra_options(extra: Iterable[str]) -> tuple[str, ...]:
+    """Return options for a compiler or a linker that it can be given as they are."""
     checked = checked_list("extra_options", extra, "options")
     for option in checked:
         if not isinstance(option, str):

@@ -121,18 +121,18 @@ def load_inline(
     request = _Request.of(
         "load_inline",
         name,
-        InlineSource.of(name, cpp_sources, cuda_sources, functions, headers),
-        functions=names_of(functions),
+        cpp_sources,
+        cuda_sources,
+        functions=functions,
+        headers=headers,
         embed_cubin=embed_cubin,
         build_directory=build_directory,
-        options={
-            "include_dirs": include_dirs,
-            "flags": flags,
-            "cuda_flags": cuda_flags,
-            "link_flags": link_flags,
-        },
         arch=arch,
         extra=extra,
+        include_dirs=include_dirs,
+        flags=flags,
+        cuda_flags=cuda_flags,
+        link_flags=link_flags,
     )
     cache, key = request.cache, request.key
     with _lock:
@@ -198,18 +198,18 @@ def build_inline(
     request = _Request.of(
         "build_inline",
         name,
-        InlineSource.of(name, cpp_sources, cuda_sources, functions, headers),
-        functions=names_of(functions),
+        cpp_sources,
+        cuda_sources,
+        functions=functions,
+        headers=headers,
         embed_cubin=embed_cubin,
         build_directory=build_directory,
-        options={
-            "include_dirs": include_dirs,
-            "flags": flags,
-            "cuda_flags": cuda_flags,
-            "link_flags": link_flags,
-        },
         arch=arch,
         extra=extra,
+        include_dirs=include_dirs,
+        flags=flags,
+        cuda_flags=cuda_flags,
+        link_flags=link_flags,
     )
     library = request.find_or_build()
     if output is None:
@@ -296,16 +296,19 @@ class _Request:
         cls,
         verb: str,
         name: str,
-        source: InlineSource,
+        cpp_sources: str | Sequence[str] | None,
+        cuda_sources: str | Sequence[str] | None,
         *,
-        functions: list[str],
+        functions: str | Sequence[str] | Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
         embed_cubin: object,
         build_directory: str | os.PathLike[str] | None,
-        options: Mapping[str, Any],
         arch: str | None,
         extra: Mapping[str, object],
+        **options: Any,
     ) -> _Request:
-        """Check the arguments that both verbs take."""
+        """Check the arguments that both verbs take; `extra` has options by others' names."""
+        source = InlineSource.of(name, cpp_sources, cuda_sources, functions, headers)
         options = with_extra(verb, options, extra)
         if not isinstance(name, str) or not _NAME.match(name):
             raise ValueError(f"name must be letters, digits and underscores (got {spell(name)})")
@@ -320,7 +323,7 @@ class _Request:
         toolchain = Toolchain.find(**options, arch=arch, with_nvcc=source.cuda is not None)
         key = _key(source, images, toolchain)
         cache = Libraries.at(build_directory, name, key, Reads.from_json)
-        return cls(source, functions, images, toolchain, options, key, cache)
+        return cls(source, names_of(functions), images, toolchain, options, key, cache)
 
     def find_or_build(self) -> Library:
         """Return the library, built by now."""

@@ -15,7 +15,7 @@ _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # The last word of a parameter without a name may be one of these.
 _TYPE_WORDS = ("bool", "char", "const", "double", "float", "int", "long", "short", "unsigned")
 # The user's text is a file of its own, so that a compiler's messages show its very lines.
-_UNIT = """\
+UNIT = """\
 #include <culaunch/culaunch.h>
 #include <culaunch/tvm_ffi.h>
 #include "{file}"
@@ -79,7 +79,7 @@ class InlineSource:
                 file = f"{self.name}.{suffix}"
                 _write(os.path.join(directory, file), text)
                 path = os.path.join(directory, f"{self.name}_unit.{suffix}")
-                _write(path, _UNIT.format(file=file, exports=exports))
+                _write(path, UNIT.format(file=file, exports=exports))
                 paths[i] = path
         return paths[0], paths[1]
 

@@ -1,0 +1,2 @@
+// culaunch::jit: what <culaunch/jit.h> declares.
+#include <culaunch/jit/implementation.h>

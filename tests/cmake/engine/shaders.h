@@ -1,0 +1,5 @@
+#pragma once
+#include <culaunch/jit.h>
+
+// The module of the engine's shaders, compiled once; null where that failed, which is said.
+culaunch::Module* Shaders();
