@@ -1,4 +1,4 @@
-"""Measure a cold ``load_inline`` beside those of TVM-FFI and PyTorch, for one and the same function.
+"""Measure a cold ``load_inline`` beside those of TVM-FFI and PyTorch, for one function.
 
     python benchmarks/load_inline.py [--peers tvm_ffi,torch] [--rounds 3] [--json FILE]
 
@@ -60,12 +60,11 @@ def main() -> int:
     for _ in range(options.rounds):
         for peer in peers:  # by turns
             took = build(peer)
-            if took["cpu_s"] < found.get(peer, took)["cpu_s"] or peer not in found:
+            if peer not in found or took["cpu_s"] < found[peer]["cpu_s"]:
                 found[peer] = took
-    for peer in found:
-        if peer in TENSORS:
-            found[peer]["lines"] = preprocessed_lines(peer)
     for peer, row in found.items():
+        if peer in TENSORS:
+            row["lines"] = preprocessed_lines(peer)
         lines = f"{row['lines']:9.0f} lines" if "lines" in row else ""
         print(f"{peer:9} cpu {row['cpu_s']:6.2f} s  wall {row['wall_s']:6.2f} s  {lines}")
     if options.json:

@@ -1,7 +1,8 @@
-"""A project as engines are: no exceptions, unity builds, precompiled headers, plugins, a compiler."""
+"""A project as engines are: no exceptions, unity builds, plugins, kernels compiled at run time."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -24,11 +25,10 @@ def clang():
 
 
 @pytest.mark.parametrize(
-    ("compiler", "standard", "way"), [("g++", "20", "find_package"), ("clang", "17", "FetchContent")]
+    ("compiler", "standard", "way"),
+    [("g++", "20", "find_package"), ("clang", "17", "FetchContent")],
 )
-def test_an_engine(
-    cmake, configure, run_recorded, tmp_path, monkeypatch, compiler, standard, way
-):
+def test_an_engine(cmake, configure, run_recorded, tmp_path, monkeypatch, compiler, standard, way):
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / "cache"))
     source = Path(shutil.copytree(HERE / "engine", tmp_path / "an engine"))
@@ -66,4 +66,5 @@ def test_an_engine(
         check=True,
     ).stdout
     assert " Run" in shown
-    assert "culaunch" not in shown
+    # Templates of the standard library over our types may be there: they carry the version.
+    assert not re.search(r" (_ZNK?8culaunch|culaunch)", shown)

@@ -73,11 +73,11 @@ def test_options_reach_the_linker_as_they_are(cache):
     caller = cl.compile(CALLER, arch="sm_90", relocatable=True, cache=cache)
     callee = cl.compile(CALLEE, arch="sm_90", relocatable=True, cache=cache)
     before = cache.info().entries
-    for option in ("-maxrregcount=24", "-lineinfo", "-use_fast_math"):
+    for option in ("-maxrregcount=24", "-lineinfo"):
         cl.link([caller, callee], arch="sm_90", extra_options=[option], cache=cache)
-    assert cache.info().entries == before + 3
-    with pytest.raises(cl.CompileError, match="refused .*--nothing"):
-        cl.link([caller, callee], arch="sm_90", extra_options=["--nothing"], cache=cache)
+    assert cache.info().entries == before + 2
+    with pytest.raises(cl.CompileError, match=r"refused .*-use_fast_math"):
+        cl.link([caller, callee], arch="sm_90", extra_options=["-use_fast_math"], cache=cache)
     with pytest.raises(ValueError, match="use lto="):
         cl.link([caller, callee], arch="sm_90", extra_options=["-dlto"], cache=cache)
     with pytest.raises(TypeError, match="debug must be True or False"):

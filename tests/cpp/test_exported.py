@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -222,3 +223,66 @@ def test_rust(exported, fake_driver, tmp_path):
     assert run([tmp_path / "main"], env=environment(fake_driver, log)) == "1 42\n"
     (launch,) = [line for line in log.read_text().splitlines() if line.startswith("launch")]
     assert "scale" in launch
+
+
+COUNTED = """
+import ctypes, os, sys
+import numpy as np
+import tvm_ffi
+
+library, function, *numbers = sys.argv[1:]
+driver = ctypes.CDLL(os.environ["CULAUNCH_DRIVER"])
+device, context = ctypes.c_int(), ctypes.c_void_p()
+assert driver.cuInit(0) == driver.cuDeviceGet(ctypes.byref(device), 0) == 0
+assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+assert driver.cuCtxSetCurrent(context) == 0  # as with any framework
+count = driver.fake_driver_calls
+count.restype, count.argtypes = ctypes.c_uint64, [ctypes.c_char_p]
+call = getattr(tvm_ffi.load_module(library), function)
+x, y = (tvm_ffi.from_dlpack(np.zeros(100, np.float32)) for _ in range(2))
+arguments = [y, x, *map(float, numbers)]
+for _ in range(20):
+    call(*arguments)
+before = [count(name) for name in (None, b"cuLaunchKernelEx")]
+for _ in range(10):
+    call(*arguments)
+print(*(count(name) - one for name, one in zip((None, b"cuLaunchKernelEx"), before)))
+"""
+DOOR = """
+CULAUNCH_EMBED_CUBIN(kernels);
+void scale(tvm::ffi::TensorView y, tvm::ffi::TensorView x) {
+  namespace ffi = culaunch::ffi;
+  CULAUNCH_CHECK_SHAPE(x, 100);
+  CULAUNCH_GET_KERNEL(kernels, "scale<float>")
+  ({2, 64, 0, ffi::CurrentStream(x)}, ffi::Data(y), ffi::Data(x), 2.0f, 100);
+}
+"""
+
+
+@pytest.mark.parametrize("door", ["exported", "inline"])
+def test_a_launch_of_a_library_is_one_call_of_the_driver(exported, fake_driver, tmp_path, door):
+    if door == "exported":
+        words = [exported / "libmylib.so", "scale_into", "2.5"]
+    else:
+        image = cl.compile(KERNELS, arch="sm_90", names=["scale<float>"])
+        built = cl.build_inline(
+            "door",
+            DOOR,
+            functions="scale",
+            embed_cubin={"kernels": image},
+            flags=["-O0"],
+            build_directory=tmp_path,
+        )
+        words = [built, "scale"]
+    done = subprocess.run(
+        [sys.executable, "-c", COUNTED, *words],
+        env={
+            **os.environ,
+            "CULAUNCH_DRIVER": str(fake_driver),
+            "FAKE_DRIVER_LOG_FILE": str(tmp_path / "log"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "10 10\n"), done.stderr
