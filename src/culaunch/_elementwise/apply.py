@@ -20,12 +20,14 @@ def apply(name: str, operands: tuple[Node, ...]) -> Node:
     dtype = _common(name, operands)
     if dtype.kind not in operation.kinds:
         raise _wrong_kind(name, dtype, operation.kinds)
+    # A power by the constant 2 is a multiplication: pow() is ten times as slow, and no more exact.
     if name == "pow" and _is_square(operands[0], operands[1], dtype):
         return apply("square", operands[:1])
     if operation.result == "bool" and operation.arity == 2 and dtype.is_half:
         # A number is compared as the array's type has it: 0.1 is equal to 0.1 that was stored.
         operands = tuple(_rounded(node, dtype) if node.dtype.is_weak else node for node in operands)
     args = tuple(convert(node, dtype, name) for node in operands)
+    # What changes nothing of a real number needs no instruction.
     if name in ("real", "conj", "positive") and (name == "positive" or dtype.kind != "c"):
         return args[0]
     return operands[0].trace.operation(name, _result(dtype, operation.result), args)
@@ -45,6 +47,8 @@ def convert(node: Node, dtype: dt.DType, what: str = "") -> Node:
 
     Without it the cast is the user's own, and one to half precision rounds.
     """
+    # Half precision is computed in float: an operand that has the type already is left alone, while
+    # a conversion that the user asks for has to round.
     if node.dtype == dtype and (what or not dtype.is_half):
         return node
     if node.dtype.kind == "c" and dtype.kind not in "cb":
@@ -52,6 +56,7 @@ def convert(node: Node, dtype: dt.DType, what: str = "") -> Node:
             f"astype: {node.dtype.name} does not convert to {dtype.name}: use ew.real(x) or "
             "ew.abs(x)"
         )
+    # A number of Python is converted here, once, where it can still be refused.
     if node.number is not None and node.dtype.is_weak:
         return node.trace.constant(_fitting(node.number, dtype, what or "astype"), dtype)
     return node.trace.operation("cast" if what or not dtype.is_half else "round_to", dtype, (node,))

@@ -92,11 +92,13 @@ def promote(first: DType, second: DType, what: str) -> DType:
     if first.is_weak or second.is_weak:
         return _promote_scalar(*((second, first) if first.is_weak else (first, second)), what)
     if first.kind == second.kind:
+        # Neither holds all numbers of the other, and the standard names no third one for them.
         if {first, second} == {float16, bfloat16}:
             raise _refusal(first, second, what)
         return max(first, second, key=lambda dtype: dtype.number)
     kinds = {first.kind, second.kind}
     if kinds == {"i", "u"}:
+        # The signed type that holds both; there is none for uint64.
         signed, unsigned = (first, second) if first.kind == "i" else (second, first)
         bits = max(signed.bits, 2 * unsigned.bits)
         if bits <= 64:
@@ -151,6 +153,8 @@ def _promote_weak(first: DType, second: DType, what: str) -> DType:
 
 def _promote_scalar(array: DType, scalar: DType, what: str) -> DType:
     allowed = {"b": "b", "i": "iu", "f": "fc", "c": "fc"}[scalar.kind]
+    # A Python int goes with every number, a float with real and complex ones alone: so has the
+    # standard decided, and a type never follows from a scalar's value.
     if scalar.kind == "i":
         allowed = "iufc"
     if array.kind not in allowed:

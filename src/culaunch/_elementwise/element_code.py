@@ -86,6 +86,7 @@ class _Writer:
             final = _of_array_type(result)
             outputs.append(Array(f"y{number}", final.dtype))
             self._body.append(f"y{number} = {self._name(final)};")
+        # Each once, in the order of the code.
         operations = list(dict.fromkeys(self._operations)) or ["copy"]
         title = "_".join(operations[:_NAMED]) + ("_and_more" if len(operations) > _NAMED else "")
         self.code = ElementCode(
@@ -104,6 +105,7 @@ class _Writer:
             missing = [arg for arg in top.args if arg not in self._names]
             if top in self._names:
                 pending.pop()
+            # The cast of a scalar argument has an operand that is never written.
             elif missing and not self._is_host_cast(top):
                 pending.extend(reversed(missing))
             else:
@@ -128,6 +130,8 @@ class _Writer:
         if self._is_host_cast(node):
             index = node.args[0].index
             return self._scalar(index, dtype)
+        # Every value has a name of its own, even if it is used once: the compiler knows better than
+        # a text what to keep.
         code = self._expression(node, [self._names[arg] for arg in node.args])
         if op not in ("cast", "round_to"):
             self._operations.append(op)
@@ -137,6 +141,8 @@ class _Writer:
 
     def _input(self, node: Node) -> str:
         index = node.index
+        # A negative index is that of a NumPy scalar: it has an element type, and is a parameter of
+        # the kernel, not an array.
         if node.dtype.is_weak or index < 0:
             return self._scalar(abs(index + 1) if index < 0 else index, node.dtype)
         name = f"x{index}"
@@ -160,6 +166,7 @@ class _Writer:
             real = f"to_odd({args[0]})" if dt.compute(source) == "double" else f"(float){args[0]}"
             return f"load_{kind}(store_{kind}({real}))"
         code = OPERATIONS[node.op].code
+        # A half has a form of its own where a cheaper one is exact enough for its few bits.
         template = code.get("h", code.get("f")) if source.is_half else code.get(source.kind)
         assert template is not None
         return template.format(
@@ -209,6 +216,7 @@ def literal(number: Number, dtype: dt.DType) -> str:
     low, high = dt.integer_range(dtype)
     if not low <= whole_number <= high:
         raise OverflowError(f"{whole_number} does not fit {dtype.name} ({low} to {high})")
+    # C++ has no negative literals: 9223372036854775808 does not fit before its sign is applied.
     if whole_number == -(1 << 63):
         return "(-9223372036854775807ll - 1)"
     suffix = {"unsigned long long": "ull", "long long": "ll", "unsigned int": "u"}
@@ -226,6 +234,7 @@ def _real_literal(number: float, is_single: bool) -> str:
     else:
         number_as_stored = number
     if math.isnan(number_as_stored):
+        # Without an include there is no NAN and no INFINITY in a kernel's source.
         return "__int_as_float(0x7fc00000)"
     if math.isinf(number_as_stored):
         sign = "-" if number_as_stored < 0 else ""

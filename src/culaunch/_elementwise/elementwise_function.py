@@ -75,6 +75,7 @@ class ElementwiseFunction(CoreElementwise):
     def _specialize(self, numbers: bytes) -> tuple[bytes, bytes, bytes, bool, object]:
         dtypes = tuple(_dtype(number) for number in numbers)
         code = self._element_code(dtypes, numbers)
+        # Numbers that the extension knows, of `elementwise` in csrc: 0 is of no use.
         roles = [0] * len(numbers)
         for array in code.inputs:
             roles[array.argument] = _ROLES["raw" if array.is_raw else "mapped"]
@@ -96,6 +97,7 @@ class ElementwiseFunction(CoreElementwise):
         classes: bytes,
     ) -> tuple[Kernel, int]:  # fmt: skip
         layout = _layout(kind, vector, rank, flags, classes)
+        # A thread of a tiled kernel has sixteen elements already.
         times = 1 if layout.kind == "tiled" else unroll(code, layout)
         return kernel_for(code, layout, ordinal), times
 
@@ -103,6 +105,7 @@ class ElementwiseFunction(CoreElementwise):
         """Bring arguments into the order of the parameters, or say what is wrong with them."""
         out = keywords.pop("out", None)
         bound = self._bind(args, keywords)
+        # The native half gave up the call: here is time to find out why.
         unknown = [i for i, arg in enumerate(bound) if not _is_known(arg)]
         if any(isinstance(arg, Value) for arg in bound):
             return self._inline(bound, out)
@@ -116,6 +119,8 @@ class ElementwiseFunction(CoreElementwise):
             raise TypeError(
                 f"{self.__name__} has {len(bound)} parameters, and at most {_MOST - 1} may be"
             )
+        # In order and complete, so that the native half takes it; it comes back here for nothing
+        # that was checked above.
         return self(*bound, out=out)
 
     def _inline(self, args: tuple[Any, ...], out: object) -> Any:  # noqa: ARG002

@@ -53,6 +53,8 @@ class Fused(ElementwiseFunction, Generic[P, R]):
         self._function = function
         self._signature = signature
         self._parameters = parameters
+        # After the attributes of its own: those of the function are added, and its name and
+        # documentation are taken.
         functools.update_wrapper(self, function)
         return self
 
@@ -79,6 +81,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
             )
             for i, dtype in enumerate(dtypes)
         ]
+        # The function is run with stand-ins: what it does to them is what the kernel will do.
         results = self._run(values)
         checked = []
         for result in results if isinstance(results, (tuple, list)) else (results,):
@@ -93,6 +96,7 @@ class Fused(ElementwiseFunction, Generic[P, R]):
                     f"{type(result).__name__})"
                 )
             node = node_of(result)
+            # A value that was kept from an earlier call would stand for an argument of that call.
             if node.trace is not trace:
                 raise TypeError(
                     f"{self.__name__} returns a value of an earlier trace: a fused function must "

@@ -62,6 +62,8 @@ class Trace:
 
     def operation(self, op: str, dtype: dt.DType, args: tuple[Node, ...]) -> Node:
         """Return the node of an operation: the one there is, or a new one."""
+        # By identity: the same operation on the same nodes is one node, and nodes live as long as
+        # their trace.
         return self._once((op, dtype, *map(id, args)), Node(self, op, dtype, args))
 
     def _once(self, key: tuple[object, ...], node: Node) -> Node:

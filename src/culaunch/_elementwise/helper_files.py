@@ -65,12 +65,15 @@ def helpers_for(code: str) -> str:
     signs = bool(_SIGNS.search(code))
     wanted: dict[str, str] = {}
     open_ends = [code]
+    # What a helper calls is looked for in its own text, until nothing new is found.
     while open_ends:
         text = open_ends.pop()
         for name, pattern in _NEEDS.items():
             if name not in wanted and (
                 pattern.search(text) or any(k in text and v == name for k, v in _ALSO.items())
             ):
+                # The forms that keep a NaN's sign cost instructions, which kernels that never ask
+                # for a sign do not pay.
                 folder = "helpers/with_signs" if signs and name in _WITH_SIGNS else "helpers"
                 wanted[name] = data_text(__name__, f"{folder}/{name}.cuh")
                 open_ends.append(wanted[name])

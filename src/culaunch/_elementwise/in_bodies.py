@@ -37,6 +37,8 @@ class BodyCall:
         self.body = body
         self.function = function
         self.arguments = arguments
+        # The same numbers as the extension finds at a call: the same code is made, and what it
+        # gives is known here before anything runs.
         numbers = bytes(map(self._number, range(len(arguments))))
         outputs, roles, _, uses_index, _ = function._specialize(numbers)
         if len(outputs) + len(numbers) > _MOST:
@@ -121,6 +123,7 @@ class BodyCall:
         self, what: str, shape: tuple[Any, ...], own: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         """Return the shape that two broadcast to: each decision is a guard."""
+        # Shapes are compared from their last dimensions; what is missing in front counts as 1.
         missing = len(own) - len(shape)
         if missing < 0:
             own = (*[1] * -missing, *own)
@@ -130,6 +133,8 @@ class BodyCall:
         for size, dim in zip(shape, own, strict=True):
             if (type(size) is int and size == 1) or dim == size:
                 sizes.append(dim)
+            # Sizes of the body are numbers of the call: this comparison and the next are guards, so
+            # that another call may take another branch in a program of its own.
             elif dim == 1:
                 sizes.append(size)
             elif size == 1:
@@ -144,6 +149,7 @@ class BodyCall:
     # ---- outputs
 
     def _allocated(self, shape: tuple[Any, ...]) -> list[Any]:
+        # A kernel that asks for an element's index counts in C order, and so its output must lie.
         order = None if self._uses_index else self._order(shape)
         made = []
         for dtype in self.dtypes:
@@ -255,6 +261,8 @@ def _memory_order(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> list[int]
         while d > 0 and is_before(order[d], order[d - 1]):
             order[d], order[d - 1] = order[d - 1], order[d]
             d -= 1
+    # Sorted by insertion and no faster way: the order of equal strides, and of those that do not
+    # matter, must be that of the extension, which does the same.
     return None if order == sorted(order) else order
 
 

@@ -30,6 +30,7 @@ def kernel_for(code: ElementCode, layout: Layout, ordinal: int) -> Kernel:
     if kernel is None:
         name = kernel_name(code, layout)
         module = Module(make_image(source, name, arch))
+        # Two threads may both have compiled it; one of them wins, and both launch the same.
         kernel = _kernels.setdefault(key, module[name])
     return kernel
 

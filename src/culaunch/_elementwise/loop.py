@@ -61,6 +61,7 @@ def unroll(code: ElementCode, layout: Layout) -> int:
     """Return how many packs a thread has in flight: enough bytes for the memory, few registers."""
     if layout.small:
         return 1
+    # Each array has its packs in registers at once: the more arrays, the fewer packs of each.
     arrays = max(1, sum(not array.is_raw for array in code.inputs))
     return max(1, min(4, 16 // layout.vector, 4 // arrays))
 

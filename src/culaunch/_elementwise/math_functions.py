@@ -128,6 +128,8 @@ def clip(x: Value, /, min: Operand | None = None, max: Operand | None = None) ->
     for name, limit in (("maximum", min), ("minimum", max)):
         if limit is None:
             continue
+        # A limit may be of a wider type, which would make the result wider: that is refused, as the
+        # standard has it.
         limited = operate(name, result, limit)
         if limited.dtype != result.dtype:
             raise TypeError(

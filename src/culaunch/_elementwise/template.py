@@ -47,6 +47,7 @@ class TemplateKernel(ElementwiseFunction):
                 raise ValueError(f"a parameter cannot be called {each!r}: it is a word of C++")
         if any(parameter.name == "out" for parameter in read_inputs):
             raise ValueError("an input cannot be called 'out': the call has out= for the outputs")
+        # A type parameter gets its meaning from an input.
         known = {parameter.type for parameter in read_inputs if parameter.dtype is None}
         for parameter in read_outputs:
             if parameter.dtype is None and parameter.type not in known:
@@ -91,6 +92,7 @@ class TemplateKernel(ElementwiseFunction):
                     raise TypeError(f"{what} is raw, and must be an array")
                 if not dtype.is_weak and dtype != wanted:
                     raise TypeError(f"{what} must be {wanted.name} (got {dtype.name})")
+                # A number of Python may widen, never narrow: 1.5 is no int32.
                 if dtype.is_weak and "biufc".index(dtype.kind) > "biufc".index(wanted.kind):
                     raise TypeError(f"{what} must be {wanted.name} (got a {dtype.name})")
                 scalars.append(Scalar(parameter.name, wanted, index))
@@ -125,6 +127,7 @@ class TemplateKernel(ElementwiseFunction):
         pairs = [
             (p, dtype) for p, dtype in zip(self._inputs, dtypes, strict=True) if p.dtype is None
         ]
+        # Stable: among arrays, and among numbers, the order of the parameters stays.
         for parameter, dtype in sorted(pairs, key=lambda pair: pair[1].is_weak):
             if dtype.is_weak:
                 default = {"b": dt.bool_, "i": dt.int64, "f": dt.float64, "c": dt.complex128}
@@ -202,6 +205,8 @@ def _read(text: str, what: str) -> tuple[_Parameter, ...]:
             raise ValueError(
                 f"{what}: a parameter is 'type name' or 'raw type name' (got {part.strip()!r})"
             )
+        # CuPy's type parameters are single letters, and any word that begins with a capital; a
+        # lower-case word is a misspelt type.
         if names[0] not in dt.BY_NAME and len(names[0]) > 1 and names[0].islower():
             known = ", ".join(dt.BY_NAME)
             raise ValueError(f"{what}: {names[0]} is no element type; there are {known}")

@@ -50,6 +50,7 @@ def tiled(code: ElementCode, layout: Layout) -> tuple[str, list[str]]:
     if outer:
         lines.append(f"  const int i{outer[-1]} = rest;")
     parameters += ["int extent0", "int extent1"]
+    # At the edges of the array a patch is read and written element by element.
     whole = f"i0 + {PATCH} <= extent0 && i1 + {PATCH} <= extent1"
     lines.append(f"  const bool is_whole = {whole};")
     for a in arrays:
@@ -82,6 +83,8 @@ def _patch(array: Array, kind: str, vector: int, *, is_store: bool) -> list[str]
     lines = []
     if vector > 1 and kind in "ub":
         pack = f"Pack<{dt.storage(array.dtype)}, {PATCH}>"
+        # Rows are packed where the first dimension is the contiguous one, columns where the second
+        # is.
         outer, inner = ("r", "c") if kind == "u" else ("c", "r")
         stride = f"{name}_stride{1 if kind == 'u' else 0}"
         const = "" if is_store else "const "

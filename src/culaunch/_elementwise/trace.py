@@ -33,6 +33,8 @@ class Value:
     __array_ufunc__ = None
 
     def __init__(self, node: Node) -> None:
+        # The only public attribute: a value looks like an array of which nothing but the type is
+        # known.
         self.dtype = node.dtype
         self._node = node
 
@@ -119,6 +121,8 @@ def _in_place(sign: str, name: str) -> Callable[[Value, object], Value]:
     """Make ``x += y``: what it does to a local name, and an error for an argument."""
 
     def method(self: Value, other: object) -> Value:
+        # A local name may be rebound, and the function means just that; an argument would seem to
+        # be written to.
         if self._node.op == "input":
             raise TypeError(
                 f"at {here().text()}: {sign}= would not change the caller's array: write "

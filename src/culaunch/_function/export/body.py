@@ -55,6 +55,8 @@ class BodyWriter:
         self.texts: dict[int, str] = {}
         self._constants: dict[int, int] = {}
         self._needed = needed(tree)
+        # Counted before anything is written: an expression that is used once may stand where it is
+        # used.
         self._uses = _uses(tree, self._needed)
         self._shown: Place | None = None
         self.effects = EffectWriter(self, images)
@@ -94,6 +96,7 @@ class BodyWriter:
     def node(self, node: Node, depth: int) -> None:
         """Write what follows from here."""
         for step in node.steps:
+            # The check is of a constant, false: what follows on this path can never run.
             if step.op.name == "CHECK" and self._constants.get(step.operands[0]) == 0:
                 self._raise(step, depth)
                 return
@@ -107,6 +110,8 @@ class BodyWriter:
     def _branches(self, node: Node, guard: Guard, depth: int) -> None:
         condition = self.value(guard.condition)
         self.show(depth, guard.place)
+        # The other branch was never taken when the function was recorded. What it would do is not
+        # known here, so that a call that takes it is an error.
         if len(node.branches) == 1:
             ((side, following),) = node.branches.items()
             where = f"{self.at(guard.place)}, {text_literal(_bare(condition))}"
@@ -147,6 +152,7 @@ class BodyWriter:
             self.texts[result] = self.numbers[operands[0]]
             return
         written, variable = self._written(step)
+        # What may raise stays in its place, as Python would have raised there and not later.
         is_short = len(written) <= _LONGEST and (self._uses[result] <= 1 or variable is None)
         if is_short and not ex.may_raise(step) and self._may_stand_at_its_use(step, result):
             self.texts[result] = written
@@ -203,11 +209,13 @@ class BodyWriter:
         shown = step.operands[2:]
         text = str(step.text)
         if self.variables.file:
+            # The library is read on other machines: a directory of this one says nothing there.
             text = text.replace(os.path.dirname(self.variables.file) + os.sep, "")
 
         def value(index: int) -> str:
             register = shown[index]
             written = self.value(register)
+            # A literal alone is an int in C++, of which fn::Text has no form.
             return f"int64_t{{{written}}}" if written.lstrip("-").isdigit() else written
 
         return ", ".join(ex.message_parts(text, value))

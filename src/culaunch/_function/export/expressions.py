@@ -80,6 +80,7 @@ def float_literal(value: float) -> str:
     """Write a double: the digits that give it back."""
     if math.isnan(value):
         return "double{NAN}"
+    # The shortest digits that are read back as this number.
     return repr(value) if math.isfinite(value) else ("HUGE_VAL" if value > 0 else "-HUGE_VAL")
 
 
@@ -101,6 +102,7 @@ def expression(function: str, step: Instruction, values: list[str], at: str) -> 
     if name == "MATH":
         return _math(function, step, values, at)
     if name in _FORMS:
+        # Templates take two operands of one type: literals alone would be ints of 32 bits.
         if len(values) > 1 and all(value.lstrip("-").isdigit() for value in values):
             values = [f"int64_t{{{value}}}" for value in values]
         return _FORMS[name].format(*values, at=at)

@@ -104,6 +104,8 @@ class _Function:
         self.name = function.declaration.name
         programs = [(kind, tree) for kind, tree in function.programs if tree.paths]
         self.kinds = [kind for kind, _ in programs]
+        # The form that writes to arrays of the caller is there where all programs agree on how many
+        # there are.
         counts = {outputs_of(tree) for _, tree in programs}
         count = counts.pop() if len(counts) == 1 else None
         found = {_returned(tree) for _, tree in programs}
@@ -137,12 +139,14 @@ class _Function:
         want = self.function.declaration.wanted.get(index)
         if want is not None and float in want.plain and int not in want.plain:
             entries = [float if entry is int else entry for entry in entries]
+        # A parameter has the type that all kinds of calls give it, or any.
         types = {_type_of(entry) for entry in entries}
         return types.pop() if len(types) == 1 else _ANY
 
     def _written(self, name: str, parameters: list[_Parameter], result: str) -> str:
         doc = inspect.cleandoc(self.function.doc or "").splitlines()
         kinds = dict.fromkeys(self._described(kind) for kind in self.kinds)
+        # A backslash at the end of a comment would make the next line one too.
         about = [*doc, *([""] if doc else []), "For", *(f"    {kind}" for kind in kinds)]
         lines = ["", *(f"// {line}".rstrip().rstrip("\\") for line in about)]
         given = ", ".join(

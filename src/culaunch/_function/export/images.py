@@ -27,6 +27,7 @@ class Images:
     def kernel(self, kernel: Kernel) -> str:
         """Return the C++ expression of a kernel."""
         image = kernel.module.image
+        # By its contents: modules that were compiled apart may be of one image.
         name = self._known.get(image.data)
         if name is None:
             name = self._known[image.data] = f"{self._prefix}_{len(self.named)}"

@@ -73,6 +73,8 @@ class EffectWriter:
         outputs = output_index(leaf)
         self._made, self._views, self._pointers = {}, {}, {}
         launches = [effect for effect in leaf.effects if isinstance(effect, Launch)]
+        # A launch is checked as a whole before the first one is made: a body either launches all or
+        # nothing, as in Python.
         for later in launches[1:]:
             self._require(later, depth)
         for effect in leaf.effects:
@@ -139,6 +141,8 @@ class EffectWriter:
 
     def _config(self, launch: Launch, depth: int) -> str:
         """Return the expression of a launch's configuration."""
+        # In one expression where it can be: most launches have a grid, a block and perhaps shared
+        # memory.
         config = f"{{{self._dims(launch.grid)}, {self._dims(launch.block)}"
         if launch.shared_memory is not None:
             config += f", fn::Dimension({self.body.value(launch.shared_memory)})"
@@ -219,6 +223,7 @@ class EffectWriter:
         constant, patches = parameter.operands
         body = self.body
         name = body.names.new("structure")
+        # Trailing zeros are left out: C++ fills an array with them.
         data = bytearray(constant.value)
         for patch in patches:  # written below: what is there now is of the call that was traced
             data[patch.offset : patch.offset + patch.size] = bytes(patch.size)
@@ -269,6 +274,7 @@ class EffectWriter:
         view = self._views.get(array)
         if view is None:
             return f"{self._made[array]}.result()"
+        # TVM-FFI returns what owns its memory; an argument is borrowed.
         if view.source not in self._made:
             raise refusal(
                 self.name,

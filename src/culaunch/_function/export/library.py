@@ -80,6 +80,8 @@ def library_source(functions: Sequence[Exported], name: str) -> LibrarySource:
             literal = text_literal(inspect.cleandoc(one.doc))
             ends.append(f"TVM_FFI_DLL_EXPORT_TYPED_FUNC_DOC({one.declaration.name}, {literal});")
     for export in exports:
+        # All names first, then the check: the message names an export that is there twice,
+        # whichever function it came from.
         if exports.count(export) > 1:
             raise ValueError(
                 f"two exports would be named {export}: what writes to arrays of the caller has the "
@@ -113,6 +115,8 @@ class _FunctionWriter:
         conditions: list[tuple[str, str]] = []
         counts = set()
         for kind, called in programs:
+            # Fused functions and Triton kernels become launches of images: a library has no
+            # compiler.
             tree = lowered(called, kind)
             body = BodyWriter(
                 self._names.new(_body_name(title, kind)), function, kind, tree, images
@@ -181,6 +185,8 @@ class _FunctionWriter:
         return " &&\n        ".join(parts) or "true"
 
     def _is(self, index: int, name: str, entry: Entry) -> str:
+        # An argument that is left out counts as its default: a kind that the default is of takes
+        # both.
         asked = self._question(index, name, entry)
         if self._is_default(name, entry):
             return f"({asked} || arguments.IsLeftOut({index}))"
@@ -255,11 +261,13 @@ def _distinct(programs: Sequence[tuple[Kind, Tree]]) -> list[tuple[Kind, Tree]]:
     for kind, tree in programs:
         if not tree.paths:
             continue
+        # By their text: True and 1 are equal in Python, and are two kinds of calls.
         key = repr([_told(entry) for entry in kind])
         known = chosen.get(key)
         # Whether an array is read-only is not said: what is recorded of the others is stricter.
         if known is None or _read_only(known[0]) > _read_only(kind):
             chosen[key] = (kind, tree)
+    # An int is asked for first: where a float is declared, an int would be taken for it.
     return sorted(chosen.values(), key=lambda one: [entry is not int for entry in one[0]])
 
 

@@ -68,12 +68,15 @@ class Variables:
         self._by_text: dict[str, str] = {}
         if body is None:
             return
+        # Names are a courtesy to the reader: where the source is not there, or is not what is
+        # running, the code is as right without them.
         for node in ast.walk(_parsed(body)):
             if not isinstance(node, ast.Assign) or len(node.targets) != 1:
                 continue
             target = node.targets[0]
             if isinstance(target, ast.Name):
                 self._by_line[node.lineno] = (target.id, node.value)
+                # The first assignment of a text: later ones may be of another branch.
                 self._by_text.setdefault(ast.unparse(node.value), target.id)
             elif isinstance(target, ast.Tuple):
                 text = ast.unparse(node.value)

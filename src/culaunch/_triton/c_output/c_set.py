@@ -46,6 +46,7 @@ class CSet:
         self.name = name or c_identifier(kernels.name, is_function=True)
         self.macros = self._macros()
         self.configs = CConfigs(kernels, self.name, self.macros)
+        # Parameters of functions must not be macros' names.
         taken = [*self.macros, self.configs.any]
         self.functions = [
             CFunction(f"{self.name}{suffix}", kernels, self.configs, variants, taken)
@@ -63,6 +64,8 @@ class CSet:
         bodies = [*(one.body for one in self.choices), *(one.body for one in self.functions)]
         # Those of the first list of types have the plain names too.
         first = self.functions[0]
+        # The plain name is there whichever lists of types there are: a set that gets another list
+        # keeps what programs call.
         if first.name != self.name:
             bodies.append(_forward("CUresult ", self.name, first))
             bodies += [
@@ -115,6 +118,7 @@ class CSet:
         first, *others = self.kernels.variants
         computed = {one.name for one in self.kernels.computed}
         for key, value in first.constants.items():
+            # By their text: True is no 1 to whoever reads the macro.
             same = all(repr(one.constants.get(key)) == repr(value) for one in others)
             if not same or key in computed or type(value) not in (int, bool):
                 continue

@@ -39,14 +39,19 @@ class CConfigs:
         self.type = f"{name}_config"
         self.any = f"{name.upper()}_ANY"
         names = NameSpace((*taken, self.any))
+        # What heuristics compute is no caller's choice.
         computed = {one.name for one in kernels.computed}
         self._constants = [
             one.name for one in kernels.parameters if one.is_constexpr and one.name not in computed
         ]
         self._options = [one for one in _OPTIONS if one not in self._constants]
+        # All constants and options, whether the variants differ in them or not: the structure is
+        # the same when variants are added.
         self.fields = {one: names.add(one) for one in (*self._constants, *self._options, _OTHER)}
         self._must_say = [one for one in self._constants if one in kernels.heuristics]
         self._numbers: dict[str, int] = {}  # of what C has no number for
+        # Before any row is made: two constants that are one number in C would choose one variant
+        # for the other.
         for one in self._constants:
             check_distinct(one, [variant.constants.get(one) for variant in kernels.variants])
         rows = [self._row(one) for one in kernels.variants]
@@ -82,6 +87,8 @@ class CConfigs:
         numbers = ", ".join(str(one) for one in self.of_variant)
         tests = []
         for one, field in self.fields.items():
+            # A constant of 0 is a value; an option of 0 says nothing, so that a structure of zeros
+            # asks for any.
             is_any = f"given->{field} == {self.any}"
             if one not in self._constants:
                 is_any += f" || given->{field} == 0"
@@ -126,6 +133,7 @@ class CConfigs:
     def _number(self, rest: Mapping[str, Any]) -> int:
         if not rest:
             return 0
+        # What C has no number for gets one here, in the order of the variants.
         key = repr(sorted((one, repr(value)) for one, value in rest.items()))
         return self._numbers.setdefault(key, len(self._numbers) + 1)
 

@@ -110,6 +110,7 @@ class CExpressions:
                 raise CannotSay(expression)
             return BOOL, f"({self._pointers[operands[0]]} == 0)"
         if op == "if":
+            # Both results must be of one kind; an error is of any, as it gives none.
             kinds = {self._typed(one)[0] for one in operands[1:] if one.op != "error"}
             if len(kinds) != 1:
                 raise CannotSay(expression)
@@ -126,6 +127,7 @@ class CExpressions:
 
     def _same(self, expression: Expression) -> str:
         op, (left, right) = expression.op, expression.operands
+        # The other operand is written all the same, for its refusals.
         for one, other in ((left, right), (right, left)):
             # A number is never a text or None.
             if one.is_constant and not isinstance(one.value, (int, float)):
@@ -149,6 +151,8 @@ class CExpressions:
             return BOOL, f"({texts[0]} {op} {texts[1]})"
         if op in ("min", "max"):
             name = ("least" if op == "min" else "most") + ("_float" if kind == FLOAT else "")
+            # In Python min(1, 2.0) is an int or a float by which is less; a type of C is decided
+            # before.
             if len({one for one, _ in map(self._typed, expression.operands)} - {BOOL}) > 1:
                 raise CannotSay(expression)  # what comes out is an int or a float
             return kind, f"culaunch_{name}({listed})"
@@ -184,6 +188,7 @@ def arithmetic_used(texts: Iterable[str]) -> str:
     functions = _functions()
     wanted: set[str] = set()
     todo = set(re.findall(r"\b(culaunch_\w+)\(", "".join(texts))) & functions.keys()
+    # What a function calls is looked for in its text, until nothing new is found.
     while todo:
         wanted |= todo
         called = {

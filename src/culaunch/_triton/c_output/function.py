@@ -83,6 +83,7 @@ class CFunction:
             CVariant(index, variant, self._kernels, self.parameters).text
             for index, variant in sorted(self.variants, key=lambda pair: -_score(pair[1]))
         ]
+        # Arguments that no variant takes are refused before any variant is looked at.
         checks = "".join(
             f"  if (!config || config->{field} == {self._configs.any}) "
             "return CUDA_ERROR_INVALID_VALUE;\n"
@@ -117,5 +118,6 @@ def _score(variant: SavedVariant) -> int:
     )
     match = ARCH.fullmatch(variant.arch)
     assert match is not None
+    # A cubin before PTX, which the driver would have to compile first.
     nearness = 10 * int(match[2]) + int(match[3]) + (1000 if match[1] == "sm" else 0)
     return score * 10_000 + nearness

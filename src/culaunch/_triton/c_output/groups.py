@@ -31,6 +31,7 @@ class _Group:
 
     def add(self, index: int, variant: SavedVariant, elements: list[str]) -> None:
         """Add a variant."""
+        # What one variant folds another one names.
         self.elements = [one or other for one, other in zip(self.elements, elements, strict=True)]
         self.variants.append((index, variant))
 
@@ -45,6 +46,8 @@ def group_by_types(kernels: SavedSet) -> list[tuple[str, list[tuple[int, SavedVa
     ValueError
         If an argument is a tuple in one variant and something else in another.
     """
+    # The parameters of the C function are the leaves of tuples, and so must be the same leaves in
+    # all variants.
     if len({_shape(one.types) for one in kernels.variants}) > 1:
         raise ValueError(
             "C cannot say an argument that is a tuple in one variant and something else, or a "

@@ -33,6 +33,7 @@ class CImages:
         self._kernels = kernels
         self._as_object = as_object
         prefix = f"{_PREFIX}{name}_" if as_object else _PREFIX
+        # In the order of the variants, each once: two variants may share an image.
         members = dict.fromkeys(_member(one) for one in kernels.variants)
         self._names = {member: f"{prefix}{i}" for i, member in enumerate(members)}
 
@@ -79,6 +80,8 @@ def _row(variant: SavedVariant, image: str) -> str:
     match = ARCH.fullmatch(variant.arch)
     if match is None:
         raise ValueError(f"the architecture {variant.arch!r:.60} is not known")
+    # Which devices an image runs on: this one alone ("a"), those of its major version, or all newer
+    # ones (PTX).
     rule = "A" if match[4] == "a" else "M" if match[1] == "sm" or match[4] == "f" else "P"
     facts = variant.facts
     return (

@@ -33,6 +33,7 @@ def c_identifier(name: str, *, is_function: bool = False) -> str:
     made = name
     if not _PLAIN.fullmatch(name) or _SPELT.search(name):
         # Underscores before a u are spelt, too, so that nothing else can look like a spelling.
+        # Reversible, so that no two names become one.
         made = re.sub(r"_(?=u)", "_u5f_", name)
         made = re.sub(r"\A[0-9]|[^A-Za-z0-9_]", lambda found: f"_u{ord(found[0]):x}_", made)
     # With underscores at its end a taken name is as good as taken: its own spelling is there.

@@ -93,6 +93,7 @@ class CParameters:
 
 
 def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:
+    # A leaf may be open in one variant and folded in another; C has one type for both.
     is_none_somewhere = "constexpr" in kinds and None in keys
     open_kinds = kinds - {"constexpr"}
     if not open_kinds:
@@ -104,6 +105,8 @@ def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:
         return DESCRIPTOR
     elif not is_none_somewhere:
         # What a call shows to Python is a number; of which size depends on its value.
+        # An i32 is taken as 64 bits, and a variant for it asks whether the value fits: so does
+        # Python, where a large value selects another variant.
         types = {"int64_t" if kind == "i32" else C_TYPES.get(kind, "") for kind in open_kinds}
         if len(types) == 1 and "" not in types:
             return types.pop()

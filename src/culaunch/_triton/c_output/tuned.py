@@ -78,6 +78,8 @@ class CChoice:
                 for index, variant in self._function.variants
                 if not settings_fit(variant, entry.constants, entry.options)
             ]
+            # A configuration whose variants do not run on the device is passed over, as
+            # `TunedTable.of_device` does it.
             listed = ", ".join(map(str, [*indices, -1]))
             lists.append(f"static const int {name}_runs_{number}[] = {{{listed}}};\n")
             # At least one, so that the array has a size without a key, too.

@@ -27,6 +27,7 @@ def c_value(value: Any) -> str:
         )
     if not _LEAST <= value <= _MOST:
         raise ValueError("C cannot choose by an integer of more than 64 bits")
+    # C has no negative literals: the number would be too large before its sign is applied.
     if value == _LEAST:
         return f"(-INT64_C({_MOST}) - 1)"
     return f"INT64_C({int(value)})"
@@ -47,6 +48,7 @@ def check_distinct(name: str, values: Iterable[Any]) -> None:
     """
     known: dict[str, Any] = {}
     for value in filter(is_c_value, values):
+        # None is -1 in C, and True is 1.
         other = known.setdefault(c_value(value), value)
         if repr(other) != repr(value):
             raise ValueError(

@@ -72,6 +72,7 @@ class CVariant:
             *self._argument_conditions(),
             f"culaunch_config_fits(config, {self._index})",
         ]
+        # Worked out inside of the block: what is known of the variant makes most of them constants.
         heuristics = self._heuristics()
         lines = []
         if heuristics or self._kernels.grid is not None:
@@ -106,6 +107,7 @@ class CVariant:
                     f"C cannot say the argument {one.name} of {self._kernels.name}, which a "
                     "heuristic gives at run time"
                 )
+            # With the variant's constants put in, what is left depends on the call alone.
             value = partly(one.value, self._known)
             try:
                 made.append(self._expressions().equals(value, self._variant.constants[one.name]))
@@ -202,6 +204,7 @@ class CVariant:
 
     def _sources(self) -> tuple[ParameterSource, ...]:
         variant = self._variant
+        # Folded arguments are no parameters of the compiled kernel.
         kinds = [kind for kind in self._kinds if kind != "constexpr"]
         if any(kind.startswith("tensordesc<") for kind in kinds):
             # The versions of Triton differ in the parts of a descriptor: the image tells.
@@ -221,6 +224,8 @@ class CVariant:
 
     def _value(self, source: ParameterSource, lines: list[str]) -> str:
         one = self._parameters.by_leaf[source.leaf]
+        # The driver copies as many bytes as the image's parameter has, from an address: the C
+        # parameter may be wider.
         exact = C_TYPES.get(source.type, POINTER)
         if exact == one.type:
             return f"&{one.name}"

@@ -40,6 +40,7 @@ def write_c(
         own = check_c_name(name) if name is not None else c_identifier(kernels.name)
         name = check_c_name(prefix + own, "prefix" if prefix else "name")
     output = CSet(kernels, name, as_object)
+    # Both texts before either is written: a refusal leaves no half of an output behind.
     pieces = header_text(output), output.source(header.name)
     for target, piece in zip((header, source), pieces, strict=True):
         write_output(str(target), piece.encode())

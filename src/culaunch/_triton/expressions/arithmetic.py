@@ -18,6 +18,7 @@ class ExpressionError(ValueError):
 
 
 def _checked(value: Any) -> Any:
+    # C computes with 64 bits, and a saved expression means the same in both.
     if type(value) is int and not _LEAST <= value <= _MOST:
         raise ExpressionError("a number of more than 64 bits")
     return value
@@ -54,6 +55,7 @@ def _cdiv(value: Any, divisor: Any) -> Any:
 def _next_power_of_2(value: int) -> int:
     if not isinstance(value, int):
         raise ExpressionError(f"next_power_of_2 of {value}: it takes an int")
+    # As Triton's own, which gives 0 for what is not positive.
     return 1 << (value - 1).bit_length() if value > 0 else 0
 
 

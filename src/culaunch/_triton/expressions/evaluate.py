@@ -47,6 +47,7 @@ def evaluate(
         return _plain(name, value) if op == "value" else type_of(value)
     if op == "if":
         condition, chosen, other = operands
+        # Only the branch that is taken: the other may have no value for these arguments.
         is_true = evaluate(condition, values, type_of)
         return evaluate(chosen if is_true else other, values, type_of)
     return APPLY[op](*(evaluate(one, values, type_of) for one in operands))
@@ -68,6 +69,7 @@ def partly(expression: Expression, known: Callable[[str, str], Any]) -> Expressi
         found = known(op, operands[0])
         return expression if found is None else found
     if op == "if":
+        # A known condition leaves one branch, and an error in the other one away.
         condition = partly(operands[0], known)
         if condition.is_constant:
             return partly(operands[1] if condition.value else operands[2], known)

@@ -35,6 +35,8 @@ def read_expression(entry: Any, names: Collection[str]) -> Expression:
     TypeError, ValueError
         If it is none.
     """
+    # Depth is bounded while it is read, size afterwards: the entry came whole from JSON, which is
+    # bounded itself.
     made = _read(entry, names, 0)
     if sum(1 for _ in walk(made)) > _MOST:
         raise ValueError(f"an expression has more than {_MOST} operations")
