@@ -73,8 +73,16 @@ PyObject* UseShortcut(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+// try_numbers(version) -> whether ints and floats are read in place from now on, where the trial is
+// made as on an interpreter of that version (0: on this one). For tests: newer ones are not here.
+PyObject* TryNumbersAgain(PyObject*, PyObject* args) {
+  unsigned long version = 0;
+  if (!PyArg_ParseTuple(args, "k:try_numbers", &version)) return nullptr;
+  return PyBool_FromLong(TryNumbers(version));
+}
+
 int Execute(PyObject* module) {
-  TryNumbers();
+  TryNumbers(0);
   return PyModule_AddStringConstant(module, "__version__", kVersion) == 0 &&
                  PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) ==
                      0 &&
@@ -113,6 +121,7 @@ PyMethodDef functions[] = {
      METH_VARARGS | METH_KEYWORDS, nullptr},
     {"argument_rules", ArgumentRules, METH_NOARGS, nullptr},
     {"use_shortcut", UseShortcut, METH_VARARGS, nullptr},
+    {"try_numbers", TryNumbersAgain, METH_VARARGS, nullptr},
     {"demangle", DemangleName, METH_O, kDemangleDoc},
     {"mangled_param_types", MangledParamTypes, METH_O, kMangledParamTypesDoc},
     {"follow", FollowSource, METH_VARARGS, nullptr},

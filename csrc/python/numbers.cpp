@@ -53,17 +53,21 @@ CULAUNCH_APART LargeInt ReadLargeInt(PyObject* object) {
   return {IntRange::kUnsigned, static_cast<int64_t>(bits)};
 }
 
-void TryNumbers() {
+bool TryNumbers(unsigned long version) {
+  if (version == 0) {
 #if PY_VERSION_HEX < 0x030b0000
-  const unsigned long version = PY_VERSION_HEX;
+    version = PY_VERSION_HEX;
 #else
-  const unsigned long version = Py_Version;  // of the interpreter, not of its headers
+    version = Py_Version;  // of the interpreter, not of its headers
 #endif
-  // A layout that is not there would be read behind an object.
+  }
+  // A layout that is not there would be read behind an object: of a version that nobody has seen
+  // the trial itself may be wrong, and is not made.
   const bool may_be = sizeof(void*) == 8 && sizeof(PyObject) + 8 <= 32 && version < 0x030f0000;
   are_as_believed = may_be && AreReadRight();
   PyErr_Clear();
   UseNumbers(true);
+  return g_numbers_are_known;
 }
 
 void UseNumbers(bool use) { g_numbers_are_known = use && are_as_believed; }

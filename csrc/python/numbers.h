@@ -14,7 +14,9 @@
 // that.
 extern bool g_numbers_are_known;
 
-void TryNumbers();
+// Make the trial, as on an interpreter of a version such as 0x030e00f0; 0: of this one. Whether
+// numbers are read in place from now on.
+bool TryNumbers(unsigned long version);
 // As if the trial had failed, or as it turned out: the switch of _core.use_shortcut.
 void UseNumbers(bool use);
 

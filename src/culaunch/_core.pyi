@@ -445,12 +445,13 @@ class XlaArray:
 def xla_handler(platform: Literal["cpu", "CUDA"], minor: int, /) -> object: ...
 
 reads_numbers_in_place: int
+"""Whether ints and floats are read without the C API: 1, where their layout is known."""
 
 def use_shortcut(
     name: Literal["numbers", "dicts", "torch", "places", "forms"], use: bool, /
 ) -> None: ...
-
-"""Whether ints and floats are read without the C API: 1, where their layout is known."""
+def try_numbers(version: int, /) -> bool:
+    """Try again whether numbers can be read in place, as on a version of Python; 0: this one."""
 
 def demangle(name: str, /) -> str:
     """Return the C++ spelling of a mangled name, or the name itself where it has none."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from culaunch._base.values import spell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+Choice = TypeVar("Choice")
 
 
 def checked_list(argument: str, value: object, holds: str) -> Sequence[Any]:
@@ -31,6 +33,22 @@ def checked_flag(argument: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{argument} must be True or False (got {spell(value)})")
     return value
+
+
+def checked_choice(argument: str, value: object, choices: Mapping[str, Choice]) -> Choice:
+    """Return what one of several words stands for.
+
+    Raises
+    ------
+    TypeError
+        If it is no str.
+    ValueError
+        If it is another word; the message lists them.
+    """
+    if isinstance(value, str) and value in choices:
+        return choices[value]
+    kind = ValueError if isinstance(value, str) else TypeError
+    raise kind(f"{argument} must be one of {', '.join(map(repr, choices))} (got {spell(value)})")
 
 
 def checked_text(argument: str, value: object, what: str = "a str") -> str:

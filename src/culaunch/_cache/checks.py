@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 
 from culaunch._base.checks import checked_path
 from culaunch._base.values import spell
+from culaunch._cache.entry import KEY
 from culaunch._cache.place import default_max_bytes, default_shipped
 from culaunch._image import Image
-
-_KEY = re.compile(r"[0-9a-f]{64}")
 
 
 def checked_key(key: object) -> str:
     """Return a key, which becomes a part of a path; TypeError or ValueError if it is none."""
     if not isinstance(key, str):
         raise TypeError(f"key must be a str (got {type(key).__name__})")
-    if _KEY.fullmatch(key) is None:
+    if KEY.fullmatch(key) is None:
         raise ValueError(f"key must be 64 hexadecimal digits, lower case (got {key!r})")
     return key
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from culaunch._cache.entry import BadEntryError
+from culaunch._cache.entry import KEY, BadEntryError
 
 if TYPE_CHECKING:
     import os
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from culaunch._base.trusted import TrustedDirectory
 
 T = TypeVar("T")
-_KEY = re.compile(r"[0-9a-f]{64}")
 # An entry's time is refreshed when it is off by more, in either direction: clocks are set back.
 _TOUCH_SECONDS = 1.0
 
@@ -124,7 +122,7 @@ class FileKind(Generic[T]):
         """Find the files of this kind."""
         for name, status in directory.files():
             # Whatever else is in the directory is not ours to count, and never to remove.
-            if name.endswith(self.suffix) and _KEY.fullmatch(name.removesuffix(self.suffix)):
+            if name.endswith(self.suffix) and KEY.fullmatch(name.removesuffix(self.suffix)):
                 yield Stored(self, "", (name,), status.st_size, status.st_mtime)
 
     def check(self, directory: TrustedDirectory, stored: Stored, *, drop: bool) -> bool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 
+from culaunch._cache.entry import KEY
 from culaunch._errors import CacheWarning
 
 VARIABLE = "CULAUNCH_CACHE_RECORD"
-_KEY = re.compile(r"[0-9a-f]{64}")
 
 _noted: set[tuple[str, str]] = set()
 
@@ -50,6 +49,6 @@ def read_record(path: str) -> list[str]:
     with open(path, encoding="ascii", errors="replace") as file:
         keys = dict.fromkeys(line.strip() for line in file)
     for key in keys:
-        if _KEY.fullmatch(key) is None:
+        if KEY.fullmatch(key) is None:
             raise ValueError(f"{path!r} is no record of a cache: it has the line {key!r:.80}")
     return list(keys)

@@ -13,6 +13,7 @@ from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.trace import Value
 from culaunch._launch.array import array_info
 from culaunch._launch.recording import RECORDERS
+from culaunch._launch.strides import is_dense
 
 if TYPE_CHECKING:
     from culaunch._elementwise.elementwise_function import ElementwiseFunction
@@ -225,16 +226,7 @@ def _layout(body: RecordingBody, value: Any) -> tuple[tuple[Any, ...], tuple[Any
     if body.what(value) == "array":
         return value.shape, value.strides, value.is_contiguous
     info = array_info(value)
-    return info.shape, info.strides, lambda: _is_dense(info.shape, info.strides)
-
-
-def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    dense = 1
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size not in (1, 0) and stride != dense:
-            return False
-        dense *= size
-    return True
+    return info.shape, info.strides, lambda: is_dense(info.shape, info.strides)
 
 
 def _info_dtype(value: Any) -> str:

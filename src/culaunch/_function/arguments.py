@@ -82,7 +82,7 @@ class Argument:
     def refuse(self, mismatch: str, detail: int = 0) -> NoReturn:
         """Raise what a launch raises, with the line of the body."""
         # The words are those of a launch, which has a launcher to ask. Only the line is added.
-        launcher: Any = _Shim(self.kernel)
+        launcher: Any = OfKernel(self.kernel)
         try:
             messages.raise_argument(launcher, self.index, self.value, mismatch, detail, -1)
         except (TypeError, ValueError, OverflowError) as error:
@@ -281,8 +281,8 @@ def _is_signed(value: Any) -> bool:
     return code in "bhilq" if isinstance(code, str) else value.dtype.kind == "i"
 
 
-class _Shim:
-    """What a message needs of a launcher."""
+class OfKernel:
+    """What a message needs of a launcher: its kernel."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel

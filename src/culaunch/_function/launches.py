@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._function import opcodes as oc
-from culaunch._function.arguments import RecordedArgument
+from culaunch._function.arguments import OfKernel, RecordedArgument
 from culaunch._function.configuration import Configuration, from_key, from_keywords, of_launcher
 from culaunch._function.effects import Launch
 from culaunch._function.symbols import is_symbolic
@@ -191,13 +191,6 @@ def _shown(values: tuple[Any, ...]) -> str:
 def _raise_count(kernel: Kernel, count: int, keywords: tuple[str, ...]) -> None:
     place = here()
     try:
-        messages.raise_count(_Shim(kernel), count, keywords or None)  # type: ignore[arg-type]
+        messages.raise_count(OfKernel(kernel), count, keywords or None)  # type: ignore[arg-type]
     except TypeError as error:
         raise TypeError(f"at {place.text()}: {error}") from None
-
-
-class _Shim:
-    """What a message needs of a launcher."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel

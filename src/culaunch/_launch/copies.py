@@ -12,6 +12,7 @@ from culaunch._launch.host_memory import bytes_of, host_array
 from culaunch._launch.inside import copy_from, copy_to, driver_of, ordinal_of, packed_type
 from culaunch._launch.numpy_dtypes import unpacked
 from culaunch._launch.stream_handle import stream_or_current
+from culaunch._launch.strides import is_dense
 
 
 def copy_in(array: CoreDeviceArray, source: Any, stream: object) -> None:
@@ -121,11 +122,8 @@ def _checked_address(array: CoreDeviceArray, other: Any, name: str) -> int:
             f"{show(other)})"
         )
     _check(array, shape, unpacked(code, bits), name)
-    dense = 1
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if size != 1 and stride != dense and array.nbytes:
-            raise ValueError(f"{name} must be contiguous, in C order (got strides {strides})")
-        dense *= size
+    if not is_dense(shape, strides):
+        raise ValueError(f"{name} must be contiguous, in C order (got strides {strides})")
     return address
 
 

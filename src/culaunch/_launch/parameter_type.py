@@ -74,7 +74,7 @@ def classify(spelling: str | None, names_are_types: bool = False) -> ParameterTy
     if spelling is None:
         return UNKNOWN
     # Qualifiers say what may be done with a parameter, not what it is.
-    text = " ".join(_QUALIFIERS.sub(" ", spelling).split())
+    text = " ".join(QUALIFIERS.sub(" ", spelling).split())
     if text.endswith("::*"):
         return ParameterType(TypeClass.STRUCTURE)  # a pointer to a member: an offset
     if text.endswith(("*", "&", "]")) or "(*)" in text or text == "decltype(nullptr)":
@@ -123,7 +123,7 @@ def _points_to_const(spelling: str) -> bool:
 
 
 INTEGER_WORDS = frozenset(("signed", "unsigned", "short", "long", "int"))
-_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict)\b")
+QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict)\b")
 _NAME = re.compile(r"(\w+|\(anonymous namespace\))(::(\w+|\(anonymous namespace\)))*")
 
 # ---- the types that have names of their own

@@ -9,6 +9,7 @@ from culaunch._launch.array import array_info
 from culaunch._launch.device_array import DeviceArray, over
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.numpy_dtypes import unpacked
+from culaunch._launch.strides import is_dense
 
 _UNSUPPORTED = 217  # CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
 
@@ -46,14 +47,11 @@ def peer(array: Any, device: int | None = None) -> DeviceArray:
     ordinal = device_ordinal(driver, device)
     info = array_info(array)
     owner = info.device[1]
-    expected = 1
-    for size, stride in zip(reversed(info.shape), reversed(info.strides), strict=True):
-        if size != 1 and stride != expected and 0 not in info.shape:
-            raise ValueError(
-                f"array must be contiguous (got strides {info.strides} of shape {info.shape}): "
-                "make it so on its own device"
-            )
-        expected *= size
+    if not is_dense(info.shape, info.strides):
+        raise ValueError(
+            f"array must be contiguous (got strides {info.strides} of shape {info.shape}): make it "
+            "so on its own device"
+        )
     if owner != ordinal and not driver.reach(ordinal, owner):
         raise DriverError(
             f"device {ordinal} cannot reach the memory of device {owner}: there is no connection "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from culaunch._base.values import spell
 from culaunch._launch.parameter_type import (
     INTEGER_WORDS,
+    QUALIFIERS,
     UNKNOWN,
     ParameterType,
     classify,
@@ -66,7 +67,6 @@ def kind_of(parameter: Parameter) -> ParameterType:
     return parameter._kind  # noqa: SLF001 - not the user's to see: `type` is
 
 
-_QUALIFIERS = re.compile(r"\b(const|volatile|__restrict__|__restrict|restrict)\b")
 _NAMED = re.compile(r"^(?P<type>.*[\s*&>])(?P<name>[A-Za-z_]\w*)$")
 _WORDS_OF_TYPES = ("signed char", "unsigned char", "unsigned __int128")
 _TAG = re.compile(r"(struct|enum|class) \w+")
@@ -138,7 +138,7 @@ def _without_name(part: str) -> str:
     part = part.strip()
     if not part:
         raise ValueError("signature has an empty parameter: write C type names between the commas")
-    bare = " ".join(_QUALIFIERS.sub(" ", part).split())
+    bare = " ".join(QUALIFIERS.sub(" ", part).split())
     if _has_several_names(bare):
         raise ValueError(
             f"signature has {part!r}, which is more than a type and a name: put a comma between "

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from culaunch._base.checks import checked_choice
 from culaunch._base.cuda import TensorMapType
 from culaunch._base.values import fits, spell
 from culaunch._errors import DriverError
@@ -124,10 +125,10 @@ class TensorMap(ctypes.Structure):
                 strides[::-1],
                 tuple(box)[::-1],
                 tuple(steps)[::-1],
-                _choose("interleave", interleave, _INTERLEAVE),
-                _choose("swizzle", swizzle, _SWIZZLE),
-                _choose("l2_promotion", l2_promotion, _PROMOTION),
-                _choose("fill", fill, _FILL),
+                checked_choice("interleave", interleave, _INTERLEAVE),
+                checked_choice("swizzle", swizzle, _SWIZZLE),
+                checked_choice("l2_promotion", l2_promotion, _PROMOTION),
+                checked_choice("fill", fill, _FILL),
             )
         finally:
             driver.pop_device()
@@ -153,10 +154,10 @@ def _numbers(
         raise ValueError(f"tensor maps have no elements of {dtype!r}")
     return (
         _TYPES[dtype.code, dtype.bits],
-        _choose("interleave", interleave, _INTERLEAVE),
-        _choose("swizzle", swizzle, _SWIZZLE),
-        _choose("l2_promotion", promotion, _PROMOTION),
-        _choose("fill", fill, _FILL),
+        checked_choice("interleave", interleave, _INTERLEAVE),
+        checked_choice("swizzle", swizzle, _SWIZZLE),
+        checked_choice("l2_promotion", promotion, _PROMOTION),
+        checked_choice("fill", fill, _FILL),
     )
 
 
@@ -182,10 +183,3 @@ def _check(info: ArrayInfo, box: tuple[int, ...], steps: tuple[int, ...]) -> Non
             f"the array's last dimension must be contiguous (got a stride of {info.strides[-1]} "
             "elements): transpose the description, or copy the array"
         )
-
-
-def _choose(name: str, value: str, table: dict[str, int]) -> int:
-    if not isinstance(value, str) or value not in table:
-        kind = ValueError if isinstance(value, str) else TypeError
-        raise kind(f"{name} must be one of {', '.join(map(repr, table))} (got {spell(value)})")
-    return table[value]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.checks import checked_flag
+from culaunch._base.checks import checked_choice, checked_flag
 from culaunch._base.cuda import Result
-from culaunch._base.values import fits, spell
+from culaunch._base.values import fits
 from culaunch._errors import DriverError
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.stream_handle import stream_or_current
@@ -157,8 +157,8 @@ class Texture(TextureUnitObject):
     ) -> None:
         flags = _NORMALIZED_COORDINATES * checked_flag("normalized", normalized)
         flags |= _READ_AS_INTEGER * (not checked_flag("as_float", as_float))
-        mode = _choice("address", address, _ADDRESSES)
-        filtering = _choice("filter", filter, _FILTERS)
+        mode = checked_choice("address", address, _ADDRESSES)
+        filtering = checked_choice("filter", filter, _FILTERS)
         if isinstance(array, Surface):
             self._memory = array._memory  # noqa: SLF001 - a texture shares what the surface has
         else:
@@ -208,10 +208,3 @@ def _check_together(
         raise ValueError(
             f"filter='linear' reads floats: give as_float=True, or floats (got {memory.dtype})"
         )
-
-
-def _choice(argument: str, value: str, choices: dict[str, int]) -> int:
-    if not isinstance(value, str) or value not in choices:
-        names = ", ".join(map(repr, choices))
-        raise ValueError(f"{argument} must be one of {names} (got {spell(value)})")
-    return choices[value]

@@ -6,7 +6,8 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.autotuner import split_settings
-from culaunch._triton.body_choice import BodyChoice, pinned, plain
+from culaunch._triton.body_numbers import pinned, plain
+from culaunch._triton.choice import Choice
 from culaunch._triton.decision import NotMeasured
 from culaunch._triton.inside import call, driver_of, names_of
 from culaunch._triton.target import compiling_for
@@ -25,7 +26,7 @@ def choose_in_body(
     inner: Dispatcher,
     bound: dict[str, Any],
     options: dict[str, Any],
-) -> BodyChoice:
+) -> Choice:
     """Let the decorators of a kernel choose for a call in a body.
 
     What they look at is guarded. An autotuner that knows no configuration for the call's key
@@ -69,7 +70,7 @@ def choose_in_body(
     for cell, value in guards.cells:
         body.depends_on(cell, None, value)
     constants, chosen = split_settings(made.settings, names)
-    return BodyChoice(constants, chosen, made.replaced)
+    return Choice(constants, chosen, made.replaced)
 
 
 def _launch_nothing(*_: Any) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._triton.autotuner import split_settings
-from culaunch._triton.body_choice import BodyChoice
 from culaunch._triton.body_tuning import choose_in_body
+from culaunch._triton.choice import Choice
 from culaunch._triton.dispatcher import Dispatcher
 from culaunch._triton.grid_reads import read_grid
 from culaunch._triton.target import compiling_for
@@ -107,8 +107,8 @@ class ChoosingDispatcher(Dispatcher):
     @untraced
     def _choose_in_body(
         self, body: RecordingBody, bound: dict[str, Any], options: dict[str, Any]
-    ) -> BodyChoice:
+    ) -> Choice:
         if not self._stack.is_decorated:
-            return BodyChoice()
+            return Choice()
         assert self._inner is not None
         return choose_in_body(body, self, self._stack, self._inner, bound, options)

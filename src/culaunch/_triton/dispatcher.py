@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._core import TritonDispatcher
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver
-from culaunch._triton.body_choice import BodyChoice
+from culaunch._triton.choice import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,9 +89,9 @@ class Dispatcher(TritonDispatcher):
         body: RecordingBody,  # noqa: ARG002
         bound: dict[str, Any],  # noqa: ARG002
         options: dict[str, Any],  # noqa: ARG002
-    ) -> BodyChoice:
+    ) -> Choice:
         """Return what decorators set for a call in a body; what they look at is guarded."""
-        return BodyChoice()
+        return Choice()
 
     def _read_grid(
         self,

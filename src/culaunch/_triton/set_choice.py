@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from culaunch._triton.choice import Choice
 from culaunch._triton.constants import same_constant
 from culaunch._triton.expressions import ExpressionError, evaluate, names_of
 from culaunch._triton.saved_grid import element_type
@@ -16,28 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from culaunch._triton.saved_set import SavedHeuristic, SavedSet
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What was chosen.
-
-    Attributes
-    ----------
-    constants, options : dict
-        Arguments of the kernel, and options.
-    replaced : frozenset of str
-        Those that stand in the place of what the call gave.
-    """
-
-    constants: dict[str, Any]
-    options: dict[str, Any]
-    replaced: frozenset[str]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Constants and options in one."""
-        return {**self.constants, **self.options}
 
 
 class SetChoice:
@@ -72,7 +50,7 @@ class SetChoice:
         capability: int,
         *,
         only_ptx: bool,
-    ) -> Chosen:
+    ) -> Choice:
         """Choose for a call.
 
         Parameters
@@ -106,7 +84,7 @@ class SetChoice:
             entry = table.look_up(key, dtypes)
             known.update(entry.constants)
         made.update(self._heuristics(known, is_early=False))
-        return Chosen({**entry.constants, **made}, entry.options, frozenset(made))
+        return Choice({**entry.constants, **made}, entry.options, frozenset(made))
 
     def table_of(self, capability: int, *, only_ptx: bool) -> TunedTable | None:
         """Return the part of the table that is for a device, of variants that run on it."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.body_choice import BodyChoice, pinned
+from culaunch._triton.body_numbers import pinned
+from culaunch._triton.choice import Choice
 from culaunch._triton.messages import raise_binding
 from culaunch._triton.object_kinds import type_name
 from culaunch._triton.saved_grid import SavedGrid
@@ -77,7 +78,7 @@ class SetDispatcher(VariantDispatcher):
         body: RecordingBody,
         bound: dict[str, Any],
         options: dict[str, Any],  # noqa: ARG002
-    ) -> BodyChoice:
+    ) -> Choice:
         """Choose as the decorators did; what the choice depends on is guarded."""
         if self._saved.zeroes:
             raise TypeError(
@@ -86,7 +87,7 @@ class SetDispatcher(VariantDispatcher):
                 "the hook"
             )
         if not self._choice.is_needed:
-            return BodyChoice()
+            return Choice()
         names = self._parameter_names
         values = dict(bound)
         for index, _ in self._choice.key:
@@ -98,8 +99,7 @@ class SetDispatcher(VariantDispatcher):
             if body.what(bound.get(name)) == "array"
         ]
         capability, only_ptx = self._target(body.ordinal)
-        chosen = self._choice.choose(values, dtypes, capability, only_ptx=only_ptx)
-        return BodyChoice(chosen.constants, chosen.options, chosen.replaced)
+        return self._choice.choose(values, dtypes, capability, only_ptx=only_ptx)
 
     def _read_grid(
         self, grid: Any

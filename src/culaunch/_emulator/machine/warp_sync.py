@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from culaunch._emulator.machine.merge import merge
 if TYPE_CHECKING:
     from culaunch._emulator.machine.races import Races
     from culaunch._emulator.machine.state import Block, Group, Runner
+    from culaunch._emulator.ptx.syntax import Instruction
     from culaunch._emulator.types import Lanes
 
 __all__ = ["WarpSync", "lane_bits", "warp_bits"]
@@ -88,15 +89,13 @@ class WarpSync:
             instruction = block.instructions[0]
             missing = self._missing(group, block)
             lane = int(np.flatnonzero(missing)[0])
-            names = int(missing[lane])
-            fault = Fault(
-                LAUNCH_FAILED,
-                f"{instruction.opcode} names lanes of the warp that never execute it "
-                f"(mask of the missing ones {names:#010x})",
-                lane=group.lane_at(lane),
+            self._blame(
+                group,
+                instruction,
+                lane,
+                "names lanes of the warp that never execute it (mask of the missing ones "
+                f"{int(missing[lane]):#010x})",
             )
-            self.runner.locate(fault, instruction)
-            raise fault
 
     def _complete(self, group: Group, block: Block) -> Lanes:
         complete: Lanes = self._missing(group, block) == 0
@@ -114,14 +113,19 @@ class WarpSync:
         if lacking.any():
             index = int(np.flatnonzero(lacking)[0])
             instruction = block.instructions[0]
-            fault = Fault(
-                LAUNCH_FAILED,
-                f"{instruction.opcode} is executed by lane {group.lane_at(index) % 32} of the "
-                f"warp, which its mask {int(named[index]):#010x} does not name",
-                lane=group.lane_at(index),
+            self._blame(
+                group,
+                instruction,
+                index,
+                f"is executed by lane {group.lane_at(index) % 32} of the warp, which its mask "
+                f"{int(named[index]):#010x} does not name",
             )
-            self.runner.locate(fault, instruction)
-            raise fault
+
+    def _blame(self, group: Group, instruction: Instruction, lane: int, what: str) -> NoReturn:
+        """Raise the fault for one lane of a group."""
+        fault = Fault(LAUNCH_FAILED, f"{instruction.opcode} {what}", lane=group.lane_at(lane))
+        self.runner.locate(fault, instruction)
+        raise fault
 
     def _missing(self, group: Group, block: Block) -> Lanes:
         assert block.sync is not None

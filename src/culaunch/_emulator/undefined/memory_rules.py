@@ -101,18 +101,7 @@ def _matrix_store(context: Context, group: Group, plan: Plan, active: Lanes | No
 
     # The same store, of the bits and to the map of them, marks what becomes undefined where.
     copy = context.with_bits(group, sources)
-
-    def mark() -> None:
-        # The map has the layout of the memory, so it can stand in for it while the store runs once
-        # more; nobody watches the accesses meanwhile.
-        data, shadow = shared.data, shared.shadow
-        shared.data, shared.shadow = shadow.undefined.map, None
-        try:
-            plan.run(copy)
-        finally:
-            shared.data, shared.shadow = data, shadow
-
-    context.after.append(mark)
+    context.after.append(lambda: plan.run_on_map(copy))
     return {}
 
 

@@ -100,6 +100,18 @@ class Plan:
                 shape = (index.shape[0], *zero.shape[1:])
                 yield slot, np.broadcast_to(~np.zeros(1, zero.dtype), shape)
 
+    def run_on_map(self, group: Group) -> None:
+        """Run the instruction once more, on the map of undefined bytes of shared memory."""
+        # The map has the layout of the memory, so it can stand in for it. Nobody watches the
+        # accesses meanwhile: they are not the program's.
+        shared = group.chunk.shared
+        data, shadow = shared.data, shared.shadow
+        shared.data, shared.shadow = shadow.undefined.map, None
+        try:
+            self.run(group)
+        finally:
+            shared.data, shared.shadow = data, shadow
+
     def _loaded(self, each: Lanes) -> Iterator[tuple[int, Lanes]]:
         kind = self.decoder.type(self.instruction)
         targets = self.decoder.vector(self.instruction.operands[0])
@@ -121,15 +133,8 @@ class Plan:
 
     def _load_again(self, group: Group) -> list[Lanes]:
         """Run the load on the map of undefined bytes: what comes out are the undefined bits."""
-        shared = group.chunk.shared
-        data, shadow = shared.data, shared.shadow
-        # The map stands in for the memory while the load runs once more, as in `memory_rules`.
         copy = group.with_registers(list(group.regs))
-        shared.data, shared.shadow = shadow.undefined.map, None
-        try:
-            self.run(copy)
-        finally:
-            shared.data, shared.shadow = data, shadow
+        self.run_on_map(copy)
         shapes = [(group.n, *self.code.zeros[slot].shape[1:]) for slot in self.writes]
         return [
             np.broadcast_to(copy.regs[slot], shape)

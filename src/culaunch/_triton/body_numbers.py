@@ -1,29 +1,11 @@
-"""What is chosen for a launch in the body of a function, and the numbers that it depends on."""
+"""Numbers of a call in the body of a function, where Triton wants Python's."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
-
-
-@dataclass(frozen=True)
-class BodyChoice:
-    """What is set by name.
-
-    Attributes
-    ----------
-    constants, options : dict
-        Arguments of the kernel, and options.
-    replaced : frozenset of str
-        Those that stand in the place of what the call gave.
-    """
-
-    constants: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
-    replaced: frozenset[str] = frozenset()
 
 
 def pinned(body: RecordingBody, value: Any) -> Any:
