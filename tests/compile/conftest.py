@@ -1,10 +1,15 @@
 """What the tests of compiling share: a cache of their own, and images that cost nothing."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
 import culaunch as cl
+from culaunch._compile import set_current_device_arch
+
+sys.path.insert(0, str(Path(__file__).parent))  # for sources
 
 SCALE = """
 template <class T>
@@ -53,3 +58,20 @@ def root():
     """Skip unless the tests may give files to other users."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
+
+
+@pytest.fixture
+def compiled(cache):
+    """Compile with a cache of this test's own."""
+    return lambda source, **keywords: cl.compile(
+        source, **{"arch": "sm_80", "cache": cache, **keywords}
+    )
+
+
+@pytest.fixture
+def no_device(monkeypatch):
+    """Have no device, so that an architecture has to be given."""
+    monkeypatch.delenv("CULAUNCH_DRIVER", raising=False)
+    set_current_device_arch(lambda: ())
+    yield
+    set_current_device_arch(None)

@@ -84,3 +84,33 @@ def recorder_module():
     yield recorder
     for defect in recorder.defects:
         raise defect
+
+
+@pytest.fixture(scope="session")
+def tutorials():
+    """The kernels of Triton's tutorials."""
+    import tutorials
+
+    return tutorials
+
+
+@pytest.fixture
+def add_set(compiled_set):
+    """A set that has met no driver yet: it keeps the one that it meets first."""
+    import culaunch.triton as ct
+
+    one = compiled_set
+    return ct.KernelSet(one.name, one.parameters, one.variants, one.read)
+
+
+@pytest.fixture(scope="session")
+def compiled_set(tutorials):
+    """Two signatures, two configurations, two architectures."""
+    from sets import FLOATS, HALVES
+
+    import culaunch.triton as ct
+
+    return ct.compile(
+        tutorials.add, [FLOATS, HALVES], arch=["sm_80", "sm_90a"],
+        configs=[{"BLOCK": 256}, {"BLOCK": 512, "num_warps": 8}], keep_ptx=True,
+    )  # fmt: skip

@@ -21,6 +21,11 @@ LAUNCH = {
 }  # fmt: skip
 
 
+# Signatures of an addition: of single and of half precision.
+FLOATS = "*fp32:16, *fp32:16, *fp32:16, i32"
+HALVES = "*fp16:16, *fp16:16, *fp16:16, i32:16"
+
+
 def parameter(name: str, **more: Any) -> dict[str, Any]:
     plain = {"annotation": "", "constexpr": False, "const": False, "specialize": True}
     return {"name": name, **plain, "align": True, **more}

@@ -18,10 +18,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from typing import Any
 
 FORMAT_VERSION = 1
+# A key is a SHA-256 in hexadecimal digits: as a part of a path it leads out of no directory.
+KEY = re.compile(r"[0-9a-f]{64}")
 _MAGIC = b"culcache"
 _HEAD = struct.Struct("<8sIIQ")
 _BODY = _HEAD.size + hashlib.sha256().digest_size
