@@ -14,6 +14,7 @@ from culaunch._emulator.ops import (  # noqa: F401  (each registers its instruct
     bit_counts,
     bits,
     builtins,
+    carries,
     compare,
     control_flow,
     convert,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
+from culaunch._emulator.machine.accesses import MANY, NOBODY, Access, Accesses
 from culaunch._emulator.machine.async_copies import AsyncCopies
 from culaunch._emulator.machine.warp_order import WarpOrder
 from culaunch._emulator.memory.undefined_bytes import Read
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Races"]
 
-# Two words that are no lane: all that is compared with them, such as `>= 0`, relies on the sign.
-_NOBODY = -1
-_MANY = -2
 # Added to a lane, or one of these, to make it positive.
 _SHIFTED = 2
 _RACE = "race: a thread {} shared address {}, which {} {} with no {} in between"
@@ -51,10 +49,10 @@ class Races:
         length = chunk.shared.array.shape[0] // self.unit
         self.order = WarpOrder(chunk)
         self.copies = AsyncCopies(chunk)
-        self._writer: Lanes = np.full(length, _NOBODY, np.int32)
+        self._writer: Lanes = np.full(length, NOBODY, np.int32)
         self._written: Lanes = np.zeros(length, np.int32)
-        self._readers = _Lanes(length, self.order)
-        self._updaters = _Lanes(length, self.order)
+        self._readers = Accesses(length, self.order)
+        self._updaters = Accesses(length, self.order)
 
     def read(self, group: Group, piece: Piece, size: int, *, strong: bool) -> None:
         """Take note of a read, and of what it races with.
@@ -77,7 +75,7 @@ class Races:
         new = values.view(f"u{self.unit}").reshape(-1)
         change = new != piece.data.by_size[self.unit][access.at]
         writer = self._unordered_writer(access)
-        self._report(access, np.where(change, writer, _NOBODY), "wrote")
+        self._report(access, np.where(change, writer, NOBODY), "wrote")
         # A value that changes under a reader is a race even if the reader's value was never used:
         # unlike a read, a write cannot be put off to where it matters.
         self._report(access, self._readers.against(access), "read")
@@ -94,11 +92,11 @@ class Races:
         if lost.shape[0]:
             final = np.zeros(self._writer.shape, new.dtype)
             final[access.at] = new
-            others = np.where(final[access.at] != new, self._writer[access.at], _NOBODY)
+            others = np.where(final[access.at] != new, self._writer[access.at], NOBODY)
             self._report(access, others, "wrote")
         # Until it is waited for, a copy is no write of its thread, but one of nobody's.
         if how == "async":
-            self._writer[access.at] = _NOBODY
+            self._writer[access.at] = NOBODY
             self.copies.start(access.lanes, access.at)
 
     def update(self, group: Group, piece: Piece, size: int) -> None:
@@ -114,16 +112,16 @@ class Races:
         stride = self.chunk.shared.stride // self.unit
         which = slice(None) if done is None else done
         # Times and masks stay, and mean nothing where nobody is named.
-        self._writer.reshape(-1, stride)[which] = _NOBODY
-        self._readers.warp.reshape(-1, stride)[which] = _NOBODY
-        self._updaters.warp.reshape(-1, stride)[which] = _NOBODY
+        self._writer.reshape(-1, stride)[which] = NOBODY
+        self._readers.warp.reshape(-1, stride)[which] = NOBODY
+        self._updaters.warp.reshape(-1, stride)[which] = NOBODY
 
     def wait(self, lanes: Lanes, newest: int | None) -> None:
         """End the copies of `lanes` but the `newest` groups: they are writes of now."""
         for owners, at in self.copies.finish(lanes, newest):
-            self._wrote(_Access(owners, at, "writes"))
+            self._wrote(Access(owners, at, "writes"))
 
-    def _access(self, group: Group, piece: Piece, size: int, verb: str) -> _Access:
+    def _access(self, group: Group, piece: Piece, size: int, verb: str) -> Access:
         lanes = group.lanes if piece.lanes is None else group.lanes[piece.lanes]
         # Most kernels never touch less than four bytes, so that a unit for each byte would cost
         # four times the memory and the work. The first narrower access makes all units smaller, for
@@ -136,7 +134,7 @@ class Races:
         if count > 1:
             at = (at[:, None] + np.arange(count)).reshape(-1)
             lanes = np.repeat(lanes, count)
-        access = _Access(lanes, at, verb)
+        access = Access(lanes, at, verb)
         # Even the thread that started the copy may not look before it has waited (PTX ISA,
         # "cp.async").
         owner = self.copies.owner[at]
@@ -161,13 +159,13 @@ class Races:
         self._updaters.refine(times)
         self.copies.refine(times)
 
-    def _wrote(self, access: _Access) -> None:
+    def _wrote(self, access: Access) -> None:
         self._writer[access.at] = access.lanes
         self._written[access.at] = self.order.now(access.lanes)
-        self._readers.warp[access.at] = _NOBODY
-        self._updaters.warp[access.at] = _NOBODY
+        self._readers.warp[access.at] = NOBODY
+        self._updaters.warp[access.at] = NOBODY
 
-    def _unordered_writer(self, access: _Access) -> Lanes:
+    def _unordered_writer(self, access: Access) -> Lanes:
         """Return for each unit the lane that wrote it, if the access does not come after that."""
         writer = self._writer[access.at]
         # Only where another lane wrote is there anything to ask: mostly nowhere.
@@ -175,12 +173,12 @@ class Races:
         if index.shape[0]:
             lanes, others = access.lanes[index], writer[index]
             known = self.order.ordered(lanes, others, self._written[access.at[index]])
-            writer[index[known]] = _NOBODY
+            writer[index[known]] = NOBODY
         return writer
 
-    def _note(self, access: _Access, others: Lanes, did: str, size: int) -> None:
+    def _note(self, access: Access, others: Lanes, did: str, size: int) -> None:
         """Make the values undefined that were read in a race with a lane of `others`."""
-        index = np.flatnonzero((others != _NOBODY) & (others != access.lanes))
+        index = np.flatnonzero((others != NOBODY) & (others != access.lanes))
         if not index.shape[0]:
             return
         # One unit of each lane is told: the value that it read is undefined as a whole.
@@ -206,11 +204,11 @@ class Races:
         return text.format(detail & 0xFFFFFFFF, self._who(other), _missing(lane, other))
 
     def _who(self, other: int) -> str:
-        return "several threads" if other == _MANY else f"thread {self._thread(other)}"
+        return "several threads" if other == MANY else f"thread {self._thread(other)}"
 
-    def _report(self, access: _Access, others: Lanes, did: str) -> None:
+    def _report(self, access: Access, others: Lanes, did: str) -> None:
         """Raise the fault of the first access that races with a lane of `others`."""
-        conflict = (others != _NOBODY) & (others != access.lanes)
+        conflict = (others != NOBODY) & (others != access.lanes)
         if not conflict.any():
             return
         index = int(np.flatnonzero(conflict)[0])
@@ -219,93 +217,13 @@ class Races:
         reason = _RACE.format(access.verb, f"{offset:#x}", self._who(other), did, missing)
         raise Fault(LAUNCH_FAILED, reason, lane=lane)
 
-    def _offset(self, access: _Access, index: int) -> int:
+    def _offset(self, access: Access, index: int) -> int:
         return int(access.at[index]) * self.unit % self.chunk.shared.stride
 
     def _thread(self, lane: int) -> tuple[int, int, int]:
         return self.chunk.place(lane)[1]
 
 
-class _Access(NamedTuple):
-    """A lane and an offset for every unit of an access."""
-
-    lanes: Lanes
-    at: Lanes
-    verb: str
-
-
-class _Lanes:
-    """For each unit the lanes of a warp that accessed it: `_NOBODY`, `_MANY` warps, or one's."""
-
-    def __init__(self, length: int, order: WarpOrder) -> None:
-        self.order = order
-        self.warp: Lanes = np.full(length, _NOBODY, np.int32)
-        self._mask: Lanes = np.zeros(length, np.uint32)
-        self._time: Lanes = np.zeros(length, np.int32)
-
-    def refine(self, times: int) -> None:
-        """Make several units of each."""
-        self.warp = np.repeat(self.warp, times)
-        self._mask = np.repeat(self._mask, times)
-        self._time = np.repeat(self._time, times)
-
-    def against(self, access: _Access) -> Lanes:
-        """Return for each unit a lane that an access races with, `_MANY` or `_NOBODY`."""
-        warp = self.warp[access.at]
-        others = np.where(warp == _MANY, _MANY, _NOBODY)
-        # Lanes of another warp are ordered by barriers alone, and those have made the units forget
-        # them: whoever is still named here raced.
-        foreign = np.flatnonzero((warp >= 0) & (warp != access.lanes // 32))
-        others[foreign] = warp[foreign] * 32 + _lowest(self._mask[access.at[foreign]])
-        own, left = self._unordered(access)
-        others[own] = np.where(left != 0, access.lanes[own] // 32 * 32 + _lowest(left), _NOBODY)
-        return others
-
-    def add(self, access: _Access) -> None:
-        """Add an access, which may take the place of those that come before it in order."""
-        lanes, at = access.lanes, access.at
-        warp = self.warp[at]
-        mask = np.uint32(1) << (lanes & 31).astype(np.uint32)
-        time = self.order.now(lanes)
-        # Lanes of the same warp that nothing orders before this access stay beside it. The others
-        # need not be known any more: who comes after this access comes after them, too.
-        own, left = self._unordered(access)
-        mask[own] |= left
-        # Of two times the earlier: a race may be missed so, and none is made up.
-        kept = own[left != 0]
-        time[kept] = np.minimum(time[kept], self._time[at[kept]])
-        # Once two warps have been at a unit, none of them is remembered: a barrier or a write ends
-        # that, and every access of a third warp would race with one of the two anyway.
-        many = at[(warp == _MANY) | ((warp >= 0) & (warp != lanes // 32))]
-        # Several lanes of the access may be at one unit, and be of several warps.
-        # First what was known goes, then every lane of the access adds its bit; `at` may name a
-        # unit many times, which plain assignment would count once.
-        self._mask[at] = 0
-        np.bitwise_or.at(self._mask, at, mask)
-        self._time[at] = time
-        self.warp[at] = lanes // 32
-        # The assignment above left the last lane's warp: a unit at which another one reads
-        # something else has been accessed by lanes of more than one.
-        self.warp[at[self.warp[at] != lanes // 32]] = _MANY
-        self.warp[many] = _MANY
-
-    def _unordered(self, access: _Access) -> tuple[Lanes, Lanes]:
-        """Return which units other lanes of the warp accessed, and those that are not ordered."""
-        lanes, at = access.lanes, access.at
-        others = self._mask[at] & ~(np.uint32(1) << (lanes & 31).astype(np.uint32))
-        index = np.flatnonzero((self.warp[at] == lanes // 32) & (others != 0))
-        seen = self.order.seen(lanes[index], self._time[at[index]])
-        return index, others[index] & ~seen
-
-
 def _missing(lane: int, other: int) -> str:
     same_warp = other >= 0 and other // 32 == lane // 32
     return "barrier or __syncwarp" if same_warp else "barrier"
-
-
-def _lowest(mask: Lanes) -> Lanes:
-    """Return the index of the lowest bit that is set."""
-    # Two's complement isolates the lowest bit; powers of two up to 2**31 have exact logarithms.
-    lowest = mask & (~mask + np.uint32(1))
-    index: Lanes = np.log2(np.maximum(lowest, 1).astype(np.float64)).astype(np.int32)
-    return index

@@ -12,7 +12,8 @@ from culaunch._emulator.decode.decoder import Unsupported
 from culaunch._emulator.decode.instruction import computes
 from culaunch._emulator.decode.undefined_bits import Flow
 from culaunch._emulator.numerics.rounding import ROUNDINGS
-from culaunch._emulator.ops.integer import carry_out, integer_arithmetic
+from culaunch._emulator.ops.carries import carry_out
+from culaunch._emulator.ops.integer import integer_arithmetic
 from culaunch._emulator.types import Lanes, is_float, unsigned
 
 if TYPE_CHECKING:

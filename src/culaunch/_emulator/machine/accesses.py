@@ -1,0 +1,95 @@
+"""Who accessed each unit of a memory, as far as a later access may race with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from culaunch._emulator.machine.warp_order import WarpOrder
+    from culaunch._emulator.types import Lanes
+
+# Two words that are no lane: all that is compared with them, such as `>= 0`, relies on the sign.
+NOBODY = -1
+MANY = -2
+
+
+class Access(NamedTuple):
+    """A lane and an offset for every unit of an access."""
+
+    lanes: Lanes
+    at: Lanes
+    verb: str
+
+
+class Accesses:
+    """For each unit the lanes of a warp that accessed it: `NOBODY`, `MANY` warps, or one's."""
+
+    def __init__(self, length: int, order: WarpOrder) -> None:
+        self.order = order
+        self.warp: Lanes = np.full(length, NOBODY, np.int32)
+        self._mask: Lanes = np.zeros(length, np.uint32)
+        self._time: Lanes = np.zeros(length, np.int32)
+
+    def refine(self, times: int) -> None:
+        """Make several units of each."""
+        self.warp = np.repeat(self.warp, times)
+        self._mask = np.repeat(self._mask, times)
+        self._time = np.repeat(self._time, times)
+
+    def against(self, access: Access) -> Lanes:
+        """Return for each unit a lane that an access races with, `MANY` or `NOBODY`."""
+        warp = self.warp[access.at]
+        others = np.where(warp == MANY, MANY, NOBODY)
+        # Lanes of another warp are ordered by barriers alone, and those have made the units forget
+        # them: whoever is still named here raced.
+        foreign = np.flatnonzero((warp >= 0) & (warp != access.lanes // 32))
+        others[foreign] = warp[foreign] * 32 + _lowest(self._mask[access.at[foreign]])
+        own, left = self._unordered(access)
+        others[own] = np.where(left != 0, access.lanes[own] // 32 * 32 + _lowest(left), NOBODY)
+        return others
+
+    def add(self, access: Access) -> None:
+        """Add an access, which may take the place of those that come before it in order."""
+        lanes, at = access.lanes, access.at
+        warp = self.warp[at]
+        mask = np.uint32(1) << (lanes & 31).astype(np.uint32)
+        time = self.order.now(lanes)
+        # Lanes of the same warp that nothing orders before this access stay beside it. The others
+        # need not be known any more: who comes after this access comes after them, too.
+        own, left = self._unordered(access)
+        mask[own] |= left
+        # Of two times the earlier: a race may be missed so, and none is made up.
+        kept = own[left != 0]
+        time[kept] = np.minimum(time[kept], self._time[at[kept]])
+        # Once two warps have been at a unit, none of them is remembered: a barrier or a write ends
+        # that, and every access of a third warp would race with one of the two anyway.
+        many = at[(warp == MANY) | ((warp >= 0) & (warp != lanes // 32))]
+        # Several lanes of the access may be at one unit, and be of several warps.
+        # First what was known goes, then every lane of the access adds its bit; `at` may name a
+        # unit many times, which plain assignment would count once.
+        self._mask[at] = 0
+        np.bitwise_or.at(self._mask, at, mask)
+        self._time[at] = time
+        self.warp[at] = lanes // 32
+        # The assignment above left the last lane's warp: a unit at which another one reads
+        # something else has been accessed by lanes of more than one.
+        self.warp[at[self.warp[at] != lanes // 32]] = MANY
+        self.warp[many] = MANY
+
+    def _unordered(self, access: Access) -> tuple[Lanes, Lanes]:
+        """Return which units other lanes of the warp accessed, and those that are not ordered."""
+        lanes, at = access.lanes, access.at
+        others = self._mask[at] & ~(np.uint32(1) << (lanes & 31).astype(np.uint32))
+        index = np.flatnonzero((self.warp[at] == lanes // 32) & (others != 0))
+        seen = self.order.seen(lanes[index], self._time[at[index]])
+        return index, others[index] & ~seen
+
+
+def _lowest(mask: Lanes) -> Lanes:
+    """Return the index of the lowest bit that is set."""
+    # Two's complement isolates the lowest bit; powers of two up to 2**31 have exact logarithms.
+    lowest = mask & (~mask + np.uint32(1))
+    index: Lanes = np.log2(np.maximum(lowest, 1).astype(np.float64)).astype(np.int32)
+    return index
