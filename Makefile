@@ -22,7 +22,11 @@ demo:
 	$(PYTHON) tools/environment.py cli compile emulator
 	$(BIN)/culaunch demo
 
-# From a folder of its own, where only the installed wheel can be imported.
+# From a folder of its own, where only the installed wheel can be imported. Bytecode stays in the
+# build folder, also where Python is told to write none: pytest would rewrite the asserts of every
+# file in each worker, and each process that a test starts compile the whole package.
+export PYTHONPYCACHEPREFIX = $(CURDIR)/build/bytecode
+export PYTHONDONTWRITEBYTECODE =
 PYTEST = mkdir -p build/tests && cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
 	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(abspath $(TESTS))
 

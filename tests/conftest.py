@@ -39,7 +39,7 @@ TOOLS = (
     "rustc",
 )  # fmt: skip
 # Whole folders that compile C++, build projects or run benchmarks.
-SLOW_ROOMS = tuple(ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp"))
+SLOW_ROOMS = {ROOT / "tests" / name for name in ("benchmarks", "cmake", "cpp")}
 DRIVER = os.environ.get("CULAUNCH_DRIVER")  # whoever started this run chose it
 CUDA_TOOLS = ("compute-sanitizer", "cuobjdump", "nvcc", "nvdisasm")
 
@@ -176,12 +176,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases: collections.Counter[str] = collections.Counter()
+    # Of some ten thousand tests in a few hundred files: asked once for each file.
+    is_slow = functools.cache(lambda path: not SLOW_ROOMS.isdisjoint(path.parents))
     for item in items:
         sweep = item.get_closest_marker("sweep")
         table = item.nodeid.partition("[")[0]
-        if any(room in item.path.parents for room in SLOW_ROOMS) or (
-            sweep and cases[table] % sweep.args[0]
-        ):
+        if is_slow(item.path) or (sweep and cases[table] % sweep.args[0]):
             item.add_marker("slow")
         cases[table] += 1
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
+from bodies import make_scale
 
 import culaunch as cl
 
@@ -16,16 +17,7 @@ pytestmark = pytest.mark.usefixtures("emulated")
 
 @pytest.fixture
 def scale(kernels):
-    @cl.function
-    def scale(x, factor: float):
-        """y = x * factor."""
-        cl.check(x.is_contiguous(), "x must be contiguous")
-        y = cl.empty_like(x)
-        n = x.size
-        kernels[f"scale<{x.dtype}>"][cl.ceildiv(n, 256), 256](y, x, factor, n)
-        return y
-
-    return scale
+    return make_scale(kernels)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16"])

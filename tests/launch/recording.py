@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import threading
 
 from driver_api import DriverApi, FakeKernel, Launch
@@ -42,6 +43,14 @@ def recorders(monkeypatch, **defaults):
     for driver in made:
         for defect in driver.defects:
             raise defect
+
+
+def the_recorder(**options) -> RecordingDriver:
+    """Make a recording driver the one in use for good: in a process of its own."""
+    driver = RecordingDriver(**options)
+    drivers.open_drivers[NAME] = driver.core
+    os.environ["CULAUNCH_DRIVER"] = NAME
+    return driver
 
 
 class RecordingDriver(DriverApi):

@@ -116,14 +116,12 @@ def test_a_tensor_is_asked_for_its_gradient_where_its_place_is_not_known(monkeyp
 def test_where_the_bits_are_not_known_the_tensor_is_asked():
     """In a process of its own: the place is kept for a process's life."""
     program = """
-        import os, torch
-        from recording import RecordingDriver
+        import torch
+        from recording import the_recorder
         from culaunch import _core
-        from culaunch._launch import driver as drivers, torch_bits, torch_tensor, upcalls
+        from culaunch._launch import torch_bits, torch_tensor, upcalls
 
-        driver = RecordingDriver(device_types=(1,), devices=1)
-        drivers.open_drivers["/recorder"] = driver.core
-        os.environ["CULAUNCH_DRIVER"] = "/recorder"
+        driver = the_recorder(device_types=(1,), devices=1)
         z = torch.ones(4, dtype=torch.complex64)
 
         def refused(tensor):

@@ -14,10 +14,8 @@ def test_types_made_at_run_time_do_not_fill_memory():
     code = f"""
         import ctypes, gc, sys, weakref
         sys.path.insert(0, {str(HERE)!r})
-        from recording import RecordingDriver
-        from culaunch._launch import driver as drivers
-        driver = RecordingDriver()
-        drivers.open_drivers["/recorder"] = driver.core
+        from recording import the_recorder
+        driver = the_recorder()
         kernel = driver.kernel(4)
         references = []
         for i in range(3000):

@@ -63,11 +63,9 @@ def test_what_has_no_end_takes_no_memory():
         import itertools, resource, sys
         import numpy as np
         import culaunch as cl
-        from recording import RecordingDriver
-        from culaunch._launch import driver as drivers
+        from recording import the_recorder
 
-        driver = RecordingDriver(device_types=(1,))
-        drivers.open_drivers["/recorder"] = driver.core
+        driver = the_recorder(device_types=(1,))
         kernel = driver.kernel()
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for call in (

@@ -3,6 +3,8 @@
 import hashlib
 import io
 import json
+import random
+import struct
 import zipfile
 
 
@@ -24,3 +26,19 @@ def packed(manifest, contents):
         for name, content in contents.items():
             archive.writestr(name, content)
     return stream.getvalue()
+
+
+def mutants(manifest, contents, name, seed):
+    """Yield libraries in which some words of a program are others: small, large, and each other's.
+
+    What the extension does with hostile words is tested beside it; here they come by a file.
+    """
+    words = list(struct.unpack(f"<{len(contents[name]) // 8}q", contents[name]))
+    numbers = (0, 1, -1, 2, 255, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63))
+    rng = random.Random(seed)
+    for _ in range(150):
+        mutant = list(words)
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            at = rng.randrange(len(mutant))
+            mutant[at] = rng.choice((*numbers, rng.choice(words), mutant[at] ^ 1))
+        yield packed(manifest, {**contents, name: struct.pack(f"<{len(mutant)}q", *mutant)})

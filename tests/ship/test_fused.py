@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import random
-import struct
 
 import numpy as np
 import pytest
-from library_parts import packed, parts_of
+from library_parts import mutants, parts_of
 
 import culaunch as cl
 from culaunch import elementwise as ew
@@ -212,17 +210,9 @@ def test_changed_words_do_no_harm():
     one(x, y, 1.0)
     manifest, contents = parts_of(saved_bytes([one]))
     (name,) = [member for member in contents if member.startswith("programs/")]
-    words = list(struct.unpack(f"<{len(contents[name]) // 8}q", contents[name]))
-    numbers = (0, 1, -1, 2, 255, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63))
-    rng = random.Random(3)
     taken = 0
-    for _ in range(150):
-        mutant = list(words)
-        for _ in range(rng.choice((1, 1, 2, 4))):
-            at = rng.randrange(len(mutant))
-            mutant[at] = rng.choice((*numbers, rng.choice(words), mutant[at] ^ 1))
-        changed = {**contents, name: struct.pack(f"<{len(mutant)}q", *mutant)}
-        loaded = cl.load_library(packed(manifest, changed)).one
+    for changed in mutants(manifest, contents, name, seed=3):
+        loaded = cl.load_library(changed).one
         with contextlib.suppress(*ERRORS):
             loaded(x, y, 2)
             taken += 1

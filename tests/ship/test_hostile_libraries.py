@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from library_parts import packed, parts_of
+from library_parts import mutants, packed, parts_of
 
 import culaunch as cl
 from culaunch._function import AbstractArray
@@ -200,20 +200,11 @@ def test_a_program_of_another_kind(data):
 
 
 def test_changed_words_do_no_harm(data):
-    """What the extension does with hostile words is tested beside it; here they come by a file."""
     manifest, contents = parts_of(data)
     name = manifest["functions"][0]["kinds"][0]["program"]
-    words = list(struct.unpack(f"<{len(contents[name]) // 8}q", contents[name]))
-    numbers = (0, 1, -1, 2, 255, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63))
-    rng = random.Random(7)
     taken = 0
-    for _ in range(150):
-        mutant = list(words)
-        for _ in range(rng.choice((1, 1, 2, 4))):
-            at = rng.randrange(len(mutant))
-            mutant[at] = rng.choice((*numbers, rng.choice(words), mutant[at] ^ 1))
-        changed = {**contents, name: struct.pack(f"<{len(mutant)}q", *mutant)}
-        lib = cl.load_library(packed(manifest, changed))
+    for changed in mutants(manifest, contents, name, seed=7):
+        lib = cl.load_library(changed)
         with contextlib.suppress(*ERRORS):
             lib.scale(x5[:0], 2)
             taken += 1

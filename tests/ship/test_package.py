@@ -176,9 +176,10 @@ print([scaled(torch.arange(float(n))).tolist() for n in (3, 4)])
 """
 
 
-@pytest.mark.slow
-@pytest.mark.needs("torch")
-def test_the_operators_of_torch(scale, kernels, tmp_path):
+@pytest.fixture
+def environment(scale, kernels, tmp_path):
+    """What a process needs to import a package of two functions, and to run them."""
+
     @cl.function
     def fill_(y, value: int):
         kernels["fill"][1, 32](y, value, y.shape[0])
@@ -189,11 +190,16 @@ def test_the_operators_of_torch(scale, kernels, tmp_path):
     wheel = cl.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    environment = {
+    return {
         **os.environ,
         "PYTHONPATH": str(tmp_path / "site"),
         "CULAUNCH_DRIVER": "emulator",
     }
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch")
+def test_the_operators_of_torch(environment, tmp_path):
     run = [sys.executable, "-c", TORCH]
     done = subprocess.run(
         run, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
@@ -225,23 +231,8 @@ else:
 
 @pytest.mark.slow
 @pytest.mark.needs("jax", "flatbuffers")
-def test_the_operations_of_jax(scale, kernels, tmp_path):
-    @cl.function
-    def fill_(y, value: int):
-        kernels["fill"][1, 32](y, value, y.shape[0])
-
-    scale.specialize()
-    fill_(np.zeros(3, np.int32), 1)
-    cl.save([scale, fill_], tmp_path / "k.culib")
-    wheel = cl.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tmp_path / "site"),
-        "CULAUNCH_DRIVER": "emulator",
-        "JAX_PLATFORMS": "cpu",
-    }
+def test_the_operations_of_jax(environment, tmp_path):
+    environment = {**environment, "JAX_PLATFORMS": "cpu"}
     found = []
     # What one process exports, another one calls: it finds the functions by the package's names.
     for step in ("write", "read"):

@@ -131,7 +131,17 @@ def test_command(tmp_path):
         (["x.py", "--signature", "i32", "--arch", "sm_80", "-o", "k.culib"], "FILE.py:KERNEL"),
         (["x.py:k", "--signature", "i32", "--arch", "sm_80", "-o", "k"], "x.py is no Python file"),
         (
-            [f"{__file__}:subprocess", "--signature", "", "--arch", "a", "-o", "k", "--constant", "3"],
+            [
+                f"{__file__}:subprocess",
+                "--signature",
+                "",
+                "--arch",
+                "a",
+                "-o",
+                "k",
+                "--constant",
+                "3",
+            ],
             "NAME=VA",
         ),
     ],

@@ -205,10 +205,8 @@ def test_calls_are_quick_where_the_table_of_types_is_full():
     code = f"""
         import ctypes, sys
         sys.path[:0] = [{str(here)!r}, {str(here.parent / "launch")!r}]
-        from recording import RecordingDriver
-        from culaunch._launch import driver as drivers
-        driver = RecordingDriver(device_types=(1,), devices=1)
-        drivers.open_drivers["/recorder"] = driver.core
+        from recording import the_recorder
+        driver = the_recorder(device_types=(1,), devices=1)
         fill = driver.kernel(4)
         for i in range(3000):
             fill[1, 1](type("S", (ctypes.Structure,), {{"_fields_": [("x", ctypes.c_int)]}})(i))
