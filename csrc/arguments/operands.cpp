@@ -205,16 +205,6 @@ uint8_t WeakNumber(ArgumentKind kind) {
   return kind == ArgumentKind::kInt ? kWeakInt : kWeakFloat;
 }
 
-// What is computed of a tensor that requires grad has no derivative: where torch records, that is
-// an error and not a gradient that is missing without a word.
-bool CheckGradient(const std::string& what, PyObject* tensor) {
-  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
-  const Ref requires_grad(PyObject_GetAttr(tensor, name));
-  if (!requires_grad) return false;
-  if (requires_grad.get() != Py_True) return true;
-  return static_cast<bool>(CallUp(Upcall::kCheckGradient, "(s)", what.c_str()));
-}
-
 // A GPU reads elements at multiples of their size alone, and what it reads elsewhere ends the
 // process's work on the device.
 bool IsAligned(const std::string& what, const Operand& operand) {
@@ -274,8 +264,11 @@ ReadResult ReadOperand(PyObject* object, const std::string& what, Place* place, 
   if (!done) return ReadResult::kFailed;
   operand->is_array = true;
   if (operand->entry->is_torch && place->checks_gradient &&
-      MayRequireGrad(operand->entry->api, object) && !CheckGradient(what, object)) {
-    return ReadResult::kFailed;
+      MayRequireGrad(operand->entry->api, object)) {
+    const int is_followed = MayBeFollowed(object);
+    if (is_followed < 0 || (is_followed == 1 && !CheckGradient(what.c_str(), object))) {
+      return ReadResult::kFailed;
+    }
   }
   if (operand->number >= place->types) {
     const Ref dtype(PyObject_GetAttrString(object, "dtype"));

@@ -1,5 +1,6 @@
 #include "arguments/torch_tensor.h"
 
+#include <atomic>
 #include <utility>
 
 #include "python/upcalls.h"
@@ -86,6 +87,36 @@ CULAUNCH_RARE TensorRead LookTwice(PyObject* object, const DLTensor& tensor, boo
   if (g_torch_bits.asked_api == nullptr) return TensorRead::kDone;
   FindTorchBits(g_torch_bits.asked_api);
   return AskTensor(object);
+}
+
+bool IsForwardMode() {
+  static PyObject* const name = PyUnicode_InternFromString("torch.autograd.forward_ad");
+  static PyObject* const level = PyUnicode_InternFromString("_current_level");
+  // A module lives as long as the process; where it is not loaded yet, no level is open.
+  static std::atomic<PyObject*> names{nullptr};
+  PyObject* known = names.load(std::memory_order_acquire);
+  if (known == nullptr) {
+    const Ref module(PyImport_GetModule(name));
+    if (!module) return PyErr_Occurred() != nullptr;
+    known = Ref::Borrow(PyModule_GetDict(module.get())).release();
+    names.store(known, std::memory_order_release);
+  }
+  PyObject* value = PyDict_GetItemWithError(known, level);
+  const long number = value != nullptr ? PyLong_AsLong(value) : 0;
+  if (PyErr_Occurred() == nullptr) return number >= 0;
+  PyErr_Clear();
+  return true;
+}
+
+int MayBeFollowed(PyObject* tensor) {
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  const Ref requires_grad(PyObject_GetAttr(tensor, name));
+  if (!requires_grad) return -1;
+  return requires_grad.get() == Py_True || IsForwardMode() ? 1 : 0;
+}
+
+bool CheckGradient(const char* what, PyObject* tensor) {
+  return static_cast<bool>(CallUp(Upcall::kCheckGradient, "(sO)", what, tensor));
 }
 
 CULAUNCH_RARE void RaiseRefused(const char* what, PyObject* object) {

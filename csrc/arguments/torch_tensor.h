@@ -71,8 +71,18 @@ TensorRead LookTwice(PyObject* object, const DLTensor& tensor, bool is_lazy);
 void RaiseRefused(const char* what, PyObject* object);
 bool WasRefused();
 
-// Whether a tensor that the exchange API `api` has read may require grad: where not, it need not be
-// asked, which costs as much as reading it.
+// Whether a level of forward-mode gradients is open, in any thread.
+bool IsForwardMode();
+
+// Whether autograd may follow what is computed of a tensor: 1, 0, or -1 with a Python error set.
+int MayBeFollowed(PyObject* tensor);
+
+// Refuse such a tensor where torch records: what is computed has no derivative, and would be a
+// constant without a word. `what` names the argument. False with a Python error set.
+bool CheckGradient(const char* what, PyObject* tensor);
+
+// Whether a tensor that the exchange API `api` has read may require grad, or have a tangent: where
+// not, it need not be asked, which costs as much as reading it.
 inline bool MayRequireGrad(const DLPackExchangeAPI* api, PyObject* object) {
   const TorchBits& bits = g_torch_bits;
   if (api == nullptr || api != bits.api || bits.gradient == 0) return true;

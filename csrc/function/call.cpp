@@ -245,22 +245,29 @@ bool FunctionCall::Trace() {
   return static_cast<bool>(done);
 }
 
-// What is computed of a tensor that requires grad has no derivative: where torch records, that is
-// an error and not a gradient that is missing without a word.
 bool FunctionCall::CheckGradients() const {
-  if (!program_->returns_new_arrays || place_.entry == nullptr || !place_.entry->is_torch) {
-    return true;
-  }
-  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  if (!program_->computes || place_.entry == nullptr || !place_.entry->is_torch) return true;
   for (size_t i = 0; i < program_->argument_arrays; ++i) {
-    if (!MayRequireGrad(place_.entry->api, arrays_[i].object)) continue;
-    const Ref requires_grad(PyObject_GetAttr(arrays_[i].object, name));
-    if (!requires_grad) return false;
-    if (requires_grad.get() != Py_True) continue;
-    const std::string what = TextOf(state_.name.get()) + ": an argument";
-    if (!CallUp(Upcall::kCheckGradient, "(s)", what.c_str())) return false;
+    PyObject* array = arrays_[i].object;
+    if (!MayRequireGrad(place_.entry->api, array)) continue;
+    const int is_followed = MayBeFollowed(array);
+    if (is_followed < 0) return false;
+    if (is_followed == 1 && !CheckGradient(What(ParameterOf(array)).c_str(), array)) return false;
   }
   return true;
+}
+
+size_t FunctionCall::ParameterOf(PyObject* array) const {
+  for (size_t i = 0; i < state_.parameters.size(); ++i) {
+    if (args_[i] == array) return i;
+  }
+  for (size_t i = 0; i < state_.parameters.size(); ++i) {
+    if (PyList_Check(args_[i]) == 0 && PyTuple_Check(args_[i]) == 0) continue;
+    const int found = PySequence_Contains(args_[i], array);
+    if (found == 1) return i;
+    PyErr_Clear();
+  }
+  return 0;
 }
 
 bool FunctionCall::CheckWatch() {

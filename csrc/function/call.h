@@ -96,6 +96,8 @@ class FunctionCall {
     return program.needs_extent[array] != 0 || place_.driver->note_array != nullptr;
   }
   std::string What(size_t parameter) const;
+  // The parameter that an array of the arguments came for.
+  size_t ParameterOf(PyObject* array) const;
 
   State& state_;
   PyObject* const* args_;

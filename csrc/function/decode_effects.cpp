@@ -83,14 +83,17 @@ void Decoder::DecodeEffect(Effect* effect, WordReader& reader) {
     case EffectCode::kMemset:
       effect->array = Array(reader);
       NeedExtent(effect->array);
+      program_.computes = true;
       effect->value = Int(reader);
       effect->bytes = Int(reader);
       effect->predicate = Predicate(reader);
       return;
     case EffectCode::kLaunch:
+      program_.computes = true;
       DecodeLaunch(effect, reader);
       return;
     case EffectCode::kCall:
+      program_.computes = true;
       DecodeCall(effect, reader);
       return;
     default: {
@@ -154,10 +157,8 @@ void Decoder::DecodeResult(WordReader& reader, int depth) {
     return;
   }
   if (kind < Value::kTuple) {
-    const int32_t index = DecodeValue(kind, reader);
-    if (kind != Value::kArray) return;
-    const auto base = static_cast<size_t>(base_[static_cast<size_t>(index)]);
-    if (array_states_[base] == ArrayState::kAllocated) program_.returns_new_arrays = true;
+    DecodeValue(kind, reader);
+    if (kind == Value::kArray) program_.computes = true;
     return;
   }
   if (kind == Value::kCalled) reader.NextBelow(constants_, "constant");

@@ -144,7 +144,7 @@ class Program {
   PyObject* constants = nullptr;       // borrowed
   PyObject* texts = nullptr;           // borrowed
   culaunch::Driver* driver = nullptr;  // of the kernels; null: there are none
-  bool returns_new_arrays = false;
+  bool computes = false;  // it launches, or returns arrays that are no arguments as they came
 
   // The texts, or null for -1.
   PyObject* Text(int32_t index) const {

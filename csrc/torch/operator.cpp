@@ -11,7 +11,6 @@
 #include "driver/errors.h"
 #include "python/small_buffer.h"
 #include "torch/interface.h"
-#include "torch/versions.h"
 
 namespace torch_operators {
 
@@ -29,7 +28,6 @@ struct Operator {
   std::string results;
   Ref keyword_names;  // null: there are none
   size_t positional = 0;
-  Written written;
   std::atomic<PyObject*> callable{nullptr};
 };
 
@@ -181,7 +179,7 @@ bool Call(const Operator& op, Value* stack) {
     arguments[i + 1] = owned[i].get();
     is_complete = is_complete && owned[i];
   }
-  if (!is_complete || !CountWritten(op.written, arguments.data() + 1, count)) return false;
+  if (!is_complete) return false;
   const Ref callable = Ref::Borrow(op.callable.load(std::memory_order_acquire));
   const Ref result(PyObject_Vectorcall(callable.get(), arguments.data() + 1,
                                        op.positional | PY_VECTORCALL_ARGUMENTS_OFFSET,
@@ -247,11 +245,10 @@ bool Register(const char* space, const std::string& name, PyObject* keys, Kernel
 }  // namespace
 
 PyObject* BindOperator(PyObject*, PyObject* args) {
-  PyObject *callable, *keyword_names, *written, *keys;
+  PyObject *callable, *keyword_names, *keys;
   const char *space, *name, *arguments, *results;
-  if (!PyArg_ParseTuple(args, "OsssO!sO!O!:bind_operator", &callable, &space, &name, &arguments,
-                        &PyTuple_Type, &keyword_names, &results, &PyTuple_Type, &written,
-                        &PyTuple_Type, &keys)) {
+  if (!PyArg_ParseTuple(args, "OsssO!sO!:bind_operator", &callable, &space, &name, &arguments,
+                        &PyTuple_Type, &keyword_names, &results, &PyTuple_Type, &keys)) {
     return nullptr;
   }
   const auto keywords = static_cast<size_t>(PyTuple_Size(keyword_names));
@@ -265,7 +262,6 @@ PyObject* BindOperator(PyObject*, PyObject* args) {
     op->name = std::string(space) + "::" + name;
     op->arguments = arguments;
     op->results = results;
-    if (!ReadWritten(written, &op->written)) return nullptr;
     op->positional = op->arguments.size() - keywords;
     if (keywords != 0) op->keyword_names = Ref::Borrow(keyword_names);
     op->callable.store(Ref::Borrow(callable).release(), std::memory_order_release);

@@ -6,11 +6,11 @@
 
 namespace torch_operators {
 
-// bind_operator(callable, namespace, name, arguments, keyword_names, results, written, keys):
+// bind_operator(callable, namespace, name, arguments, keyword_names, results, keys):
 // implement an operator for the dispatch keys. `arguments` and `results` have a letter for each: T
 // tensor, L list of tensors, I int, F float, B bool, S str, D dtype; small: or None. The last
-// arguments are given by keyword_names; `written` are the places of those that it writes. Returns a
-// number for rebind_operator, or None where there is no place left.
+// arguments are given by keyword_names. Returns a number for rebind_operator, or None where there
+// is no place left.
 PyObject* BindOperator(PyObject* module, PyObject* args);
 
 // rebind_operator(number, callable): let another one be called.

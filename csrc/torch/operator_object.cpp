@@ -17,12 +17,14 @@ namespace {
 // How an operator is called. Set as a whole: a call may be in the one before, which is kept.
 struct Way {
   Ref function;           // null: there is no way past the dispatcher
-  Ref dispatcher;         // torch's callable
+  Ref dispatcher;         // what is called where the call is not plain
   std::string arguments;  // a letter for each, as bind_operator has them
   size_t required = 0;
   Written written;
   bool has_gradients = false;
   bool is_tuple = false;  // whether it gives a tuple
+  // Whether torch's dispatcher calls it, with its keys first; else it is called in its place.
+  bool is_kernel = false;
   std::unique_ptr<Way> before;
 };
 
@@ -80,7 +82,7 @@ bool IsPlainList(const Way& way, PyObject* object) {
 
 bool IsPlainCall(const Way& way, PyObject* const* args, size_t count) {
   if (!way.function || count < way.required || count > way.arguments.size()) return false;
-  if (!IsPlainThread()) return false;
+  if (way.is_kernel ? !HasPlainKeys() : !IsPlainThread()) return false;
   for (size_t i = 0; i < count; ++i) {
     if (!IsAsItIs(way, way.arguments[i], args[i])) return false;
   }
@@ -94,11 +96,16 @@ PyObject* CallOperator(PyObject* callable, PyObject* const* args, size_t nargsf,
     PyErr_SetString(PyExc_RuntimeError, "the operator is not registered");
     return nullptr;
   }
-  if (keyword_names != nullptr || !IsPlainCall(*way, args, ArgumentCount(nargsf))) {
+  const size_t first = way->is_kernel ? 1 : 0;
+  const size_t all = ArgumentCount(nargsf);
+  PyObject* const* values = args + first;
+  // torch gives names that are none, too.
+  const bool has_names = keyword_names != nullptr && PyTuple_Size(keyword_names) != 0;
+  if (has_names || all < first || !IsPlainCall(*way, values, all - first)) {
     return PyObject_Vectorcall(way->dispatcher.get(), args, nargsf, keyword_names);
   }
-  if (!CountWritten(way->written, args, ArgumentCount(nargsf))) return nullptr;
-  Ref result(PyObject_Vectorcall(way->function.get(), args, nargsf, nullptr));
+  if (!CountWritten(way->written, values, all - first)) return nullptr;
+  Ref result(PyObject_Vectorcall(way->function.get(), values, all - first, nullptr));
   if (way->is_tuple && result && PyTuple_CheckExact(result.get()) == 0) {
     return PySequence_Tuple(result.get());
   }
@@ -131,14 +138,14 @@ void Dealloc(PyObject* object) {
   DeallocCollected(object, [object] { Clear(object); });
 }
 
-// _set_way(function, dispatcher, arguments, required, has_gradients, is_tuple, written)
+// _set_way(function, dispatcher, arguments, required, has_gradients, is_tuple, written, is_kernel)
 PyObject* SetWay(PyObject* self, PyObject* args) {
   PyObject *function, *dispatcher, *written;
   const char* arguments;
   Py_ssize_t required;
-  int has_gradients, is_tuple;
-  if (!PyArg_ParseTuple(args, "OOsnppO!:_set_way", &function, &dispatcher, &arguments, &required,
-                        &has_gradients, &is_tuple, &PyTuple_Type, &written)) {
+  int has_gradients, is_tuple, is_kernel;
+  if (!PyArg_ParseTuple(args, "OOsnppO!p:_set_way", &function, &dispatcher, &arguments, &required,
+                        &has_gradients, &is_tuple, &PyTuple_Type, &written, &is_kernel)) {
     return nullptr;
   }
   return Guarded<PyObject*>(nullptr, nullptr, [&]() -> PyObject* {
@@ -149,6 +156,7 @@ PyObject* SetWay(PyObject* self, PyObject* args) {
     way->required = static_cast<size_t>(required);
     way->has_gradients = has_gradients != 0;
     way->is_tuple = is_tuple != 0;
+    way->is_kernel = is_kernel != 0;
     if (!ReadWritten(written, &way->written)) return nullptr;
     way->before.reset(Self(self)->way.load(std::memory_order_acquire));
     Self(self)->way.store(way.release(), std::memory_order_release);

@@ -19,22 +19,10 @@ struct PlainCalls {
   PyObject* types;  // a tuple
   uint64_t keys;
   TorchKeys inference;
-  PyObject* forward_ad;  // a dict
-  PyObject* level;       // the name in it
 };
 
 // Set once, when all of it is found; for the life of the process.
 std::atomic<const PlainCalls*> g_plain{nullptr};
-// Whether a level of forward-mode gradients is open.
-bool IsForwardMode(const PlainCalls& plain) {
-  PyObject* level = PyDict_GetItemWithError(plain.forward_ad, plain.level);
-  const long number = level != nullptr ? PyLong_AsLong(level) : 0;
-  if (PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    return true;
-  }
-  return number >= 0;
-}
 
 void* LibraryOf(PyObject* paths, Py_ssize_t index) {
   const char* path = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(paths, index), nullptr);
@@ -44,10 +32,10 @@ void* LibraryOf(PyObject* paths, Py_ssize_t index) {
 }  // namespace
 
 PyObject* OpenPlainCalls(PyObject*, PyObject* args) {
-  PyObject *libraries, *tensor, *types, *inference, *forward_ad;
+  PyObject *libraries, *tensor, *types, *inference;
   unsigned long long keys = 0;
-  if (!PyArg_ParseTuple(args, "O!OO!KOO!:open_plain_calls", &PyTuple_Type, &libraries, &tensor,
-                        &PyTuple_Type, &types, &keys, &inference, &PyDict_Type, &forward_ad)) {
+  if (!PyArg_ParseTuple(args, "O!OO!KO:open_plain_calls", &PyTuple_Type, &libraries, &tensor,
+                        &PyTuple_Type, &types, &keys, &inference)) {
     return nullptr;
   }
   if (g_plain.load(std::memory_order_acquire) != nullptr) Py_RETURN_NONE;
@@ -89,21 +77,22 @@ PyObject* OpenPlainCalls(PyObject*, PyObject* args) {
   found.types = Ref::Borrow(types).release();
   found.keys = keys;
   found.inference = {included, excluded};
-  found.forward_ad = Ref::Borrow(forward_ad).release();
-  found.level = PyUnicode_InternFromString("_current_level");
-  if (found.level == nullptr) return nullptr;
   g_plain.store(new PlainCalls(found), std::memory_order_release);
   Py_RETURN_NONE;
 }
 
-bool IsPlainThread() {
+bool HasPlainKeys() {
   const PlainCalls* plain = g_plain.load(std::memory_order_acquire);
   if (plain == nullptr) return false;
   const TorchKeys* keys = TorchKeysOfThread();
-  const bool is_known =
-      (keys->included | keys->excluded) == 0 ||
-      (keys->included == plain->inference.included && keys->excluded == plain->inference.excluded);
-  return is_known && !plain->has_callbacks() && !plain->has_function_mode();
+  return (keys->included | keys->excluded) == 0 || (keys->included == plain->inference.included &&
+                                                    keys->excluded == plain->inference.excluded);
+}
+
+bool IsPlainThread() {
+  if (!HasPlainKeys()) return false;
+  const PlainCalls* plain = g_plain.load(std::memory_order_acquire);
+  return !plain->has_callbacks() && !plain->has_function_mode();
 }
 
 bool IsGradientRecorded() { return g_plain.load(std::memory_order_acquire)->is_gradient_enabled(); }
@@ -126,7 +115,7 @@ Plain IsPlainTensor(PyObject* object) {
   std::memcpy(&gradient, inner + bits.gradient, sizeof gradient);
   if ((keys & ~plain.keys) != 0) return Plain::kNo;
   if (gradient == nullptr) return Plain::kYes;
-  return IsForwardMode(plain) ? Plain::kNo : Plain::kMayHaveGradient;
+  return IsForwardMode() ? Plain::kNo : Plain::kMayHaveGradient;
 }
 
 }  // namespace torch_operators

@@ -6,16 +6,18 @@
 
 namespace torch_operators {
 
-// open_plain_calls(libraries, tensor, types, keys, inference, forward_ad): find what tells of a
-// thread that torch does nothing special in it. tensor: a plain one. types: the Python types of
-// plain tensors. keys: the dispatch keys that they may have. inference: what thread_keys() gives in
-// torch.inference_mode(). forward_ad: the dict of torch.autograd.forward_ad. Returns None, or what
-// is missing as a str.
+// open_plain_calls(libraries, tensor, types, keys, inference): find what tells of a thread that
+// torch does nothing special in it. tensor: a plain one. types: the Python types of plain tensors.
+// keys: the dispatch keys that they may have. inference: what thread_keys() gives in
+// torch.inference_mode(). Returns None, or what is missing as a str.
 PyObject* OpenPlainCalls(PyObject* module, PyObject* args);
 
 // Whether a call from this thread goes straight to an implementation: no mode, no transformation,
 // no trace, no profiler.
 bool IsPlainThread();
+
+// The same for a call that the dispatcher has looked at: profilers and modes of Python know of it.
+bool HasPlainKeys();
 
 // Whether gradients are recorded in this thread.
 bool IsGradientRecorded();

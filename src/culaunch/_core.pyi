@@ -412,7 +412,6 @@ def bind_operator(
     arguments: str,
     keyword_names: tuple[str, ...],
     results: str,
-    written: tuple[int, ...],
     keys: tuple[str, ...],
     /,
 ) -> int | None: ...
@@ -422,7 +421,7 @@ def open_versions(
 ) -> None: ...
 def open_plain_calls(
     libraries: tuple[str, ...], tensor: Any, types: tuple[type, ...], keys: int,
-    inference: tuple[int, int] | None, forward_ad: dict[str, Any], /,
+    inference: tuple[int, int] | None, /,
 ) -> str | None: ...  # fmt: skip
 def thread_keys() -> tuple[int, int] | None: ...
 def watch_modes(library: str, keys: int, /) -> None: ...
@@ -434,7 +433,7 @@ class TorchOperator:
     def _set_way(
         self, function: Callable[..., Any] | None, dispatcher: Callable[..., Any],
         arguments: str, required: int, has_gradients: bool, is_tuple: bool,
-        written: tuple[int, ...], /,
+        written: tuple[int, ...], is_kernel: bool, /,
     ) -> None: ...  # fmt: skip
 
 class XlaArray:

@@ -126,14 +126,8 @@ def test_a_transformation_notices(scale_in_place, name, torch):
         op(weight, 2.0)
         return y.sum()
 
-    def of_a_result(x, _):
-        y = x.exp()
-        op(y, factor=2.0)
-        return y.sum()
-
-    for function in (of_an_argument, of_a_result):
-        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-            torch.func.grad(function)(torch.ones(3), torch.ones(3))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.func.grad(of_an_argument)(torch.ones(3), torch.ones(3))
 
 
 def test_opcheck_is_content(several, name, way, torch):

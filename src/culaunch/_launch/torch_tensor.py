@@ -15,20 +15,36 @@ def is_lazy(tensor: Any) -> bool:
     return bool(tensor.is_conj() or tensor.is_neg())
 
 
-def check_gradient(what: str) -> None:
-    """Refuse a tensor that requires grad where torch records what is done to it.
+def check_gradient(what: str, tensor: Any) -> None:
+    """Refuse a tensor that autograd follows, in reverse or in forward mode.
 
     Raises
     ------
     TypeError
-        If it records; `what` names the argument.
+        If it does; `what` names the argument.
     """
-    if sys.modules["torch"].is_grad_enabled():
+    torch = sys.modules["torch"]
+    if has_tangent(tensor):
+        raise TypeError(
+            f"{what} has a tangent, and the function has no forward-mode derivative, so that its "
+            "result would be a constant to autograd: detach the tensor, or call it in a "
+            "torch.autograd.Function that has a jvp (an operator, cl.torch_op, has reverse mode)"
+        )
+    if tensor.requires_grad and torch.is_grad_enabled():
         raise TypeError(
             f"{what} requires grad, and the function has no derivative, so that its result "
             "would be a constant to autograd: pass tensor.detach(), call it under "
             "torch.no_grad(), or in a torch.autograd.Function that has the derivative"
         )
+
+
+def has_tangent(tensor: Any) -> bool:
+    """Tell whether a forward-mode derivative would have to go through what is computed."""
+    torch = sys.modules["torch"]
+    forward_ad = torch.autograd.forward_ad
+    if forward_ad._current_level < 0 or not torch._C._is_fwd_grad_enabled():
+        return False
+    return forward_ad.unpack_dual(tensor).tangent is not None
 
 
 def refusal(what: str, tensor: Any) -> str:

@@ -17,7 +17,7 @@ from culaunch._launch.array import array_info
 from culaunch._launch.torch_words import words_of
 from culaunch._torch.package import torch_package
 from culaunch._torch.schema import CODES
-from culaunch._torch.versions import counted, open_counters, without_modes
+from culaunch._torch.versions import open_counters, without_modes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,6 @@ def register(operator: TorchOperator, library: Any) -> None:
             "".join(one.code for one in parameters),
             tuple(one.name for one in parameters if one.is_keyword_only),
             "".join(CODES[one] for one in operator.outputs if one is not None),
-            operator._written,
             _KEYS,
         )
         if number is not None:
@@ -58,7 +57,7 @@ def register(operator: TorchOperator, library: Any) -> None:
         missing = "a place: there are 1024 operators already"
     operator.why_python = f"the native dispatch lacks {missing}"
     for key in _KEYS:
-        library.impl(name, counted(operator), key)
+        library.impl(name, operator.call_flat, key)
 
 
 def replace(operator: TorchOperator) -> None:
@@ -107,5 +106,4 @@ def open_plain() -> str | None:
     with torch.utils._python_dispatch._disable_current_modes():
         with torch.inference_mode():
             inference = thread_keys()
-        forward_ad = vars(torch.autograd.forward_ad)
-        return open_plain_calls(libraries, tensor, types, host | gpu, inference, forward_ad)
+        return open_plain_calls(libraries, tensor, types, host | gpu, inference)

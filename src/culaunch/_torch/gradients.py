@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._function import Function
 from culaunch._function.recorded import RecordedFunction
-from culaunch._torch import transforms
-from culaunch._torch.package import torch_package
+from culaunch._torch import tracked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +36,10 @@ class Gradients:
         self.call = call
         self.names = [one.name for one in operator.parameters]
         self.arrays = [one.type.startswith("Tensor") for one in operator.parameters]
+        # What torch calls to keep what is needed.
+        self.torch_setup = _setup(operator, self)
         # The same for the transformations of torch.func, which take it apart.
-        self.differentiable = transforms.differentiable(operator, self.setup, self.backward)
+        self.differentiable = tracked.differentiable(operator, self.setup, self.backward)
 
     def setup(self, ctx: Any, inputs: tuple[Any, ...], *rest: Any) -> None:
         """Keep what backward needs: ``(ctx, inputs, output)``, or with keywords before output."""
@@ -87,12 +88,11 @@ class Gradients:
         return tuple(next(waiting) if is_array else None for is_array in self.arrays)
 
 
-def register(operator: TorchOperator, as_operator: AsOperator) -> Gradients:
-    """Register the gradients of an operator whose function has a backward function.
+def make(operator: TorchOperator, as_operator: AsOperator) -> Gradients:
+    """Make the gradients of an operator whose function has a backward function.
 
     ``as_operator`` makes an operator of a backward function that is one of ours.
     """
-    torch = torch_package()
     gradient = operator.function._gradient
     assert gradient is not None
     if operator.mutates:
@@ -103,14 +103,7 @@ def register(operator: TorchOperator, as_operator: AsOperator) -> Gradients:
     call = gradient.function
     if isinstance(call, (Function, RecordedFunction)):
         call = as_operator(operator, call)
-    gradients = Gradients(operator, call)
-    torch.library.register_autograd(
-        operator.name,
-        gradients.backward,
-        setup_context=_setup(operator, gradients),
-        lib=operator._library,
-    )
-    return gradients
+    return Gradients(operator, call)
 
 
 def _setup(operator: TorchOperator, gradients: Gradients) -> Callable[..., None]:

@@ -69,8 +69,8 @@ class TorchOperator(CoreTorchOperator):
         # What computes gradients, once it is registered.
         self.gradients: Any = None
         self._register_gradients: Callable[[], Any] = _not_registered
-        # The call that asks torch's dispatcher.
-        self._generally: Callable[..., Any] = _not_registered
+        # What the dispatcher calls before it comes to the function, and what that does in Python.
+        self._kernels: list[tuple[CoreTorchOperator, Callable[..., Any]]] = []
         self._as_output = as_output(template)
 
     @property
@@ -116,16 +116,24 @@ class TorchOperator(CoreTorchOperator):
             return
         plain = [one for one in self.parameters if not one.is_keyword_only]
         others = self.parameters[len(plain) :]
-        is_whole = self.rebuild is None and all(one.default is not MISSING for one in others)
-        self._set_way(
-            self.function if is_whole else None,
-            self._generally,
+        has_all = all(one.default is not MISSING for one in others)
+        facts = (
             "".join(one.code for one in plain),
             sum(one.default is MISSING for one in plain),
             self.gradients is not None,
             self.template[0] == "tuple",
             self._written,
         )
+        function = self.function if has_all and self.rebuild is None else None
+        self._set_way(function, self._dispatcher(), *facts, False)
+        is_output = self.rebuild is None and None not in self.outputs
+        target = self.function if is_output else self.call_flat
+        for kernel, generally in self._kernels:
+            kernel._set_way(target if has_all else None, generally, *facts, True)
+
+    def _dispatcher(self) -> Callable[..., Any]:
+        """Return what a call goes to that is not plain."""
+        return self.overload  # type: ignore[no-any-return]
 
 
 def _not_registered() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import threading
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from culaunch._core import TritonDispatcher
 from culaunch._function import Function
 from culaunch._function import function as make_function
 from culaunch._function.recorded import RecordedFunction
-from culaunch._torch import dispatch, fake, gradients, transforms
+from culaunch._torch import dispatch, fake, gradients, kernels, tracked
 from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
 from culaunch._torch.package import torch_package
@@ -147,11 +146,8 @@ def register(operator: TorchOperator) -> None:
     operator.overload = getattr(getattr(torch.ops, namespace), name).default
     dispatch.register(operator, library)
     torch.library.register_fake(operator.name, fake.fake_of(operator), lib=library)
-    if not any(one.is_keyword_only and one.array is not None for one in operator.parameters):
-        rule = transforms.batch_rule(operator)
-        torch.library.register_vmap(operator.name, rule, lib=library)
-    operator._generally = functools.partial(transforms.call, operator)
-    operator._register_gradients = lambda: gradients.register(operator, _register_gradient)
+    kernels.register(operator, library)
+    operator._register_gradients = lambda: gradients.make(operator, _register_gradient)
     if operator.function._gradient is not None:
         operator.differentiate()
     operator.set_way()
@@ -174,7 +170,7 @@ class _WithNone:
         self.operator = operator
 
     def __call__(self, *args: Any) -> Any:
-        result = transforms.call_once(self.operator, *args)
+        result = tracked.call_once(self.operator, *args)
         outputs = self.operator.outputs
         if None not in outputs:
             return result

@@ -1,152 +1,196 @@
-"""Operators under the transformations of ``torch.func``, and what else is no plain call."""
+"""Operators under the transformations of ``torch.func``: what each layer of them makes of a call.
+
+torch calls this where a transformation is on, with the innermost one on top of its stack. A layer
+takes its part of the tensors away, and calls the operator below it.
+"""
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from culaunch._torch.package import torch_package
+from culaunch._torch.tracked import call_tracked, no_gradient, no_tangent, tensors_of
 from culaunch._torch.versions import written_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
     from culaunch._torch.operator import TorchOperator
 
 
-def call(operator: TorchOperator, /, *args: Any, **keywords: Any) -> Any:
-    """Call an operator where a call is not plain: torch's dispatcher, and what is before it.
+def transformed(operator: TorchOperator, /, *args: Any, **keywords: Any) -> Any:
+    """Call an operator where a transformation is on.
 
     Raises
     ------
     TypeError
-        If a tangent is asked for, which functions do not have: torch would take it for zero.
+        If a derivative is asked for that there is none of: torch would take it for zero.
     """
-    torch = sys.modules["torch"]
-    is_transformed = torch._C._are_functorch_transforms_active()
-    if not is_transformed and torch.autograd.forward_ad._current_level < 0:
-        return operator.overload(*args, **keywords)
-    tensors = list(_tensors((*args, *keywords.values())))
-    if any(map(_has_tangent, tensors)):
-        raise TypeError(
-            f"{operator.shown} has no forward-mode derivative, so that its tangent would be zero: "
-            "use reverse mode (torch.func.grad, vjp, jacrev), or detach the argument"
+    torch = torch_package()
+    interpreter = torch._functorch.pyfunctorch.retrieve_current_functorch_interpreter()
+    call = _Call(operator, interpreter, args, keywords).mapped(torch._C._functorch.unwrap_if_dead)
+    return _LAYERS[interpreter.key().name](call)
+
+
+class _Call:
+    """A call of an operator that comes to a layer."""
+
+    def __init__(self, operator: TorchOperator, interpreter: Any, args: Any, keywords: Any) -> None:
+        self.operator = operator
+        self.interpreter = interpreter
+        self.level: int = interpreter.level()
+        self.args = args
+        self.keywords = keywords
+
+    def mapped(self, change: Any) -> _Call:
+        """Return the same call, of what `change` makes of each tensor."""
+        args, keywords = _on_tensors(change, (self.args, self.keywords))
+        return _Call(self.operator, self.interpreter, args, keywords)
+
+    def run(self) -> Any:
+        """Call the operator."""
+        return self.operator.overload(*self.args, **self.keywords)
+
+    def tensors(self) -> Iterator[Any]:
+        """Yield the tensors among the arguments."""
+        return tensors_of((*self.args, *self.keywords.values()))
+
+    def written(self) -> list[Any]:
+        """Return the tensors that it writes."""
+        return [*written_tensors(self.operator, self.args, self.keywords)]
+
+    def captured(self, what: str) -> TypeError:
+        """Say that what it writes is not this layer's."""
+        return TypeError(
+            f"{self.operator.shown} writes a tensor that this {what} was not given, so that what "
+            "is computed of it would be wrong: make it an argument of the function that is "
+            "transformed"
         )
-    if is_transformed and operator.mutates:
-        _count_layers(operator, args, keywords)
-    if is_transformed and any(map(_is_tracked, tensors)):
-        return _call_tracked(operator, operator.function._bind(args, keywords))
-    return operator.overload(*args, **keywords)
 
 
-def call_once(operator: TorchOperator, *args: Any) -> Any:
-    """Call an operator for a gradient: a gradient of that may be an error, and the call is none."""
+# ---- the layers
+
+
+def _gradient(call: _Call) -> Any:
+    """Do the part of ``grad``, ``vjp``, ``jvp`` and what is made of them."""
     torch = torch_package()
-    is_recorded = operator.gradients is None and torch.is_grad_enabled()
-    if is_recorded and any(one.requires_grad for one in _tensors(args)):
-        return _call_tracked(operator, args)
-    return operator(*args)
+    functorch, operator, level = torch._C._functorch, call.operator, call.level
+    if any(map(_has_tangent, call.tensors())):
+        raise no_tangent(operator)
+    if any(one.requires_grad and _is_of(one, level) for one in call.tensors()):
+        if operator.mutates:
+            raise no_gradient(operator)
+        return call_tracked(operator, operator.function._bind(call.args, call.keywords))
+    written = call.written()
+    if not all(_is_of(one, level) for one in written):
+        raise call.captured("transformation of torch.func")
+    below = call.mapped(lambda one: functorch._unwrap_for_grad(one, level))
+    with call.interpreter.lower():
+        result = below.run()
+    for one in written:  # where autograd looks on this layer
+        torch.autograd.graph.increment_version(one)
+    return _on_tensors(lambda one: functorch._wrap_for_grad(one, level), result)
 
 
-def _call_tracked(operator: TorchOperator, values: tuple[Any, ...]) -> Any:
-    if any(isinstance(one, (list, tuple)) for one in values):  # autograd's functions take no lists
-        if operator.gradients is None:
-            raise _no_gradient(operator)
-        return operator.overload(*values)
-    gradients = operator.gradients
-    return (_last(operator) if gradients is None else gradients.differentiable).apply(*values)
-
-
-def _count_layers(operator: TorchOperator, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Count what is written where transformations look: the call itself counts below them."""
+def _batch(call: _Call) -> Any:
+    """Do the part of ``vmap``: a call for each row."""
     torch = torch_package()
-    for tensor in written_tensors(operator, args, keywords):
-        for one in _layers(tensor):
-            if torch._C._functorch.is_gradtrackingtensor(one):
-                torch.autograd.graph.increment_version(one)
+    functorch, operator, level = torch._C._functorch, call.operator, call.level
+    written = {id(one) for one in call.written()}
 
+    def dimension(tensor: Any) -> Any:
+        return functorch._unwrap_batched(tensor, level)[1]
 
-def _last(operator: TorchOperator) -> Any:
-    """Return the same for an operator without gradients: to ask for them is an error."""
+    def row(index: int, tensor: Any) -> Any:
+        value, where = functorch._unwrap_batched(tensor, level)
+        value = value if where is None else value.select(where, index)
+        # As a tensor without a batch would be.
+        return value if id(tensor) in written else value.contiguous()
 
-    def backward(*_: Any) -> Any:
-        raise _no_gradient(operator)
-
-    return differentiable(operator, lambda *_: None, backward)
-
-
-def differentiable(
-    operator: TorchOperator, setup: Callable[..., None], backward: Callable[..., Any]
-) -> Any:
-    """Return a function of autograd that the transformations can take apart, too."""
-    count = sum(not one.is_keyword_only for one in operator.parameters)
-    names = [one.name for one in operator.parameters[count:]]
-
-    def forward(*values: Any) -> Any:
-        return operator(*values[:count], **dict(zip(names, values[count:], strict=True)))
-
-    members = {
-        "forward": staticmethod(forward),
-        "setup_context": staticmethod(setup),
-        "backward": staticmethod(backward),
-        "generate_vmap_rule": True,
-    }
-    base = torch_package().autograd.Function
-    return type(f"Gradient of {operator.name}", (base,), members)
-
-
-def _no_gradient(operator: TorchOperator) -> TypeError:
-    return TypeError(
-        f"{operator.shown} has no gradient, so that it would be zero: give the function one with "
-        "function.backward, or detach the argument"
-    )
-
-
-def batch_rule(operator: TorchOperator) -> Callable[..., Any]:
-    """Return what ``torch.vmap`` does with an operator: a call for each row."""
-
-    def rule(info: Any, in_dims: tuple[Any, ...], *args: Any, **keywords: Any) -> Any:
-        torch = torch_package()
-        for one, dim in zip(operator.parameters, in_dims, strict=False):
-            if dim is None and one.name in operator.mutates:
-                raise TypeError(
-                    f"{operator.shown} writes {one.name}, which has no rows of its own in this "
-                    "torch.vmap: give it one for each (in_dims)"
-                )
-        rows = []
-        for index in range(info.batch_size):
-            values = [_row(value, dim, index) for value, dim in zip(args, in_dims, strict=True)]
-            for i, one in enumerate(operator.parameters[: len(values)]):
-                if isinstance(values[i], torch.Tensor) and one.name not in operator.mutates:
-                    values[i] = values[i].contiguous()  # as a tensor without a batch would be
-            rows.append(operator.overload(*values, **keywords))
+    if all(dimension(one) is None for one in call.tensors()):
+        with call.interpreter.lower():
+            return call.run()
+    if any(dimension(one) is None for one in call.written()):
+        raise TypeError(
+            f"{operator.shown} writes {', '.join(operator.mutates)}, which has no rows of its own "
+            "in this torch.vmap: give it one for each (in_dims)"
+        )
+    if any(one not in (None, "Tensor") for one in operator.outputs):
+        raise TypeError(
+            f"{operator.shown} returns numbers, and torch.vmap takes tensors: return arrays"
+        )
+    count = call.interpreter.batch_size()
+    with call.interpreter.lower():
+        rows = [call.mapped(partial(row, i)).run() for i in range(count)]
         if not operator.outputs:
-            return None, None
-        if any(one not in (None, "Tensor") for one in operator.outputs):
-            raise TypeError(
-                f"{operator.shown} returns numbers, and torch.vmap takes tensors: return arrays"
-            )
-        if isinstance(rows[0], (tuple, list)):
-            return tuple(map(torch.stack, zip(*rows, strict=True))), (0,) * len(rows[0])
-        return torch.stack(rows), 0
-
-    return rule
-
-
-def _row(value: Any, dim: Any, index: int) -> Any:
-    if isinstance(value, (list, tuple)):
-        dims = dim if isinstance(dim, (list, tuple)) else [dim] * len(value)
-        return [_row(one, its, index) for one, its in zip(value, dims, strict=True)]
-    return value if dim is None else value.select(dim, index)
+            return None
+        shown = rows if count else [call.mapped(partial(_shape_of_row, level)).run()]
+        is_tuple = isinstance(shown[0], (tuple, list))
+        columns = zip(*shown, strict=True) if is_tuple else (shown,)
+        device = next(call.tensors()).device
+        stacks = [torch.stack(column)[:count] for column in columns]
+        if not count:
+            stacks = [torch.empty_like(one, device=device) for one in stacks]
+    results = tuple(functorch._add_batch_dim(one, 0, level) for one in stacks)
+    return results if is_tuple else results[0]
 
 
-def _tensors(values: Iterable[Any]) -> Iterator[Any]:
+def _functionalized(call: _Call) -> Any:
+    """Do the part of ``functionalize``: what is written becomes another tensor."""
     torch = torch_package()
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _tensors(value)
+    ways = torch._functorch.eager_transforms
+    written = call.written()
+    if not all(map(torch._is_functional_tensor, written)):
+        raise call.captured("torch.func.functionalize")
+    reapply = call.interpreter.functionalize_add_back_views()
+
+    def value(tensor: Any) -> Any:
+        return ways._unwrap_all_tensors_from_functional(tensor, reapply_views=reapply)
+
+    values = {id(one): value(one) for one in written}
+    with call.interpreter.lower():
+        copies = {which: one.clone() for which, one in values.items()}
+        result = call.mapped(lambda one: copies.get(id(one), value(one))).run()
+    for one in written:
+        torch._functionalize_replace(one, copies[id(one)])
+        torch._functionalize_commit_update(one)
+        torch._functionalize_sync(one)
+    return ways._wrap_all_tensors_to_functional(result, level=call.level)
+
+
+def _shape_of_row(level: int, tensor: Any) -> Any:
+    """Return what a row of a batch of none would be, without its data."""
+    value, where = torch_package()._C._functorch._unwrap_batched(tensor, level)
+    value = value.to("meta")
+    if where is None:
+        return value
+    shape = [size for i, size in enumerate(value.shape) if i != where]
+    return value.new_empty(shape)
+
+
+_LAYERS = {
+    "Grad": _gradient,
+    "Jvp": _gradient,
+    "Vmap": _batch,
+    "Functionalize": _functionalized,
+}
+
+
+# ---- tensors
+
+
+def _on_tensors(change: Any, values: Any) -> Any:
+    torch = torch_package()
+    return torch.utils._pytree.tree_map_only(torch.Tensor, change, values)
+
+
+def _is_of(tensor: Any, level: int) -> bool:
+    """Tell whether a layer of gradients has made a tensor."""
+    functorch = torch_package()._C._functorch
+    return bool(
+        functorch.is_gradtrackingtensor(tensor) and functorch.maybe_get_level(tensor) == level
+    )
 
 
 def _has_tangent(tensor: Any) -> bool:
@@ -155,14 +199,6 @@ def _has_tangent(tensor: Any) -> bool:
     if forward_ad._current_level < 0:
         return False
     return any(forward_ad.unpack_dual(one).tangent is not None for one in _layers(tensor))
-
-
-def _is_tracked(tensor: Any) -> bool:
-    """Tell whether a transformation wants the gradient of a tensor."""
-    functorch = torch_package()._C._functorch
-    return any(
-        functorch.is_gradtrackingtensor(one) and one.requires_grad for one in _layers(tensor)
-    )
 
 
 def _layers(tensor: Any) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from culaunch._launch.array import array_info
 from culaunch._torch.package import torch_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from culaunch._torch.operator import TorchOperator
 
@@ -33,20 +33,6 @@ def find_counters(*, native: bool) -> None:
     # Tensors of inference mode lack it, and have no counter.
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView).raw_repr()
     open_versions(libraries, tensor, keys, torch.autograd.graph.increment_version)
-
-
-def counted(operator: TorchOperator) -> Callable[..., Any]:
-    """Return what torch's Python dispatch calls, without the extension in between."""
-    if not operator.mutates:
-        return operator.call_flat
-    increment = torch_package().autograd.graph.increment_version
-
-    def call(*args: Any, **keywords: Any) -> Any:
-        for one in written_tensors(operator, args, keywords):
-            increment(one)
-        return operator.call_flat(*args, **keywords)
-
-    return call
 
 
 def written_tensors(

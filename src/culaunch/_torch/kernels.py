@@ -1,0 +1,95 @@
+"""What torch's dispatcher calls of an operator before it comes to the function.
+
+Of a plain call each of these does what there is to do and calls the function, natively: see
+``csrc/torch/operator_object.cpp``. What is here is for all other calls: tensors without data,
+subclasses, modes, and where a gradient is recorded.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from culaunch._core import TorchOperator as CoreTorchOperator
+from culaunch._launch.torch_tensor import has_tangent
+from culaunch._torch.package import torch_package
+from culaunch._torch.tracked import no_gradient, no_tangent, tensors_of
+from culaunch._torch.transforms import transformed
+from culaunch._torch.versions import written_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._torch.operator import TorchOperator
+
+
+def register(operator: TorchOperator, library: Any) -> None:
+    """Register what stands above the implementation of an operator."""
+    name = operator.name.partition("::")[2]
+    ways = {"Autograd": Autograd(operator).call}
+    if operator.mutates:
+        ways["ADInplaceOrView"] = partial(_count, operator)
+    for key, way in ways.items():
+        kernel = CoreTorchOperator()
+        operator._kernels.append((kernel, way))
+        library.impl(name, kernel, key, with_keyset=True)
+    library.impl(name, partial(transformed, operator), "FuncTorchDynamicLayerFrontMode")
+
+
+class Autograd:
+    """The kernel of autograd: it records gradients, or that there is none.
+
+    Parameters
+    ----------
+    operator : TorchOperator
+    """
+
+    def __init__(self, operator: TorchOperator) -> None:
+        self.operator = operator
+        # The gradients that `recorded` is of.
+        self.gradients: Any = None
+        self.recorded: Callable[..., Any] | None = None
+
+    def call(self, keyset: Any, *args: Any, **keywords: Any) -> Any:
+        """Call the operator below autograd.
+
+        Raises
+        ------
+        TypeError
+            If a derivative is asked for that there is none of: torch would take it for zero.
+        """
+        torch, operator = torch_package(), self.operator
+        tensors = [*tensors_of((*args, *keywords.values()))]
+        if any(map(has_tangent, tensors)):
+            raise no_tangent(operator)
+        is_recorded = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
+        if is_recorded and operator.mutates:  # what is written would need a gradient, too
+            raise no_gradient(operator)
+        if self.recorded is None or self.gradients is not operator.gradients:
+            self.gradients = operator.gradients
+            self.recorded = self._record()
+        return self.recorded(keyset, *args, **keywords)
+
+    def _record(self) -> Callable[..., Any]:
+        from torch._library.autograd import Info, make_autograd_impl
+
+        gradients = self.gradients
+        info = (
+            Info(self._refuse, None)
+            if gradients is None
+            else Info(gradients.backward, gradients.torch_setup)
+        )
+        return make_autograd_impl(self.operator.overload, info)  # type: ignore[no-any-return]
+
+    def _refuse(self, *_: Any) -> Any:
+        raise no_gradient(self.operator)
+
+
+def _count(operator: TorchOperator, keyset: Any, *args: Any, **keywords: Any) -> Any:
+    """Count the versions of what the operator writes, and call it below that."""
+    torch = torch_package()
+    for one in written_tensors(operator, args, keywords):
+        torch.autograd.graph.increment_version(one)
+    below = keyset & torch._C._after_ADInplaceOrView_keyset
+    with torch._C._AutoDispatchBelowADInplaceOrView():
+        return operator.overload.redispatch(below, *args, **keywords)

@@ -1,0 +1,135 @@
+"""Calls of operators that autograd follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._torch.package import torch_package
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from culaunch._torch.operator import TorchOperator
+
+
+def call_once(operator: TorchOperator, *args: Any) -> Any:
+    """Call an operator for a gradient: a gradient of that may be an error, and the call is none."""
+    torch = torch_package()
+    is_recorded = operator.gradients is None and torch.is_grad_enabled()
+    if is_recorded and any(one.requires_grad for one in tensors_of(args)):
+        return call_tracked(operator, args)
+    return operator(*args)
+
+
+def call_tracked(operator: TorchOperator, values: tuple[Any, ...]) -> Any:
+    """Call an operator in a function of autograd, which transformations can take apart."""
+    sizes = tuple(len(one) if isinstance(one, (list, tuple)) else None for one in values)
+    gradients = operator.gradients
+    if gradients is None:
+        made = differentiable(operator, _keep_nothing, _refusal(operator), sizes)
+    elif any(one is not None for one in sizes):
+        made = differentiable(operator, gradients.setup, gradients.backward, sizes)
+    else:
+        made = gradients.differentiable
+    return made.apply(*_flat(values, sizes))
+
+
+def differentiable(
+    operator: TorchOperator,
+    setup: Callable[..., None],
+    backward: Callable[..., Any],
+    sizes: Sequence[int | None] = (),
+) -> Any:
+    """Return a function of autograd that the transformations can take apart, too.
+
+    `sizes` has the number of tensors of each argument that is a list: such a function takes none.
+    """
+    count = sum(not one.is_keyword_only for one in operator.parameters)
+    names = [one.name for one in operator.parameters[count:]]
+    sizes = sizes or (None,) * len(operator.parameters)
+
+    def forward(*flat: Any) -> Any:
+        values = _nested(flat, sizes)
+        return operator(*values[:count], **dict(zip(names, values[count:], strict=True)))
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        setup(ctx, _nested(inputs, sizes), output)
+
+    def flat_backward(ctx: Any, *grads: Any) -> Any:
+        found = backward(ctx, *grads)
+        each = [
+            [None] * size if one is None and size is not None else one
+            for one, size in zip(found, sizes, strict=True)
+        ]
+        return tuple(_flat(each, sizes))
+
+    def jvp(*_: Any) -> Any:
+        raise no_tangent(operator)
+
+    members = {
+        "forward": staticmethod(forward),
+        "setup_context": staticmethod(setup_context),
+        "backward": staticmethod(flat_backward),
+        "jvp": staticmethod(jvp),
+        "generate_vmap_rule": True,
+    }
+    base = torch_package().autograd.Function
+    return type(f"Gradient of {operator.name}", (base,), members)
+
+
+def no_gradient(operator: TorchOperator) -> TypeError:
+    if operator.mutates:
+        return TypeError(
+            f"{operator.shown} writes {', '.join(operator.mutates)} and has no gradient, so that "
+            "it would be wrong: detach the arguments, call it under torch.no_grad(), or let the "
+            "function return a new array"
+        )
+    return TypeError(
+        f"{operator.shown} has no gradient, so that it would be zero: give the function one with "
+        "function.backward, or detach the argument"
+    )
+
+
+def no_tangent(operator: TorchOperator) -> TypeError:
+    return TypeError(
+        f"{operator.shown} has no forward-mode derivative, so that its tangent would be zero: "
+        "use reverse mode (torch.func.grad, vjp, jacrev), or detach the argument"
+    )
+
+
+def tensors_of(values: Iterable[Any]) -> Iterator[Any]:
+    """Yield the tensors among values, and in lists there."""
+    torch = torch_package()
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_of(value)
+
+
+def _keep_nothing(*_: Any) -> None:
+    pass
+
+
+def _refusal(operator: TorchOperator) -> Callable[..., Any]:
+    def backward(*_: Any) -> Any:
+        raise no_gradient(operator)
+
+    return backward
+
+
+def _flat(values: Iterable[Any], sizes: Sequence[int | None]) -> list[Any]:
+    flat: list[Any] = []
+    for value, size in zip(values, sizes, strict=True):
+        if size is None:
+            flat.append(value)
+        else:
+            flat += value
+    return flat
+
+
+def _nested(flat: Sequence[Any], sizes: Sequence[int | None]) -> tuple[Any, ...]:
+    rest = iter(flat)
+    return tuple(
+        next(rest) if size is None else [next(rest) for _ in range(size)] for size in sizes
+    )
