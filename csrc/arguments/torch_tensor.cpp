@@ -1,6 +1,5 @@
 #include "arguments/torch_tensor.h"
 
-#include <atomic>
 #include <utility>
 
 #include "python/upcalls.h"
@@ -27,7 +26,7 @@ void UseTorchBits(bool use) {
   } else {
     put_aside = g_torch_bits;
     const DLPackExchangeAPI* api = put_aside.api != nullptr ? put_aside.api : put_aside.asked_api;
-    g_torch_bits = {nullptr, api, 0, 0, 0, 0};
+    g_torch_bits = {nullptr, api, 0, 0, 0, 0, nullptr};
   }
 }
 
@@ -40,8 +39,10 @@ void FindTorchBits(const DLPackExchangeAPI* api) {
   unsigned long long keys = 0;
   unsigned long long lazy = 0;
   unsigned long long gradient = 0;
+  PyObject* forward_ad = nullptr;
   if (!found || found.get() == Py_None ||
-      !PyArg_ParseTuple(found.get(), "KKKK", &tensor, &keys, &lazy, &gradient)) {
+      !PyArg_ParseTuple(found.get(), "KKKKO!", &tensor, &keys, &lazy, &gradient, &PyDict_Type,
+                        &forward_ad)) {
     PyErr_Clear();
     return;
   }
@@ -50,7 +51,8 @@ void FindTorchBits(const DLPackExchangeAPI* api) {
                   static_cast<size_t>(tensor),
                   static_cast<size_t>(keys),
                   lazy,
-                  static_cast<size_t>(gradient)};
+                  static_cast<size_t>(gradient),
+                  Ref::Borrow(forward_ad).release()};
   const Ref layout = CallUp(Upcall::kFindTorchLayout);
   if (layout && layout.get() != Py_None) {
     UseTorchLayout(api, static_cast<size_t>(tensor), static_cast<size_t>(keys), layout.get());
@@ -90,18 +92,9 @@ CULAUNCH_RARE TensorRead LookTwice(PyObject* object, const DLTensor& tensor, boo
 }
 
 bool IsForwardMode() {
-  static PyObject* const name = PyUnicode_InternFromString("torch.autograd.forward_ad");
   static PyObject* const level = PyUnicode_InternFromString("_current_level");
-  // A module lives as long as the process; where it is not loaded yet, no level is open.
-  static std::atomic<PyObject*> names{nullptr};
-  PyObject* known = names.load(std::memory_order_acquire);
-  if (known == nullptr) {
-    const Ref module(PyImport_GetModule(name));
-    if (!module) return PyErr_Occurred() != nullptr;
-    known = Ref::Borrow(PyModule_GetDict(module.get())).release();
-    names.store(known, std::memory_order_release);
-  }
-  PyObject* value = PyDict_GetItemWithError(known, level);
+  if (g_torch_bits.forward_ad == nullptr) return true;
+  PyObject* value = PyDict_GetItemWithError(g_torch_bits.forward_ad, level);
   const long number = value != nullptr ? PyLong_AsLong(value) : 0;
   if (PyErr_Occurred() == nullptr) return number >= 0;
   PyErr_Clear();

@@ -21,7 +21,8 @@ struct TorchBits {
   size_t tensor;                       // offset in the Python object of the pointer to the tensor
   size_t keys;                         // offset there of the word
   uint64_t lazy;                       // the bits in it
-  size_t gradient;  // offset there of what is null where no grad is required; 0: not known
+  size_t gradient;       // offset there of what is null where no grad is required; 0: not known
+  PyObject* forward_ad;  // the names of torch.autograd.forward_ad, a dict; null: not known
 };
 extern TorchBits g_torch_bits;
 
@@ -71,7 +72,7 @@ TensorRead LookTwice(PyObject* object, const DLTensor& tensor, bool is_lazy);
 void RaiseRefused(const char* what, PyObject* object);
 bool WasRefused();
 
-// Whether a level of forward-mode gradients is open, in any thread.
+// Whether a level of forward-mode gradients is open, in any thread, as far as is known.
 bool IsForwardMode();
 
 // Whether autograd may follow what is computed of a tensor: 1, 0, or -1 with a Python error set.

@@ -12,12 +12,13 @@ from culaunch._launch.object_memory import usable_size, word_at
 from culaunch._launch.torch_modes import watch
 
 
-def find_bits() -> tuple[int, int, int, int] | None:
+def find_bits() -> tuple[int, int, int, int, dict[str, Any]] | None:
     """Find where torch keeps the bits of a lazy conjugate and a lazy negative.
 
     Return the offset in a tensor's Python object of the pointer to the C++ tensor, the offset
-    there of a word, the two bits in it, and the offset there of a pointer that is null in a tensor
-    that does not require grad (0: not found). They are found by comparing tensors that differ in
+    there of a word, the two bits in it, the offset there of a pointer that is null in a tensor
+    that does not require grad (0: not found), and the names of torch's module that tells whether
+    a level of forward-mode gradients is open. They are found by comparing tensors that differ in
     nothing else, and hold for every one of a list of tensors of all kinds, or None is returned:
     also where a mode of torch's is on that makes other tensors than the plain ones asked for.
     """
@@ -46,7 +47,10 @@ def find_bits() -> tuple[int, int, int, int] | None:
             for bit, expected in ((conjugate, tensor.is_conj()), (negative, tensor.is_neg()))
         )
     ]
-    return (pointers[0], *found[0], _gradient_at(groups, size)) if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    forward_ad = vars(sys.modules["torch"].autograd.forward_ad)
+    return pointers[0], *found[0], _gradient_at(groups, size), forward_ad
 
 
 def sample_tensors() -> tuple[list[Any], list[Any], list[Any], list[Any]]:

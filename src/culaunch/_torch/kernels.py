@@ -7,6 +7,7 @@ subclasses, modes, and where a gradient is recorded.
 
 from __future__ import annotations
 
+import importlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -71,15 +72,14 @@ class Autograd:
         return self.recorded(keyset, *args, **keywords)
 
     def _record(self) -> Callable[..., Any]:
-        from torch._library.autograd import Info, make_autograd_impl
-
+        way: Any = importlib.import_module("torch._library.autograd")
         gradients = self.gradients
         info = (
-            Info(self._refuse, None)
+            way.Info(self._refuse, None)
             if gradients is None
-            else Info(gradients.backward, gradients.torch_setup)
+            else way.Info(gradients.backward, gradients.torch_setup)
         )
-        return make_autograd_impl(self.operator.overload, info)  # type: ignore[no-any-return]
+        return way.make_autograd_impl(self.operator.overload, info)  # type: ignore[no-any-return]
 
     def _refuse(self, *_: Any) -> Any:
         raise no_gradient(self.operator)
