@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -146,6 +146,21 @@ def processor_time() -> Callable[..., float]:
         return shortest / max(1.0, before / 5e-3, best(work, 10) / 5e-3)
 
     return measure
+
+
+@pytest.fixture
+def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the emulator the driver in use."""
+    import culaunch as cl
+
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    cl.set_driver("emulator")
+
+
+@pytest.fixture(scope="session")
+def torch() -> Any:
+    """Return torch, which is imported by the tests that use it alone."""
+    return pytest.importorskip("torch", reason="needs torch")
 
 
 @pytest.fixture(scope="module", autouse=True)

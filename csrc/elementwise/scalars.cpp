@@ -106,7 +106,7 @@ bool ReadNumber(const Operand& operand, AnyNumber* value) {
 
 bool Fits(const AnyNumber& value, uint8_t number) {
   const int bits = TypeOf(number).bits;
-  if (number == kBool || value.is_real) return true;
+  if (number == kBool || number >= kFloat16 || value.is_real) return true;
   if (number >= kUint8) {
     if (value.whole < 0 && !value.is_unsigned) return false;
     return bits == 64 || static_cast<unsigned long long>(value.whole) < 1ULL << bits;

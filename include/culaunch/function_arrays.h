@@ -45,6 +45,9 @@ inline void* At(void* data, int64_t bytes) {
   return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(bytes));
 }
 
+// An address for an array that is still to be allocated, where only its layout counts.
+inline void* Somewhere() { return reinterpret_cast<void*>(uintptr_t{1} << 20); }
+
 // What a function allocates, or is given to write its result to.
 class Array {
  public:

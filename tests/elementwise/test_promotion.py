@@ -88,6 +88,17 @@ def test_mixed_arrays_give_the_common_type(a, b, result):
     np.testing.assert_array_equal(got, x.astype(result) * y.astype(result))
 
 
+@pytest.mark.parametrize("number", [-7, 0, 300, 2**63 + 2**40])
+def test_integers_of_any_size_and_sign_become_real_and_complex(number):
+    x = np.array([1.5, -2.0], np.float32)
+    given = ew.kernel("T x, float32 s", "T y", "y = x * s", "given")
+    np.testing.assert_allclose(given(x, number), x * np.float32(number))
+    for dtype in COMPLEX:
+        product = ew.fuse(lambda x, s: x * s)(x.astype(dtype), number)
+        assert product.dtype == dtype
+        np.testing.assert_allclose(product, x.astype(dtype) * number, rtol=1e-6)
+
+
 def test_scalars_take_the_type_of_what_they_meet():
     x = np.arange(6, dtype=np.int8)
     mixed = ew.fuse(lambda x, a: (x + a, ew.astype(x, ew.float64) + a))

@@ -85,13 +85,6 @@ def image():
     return cl.compile(SOURCE, arch="compute_80", names=[*names, "scale<__half>"])
 
 
-@pytest.fixture
-def emulated(monkeypatch):
-    """The emulator is the driver in use."""
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    cl.set_driver("emulator")
-
-
 @pytest.fixture(scope="session")
 def module(image):
     with use_driver("emulator"):  # for this alone: the fixture outlives the tests of this folder

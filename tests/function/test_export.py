@@ -283,6 +283,34 @@ extern "C" __global__ void mapped(Map map, unsigned short* h, float* y, int n) {
         assert np.from_dlpack(one).tolist() == direct.numpy().tolist()
 
 
+@pytest.mark.parametrize("of", ["argument", "view", "new"])
+def test_a_tensor_map_that_cannot_be_is_known_before(of, kernels, tmp_path):
+    """The emulator takes none: nothing is launched half."""
+    source = """
+struct alignas(64) Map { unsigned long long opaque[16]; };
+extern "C" __global__ void mapped(Map map, int* y, int n) {}
+"""
+    kernel = cl.load(cl.compile(source, arch="compute_80"))["mapped"]
+
+    @cl.function
+    def two(x, y):
+        cl.check(x.shape[0] > 2, "x is too short")
+        target = cl.empty_like(x) if of == "new" else x
+        target = target[1:] if of == "view" else target
+        kernels["fill<int>"][1, 32](y, 7, y.shape[0])
+        kernel[1, 32](cl.TensorMap.tiled(target, (2, 64)), y, 3)
+
+    two.specialize(x=cl.Array("float32", "a b"), y=cl.Array("int32", "n"))
+    path = tmp_path / "libtwo.so"
+    cl.export(two, path, flags=["-O0", "-Wall", "-Wextra", "-Werror"])
+    y = np.zeros(4, np.int32)
+    for call in (tvm_ffi.load_module(str(path)).two, two):
+        x = np.zeros((8, 64), np.float32)
+        with pytest.raises((RuntimeError, cl.CulaunchError), match="encoding a tensor map"):
+            call(*map(tvm_ffi.from_dlpack, (x, y)))
+    assert y.tolist() == [0] * 4
+
+
 def test_the_source_is_readable(functions):
     text = functions["scale"].source("c++")
     assert "const int64_t n = x.size(0);" in text

@@ -9,13 +9,6 @@ pytestmark = [pytest.mark.gpu, pytest.mark.needs("torch", "triton")]
 
 
 @pytest.fixture
-def torch():
-    import torch
-
-    return torch
-
-
-@pytest.fixture
 def kernels():
     import kernels_in_bodies
 

@@ -67,6 +67,36 @@ def test_torch(module):
 
 
 @pytest.mark.needs("torch")
+def test_a_tensor_map_that_cannot_be_is_known_before(tmp_path):
+    """A box of more than 256 elements: it is in a later launch, and the first does not happen."""
+    torch = pytest.importorskip("torch")
+    source = """
+struct alignas(64) Map { unsigned long long opaque[16]; };
+extern "C" __global__ void fill(int* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = 7; }
+extern "C" __global__ void mapped(Map map, int n) {}
+"""
+    kernels = cl.load(cl.compile(source, arch="native"))
+
+    @cl.function
+    def two(x, y, rows: int):
+        kernels["fill"][1, 32](y, y.shape[0])
+        kernels["mapped"][1, 32](cl.TensorMap.tiled(x, (rows, 32)), 3)
+
+    x, y = torch.zeros(1024, 32, device="cuda"), torch.zeros(4, dtype=torch.int32, device="cuda")
+    two(x, y.clone(), 8)
+    path = tmp_path / "libtwo.so"
+    cl.export(two, path)
+    exported = tvm_ffi.load_module(str(path)).two
+    for call in (exported, two):
+        with pytest.raises((RuntimeError, cl.CulaunchError), match="encoding a tensor map"):
+            call(x, y, 512)
+        torch.cuda.synchronize()
+        assert y.tolist() == [0] * 4
+    exported(x, y, 8)
+    assert y.tolist() == [7] * 4
+
+
+@pytest.mark.needs("torch")
 def test_fused_functions_in_a_library(functions, module, tmp_path):
     torch = pytest.importorskip("torch")
     _, fused = functions

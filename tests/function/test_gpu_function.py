@@ -72,11 +72,6 @@ def gpu():
 
 
 @pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="needs torch")
-
-
-@pytest.fixture
 def scale(gpu):
     @cl.function
     def scale(x, factor: float):

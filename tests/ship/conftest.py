@@ -29,13 +29,6 @@ extern "C" __global__ void structured(Params p) {
 """
 
 
-@pytest.fixture
-def emulated(monkeypatch):
-    """The emulator is the driver in use."""
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    cl.set_driver("emulator")
-
-
 @pytest.fixture(scope="session")
 def image():
     return cl.compile(SOURCE, arch="compute_80", names=["scale<float>", "scale<double>"])

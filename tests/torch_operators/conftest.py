@@ -1,6 +1,5 @@
 """Functions that are made operators of PyTorch, on tensors of the CPU and the emulator."""
 
-import importlib
 import itertools
 import sys
 from pathlib import Path
@@ -15,18 +14,6 @@ import culaunch as cl
 from culaunch.testing import use_driver
 
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def torch():
-    return importlib.import_module("torch")
-
-
-@pytest.fixture
-def emulated(monkeypatch):
-    """The emulator is the driver in use."""
-    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
-    cl.set_driver("emulator")
 
 
 @pytest.fixture(scope="session")

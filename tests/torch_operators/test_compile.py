@@ -52,6 +52,32 @@ def test_what_is_exported_has_a_free_size(scale, name, torch):
     assert torch.equal(exported.module()(x), 2 * x)
 
 
+@pytest.mark.slow
+@pytest.mark.needs("g++")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inductor's own
+def test_a_model_that_is_compiled_ahead_of_time(scale, scale_in_place, name, torch, tmp_path):
+    """AOTInductor calls operators by their names: they are registered where it loads."""
+    op, writing = cl.torch_op(name, scale), cl.torch_op(f"{name}b", scale_in_place)
+
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            y = op(x + 1, 2.0)
+            writing(y, 3.0)
+            return y * 2
+
+    sizes = {"x": {0: torch.export.Dim("rows")}}
+    exported = torch.export.export(Model(), (torch.ones(3, 4),), dynamic_shapes=sizes)
+    path = torch._inductor.aoti_compile_and_package(
+        exported,
+        package_path=str(tmp_path / "model.pt2"),
+        inductor_configs={"aot_inductor.compile_wrapper_opt_level": "O0"},  # for the time it takes
+    )
+    model = torch._inductor.aoti_load_package(path)
+    for rows in (3, 70):
+        x = torch.randn(rows, 4)
+        torch.testing.assert_close(model(x), (x + 1) * 12)
+
+
 def test_opcheck_of_a_function(scale, name, torch):
     op = cl.torch_op(name, scale)
     for x in (torch.randn(5), torch.randn(2, 3, 4, dtype=torch.float64)):

@@ -86,8 +86,8 @@ def test_a_function_that_nobody_registered_on_a_gpu(on_gpu, torch, mode):
 @pytest.mark.gpu
 def test_a_plain_call_on_a_gpu(on_gpu, name, torch, monkeypatch):
     """On tensors of the GPU, too, the dispatcher is not asked, and on another stream neither."""
-    from culaunch._torch import transforms
     from culaunch._torch.dispatch import open_plain
+    from culaunch._torch.operator import TorchOperator
 
     @cl.function
     def product(x, y):
@@ -98,7 +98,7 @@ def test_a_plain_call_on_a_gpu(on_gpu, name, torch, monkeypatch):
     def refuse(*args, **keywords):
         raise AssertionError("a plain call went to the dispatcher")
 
-    monkeypatch.setattr(transforms, "call", refuse)
+    monkeypatch.setattr(TorchOperator, "_dispatcher", lambda _: refuse)
     op = cl.torch_op(name, product)
     assert (op.dispatch, open_plain()) == ("native", None)
     x = torch.arange(1000.0, device="cuda")
@@ -115,6 +115,62 @@ def test_a_plain_call_on_a_gpu(on_gpu, name, torch, monkeypatch):
     x.fill_(3)
     graph.replay()
     assert torch.equal(captured, torch.full((1000,), 9.0, device="cuda"))
+
+
+@pytest.mark.gpu
+def test_what_the_dispatcher_calls_on_a_gpu(on_gpu, name, torch):
+    """Of a plain call the function at once, with autograd and the counters of versions done."""
+
+    @cl.function
+    def double(x):
+        on_gpu["scale<float>"][cl.ceildiv(x.size, 64), 64](x, x, 2.0, x.size)
+
+    op = cl.torch_op(name, double)
+    x = torch.arange(1000.0, device="cuda")
+    kernels = op._kernels
+    op._kernels = [(kernel, None) for kernel, _ in kernels]  # what would be called in Python
+    op.set_way()
+    op.overload(x)
+    with torch.inference_mode():
+        op.overload(x)
+    assert (x._version, x[3].item()) == (2, 12.0)
+    op._kernels = kernels
+    op.set_way()
+    leaf = torch.ones(3, device="cuda", requires_grad=True)
+    for call in (op, op.overload, double):
+        with pytest.raises(TypeError, match=r"requires grad|has no gradient"):
+            call(leaf * 2)
+    with pytest.raises(TypeError, match="has no gradient"):
+        torch.func.grad(lambda x: (y := x * 2, op(y))[0].sum())(x)
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.needs("g++")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_a_model_that_is_compiled_ahead_of_time_on_a_gpu(on_gpu, name, torch, tmp_path):
+    @cl.function
+    def scaled(x, factor: float):
+        y = cl.empty_like(x)
+        on_gpu["scale<float>"][cl.ceildiv(x.size, 64), 64](y, x, factor, x.size)
+        return y
+
+    op = cl.torch_op(name, scaled)
+
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return op(x + 1, 2.0) * 3
+
+    sizes = {"x": {0: torch.export.Dim("rows")}}
+    example = torch.ones(3, 4, device="cuda")
+    exported = torch.export.export(Model(), (example,), dynamic_shapes=sizes)
+    path = str(tmp_path / "model.pt2")
+    model = torch._inductor.aoti_load_package(
+        torch._inductor.aoti_compile_and_package(exported, package_path=path)
+    )
+    for rows in (3, 700):
+        x = torch.randn(rows, 4, device="cuda")
+        torch.testing.assert_close(model(x), (x + 1) * 6)
 
 
 @pytest.mark.gpu

@@ -50,6 +50,24 @@ def test_a_plain_call_goes_past_the_dispatcher(scale, product, everything, name,
     assert passed == []
 
 
+def test_the_dispatcher_calls_the_function_at_once(scale, scale_in_place, product, name, x, torch):
+    """With autograd and the counters of versions done, and without Python."""
+    ops = [cl.torch_op(f"{name}{one.__name__}", one) for one in (scale, scale_in_place, product)]
+    for op in ops:
+        op._kernels = [(kernel, None) for kernel, _ in op._kernels]  # what is called in Python
+        op.set_way()
+    first, second, third = (op.overload for op in ops)
+    assert torch.equal(first(x, 2.0), 2 * x)
+    assert torch.equal(third(x, x), x * x)
+    second(x, 2.0)
+    with torch.inference_mode():
+        second(x, 2.0)
+    assert (x._version, x.tolist()) == (2, [4.0, 8.0, 12.0])
+    for op, more in zip(ops, (2.0, 2.0, x), strict=True):
+        with pytest.raises(TypeError, match=r"'NoneType' object is not callable|requires grad"):
+            op.overload(x.clone().requires_grad_(), more)
+
+
 def test_what_is_not_plain_goes_to_the_dispatcher(scale, product, name, passed, x, torch):
     op, other = cl.torch_op(name, scale), cl.torch_op(f"{name}b", product)
 

@@ -8,6 +8,7 @@ one for whatever strides they have. What such a program says is checked as that 
 from __future__ import annotations
 
 import itertools
+import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.values import spell
@@ -223,8 +224,8 @@ class _LeafLowering:
 
     def _number_of(self, call: Call, value: Any) -> int:
         value = value.value if isinstance(value, Constant) else value
-        if type(value) in (bool, int, float):
-            return FIRST_WEAK + (bool, int, float).index(type(value))
+        if type(value) in _PYTHONS:
+            return FIRST_WEAK + _PYTHONS.index(type(value))
         dtype = find_dtype(getattr(value, "dtype", None))
         if dtype is None or getattr(value, "ndim", None) != 0 or not hasattr(value, "item"):
             raise self._refusal(call, value)
@@ -234,7 +235,13 @@ class _LeafLowering:
         """Return what becomes of a number: its conversion is that of a call."""
         kind, value = call.arguments[index]
         if kind not in _WEAK:
-            value, kind = self._constant(call, value)
+            number_given = _number(value)
+            if type(number_given) is complex:
+                if number not in _COMPLEX:
+                    raise self._refusal(call, value)
+                return oc.P_BYTES, (Constant(struct.pack(_COMPLEX[number], number_given.real,
+                                                         number_given.imag)), ())  # fmt: skip
+            value, kind = self._constant(call, number_given)
         if number in _BOOLS:
             if kind == oc.V_FLOAT:
                 return oc.P_BOOL, (self._emit("FNE", value, self._float(0.0)),)
@@ -249,16 +256,15 @@ class _LeafLowering:
             step = Instruction(oc.OPS["RANGE"], None, (value, bytes_, is_signed), self._place)
             self.node.steps.append(step)
             return oc.P_INT, (value,)
-        if number not in _FLOATS:
-            raise self._refusal(call, "a complex number")
         if kind == oc.V_INT:
             value = self._emit("I2F", value)
+        if number in _COMPLEX:  # a structure of two, of which the first is the number
+            size = struct.calcsize(_COMPLEX[number])
+            real = Parameter(oc.P_FLOAT, 0, size // 2, (value, 2, 4 * size))
+            return oc.P_BYTES, (Constant(bytes(size)), (real,))
         return oc.P_FLOAT, (value,)
 
     def _constant(self, call: Call, value: Any) -> tuple[Register, int]:
-        value = value.value if isinstance(value, Constant) else value
-        if hasattr(value, "item"):
-            value = value.item()
         if type(value) is bool:
             return self._emit("CONST_B", int(value)), oc.V_BOOL
         if type(value) is int and -(1 << 63) <= value < 1 << 63:
@@ -320,4 +326,12 @@ def _given_arrays(kind: Kind) -> list[tuple[int, int]]:
 _BOOLS = frozenset((0, FIRST_WEAK))
 _INTS = {number: (1 << (number - 1) % 4, int(number <= 4)) for number in range(1, 9)}
 _INTS[FIRST_WEAK + 1] = (8, 1)
-_FLOATS = frozenset((9, 10, 11, 12, FIRST_WEAK + 2))
+# Of complex numbers: how the two halves lie in memory.
+_COMPLEX = {13: "<2f", 14: "<2d", FIRST_WEAK + 3: "<2d"}
+_PYTHONS = (bool, int, float, complex)
+
+
+def _number(value: Any) -> Any:
+    """Return Python's number of a constant; what is none stays as it is."""
+    value = value.value if isinstance(value, Constant) else value
+    return value.item() if hasattr(value, "item") else value

@@ -266,3 +266,21 @@ class SymBool(Operators):
 
     def __invert__(self) -> Any:
         return ~as_int(self)
+
+    def __round__(self, digits: Any = None) -> Any:
+        return round(as_int(self), digits)
+
+    def __floor__(self) -> Any:
+        return as_int(self)
+
+    def __ceil__(self) -> Any:
+        return as_int(self)
+
+    def __trunc__(self) -> Any:
+        return as_int(self)
+
+    def __getattr__(self, name: str) -> Any:
+        # A bool of Python has all that an int has.
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(as_int(self), name)

@@ -91,6 +91,8 @@ def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         values = tuple(args[0]) if len(args) == 1 else args
         if not values or not any(map(is_symbolic, values)):
             return function(values)
+        if any(isinstance(one, bool) for one in values):  # the result may be a bool or a number
+            return function(values)
         # An instruction each, and no branch: min and max are everywhere in code for grids.
         return functools.reduce(lambda x, y: extreme(name, x, y), values)
 

@@ -76,14 +76,15 @@ def _target(operator: TorchOperator) -> Callable[..., Any]:
 def _missing() -> str | None:
     """Say what this torch lacks for operators that it calls without Python, if anything."""
     torch = torch_package()
-    # The extension looks where a tensor is in its Python object when the first one comes.
-    with without_modes(torch):
-        tensor = torch.empty(1)
-    array_info(tensor)
     folder = Path(torch.__file__).parent / "lib"
     libraries = tuple(str(folder / f"lib{name}.so") for name in ("torch_cpu", "torch_python"))
     dtypes = tuple((f"aoti_torch_dtype_{name}", getattr(torch, name)) for name in _DTYPES)
-    return open_torch(libraries, tensor, dtypes)
+    # The extension looks where a tensor is in its Python object when the first one comes, and
+    # allocates one to compare.
+    with without_modes(torch):
+        tensor = torch.empty(1)
+        array_info(tensor)
+        return open_torch(libraries, tensor, dtypes)
 
 
 def open_plain() -> str | None:

@@ -14,6 +14,8 @@ from culaunch._function.export.refusals import refusal
 from culaunch._launch.dtype import DTYPES, DType
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from culaunch._function.export.images import Images
     from culaunch._function.export.names import Names, Variables
     from culaunch._function.program import Leaf, Tree
@@ -61,6 +63,7 @@ class EffectWriter:
         self.images = images
         self._made: dict[int, str] = {}
         self._views: dict[int, View] = {}
+        self._defined: dict[int, Allocate | View] = {}
         self._pointers: dict[int, str] = {}
 
     @property
@@ -72,6 +75,8 @@ class EffectWriter:
         """Write a path's effects, in their order."""
         outputs = output_index(leaf)
         self._made, self._views, self._pointers = {}, {}, {}
+        made = [effect for effect in leaf.effects if isinstance(effect, (Allocate, View))]
+        self._defined = {effect.array: effect for effect in made}
         launches = [effect for effect in leaf.effects if isinstance(effect, Launch)]
         # A launch is checked as a whole before the first one is made: a body either launches all or
         # nothing, as in Python.
@@ -164,6 +169,9 @@ class EffectWriter:
         config = self._config(launch, depth)
         kernel = self.images.kernel(launch.kernel)
         self.body.put(depth, f"call.Require({kernel}, {config}, {self.body.at(launch.place)});")
+        for operands in _tensor_maps(launch.parameters):
+            written = self._tensor_map(operands, launch, self._address(operands[1]))
+            self.body.put(depth, f"{written};")
         if launch.predicate is not None:
             self.body.put(depth - 1, "}")
 
@@ -204,7 +212,7 @@ class EffectWriter:
         if kind == oc.P_BYTES:
             return self._bytes(parameter, launch, depth)
         if kind == oc.P_TENSOR_MAP:
-            return self._tensor_map(operands, launch)
+            return self._tensor_map(operands, launch, self._data(operands[1]))
         raise refusal(
             self.name,
             "it closes over an array, which a library has not: make it an argument",
@@ -233,14 +241,23 @@ class EffectWriter:
             body.put(depth, f"{name}.Set({patch.offset}, {self._parameter(patch, launch, depth)});")
         return name
 
-    def _tensor_map(self, operands: tuple[Any, ...], launch: Launch) -> str:
-        constant, array, rank, *registers = operands
+    def _address(self, array: int) -> str:
+        """Return an address for an array that may not be there yet."""
+        if array in self.body.arrays:
+            return f"ffi::Data({self.body.arrays[array]})"
+        effect = self._defined[array]
+        if isinstance(effect, Allocate):
+            return "fn::Somewhere()"
+        return f"fn::At({self._address(effect.source)}, {self.body.value(effect.offset)})"
+
+    def _tensor_map(self, operands: tuple[Any, ...], launch: Launch, data: str) -> str:
+        constant, _, rank, *registers = operands
         values = list(map(self.body.value, registers))
         ends = (0, rank, 2 * rank - 1, 3 * rank - 1, 4 * rank - 1)
         lists = [f"{{{', '.join(values[start:end])}}}" for start, end in itertools.pairwise(ends)]
         numbers = ", ".join(str(int(one)) for one in constant.value)
         return (
-            f"call.TensorMap({{{numbers}}}, {self._data(array)}, {', '.join(lists)}, "
+            f"call.TensorMap({{{numbers}}}, {data}, {', '.join(lists)}, "
             f"{self.body.at(launch.place)})"
         )
 
@@ -302,3 +319,12 @@ class EffectWriter:
         raise refusal(
             self.name, f"it returns the constant {value!r:.60}, which is no value of TVM-FFI"
         )
+
+
+def _tensor_maps(parameters: Iterable[Parameter]) -> Iterator[tuple[Any, ...]]:
+    """Yield the operands of tensor maps among parameters, and in structures there."""
+    for kind, _, _, operands in parameters:
+        if kind == oc.P_TENSOR_MAP:
+            yield operands
+        elif kind == oc.P_BYTES:
+            yield from _tensor_maps(operands[1])
