@@ -5,7 +5,7 @@
 
 #include "arguments/cupy.h"
 #include "arguments/torch_tensor.h"
-#include "driver/driver_object.h"
+#include "driver/driver_in_use.h"
 #include "driver/errors.h"
 #include "python/upcalls.h"
 

@@ -24,11 +24,6 @@ culaunch::Driver* DriverOf(PyObject* object) {
   return reinterpret_cast<DriverObject*>(object)->driver;
 }
 
-culaunch::Driver* CurrentDriver() {
-  const Ref driver = CallUp(Upcall::kCurrentDriver);
-  return driver ? DriverOf(driver.get()) : nullptr;
-}
-
 namespace {
 
 culaunch::Driver& Self(PyObject* self) { return *reinterpret_cast<DriverObject*>(self)->driver; }

@@ -15,6 +15,3 @@ int AddDriverType(PyObject* module);
 
 // The Driver of an argument, or null with TypeError set.
 culaunch::Driver* DriverOf(PyObject* object);
-
-// The driver in use, or null with a Python error set.
-culaunch::Driver* CurrentDriver();

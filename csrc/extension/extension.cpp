@@ -11,6 +11,7 @@
 #include "arguments/torch_tensor.h"
 #include "compile/sources.h"
 #include "driver/driver_calls.h"
+#include "driver/driver_in_use.h"
 #include "driver/driver_object.h"
 #include "driver/python_function.h"
 #include "elementwise/function.h"
@@ -117,6 +118,8 @@ PyMethodDef functions[] = {
     {"array_stream", ArrayStreamOf, METH_VARARGS, nullptr},
     {"current_stream", GetCurrentStream, METH_VARARGS, nullptr},
     {"set_current_stream", SetCurrentStream, METH_VARARGS, nullptr},
+    {"current_driver", CurrentDriverObject, METH_NOARGS, nullptr},
+    {"note_driver", NoteDriver, METH_VARARGS, nullptr},
     {"set_upcalls", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(SetUpcalls)),
      METH_VARARGS | METH_KEYWORDS, nullptr},
     {"argument_rules", ArgumentRules, METH_NOARGS, nullptr},

@@ -1,7 +1,7 @@
 #include "function/call.h"
 
 #include "arguments/torch_tensor.h"
-#include "driver/driver_object.h"
+#include "driver/driver_in_use.h"
 #include "driver/errors.h"
 #include "function/gather.h"
 #include "python/numbers.h"

@@ -1,6 +1,6 @@
 // Reading whatever arguments come: slower than as those of the calls before, and with errors that
 // name the argument.
-#include "driver/driver_object.h"
+#include "driver/driver_in_use.h"
 #include "driver/errors.h"
 #include "function/call.h"
 #include "function/gather.h"

@@ -15,7 +15,7 @@
   UPCALL(kRaiseCount, "launch", "raise_count")                   \
   UPCALL(kSpell, "launch", "spell")                              \
   UPCALL(kStreamHandle, "launch", "stream_handle")               \
-  UPCALL(kCurrentDriver, "launch", "current_driver")             \
+  UPCALL(kChooseDriver, "launch", "choose_driver")               \
   UPCALL(kAllocateArray, "launch", "allocate_array")             \
   UPCALL(kAdoptArray, "launch", "adopt_array")                   \
   UPCALL(kFindTorchBits, "launch", "find_bits")                  \

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "driver/driver_object.h"
+#include "driver/driver_in_use.h"
 #include "driver/errors.h"
 #include "xla/array.h"
 #include "xla/element_types.h"
@@ -55,7 +55,7 @@ bool Invocation::Run() {
 
 bool Invocation::Call() {
   if (!FindCall() || !call_.Open() || !ReadResults() || !ReadArguments()) return false;
-  const Ref value(PyObject_Vectorcall(target_->callable.get(), objects_.data() + 1,
+  const Ref value(PyObject_Vectorcall(target_->callable.get(), lists_.objects.data() + 1,
                                       positional_ | PY_VECTORCALL_ARGUMENTS_OFFSET,
                                       target_->keyword_names.get()));
   // The emulator's work is done when XLA goes on.
@@ -86,13 +86,13 @@ bool Invocation::ReadResults() {
     return false;
   }
   returned_ = count - writes;
-  call_.results.reserve(count);
+  lists_.results.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     const XlaBuffer& buffer = *frame_.results.buffers[i];
     const DLDataType dtype = TypeOfXla(buffer.dtype);
-    call_.results.push_back({static_cast<char*>(buffer.data), dtype,
-                             static_cast<int32_t>(buffer.rank), buffer.dims, BytesOf(buffer, dtype),
-                             i >= returned_});
+    lists_.results.push_back({static_cast<char*>(buffer.data), dtype,
+                              static_cast<int32_t>(buffer.rank), buffer.dims,
+                              BytesOf(buffer, dtype), i >= returned_});
   }
   return true;
 }
@@ -102,13 +102,13 @@ bool Invocation::MemoryOf(size_t index, const XlaBuffer& buffer, void** data) {
   const std::vector<size_t>& writes = target_->writes;
   const auto found = std::find(writes.begin(), writes.end(), index);
   if (found == writes.end()) return true;
-  const Result& result = call_.results[returned_ + static_cast<size_t>(found - writes.begin())];
+  const Result& result = lists_.results[returned_ + static_cast<size_t>(found - writes.begin())];
   *data = result.data;
   return result.data == buffer.data || Copy(result.data, buffer.data, result.bytes);
 }
 
 Ref Invocation::ReadArray() {
-  const size_t index = arrays_.size();
+  const size_t index = lists_.inputs.size();
   const XlaBuffer& buffer = *frame_.arguments.buffers[index];
   const DLDataType dtype = TypeOfXla(buffer.dtype);
   void* data = nullptr;
@@ -121,7 +121,7 @@ Ref Invocation::ReadArray() {
       MakeArray(data, call_.device(), dtype, static_cast<int32_t>(buffer.rank), buffer.dims);
   if (array) {
     call_.Keep(array.get(), CloseArray);
-    arrays_.push_back(array.get());
+    lists_.inputs.push_back(array.get());
   }
   return array;
 }
@@ -144,17 +144,17 @@ Ref Invocation::ReadSequence(long count) {
 
 bool Invocation::ReadArguments() {
   const size_t count = target_->arrays.size();
-  objects_.assign(count + 1, nullptr);
+  lists_.objects.assign(count + 1, nullptr);
   for (size_t i = 0; i < count; ++i) {
     const long arrays = target_->arrays[i];
     if (arrays == -1) {
-      objects_[i + 1] = PyTuple_GetItem(target_->values.get(), static_cast<Py_ssize_t>(i));
+      lists_.objects[i + 1] = PyTuple_GetItem(target_->values.get(), static_cast<Py_ssize_t>(i));
       continue;
     }
     Ref made = arrays == 0 ? ReadArray() : ReadSequence(arrays);
-    objects_[i + 1] = made.get();
+    lists_.objects[i + 1] = made.get();
     if (!made) return false;
-    held_.push_back(std::move(made));
+    lists_.held.push_back(std::move(made));
   }
   const auto named = target_->keyword_names ? PyTuple_Size(target_->keyword_names.get()) : 0;
   positional_ = count - static_cast<size_t>(named);
@@ -163,9 +163,9 @@ bool Invocation::ReadArguments() {
 
 bool Invocation::Collect(PyObject* value) {
   if (IsArray(value)) {
-    if (std::find(arrays_.begin(), arrays_.end(), value) == arrays_.end()) {
-      given_.push_back(value);
-      held_.push_back(Ref::Borrow(value));
+    if (std::find(lists_.inputs.begin(), lists_.inputs.end(), value) == lists_.inputs.end()) {
+      lists_.given.push_back(value);
+      lists_.held.push_back(Ref::Borrow(value));
     }
     return true;
   }
@@ -183,10 +183,10 @@ bool Invocation::Collect(PyObject* value) {
 }
 
 bool Invocation::Check() const {
-  bool is_same = given_.size() == returned_;
+  bool is_same = lists_.given.size() == returned_;
   for (size_t i = 0; is_same && i < returned_; ++i) {
-    const DLTensor tensor = TensorOf(given_[i]);
-    const Result& result = call_.results[i];
+    const DLTensor tensor = TensorOf(lists_.given[i]);
+    const Result& result = lists_.results[i];
     is_same = tensor.ndim == result.ndim && IsDense(tensor) &&
               std::memcmp(&tensor.dtype, &result.dtype, sizeof tensor.dtype) == 0 &&
               std::equal(tensor.shape, tensor.shape + tensor.ndim, result.dims);
@@ -200,17 +200,17 @@ bool Invocation::Check() const {
 }
 
 bool Invocation::CopyResults() {
-  std::vector<const char*> sources;
+  std::vector<const char*>& sources = lists_.sources;
   for (size_t i = 0; i < returned_; ++i) {
-    const DLTensor tensor = TensorOf(given_[i]);
+    const DLTensor tensor = TensorOf(lists_.given[i]);
     sources.push_back(static_cast<const char*>(tensor.data) + tensor.byte_offset);
   }
   // What lies in the memory of another result is saved before that is written.
   for (size_t i = 0; i < returned_; ++i) {
-    const Result& own = call_.results[i];
+    const Result& own = lists_.results[i];
     if (sources[i] == own.data || own.bytes == 0) continue;
     const bool is_elsewhere = std::none_of(
-        call_.results.begin(), call_.results.begin() + static_cast<std::ptrdiff_t>(returned_),
+        lists_.results.begin(), lists_.results.begin() + static_cast<std::ptrdiff_t>(returned_),
         [&](const Result& one) {
           return sources[i] >= one.data && sources[i] < one.data + one.bytes;
         });
@@ -226,12 +226,14 @@ bool Invocation::CopyResults() {
     sources[i] = static_cast<const char*>(saved);
   }
   for (size_t i = 0; i < returned_; ++i) {
-    const Result& own = call_.results[i];
+    const Result& own = lists_.results[i];
     if (sources[i] != own.data && !Copy(own.data, sources[i], own.bytes)) return false;
   }
   return true;
 }
 
+// With this thread's state of Python kept, which without the GIL alone would go: the emulator's
+// current context is in it.
 bool Invocation::Synchronize() const {
   culaunch::Driver* driver = CurrentDriver();
   if (driver == nullptr) return false;

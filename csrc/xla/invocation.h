@@ -2,8 +2,6 @@
 // them.
 #pragma once
 
-#include <vector>
-
 #include "python/python.h"
 #include "xla/abi.h"
 #include "xla/running_call.h"
@@ -17,7 +15,7 @@ inline constexpr char kAttribute[] = "call";
 class Invocation {
  public:
   Invocation(const CallFrame& frame, bool is_host)
-      : frame_(frame), call_(frame.api, frame.context, is_host) {}
+      : frame_(frame), call_(frame.api, frame.context, is_host), lists_(call_.lists()) {}
 
   // False with a Python error set.
   bool Run();
@@ -42,13 +40,10 @@ class Invocation {
 
   const CallFrame& frame_;
   RunningCall call_;
+  CallLists& lists_;
   const Target* target_ = nullptr;
   size_t returned_ = 0;
   size_t positional_ = 0;
-  std::vector<PyObject*> objects_;  // the first is vectorcall's
-  std::vector<PyObject*> arrays_;   // the arguments, one after the other
-  std::vector<PyObject*> given_;
-  std::vector<Ref> held_;
 };
 
 }  // namespace xla_calls

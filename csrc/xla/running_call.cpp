@@ -19,15 +19,16 @@ thread_local RunningCall* t_call = nullptr;
 }  // namespace
 
 RunningCall::RunningCall(const Api* api, ExecutionContext* context, bool is_host)
-    : api_(api), context_(context), is_host_(is_host), outer_(t_call) {
+    : api_(api), context_(context), is_host_(is_host), lists_(TakeLists()), outer_(t_call) {
   t_call = this;
 }
 
 RunningCall::~RunningCall() {
   // Where the call ended with an error of C++.
-  if (!scratch_.empty() && !GiveBack()) PyErr_WriteUnraisable(nullptr);
+  if (!lists_->scratch.empty() && !GiveBack()) PyErr_WriteUnraisable(nullptr);
   t_call = outer_;
-  for (const auto& [array, close] : arrays_) close(array.get());
+  for (const auto& [array, close] : lists_->open) close(array.get());
+  GiveLists(std::move(lists_));
 }
 
 RunningCall* RunningCall::Current() { return t_call; }
@@ -60,11 +61,11 @@ bool RunningCall::Open() {
 }
 
 bool RunningCall::GiveBack() {
-  if (scratch_.empty()) return true;
+  if (lists_->scratch.empty()) return true;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   std::string text;
-  for (const Scratch& one : scratch_) {
+  for (const Scratch& one : lists_->scratch) {
     if (is_host_) {
       std::free(one.data);
       continue;
@@ -74,7 +75,7 @@ bool RunningCall::GiveBack() {
     Error* error = api_->free(&arguments);
     if (error != nullptr) text = TakeText(*api_, error);
   }
-  scratch_.clear();
+  lists_->scratch.clear();
   if (!text.empty()) {
     PyErr_Format(PyExc_RuntimeError, "XLA does not take scratch memory back: %s", text.c_str());
     if (type != nullptr) PyErr_WriteUnraisable(nullptr);
@@ -101,13 +102,13 @@ void* RunningCall::Allocate(size_t bytes, std::string* why) {
     data = arguments.data;
     if (data == nullptr) *why = "it gave a null pointer";
   }
-  if (data != nullptr) scratch_.push_back({data, wanted});
+  if (data != nullptr) lists_->scratch.push_back({data, wanted});
   return data;
 }
 
 char* RunningCall::AllocateArray(DLDataType dtype, int32_t ndim, const int64_t* shape, size_t bytes,
                                  std::string* why) {
-  for (Result& result : results) {
+  for (Result& result : lists_->results) {
     if (!result.is_taken && result.ndim == ndim &&
         std::memcmp(&result.dtype, &dtype, sizeof dtype) == 0 &&
         std::equal(shape, shape + ndim, result.dims)) {

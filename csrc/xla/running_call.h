@@ -2,25 +2,15 @@
 // meanwhile.
 #pragma once
 
+#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "formats/dlpack.h"
 #include "python/python.h"
 #include "xla/abi.h"
+#include "xla/call_lists.h"
 
 namespace xla_calls {
-
-// A buffer that XLA has assigned for a result.
-struct Result {
-  char* data;
-  DLDataType dtype;
-  int32_t ndim;
-  const int64_t* dims;
-  size_t bytes;
-  bool is_taken;  // memory was given out as a new array
-};
 
 // The call that runs on this thread: arrays are allocated from its results, where one fits, and as
 // scratch memory in the order of its stream. All of it is XLA's again when the call ends.
@@ -45,28 +35,22 @@ class RunningCall {
                       std::string* why);
 
   // An array, and what closes it when the call ends.
-  using Close = void (*)(PyObject* array);
-  void Keep(PyObject* array, Close close) { arrays_.emplace_back(Ref::Borrow(array), close); }
+  void Keep(PyObject* array, CloseFunction close) {
+    lists_->open.emplace_back(Ref::Borrow(array), close);
+  }
 
   DLDevice device() const { return device_; }
   void* stream() const { return stream_; }
   bool is_host() const { return is_host_; }
-
-  std::vector<Result> results;
+  CallLists& lists() const { return *lists_; }
 
  private:
-  struct Scratch {
-    void* data;
-    size_t bytes;
-  };
-
   const Api* api_;
   ExecutionContext* context_;
   bool is_host_;
   DLDevice device_ = {0, 0};
   void* stream_ = nullptr;
-  std::vector<Scratch> scratch_;
-  std::vector<std::pair<Ref, Close>> arrays_;
+  std::unique_ptr<CallLists> lists_;
   RunningCall* outer_;
 };
 

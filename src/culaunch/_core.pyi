@@ -547,7 +547,7 @@ class LaunchUpcalls(Protocol):
     ) -> NoReturn: ...
     def spell(self, value: object, /) -> str: ...
     def stream_handle(self, stream: object, /) -> int: ...
-    def current_driver(self) -> Driver: ...
+    def choose_driver(self) -> Driver: ...
     def allocate_array(
         self,
         shape: tuple[int, ...],
@@ -621,6 +621,23 @@ class JaxUpcalls(Protocol):
     ) -> tuple[
         Callable[..., Any], tuple[Any, ...], tuple[str, ...], tuple[int, ...], tuple[int, ...]
     ]: ...
+
+def current_driver() -> Driver:
+    """Return the driver in use, opened at the first call.
+
+    Raises
+    ------
+    DriverNotFoundError
+        If there is none.
+    """
+
+def note_driver(
+    driver: Driver, conditions: tuple[tuple[dict[Any, Any], str | bytes, object], ...], /
+) -> None:
+    """Say that a driver is the one in use while each dict has for its key this very object.
+
+    None stands for a key that the dict does not have.
+    """
 
 def array_stream(driver: Driver, array: object, /) -> tuple[int, int] | None: ...
 def current_stream(ordinal: int, /) -> int: ...

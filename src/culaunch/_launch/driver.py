@@ -11,8 +11,18 @@ from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import VARIABLE, check_choice
 from culaunch._base.optional import is_installed
 from culaunch._base.values import fits
-from culaunch._core import Driver
+from culaunch._core import Driver, current_driver, note_driver
 from culaunch._errors import DriverNotFoundError
+
+__all__ = [
+    "capability_of",
+    "choose_driver",
+    "current_driver",
+    "device_ordinal",
+    "driver_name",
+    "open_drivers",
+    "set_driver",
+]
 
 # Where the C++ header looks for the driver that Python chose (include/culaunch/driver.h).
 _PUBLISHED = "CULAUNCH_DRIVER_TABLE"
@@ -58,19 +68,50 @@ def driver_name() -> str:
     return current_driver().name
 
 
-def current_driver() -> Driver:
-    """Return the driver in use, opened at the first call."""
-    name = os.environ.get(VARIABLE) or "cuda"
+def choose_driver() -> Driver:
+    """Return the driver that the environment says, opened if need be; it is then the one in use.
+
+    :func:`current_driver` is what asks: it calls this where something has changed.
+    """
+    known, key, raw = _environment(VARIABLE)
+    # Of what is noted, not read again: another thread may change it meanwhile.
+    name = (os.environ.get(VARIABLE) if known is None else _text(raw)) or "cuda"
     driver = open_drivers.get(name)
     if driver is None:
         check_choice(name, VARIABLE)
-    # Read from the environment at every call, since a test or a program may change it there; a dict
-    # has the driver. C++ libraries of this process find the emulator's table by the second
-    # variable, which goes missing where somebody replaces the environment.
     if driver is None or (name == "emulator" and not os.environ.get(_PUBLISHED)):
         driver = _open(name)
         _publish(name)
+    if known is not None:
+        conditions: list[tuple[dict[Any, Any], str | bytes, object]] = [
+            (vars(os), "environ", os.environ),
+            (known, key, raw),
+            (globals(), "open_drivers", open_drivers),
+            (open_drivers, name, driver),
+        ]
+        if name == "emulator":
+            _, table, published = _environment(_PUBLISHED)
+            conditions.append((known, table, published))
+        note_driver(driver, tuple(conditions))
     return driver
+
+
+def _environment(name: str) -> tuple[dict[Any, Any] | None, Any, Any]:
+    """Return the dict behind the environment, the key of a variable there, and what it has for it.
+
+    Without such a dict (it is CPython's own business) there is none to look into.
+    """
+    data = getattr(os.environ, "_data", None)
+    encode = getattr(os.environ, "encodekey", None)
+    if type(data) is not dict or encode is None:
+        return None, None, None
+    # The key that the dict itself has, if any: it is found quickest.
+    key = next((one for one in list(data) if one == encode(name)), encode(name))
+    return data, key, data.get(key)
+
+
+def _text(raw: Any) -> str | None:
+    return None if raw is None else os.environ.decodevalue(raw)
 
 
 def device_ordinal(driver: Driver, device: Any) -> int:

@@ -2,7 +2,7 @@
 
 from culaunch._base.values import spell
 from culaunch._launch.allocate import allocate_like, finish_allocation, view_of
-from culaunch._launch.driver import current_driver
+from culaunch._launch.driver import choose_driver
 from culaunch._launch.memory import adopt as adopt_array
 from culaunch._launch.memory import allocate as allocate_array
 from culaunch._launch.messages import raise_argument, raise_count
@@ -16,7 +16,7 @@ __all__ = [
     "allocate_array",
     "allocate_like",
     "check_gradient",
-    "current_driver",
+    "choose_driver",
     "find_bits",
     "find_layout",
     "finish_allocation",

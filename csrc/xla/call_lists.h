@@ -1,0 +1,47 @@
+// The lists of a call. Their memory stays with the thread for its next call, so that a call
+// allocates none for them.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "formats/dlpack.h"
+#include "python/python.h"
+
+namespace xla_calls {
+
+// A buffer that XLA has assigned for a result.
+struct Result {
+  char* data;
+  DLDataType dtype;
+  int32_t ndim;
+  const int64_t* dims;
+  size_t bytes;
+  bool is_taken;  // memory was given out as a new array
+};
+
+struct Scratch {
+  void* data;
+  size_t bytes;
+};
+
+// What closes an array when the call ends.
+using CloseFunction = void (*)(PyObject* array);
+
+struct CallLists {
+  std::vector<Result> results;
+  std::vector<Scratch> scratch;
+  std::vector<std::pair<Ref, CloseFunction>> open;
+  std::vector<PyObject*> objects;  // what the function is called with; the first is vectorcall's
+  std::vector<PyObject*> inputs;   // the arrays among them, one after the other
+  std::vector<PyObject*> given;    // the arrays that it returned
+  std::vector<const char*> sources;
+  std::vector<Ref> held;
+};
+
+// Empty ones, and back: with the GIL held.
+std::unique_ptr<CallLists> TakeLists();
+void GiveLists(std::unique_ptr<CallLists> lists);
+
+}  // namespace xla_calls
