@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,21 @@ class JaxOperator:
         TypeError, ValueError
             As a call of the function; and where JAX traces a number.
         """
-        plan, call, arrays = self.prepare(self.function._bind(args, keywords))
-        return plan.rebuild(call(*arrays), arrays)
+        return self.run(*self.prepare(self.function._bind(args, keywords)))
+
+    def run(self, plan: Plan, call: Callable[..., Any], arrays: list[Any]) -> Any:
+        """Call what :meth:`prepare` returned; return what the function returns."""
+        try:
+            outputs = call(*arrays)
+        except TypeError as error:
+            if "forward-mode" not in str(error):
+                raise
+            raise TypeError(
+                f"{plan.name} has gradients in reverse mode, and jax.jvp, jax.jacfwd and "
+                "jax.hessian take them in forward mode: use jax.grad, jax.vjp or jax.jacrev; "
+                "jax.jacrev(jax.jacrev(f)) is a hessian"
+            ) from error
+        return plan.rebuild(outputs, arrays)
 
     def prepare(self, values: tuple[Any, ...]) -> tuple[Plan, Callable[..., Any], list[Any]]:
         """Return the plan of a call, what is called, and the arrays that it is called with.
@@ -63,6 +77,7 @@ class JaxOperator:
             One for each parameter.
         """
         jax = jax_package()
+        values = tuple(map(_number, values))
         found: list[Any] = []
         kinds = tuple(
             _sorted(jax, self.function, name, value, found)
@@ -81,7 +96,9 @@ class JaxOperator:
             (type(value), value) if kind == VALUE else None
             for value, kind in zip(values, kinds, strict=True)
         )
-        key: Any = (kinds, shapes, rest, self.function._gradient)
+        # Which types JAX has is its user's choice, and may be another at the next call.
+        is_wide = jax_package().config.jax_enable_x64
+        key: Any = (kinds, shapes, rest, self.function._gradient, is_wide)
         try:
             known = self._plans.get(key)
         except TypeError:  # what cannot be hashed is refused with its name
@@ -179,6 +196,15 @@ def _sorted(jax: Any, function: Any, name: str, value: Any, found: list[Any]) ->
         )
     found.append(_array(jax, function, name, value))
     return ARRAY
+
+
+def _number(value: Any) -> Any:
+    """Return the Python number that a NumPy scalar is equal to, as a direct call does."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(value, numpy.generic):
+        return value
+    kind = {"i": int, "u": int, "f": float, "b": bool}.get(value.dtype.kind)
+    return value if kind is None else kind(value)
 
 
 def _takes_number(function: Any, name: str) -> bool:

@@ -14,10 +14,11 @@ def call_traced(function: Any, values: tuple[Any, ...]) -> Any:
         As ``function.jax``; and where the function writes an argument, which its caller would look
         for in vain: arrays of JAX do not change.
     """
-    plan, call, arrays = function.jax.prepare(values)
+    operator = function.jax
+    plan, call, arrays = operator.prepare(values)
     if plan.writes:
         raise TypeError(
             f"{plan.name} writes {', '.join(plan.written_names)}, and JAX traces the call, whose "
             f"arrays nothing writes: call {plan.name}.jax there, which returns the new arrays"
         )
-    return plan.rebuild(call(*arrays), arrays)
+    return operator.run(plan, call, arrays)
