@@ -148,6 +148,13 @@ def test_what_xla_says_is_said(twice, minor, function, said):
     assert call(double, twice, X, 2.0) == [[[0.0], [8.0], [16.0], [24.0], [32.0]]]
 
 
+def test_memory_that_is_aligned_to_less_is_refused(twice):
+    """Programs are made for arrays at multiples of 16, which XLA is asked for."""
+    double = XlaDouble()
+    double.beside = 8
+    assert "which is no multiple of 16" in call(double, twice, X, 2.0)
+
+
 def test_no_memory_to_save_a_result(kernels):
     @cl.function
     def swapped(x):

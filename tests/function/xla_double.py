@@ -102,6 +102,8 @@ class XlaDouble:
         ``{"Stream_Get": [None, "text"]}``.
     allocated : list of int
         The bytes of each allocation.
+    beside : int
+        By how many bytes its memory lies beside what is aligned.
     """
 
     CONTEXT = 0xC0117E
@@ -109,6 +111,7 @@ class XlaDouble:
     def __init__(self, minor=4, stream=0, ordinal=0, platform="CUDA"):
         self.minor, self.stream, self.ordinal = minor, stream, ordinal
         self.defects, self.fails, self.allocated = [], {}, []
+        self.beside = 0
         self._memory, self._errors, self._read = {}, {}, set()
         self._is_called = False
         self._kept = []
@@ -143,9 +146,9 @@ class XlaDouble:
         if alignment == 0 or alignment & (alignment - 1) or alignment > 16:
             return f"Unsupported alignment: {alignment}"
         # What nobody has written looks like nothing that a test expects.
-        block = cl.empty((arguments.bytes,), "uint8")
+        block = cl.empty((arguments.bytes + self.beside,), "uint8")
         block.fill(0xA5)
-        arguments.data = block.address
+        arguments.data = block.address + self.beside
         self._memory[arguments.data] = (arguments.bytes, block)
         self.allocated.append(arguments.bytes)
         return None
