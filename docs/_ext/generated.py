@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import benchmark_numbers
 from command_reference import command_reference
 from cpp_reference import cpp_reference
 from launch_chart import launch_chart
@@ -30,7 +31,17 @@ def _chart() -> str:
     return f"```{{raw}} html\n{launch_chart()}\n```"
 
 
-_MAKERS = {"chart": _chart, "commands": command_reference, "cpp": _cpp}
+_MAKERS = {
+    "chart": _chart,
+    "commands": command_reference,
+    "cpp": _cpp,
+    "bars": benchmark_numbers.bars,
+    "breakdown": benchmark_numbers.breakdown,
+    "further": benchmark_numbers.further,
+    "launches": benchmark_numbers.launches,
+    "machine": benchmark_numbers.machine,
+    "shortcuts": benchmark_numbers.shortcuts,
+}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -2,9 +2,11 @@
 
 ``python`` blocks are for both. A block that begins with ``# needs NAME`` says what the peer of the
 tables after it needs; where that is missing, the left column is only parsed. Cells that are words,
-or hold code of another language, are left alone.
+or hold code of another language, are left alone. A row that fails is shown, and the rows after it
+run: one look at a machine that has the peer finds all that is wrong.
 
-Usage: ``run_rows.py PAGE [CAPABILITY ...]``: what this machine has. Prints how many cells ran.
+Usage: ``run_rows.py PAGE [CAPABILITY ...]``: what this machine has. Prints how many cells ran, of
+the left column and of the right, and how many of the left are code.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import ast
 import importlib.util
 import re
 import sys
+import traceback
 import types
+import warnings
 from pathlib import Path
 
 _spec = importlib.util.spec_from_file_location("run_page", Path(__file__).with_name("run_page.py"))
@@ -52,10 +56,11 @@ def rows(page):
 
 
 def main(page, capabilities):
-    """Run them; return how many cells of the left and of the right column ran."""
+    """Run them; return the exit code."""
     module = types.ModuleType("page")
     sys.modules["page"] = module
     ours, peers, peer_runs, ran = vars(module), {}, False, [0, 0]
+    peers_code = failed = 0
     blocks = [block for block in run_page.blocks(page) if block.language == "python"]
     parts = [(block.line, block) for block in blocks] + [(row[0], row[1:]) for row in rows(page)]
     for line, part in sorted(parts, key=lambda one: one[0]):
@@ -64,21 +69,33 @@ def main(page, capabilities):
             runs = needs <= capabilities
             peer_runs = runs if needs else peer_runs
             if runs:
-                run(part.text, line, page, ours)
+                failed += not run(part.text, line, page, ours, is_peers=bool(needs))
                 peers.update(ours)
             continue
         for column, names in enumerate((peers, ours)):
             code = statements(part[column])
-            if code is not None and (column or peer_runs):
-                run(code, line, page, names)
+            if code is None:
+                continue
+            peers_code += not column
+            if column or peer_runs:
+                failed += not run(code, line, page, names, is_peers=not column)
                 ran[column] += 1
-    return ran
+    print(*ran, peers_code)
+    return bool(failed)
 
 
-def run(code, line, page, names):
-    """Run code of a page, whose line numbers a traceback then has."""
-    exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
+def run(code, line, page, names, *, is_peers):
+    """Run code of a page, whose line numbers a traceback then has; say whether it ran."""
+    try:
+        with warnings.catch_warnings():
+            if is_peers:  # what a peer warns of is its own affair
+                warnings.simplefilter("ignore")
+            exec(compile("\n" * (line - 1) + code, str(page), "exec"), names)
+    except Exception:  # noqa: BLE001 - shown, and the rows after it run
+        print(f"{page.name}:{line}: {code}\n{traceback.format_exc()}")
+        return False
+    return True
 
 
 if __name__ == "__main__":
-    print(*main(Path(sys.argv[1]), set(sys.argv[2:])))
+    sys.exit(main(Path(sys.argv[1]), set(sys.argv[2:])))

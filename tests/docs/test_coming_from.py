@@ -19,27 +19,65 @@ RUN = {
 }  # fmt: skip
 
 
+# What must be there for all of the left column to run, but a GPU.
+PEERS = {
+    "cuda_core": ("cuda.core",),
+    "cupy": ("cupy",),
+    "mlx": ("mlx", "mlx-cuda"),
+    "numba": ("numba_cuda",),
+    "pycuda": ("pycuda",),
+    "torch": ("torch", "tvm_ffi", "g++", "ninja", "nvcc"),
+    "triton": ("triton", "torch"),
+    "tvm_ffi": ("tvm_ffi", "g++"),
+}
+# Of these the left column needs no GPU, as far as it says so.
+RUN_ANYWHERE = {"cuda_core", "triton", "tvm_ffi"}
+
+
+@pytest.fixture
+def run_rows(tmp_path, has):
+    """Return what runs the rows of a page: how many ran left and right, how many left are code."""
+
+    def run(page):
+        needed = set(re.findall(r"^# needs (.+)$", page.read_text(), re.MULTILINE))
+        here = {"gpu" if name == "a GPU" else name for name in needed}
+        here = {name for name in here if has(name)}
+        (tmp_path / "include").mkdir()
+        environment = {**os.environ, "TORCH_EXTENSIONS_DIR": str(tmp_path)}
+        if not has("gpu"):
+            environment["CULAUNCH_DRIVER"] = "emulator"
+        done = subprocess.run(
+            [sys.executable, "-W", "error", HERE / "run_rows.py", page, *here],
+            check=False, capture_output=True, text=True, cwd=tmp_path, env=environment,
+            timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return tuple(map(int, done.stdout.splitlines()[-1].split()))
+
+    return run
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_rows_run(page, tmp_path, has):
-    needed = set(re.findall(r"^# needs (.+)$", page.read_text(), re.MULTILINE))
-    here = {"gpu" if name == "a GPU" else name for name in needed}
-    here = {name for name in here if has(name)}
-    if page.stem == "triton" and not {"triton", "torch"} <= here:
+def test_rows_run(page, run_rows, has):
+    if page.stem == "triton" and not all(map(has, PEERS["triton"])):
         pytest.skip("needs triton")
-    (tmp_path / "include").mkdir()
-    environment = dict(os.environ)
-    if not has("gpu"):
-        environment["CULAUNCH_DRIVER"] = "emulator"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", HERE / "run_rows.py", page, *here],
-        check=False, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    left, right = map(int, done.stdout.splitlines()[-1].split())
-    assert right >= RUN.get(page.stem, 0), done.stdout
-    if page.stem in ("cuda_core", "tvm_ffi", "triton") and here >= needed - {"a GPU"}:
+    left, right, _ = run_rows(page)
+    assert right >= RUN.get(page.stem, 0)
+    if page.stem in RUN_ANYWHERE and all(map(has, PEERS[page.stem])):
         assert left >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.needs(*PEERS[page.stem])) for page in PAGES],
+    ids=lambda page: page.stem,
+)
+def test_all_rows_of_the_peer_run(page, run_rows):
+    left, _, code = run_rows(page)
+    assert left == code > 0
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -49,3 +87,19 @@ def test_names_of_cpp_are_in_the_headers(page):
     cells = " ".join(row.rstrip("|").rpartition(" | ")[2] for row in rows)
     for name in re.findall(r"CULAUNCH_[A-Z_]+|(?:culaunch::)?ffi::(\w+)", cells):
         assert not name or re.search(rf"\b{name}\b", headers), name
+
+
+@pytest.mark.needs("mlx")
+def test_names_of_mlx_are_in_its_reference():
+    import mlx.core as mx
+
+    rows = (ROOT / "docs" / "coming_from" / "mlx.md").read_text()
+    made = re.search(r"`made = mx\.fast\.cuda_kernel\((.*?)\)`", rows)[1]
+    called = re.search(r"= add\((.*?)\)` \|", rows)[1]
+    reference = mx.fast.cuda_kernel.__doc__
+    names = re.findall(r"(\w+)=", f"{made} {called}")
+    assert len(names) == 9
+    for name in names:
+        assert re.search(rf"\b{name}\b(:|=)", reference), name
+    for name in re.findall(r"precompiled_cuda_kernel\((.*?)\)", rows)[0].split(", ")[:2]:
+        assert name.partition("=")[0] in mx.fast.precompiled_cuda_kernel.__doc__

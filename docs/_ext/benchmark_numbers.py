@@ -1,0 +1,151 @@
+"""The numbers that pages have, from the JSON files that the benchmarks write: docs/benchmarks.
+
+A new run changes such a file and nothing else: tables, bars, the chart of the front page and the
+line that says what was measured are made of it when the pages are built.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+MAIN = "4"  # three tensors and an int
+KERNELS = ("0", "4", "8", "19", "58")
+
+# How a contender of launch_overhead.py is called in its table, in the order of the table.
+LAUNCHES = {
+    "C loop": "C loop",
+    "C loop (over the CUkernel)": "C loop, over the `CUkernel`",
+    "culaunch launcher (DeviceArray)": "culaunch launcher, `DeviceArray`",
+    "culaunch launcher (torch, stream given)": "culaunch launcher, torch, stream given",
+    "culaunch launcher (torch)": "culaunch launcher, torch",
+    "culaunch kernel[grid, block] (torch)": "culaunch `kernel[grid, block]`, torch",
+    "culaunch launcher (CuPy)": "culaunch launcher, CuPy",
+    "cuda-core (raw pointers)": "cuda-core, addresses",
+    "cuda-core (Buffer)": "cuda-core, `Buffer`",
+    "TVM-FFI empty call": "TVM-FFI, empty function, torch",
+    "TVM-FFI cubin launcher (driver API)": "TVM-FFI, cubin launcher (driver API), torch",
+    "TVM-FFI cubin launcher (runtime API)": "TVM-FFI, cubin launcher (runtime API), torch",
+    "CuPy RawKernel": "CuPy `RawKernel`",
+    "Triton compiled.run": "Triton, compiled kernel's `run`",
+    "Triton compiled[grid]": "Triton, compiled kernel's `[grid]`",
+    "Triton jit[grid]": "Triton `jit[grid]`",
+    "torch _compile_kernel": "torch `_compile_kernel`",
+}
+# The same call with one of its shortcuts off.
+SHORTCUTS = {
+    "culaunch launcher (torch)": "as it is",
+    "culaunch launcher (torch), numbers through Python's C API": "numbers through Python's C API",
+    "culaunch launcher (torch), torch's exchange function": (
+        "torch's tensors through its exchange function"
+    ),
+    "culaunch launcher (torch), torch's tensors asked": (
+        "torch's tensors asked whether they are lazy views, too"
+    ),
+}
+FURTHER = {
+    "tensor": "culaunch, each further torch tensor",
+    "int": "culaunch, each further int",
+    "float": "culaunch, each further float",
+    "c_tensor": "C loop, each further pointer",
+    "c_int": "C loop, each further int",
+    "c_float": "C loop, each further float",
+    "exchange": "torch's exchange function, for a tensor",
+    "work_stream": "torch's `current_work_stream`",
+    "gil": "the GIL released and taken again",
+}
+_CODE = re.compile(r"\w+\[[\w, ]+\](\(\.\.\.\))?")  # in the name of a bar, what is Python
+PACKAGES = ("torch", "triton", "cupy", "cuda-core", "apache-tvm-ffi")
+
+
+def read(name: str) -> dict[str, Any]:
+    """Read ``docs/benchmarks/NAME.json``.
+
+    Raises
+    ------
+    ValueError
+        If it is of a smoke run, whose numbers mean little.
+    """
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
+    if found.get("quick"):
+        raise ValueError(f"{name}.json is of a run with --quick: its numbers mean little")
+    return found
+
+
+def medians(report: dict[str, Any]) -> dict[tuple[str, str], float]:
+    """Return the median nanoseconds of a call, by contender and kernel."""
+    return {(row["contender"], row["case"]): row["median_ns"] for row in report["results"]}
+
+
+def machine(name: str) -> str:
+    """Return what was measured, in a sentence."""
+    told = read(name)["machine"]
+    versions = [
+        f"{package} {version}"
+        for wanted in PACKAGES
+        for package, version in told["packages"].items()
+        if package.startswith(wanted)
+    ]
+    device = told["device"]
+    if told.get("kernel_driver") and told.get("driver_api"):
+        device += f", driver {told['kernel_driver']} for CUDA {told['driver_api']}"
+    return f"{device}; {told['cpus']} processors, {told['cpu']}; " + (
+        ", ".join([told["python"], *versions]) + "."
+    )
+
+
+def launches(name: str) -> str:
+    """Return the table of launches, in nanoseconds, but for contenders that were not measured."""
+    return _by_kernel("", LAUNCHES, medians(read(name)))
+
+
+def shortcuts(name: str) -> str:
+    """Return the table of what a launch takes without each of its shortcuts."""
+    return _by_kernel("launcher, torch", SHORTCUTS, medians(read(name)))
+
+
+def further(name: str) -> str:
+    """Return the table of what one more argument costs, and of the parts of a launch."""
+    costs = read(name)["costs_ns"]
+    rows = [[text, f"{costs[key]:.1f} ns"] for key, text in FURTHER.items() if key in costs]
+    return _table(["", ""], rows)
+
+
+def breakdown(name: str) -> str:
+    """Return the table of where the nanoseconds of a launch go."""
+    parts = {text: time for text, time in read(name)["breakdown_ns"].items() if time > 0}
+    rows = [[text, f"{time:.0f}"] for text, time in parts.items()]
+    return _table(["three torch tensors and an int", "ns"], rows)
+
+
+def bars(name: str) -> str:
+    """Return the table of what was promised, and whether it is met."""
+    rows = []
+    for bar in read(name)["bars"]:
+        number = "{:.2f}" if bar["unit"] == "x" else "{:.0f} ns"
+        measured = bar["measured"]
+        rows.append([
+            _CODE.sub(r"`\g<0>`", bar["name"]),
+            f"{bar['limit']:g}" if bar["unit"] == "x" else f"{bar['limit']:g} ns",
+            "" if measured is None else number.format(measured),
+            {True: "met", False: "**not met**", None: "not measured"}[bar["met"]],
+        ])  # fmt: skip
+    return _table(["", "at most", "measured", ""], rows, numbers=2)
+
+
+def _by_kernel(head: str, names: dict[str, str], found: dict[tuple[str, str], float]) -> str:
+    rows = []
+    for contender, shown in names.items():
+        times = [found.get((contender, kernel)) for kernel in KERNELS]
+        if any(time is not None for time in times):
+            rows.append([shown, *("" if time is None else f"{time:.0f}" for time in times)])
+    return _table([head, *KERNELS[:-1], f"{KERNELS[-1]} parameters"], rows)
+
+
+def _table(head: list[str], rows: list[list[str]], numbers: int | None = None) -> str:
+    right = len(head) - 1 if numbers is None else numbers
+    rule = ["---", *["---:"] * right, *["---"] * (len(head) - 1 - right)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, rule, *rows])
