@@ -5,6 +5,7 @@
 #include "arguments/dlpack_protocol.h"
 #include "arguments/torch_tensor.h"
 #include "driver/driver_object.h"
+#include "driver/errors.h"
 
 PyObject* ArrayInfo(PyObject*, PyObject* args) {
   PyObject* driver_object = nullptr;
@@ -28,8 +29,8 @@ PyObject* ArrayInfo(PyObject*, PyObject* args) {
       return nullptr;
     }
   } else {
-    PyErr_Format(PyExc_TypeError, "an array must have __dlpack__ (got %R)",
-                 reinterpret_cast<PyObject*>(Py_TYPE(array)));
+    PyErr_Format(PyExc_TypeError, "an array must have __dlpack__ (got %S)",
+                 Spelled(array).get());
     return nullptr;
   }
   const Ref shape(PyTuple_New(tensor.ndim));

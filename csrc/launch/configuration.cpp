@@ -79,9 +79,14 @@ bool ReadBytes(const char* name, PyObject* object, uint32_t* bytes) {
   bool is_too_large = false;
   if (!ReadNumber(object, bytes, &is_too_large)) {
     PyErr_Clear();
+    // Numba has the stream before the shared memory.
+    const bool is_stream = !is_too_large && object != Py_None && !PyNumber_Check(object) &&
+                           CallUp(Upcall::kStreamHandle, "(O)", object);
+    PyErr_Clear();
     PyErr_Format(is_too_large ? PyExc_OverflowError : PyExc_TypeError,
-                 "%s must be a number of bytes, an int from 0 to 2^32 - 1 (got %S)", name,
-                 Spelled(object).get());
+                 "%s must be a number of bytes, an int from 0 to 2^32 - 1 (got %S)%s", name,
+                 Spelled(object).get(),
+                 is_stream ? ": the stream comes after it, as in [grid, block, 0, stream]" : "");
     return false;
   }
   return true;

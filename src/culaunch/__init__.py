@@ -309,11 +309,11 @@ if not TYPE_CHECKING:  # for type checkers a name that is not above is a mistake
     def __getattr__(name: str) -> object:
         home = "_core" if name == "__version__" else _HOME.get(name)
         if home is None:
+            from culaunch._base.other_words import here_it_is
             from culaunch._base.similar import did_you_mean
 
-            raise AttributeError(
-                f"module 'culaunch' has no attribute {name!r}{did_you_mean(name, __all__)}"
-            )
+            hint = here_it_is("culaunch", name) or did_you_mean(name, __all__)
+            raise AttributeError(f"module 'culaunch' has no attribute {name!r}{hint}")
         module = importlib.import_module(f"culaunch.{home}")
         value = module if home == name else getattr(module, name)
         globals()[name] = value

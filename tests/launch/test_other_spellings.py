@@ -1,11 +1,13 @@
 """How other libraries spell a launch: each message has the spelling that is right here."""
 
 import ctypes
+import re
 
 import numpy as np
 import pytest
 
 import culaunch as cl
+from culaunch._base.other_words import OTHER_WORDS
 
 SOURCE = """
 extern "C" __global__ void add(float* z, const float* x, float a, int n) {
@@ -94,6 +96,7 @@ def test_source_is_compiled_before_it_is_loaded(module, tmp_path):
         (lambda module: cl.Device(0).attribute("multiprocesor_count"), "'multiprocessor_count'"),
         (lambda module: cl.compile("int x;", backend="nvc"), "'nvcc'"),
         (lambda module: cl.set_driver("emulater"), "'emulator'"),
+        (lambda module: cl.set_driver("gpu"), "'cuda'"),
     ],
 )
 def test_a_name_that_was_nearly_right(module, call, meant):
@@ -130,3 +133,90 @@ def test_a_pointer_of_cuda_python_is_given_as_an_int(module):
         module["add"][1, 4](pointer, x, 1.0, 4)
     module["add"][1, 4](int(pointer), x, 1.0, 4)
     assert (z.numpy() == 2).all()
+
+
+def owners(module):
+    """Return something of each kind that knows other words."""
+    stream = cl.Stream()
+    return {
+        "culaunch": cl,
+        "Module": module,
+        "Kernel": module["add"],
+        "DeviceArray": cl.zeros(4),
+        "Stream": stream,
+        "Event": stream.record(),
+    }
+
+
+def test_names_of_other_libraries(module):
+    for owner, one in owners(module).items():
+        for name, meant in OTHER_WORDS[owner].items():
+            assert not hasattr(one, name)
+            with pytest.raises(AttributeError) as caught:
+                getattr(one, name)
+            assert str(caught.value).endswith(f" has no attribute {name!r}: here it is {meant}")
+            assert name not in dir(one)
+
+
+def test_what_they_are_told_is_there(module):
+    """What stands behind "here it is" are names that this library has."""
+    there = owners(module)
+    there |= {name.lower(): one for name, one in there.items()}
+    there |= {"array": there["DeviceArray"], "end": there["Event"], "start": there["Event"]}
+    looked_up = 0
+    for words in OTHER_WORDS.values():
+        for meant in words.values():
+            for owner, path in re.findall(rf"\b({'|'.join(there)})\.([a-zA-Z_.]+)", meant):
+                value = there[owner]
+                for name in path.split("."):
+                    value = getattr(value, name)
+                looked_up += 1
+    assert looked_up > 60
+
+
+def test_a_kernel_is_not_told_things_by_attributes(module):
+    kernel = module["add"]
+    for name, said in (
+        ("max_dynamic_shared_size_bytes", "here it is not needed: a launch opts in by itself"),
+        ("anything", "a Kernel has no attribute 'anything' to set"),
+    ):
+        with pytest.raises(AttributeError, match=re.escape(said)):
+            setattr(kernel, name, 1)
+    assert vars(kernel).keys() == {"module", "signature"}
+
+
+def test_numba_has_the_stream_before_the_shared_memory(module):
+    stream = cl.Stream()
+    for configuration in ((1, 4, stream), (1, 4, stream, 0)):
+        with pytest.raises(
+            TypeError, match=r"the stream comes after it, as in \[grid, block, 0, s"
+        ):
+            module["add"][configuration]
+    for wrong in ("16", None, 2.5, 1 << 40):
+        with pytest.raises((TypeError, OverflowError)) as caught:
+            module["add"][1, 4, wrong]
+        assert "stream" not in str(caught.value)
+
+
+def test_a_compute_capability_is_not_an_architecture():
+    for arch, meant in (((9, 0), "sm_90"), ([12, 1], "sm_121"), (9.0, "sm_90"), (90, "sm_90")):
+        with pytest.raises(TypeError, match=f"did you mean '{meant}'"):
+            cl.compile("int x;", arch=arch)
+
+
+def test_source_is_no_path(module):
+    for verb in (cl.inspect, cl.Image.open, lambda source: cl.link([source], arch="sm_80")):
+        with pytest.raises(cl.ImageError, match=r"this is CUDA source, not an image: compile it"):
+            verb(SOURCE)
+
+
+def test_a_tensor_map_is_made_by_its_method(module):
+    with pytest.raises(TypeError, match=r"is made by TensorMap\.tiled\(array, box\) \(got"):
+        cl.TensorMap(cl.zeros(4))
+    assert bytes(cl.TensorMap()) == bytes(128)
+
+
+@pytest.mark.needs("tvm_ffi", "g++")
+def test_an_argument_of_load_inline_that_is_nearly_right():
+    with pytest.raises(TypeError, match="has no argument function: did you mean 'functions'"):
+        cl.load_inline("a", "int f() { return 1; }", function="f")

@@ -8,6 +8,7 @@ from culaunch._base.similar import did_you_mean
 
 VARIABLE = "CULAUNCH_DRIVER"
 _NAMES = ("cuda", "emulator")
+_OTHER_WORDS = {"cpu": "emulator", "emu": "emulator", "gpu": "cuda", "nvidia": "cuda"}
 
 
 def driver_choice() -> str:
@@ -29,5 +30,10 @@ def check_choice(choice: str, what: str) -> None:
         return
     raise ValueError(
         f"{what} must be 'cuda', 'emulator' or the path of a library that exports the CUDA driver "
-        f"API (got {choice!r}){did_you_mean(choice, _NAMES)}"
+        f"API (got {choice!r}){_meant(choice)}"
     )
+
+
+def _meant(choice: str) -> str:
+    other = _OTHER_WORDS.get(choice.lower())
+    return f": did you mean {other!r}?" if other else did_you_mean(choice, _NAMES)

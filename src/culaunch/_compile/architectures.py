@@ -53,6 +53,9 @@ def resolve_arch(arch: str | Iterable[str] | None) -> tuple[str, ...]:
             f"arch must be a str or an iterable of str (got {spell(arch)}){_meant(arch)}"
         )
     named = (arch,) if isinstance(arch, str) else tuple(arch)
+    if len(named) == 2 and all(isinstance(one, int) for one in named):  # a compute capability
+        meant = _meant(f"{named[0]}.{named[1]}")
+        raise TypeError(f"arch must be a str or an iterable of str (got {spell(named)}){meant}")
     if not named:
         raise ValueError(f"arch is empty; name at least one architecture, {_EXAMPLES}")
     for name in named:

@@ -20,6 +20,7 @@ from culaunch._compile.nvrtc_build import library_identity, missing
 from culaunch._compile.options import check_register_count, checked_extra_options
 from culaunch._errors import CompileError, ImageError
 from culaunch._image import Image, inspect
+from culaunch._image.files import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,7 +194,7 @@ def _read_inputs(images: Input | Iterable[Input]) -> list[tuple[str, bytes | Ima
     inputs: list[tuple[str, bytes | Image, bool]] = []
     for item in images:
         if isinstance(item, (str, os.PathLike)):
-            with open(checked_path("images", item), "rb") as file:
+            with open(check_path(checked_path("images", item)), "rb") as file:
                 head = file.read(20)
                 file.seek(0)
                 if head.startswith(_ARCHIVE):

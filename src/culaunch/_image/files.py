@@ -35,6 +35,8 @@ def check_path(source: object) -> str:
         os.fsencode(path)
     except UnicodeEncodeError:
         raise ImageError(f"a str is a path, and no file is called {path!r}") from None
+    if "__global__" in path:
+        raise ImageError("this is CUDA source, not an image: compile it first (culaunch.compile)")
     if "\n" in path or "\0" in path:
         raise ImageError("a str is a path; give PTX text as bytes: text.encode()")
     mode = os.stat(path)

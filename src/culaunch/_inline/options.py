@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_list
+from culaunch._base.similar import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,8 @@ _OTHER_NAMES = {
     "extra_include_paths": "include_dirs",
 }
 _RENAMED = {"build_dir": "build_directory"}
+# What load_inline and build_inline take besides.
+_ALWAYS = ("arch", "build_directory", "embed_cubin", "functions")
 _NOT_NEEDED = ("verbose", "with_cuda", "keep_module_alive", "backend")
 
 
@@ -36,6 +39,7 @@ def with_extra(
         if own is None:
             hint = f": it is {_RENAMED[name]}= here" if name in _RENAMED else ""
             hint = "; leave it out" if name in _NOT_NEEDED else hint
+            hint = hint or did_you_mean(name, (*options, *_ALWAYS))
             raise TypeError(f"{verb} has no argument {name}{hint}")
         if value is not None:
             merged[own] = [

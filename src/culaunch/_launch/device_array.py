@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.other_words import with_other_words
 from culaunch._base.values import fits, spell
 from culaunch._core import DeviceArray as CoreDeviceArray
 from culaunch._launch.copies import copy_in, copy_out, fill_elements
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
+@with_other_words
 class DeviceArray(CoreDeviceArray):
     """A contiguous array in the memory of a device.
 

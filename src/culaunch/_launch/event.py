@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from culaunch._base.checks import checked_flag
+from culaunch._base.other_words import with_other_words
 from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver, device_ordinal
 from culaunch._launch.stream_handle import stream_or_current
@@ -10,6 +11,7 @@ from culaunch._launch.stream_handle import stream_or_current
 _BLOCKING_SYNC, _DISABLE_TIMING = 1, 2  # CU_EVENT_...
 
 
+@with_other_words
 class Event:
     """A mark in a stream: it is done when everything before it in the stream is.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from culaunch._base.checks import checked_text
 from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.keywords import refuse_keywords
+from culaunch._base.other_words import here_it_is, with_other_words
 from culaunch._base.values import as_html, spell
 from culaunch._core import Kernel as CoreKernel
 from culaunch._core import Launcher
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     Dims = SupportsIndex | Sequence[SupportsIndex]
 
 
+@with_other_words
 class Kernel(CoreKernel):
     """A ``__global__`` function of a module, found with ``module[name]``.
 
@@ -62,6 +64,15 @@ class Kernel(CoreKernel):
         self.module = module
         self.signature = signature
         return self
+
+    if not TYPE_CHECKING:  # for type checkers what is not there cannot be set
+
+        def __setattr__(self, name: str, value: object) -> None:
+            # CuPy's kernels are told things by attributes: nothing would come of it here.
+            if name not in ("module", "signature"):
+                hint = here_it_is("Kernel", name)
+                raise AttributeError(f"a Kernel has no attribute {name!r} to set{hint}")
+            super().__setattr__(name, value)
 
     def __call__(self, *args: Any, **_: Any) -> NoReturn:
         """Refuse: a launch needs its grid and its block.

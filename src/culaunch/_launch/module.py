@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_text, is_text
+from culaunch._base.other_words import with_other_words
 from culaunch._base.values import as_html, spell
 from culaunch._errors import DriverError, ImageError, KernelNotFoundError
 from culaunch._image import Image, demangle
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@with_other_words
 class Module:
     """An image in the driver (a ``CUlibrary``): its kernels run on every device it has code for.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from culaunch._base.checks import checked_flag
+from culaunch._base.other_words import with_other_words
 from culaunch._base.values import fits, spell
 from culaunch._core import current_stream, set_current_stream
 from culaunch._launch.driver import current_driver, device_ordinal
@@ -12,6 +13,7 @@ from culaunch._launch.event import Event
 from culaunch._launch.stream_handle import stream_handle
 
 
+@with_other_words
 class Stream:
     """A stream of a device: kernels and copies in it run in order.
 

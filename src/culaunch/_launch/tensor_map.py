@@ -52,6 +52,13 @@ class TensorMap(ctypes.Structure):
 
     array: object
 
+    def __init__(self, *fields: Any) -> None:
+        if fields and not isinstance(fields[0], ctypes.Array):
+            raise TypeError(
+                f"a TensorMap is made by TensorMap.tiled(array, box) (got {spell(fields[0])})"
+            )
+        super().__init__(*fields)
+
     @classmethod
     def tiled(
         cls,

@@ -1,0 +1,127 @@
+"""What other libraries call a thing: a name that is not here is answered with the one that is."""
+
+from __future__ import annotations
+
+from typing import NoReturn, TypeVar
+
+T = TypeVar("T")
+
+# By the class, or the module "culaunch"; CuPy's, PyCUDA's, Numba's, cuda.core's and torch's words.
+OTHER_WORDS: dict[str, dict[str, str]] = {
+    "culaunch": {
+        **dict.fromkeys(
+            ("RawKernel", "_compile_kernel"), 'culaunch.load(culaunch.compile(source))["name"]'
+        ),
+        **dict.fromkeys(
+            ("RawModule", "SourceModule", "Program"), "culaunch.load(culaunch.compile(source))"
+        ),
+        **dict.fromkeys(("ElementwiseKernel", "ufunc"), "culaunch.elementwise.kernel"),
+        **dict.fromkeys(("fuse", "vectorize"), "culaunch.elementwise.fuse"),
+        **dict.fromkeys(("arange", "array", "asarray", "full", "ones", "to_gpu"),
+                        "culaunch.to_device(numpy_array)"),
+        **dict.fromkeys(("device_array", "gpuarray", "mem_alloc"), "culaunch.empty(shape, dtype)"),
+        "device_array_like": "culaunch.empty(like=array)",
+        **dict.fromkeys(("asnumpy", "memcpy_dtoh"), "array.numpy() or array.copy_to(host)"),
+        "memcpy_htod": "array.copy_from(host)",
+        **dict.fromkeys(("alloc_pinned_memory", "pagelocked_empty", "pinned_array", "pinned_empty"),
+                        "culaunch.pinned(shape, dtype)"),
+        **dict.fromkeys(("managed_array", "managed_empty"), "culaunch.managed(shape, dtype)"),
+        **dict.fromkeys(("sync", "device_synchronize"), "culaunch.synchronize()"),
+        **dict.fromkeys(("event_elapsed_time", "get_elapsed_time"), "end.elapsed(start)"),
+        "do_bench": "culaunch.benchmark(function)",
+        "cdiv": "culaunch.ceildiv",
+        "cuda": "culaunch itself, as in culaunch.Stream()",
+        "get_device": "culaunch.devices()",
+        "jit": "culaunch.compile for CUDA C++, culaunch.elementwise.fuse for a formula, and "
+        "culaunch.triton.native for a kernel of Triton",
+        "launch": "kernel[grid, block](...)",
+        "LaunchConfig": "kernel.configure(grid=, block=)",
+        "Linker": "culaunch.link(images)",
+        "ObjectCode": "culaunch.Image",
+        "native": "culaunch.triton.native",
+        "occupancy": "kernel.occupancy(block)",
+    },
+    "Module": {
+        **dict.fromkeys(("get_function", "get_kernel", "getFunction"), 'module["name"]'),
+        "functions": "iteration: list(module)",
+    },
+    "Kernel": {
+        "compile": "not needed: culaunch.compile has done it",
+        "forall": "kernel[culaunch.ceildiv(n, 256), 256]",
+        **dict.fromkeys(("prepare", "prepared_call", "prepared_async_call"),
+                        "kernel.configure(grid=, block=)"),
+        "max_dynamic_shared_size_bytes": "not needed: a launch opts in by itself",
+        "num_arguments": "len(kernel.signature.parameters)",
+        **{theirs: f"kernel.attributes().{ours}" for theirs, ours in {
+            "binary_version": "binary_version", "const_size_bytes": "const_bytes",
+            "local_size_bytes": "local_bytes", "max_threads_per_block": "max_threads_per_block",
+            "num_regs": "registers", "ptx_version": "ptx_version",
+            "shared_size_bytes": "static_shared",
+        }.items()},
+    },
+    "DeviceArray": {
+        **dict.fromkeys(("asnumpy", "copy_to_host", "cpu", "get", "to_host"), "array.numpy()"),
+        **dict.fromkeys(("copy_to_device", "set"), "array.copy_from(host)"),
+        **dict.fromkeys(("data", "data_ptr", "device_ptr", "gpudata", "ptr"), "array.address"),
+        "copy": "culaunch.empty(like=array).copy_from(array)",
+        "free": "not needed: memory is freed with its last array",
+        "reshape": "array.view(shape=...)",
+    },
+    "Stream": {
+        **dict.fromkeys(("cuda_stream", "ptr"), "stream.handle"),
+        **dict.fromkeys(("done", "is_done"), "stream.query()"),
+        "sync": "stream.synchronize()",
+        **dict.fromkeys(("wait_event", "wait_for_event", "wait_stream"), "stream.wait(event)"),
+    },
+    "Event": {
+        **dict.fromkeys(("cuda_event", "ptr"), "event.handle"),
+        **dict.fromkeys(("done", "is_done"), "event.query()"),
+        **dict.fromkeys(("elapsed_time", "time_since", "time_till"), "end.elapsed(start)"),
+        "sync": "event.synchronize()",
+        "wait": "stream.wait(event)",
+    },
+}  # fmt: skip
+
+
+def with_other_words(cls: type[T]) -> type[T]:
+    """Let a class answer the names of ``OTHER_WORDS`` with what they are here.
+
+    Such a name is a descriptor that raises AttributeError, so that names that are there cost
+    nothing more, as they would with ``__getattr__``. ``dir`` has none of them.
+    """
+    words = OTHER_WORDS[cls.__name__]
+    for name in words:
+        setattr(cls, name, _OtherWord(cls.__name__, name))
+
+    def without_others(self: T) -> list[str]:
+        return [name for name in object.__dir__(self) if name not in words]
+
+    cls.__dir__ = without_others  # type: ignore[assignment]
+    return cls
+
+
+def here_it_is(owner: str, name: str) -> str:
+    """Return ``": here it is array.address"``, or nothing for what is nobody's word.
+
+    Parameters
+    ----------
+    owner : str
+        The name of a class, or of the module.
+    name : str
+        The attribute that was asked for.
+    """
+    meant = OTHER_WORDS[owner].get(name)
+    return f": here it is {meant}" if meant else ""
+
+
+class _OtherWord:
+    """An attribute that is not there: to ask for it is an error that has the right word."""
+
+    __slots__ = ("_name", "_owner")
+
+    def __init__(self, owner: str, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        hint = here_it_is(self._owner, self._name)
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}{hint}")
