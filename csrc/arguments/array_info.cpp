@@ -29,8 +29,7 @@ PyObject* ArrayInfo(PyObject*, PyObject* args) {
       return nullptr;
     }
   } else {
-    PyErr_Format(PyExc_TypeError, "an array must have __dlpack__ (got %S)",
-                 Spelled(array).get());
+    PyErr_Format(PyExc_TypeError, "an array must have __dlpack__ (got %S)", Spelled(array).get());
     return nullptr;
   }
   const Ref shape(PyTuple_New(tensor.ndim));
