@@ -125,7 +125,7 @@ def bars(name: str) -> str:
     """Return the table of what was promised, and whether it is met."""
     rows = []
     for bar in read(name)["bars"]:
-        number = "{:.2f}" if bar["unit"] == "x" else "{:.0f} ns"
+        number = "{:.3f}" if bar["unit"] == "x" else "{:.0f} ns"
         measured = bar["measured"]
         rows.append([
             _CODE.sub(r"`\g<0>`", bar["name"]),

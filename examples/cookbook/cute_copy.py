@@ -5,6 +5,7 @@
 """
 
 import os
+import sys
 
 import numpy as np
 
@@ -25,9 +26,10 @@ extern "C" __global__ void transpose(float* y, const float* x, int rows, int col
   copy(mine, out);
 }
 """
+cutlass = os.environ.get("CUTLASS_PATH") or sys.exit("set CUTLASS_PATH to a checkout of CUTLASS")
 image = cl.compile(
     SOURCE,
-    include_dirs=[f"{os.environ['CUTLASS_PATH']}/include"],
+    include_dirs=[f"{cutlass}/include"],
     device_as_default_execution_space=True,  # CuTe has constexpr functions without __device__
 )
 rows, columns = 64, 32

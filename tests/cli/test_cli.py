@@ -1,6 +1,7 @@
 """The group of commands: what it lists, how it fails, and that it needs only what it says."""
 
 import importlib.machinery
+import json
 import re
 import subprocess
 import sys
@@ -129,6 +130,19 @@ def test_a_missing_extra_names_the_pip_command(package):
     assert result.stderr == (
         f"error: the command line needs {package}: python -m pip install 'culaunch[cli]'\n"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_doctor_needs_no_extra(as_json):
+    words = ["doctor", "--json"] if as_json else ["doctor"]
+    code = f"import sys; sys.modules['click'] = None\nfrom culaunch.cli import main; main({words})"
+    result = run(code=code)
+    assert result.returncode in (0, 1), result.stderr  # 1: something is broken here
+    if as_json:
+        assert {one["name"] for one in json.loads(result.stdout)["findings"]} >= {"culaunch"}
+    else:
+        assert result.stdout.startswith("this installation\n")
 
 
 @pytest.mark.slow

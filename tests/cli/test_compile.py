@@ -24,10 +24,15 @@ def culaunch(tmp_path):
     environment = {**os.environ, "CULAUNCH_CACHE_DIR": str(tmp_path / "cache")}
     environment.pop("CULAUNCH_DRIVER", None)
 
-    def run(*arguments, code=0, text=None):
+    def run(*arguments, code=0, text=None, **variables):
         command = [sys.executable, "-m", "culaunch", *arguments]
         result = subprocess.run(
-            command, check=False, capture_output=True, input=text, cwd=tmp_path, env=environment
+            command,
+            check=False,
+            capture_output=True,
+            input=text,
+            cwd=tmp_path,
+            env=environment | variables,
         )
         assert result.returncode == code, result.stderr.decode()
         return (result.stdout + result.stderr).decode()
@@ -122,6 +127,13 @@ def test_mistakes(culaunch, arguments, code, message):
     found = culaunch("compile", *arguments, code=code)
     assert message in " ".join(found.split())
     assert "Traceback" not in found
+
+
+def test_code_for_a_gpu_while_the_emulator_is_chosen(culaunch):
+    words = ("compile", "kernel.cu", "-o", "k.cubin", "--arch", "sm_80", *OPTIONS)
+    found = culaunch(*words, code=2, CULAUNCH_DRIVER="emulator")
+    found = " ".join(found.split())
+    assert "or the output k.fatbin, or unset CULAUNCH_DRIVER: the emulator executes PTX" in found
 
 
 def test_verbose_says_what_was_written(culaunch):

@@ -64,6 +64,14 @@ def test_arrays_come_from_files_and_are_compared(run):
     assert "y is not what other.npy has" in run(*words, "--expect", "y=other.npy", code=1)
 
 
+def test_a_file_with_one_number_is_that_number(run):
+    np.save("n.npy", np.array(4, "i4"))
+    np.save("a.npy", np.array(3, "f4"))
+    out = run("axpy", *GRID, "--arg", "y:float32[4]=ones", "--arg", "x:float32[4]=arange",
+              "--arg", "a.npy", "--arg", "n=n.npy")  # fmt: skip
+    assert out.startswith("y: float32[4]  1.0 4.0 7.0 10.0\n")
+
+
 def test_numbers_of_every_kind(run):
     words = ("flip", "--grid", "1", "--block", "1")
     flags = ("--arg", "b:bool[2]=zeros", "--arg", "d:float64[3]=random", "--arg", "true")
@@ -94,6 +102,8 @@ def test_the_time_is_told(run):
         (("--arg", "y:float32[4]=zeros"), "axpy takes 4 arguments"),
         (("--arg", "1", "--arg", "null", "--arg", "2", "--arg", "1"), "argument 2 of axpy, float"),
         (("--arg", "y:flot32[4]=zeros"), "such as float32 or int64, not 'flot32'"),
+        (("--arg", "y:float32[99999999999999]=zeros"), "must be an array that fits into memory"),
+        (("--arg", "y:float32[9999999999999999999999]=ones"), "must be an array that fits"),
         (("--arg", "y:float32[4]=nothing"), "arange, random or a number after the ="),
         (("--arg", "n:int8=128"), "a number that fits int8"),
         (("--arg", "y:float32[4]"), "as in out:float32[1000]=zeros"),
@@ -115,6 +125,9 @@ def test_a_name_that_was_nearly_right(monkeypatch, capsys, images):
     for words, message in (
         (["run", str(images / "one.ptx"), "axpi", *GRID], "did you mean 'axpy'?"),
         (["insect"], "No such command 'insect'. Did you mean 'inspect'?"),
+        (["launch"], "No such command 'launch'. Did you mean 'run'?"),
+        (["cuobjdump"], "No such command 'cuobjdump'. Did you mean 'inspect'?"),
+        (["version"], "No such command 'version'. Did you mean '--version'?"),
     ):
         with pytest.raises(SystemExit) as leaving:
             main(words)

@@ -125,6 +125,8 @@ def test_every_environment_variable_that_is_read_is_on_its_page():
     read = set(read_variables())
     assert {"CULAUNCH_DRIVER", "CULAUNCH_DRIVER_TABLE", "CXX", "CPATH", "VIRTUAL_ENV"} <= read
     assert read - listed == set()
+    rows = re.findall(r"^\| `(\w+)`", page, re.MULTILINE)
+    assert len(rows) == len(set(rows)), "a variable is there twice"
     # And what is there as ours is read.
     ours = set(re.findall(r"^\| `(CULAUNCH_\w+)`", page.partition("## Of others")[0], re.MULTILINE))
     assert ours <= read

@@ -3,7 +3,10 @@
 import builtins
 import importlib.metadata
 import json
+import os
+import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -93,6 +96,37 @@ def test_a_framework_that_is_broken(monkeypatch, tmp_path):
     assert (one.state, one.detail) == ("broken", "RuntimeError: half installed")
     assert two.state == "broken"
     assert "no_such_part" in two.detail
+
+
+@pytest.mark.slow
+@pytest.mark.gpu
+def test_a_machine_with_a_gpu(has):
+    """Text and JSON of a process of its own say what is there, and that it works."""
+    environment = {name: value for name, value in os.environ.items() if name != "CULAUNCH_DRIVER"}
+    text, as_json = (
+        subprocess.run(
+            [sys.executable, "-m", "culaunch", "doctor", *words],
+            capture_output=True, text=True, env=environment, timeout=120, check=True,
+        ).stdout
+        for words in ((), ("--json",))
+    )  # fmt: skip
+    assert "BROKEN" not in text
+    here = {one["name"]: one for one in json.loads(as_json)["findings"]}
+    assert here["chosen driver"]["detail"] == "cuda (by default)"
+    assert re.match(r"for CUDA 1[2-9]\.\d", here["CUDA driver"]["detail"])
+    for device in cl.devices():
+        told = here[f"device {device.ordinal}"]
+        assert told["state"] == "ok"
+        what = f"{device.name}, {device.arch}, "
+        assert told["detail"].startswith(what)
+        assert told["detail"].endswith("GiB free; a context can be made")
+        assert what in text
+    for package in ("numpy", "torch", "cupy", "jax", "triton"):
+        if has(package):
+            assert here[package]["state"] == "ok"
+    for package, way in (("torch", "DLPack's exchange API"), ("cupy", "DLPack"), ("jax", "DLPack")):
+        if has(package):
+            assert way in here[package]["detail"]
 
 
 def test_a_driver_that_is_none(monkeypatch):

@@ -147,6 +147,7 @@ def test_a_missing_file_is_the_usual_error(tmp_path):
 REFUSED = {
     b"": "is empty",
     b"\0" * 64: "is not a cubin, a fatbin or PTX: it starts with 00 00",
+    b"#include <a>\n__global__ void k() {}": "is CUDA source, not an image: compile it first",
     b"garbage": "is not a cubin, a fatbin or PTX",
     b".visible": "is not a cubin",
     b"\x7fELF": "is truncated: an ELF header has 64 bytes, there are 4",

@@ -1,5 +1,8 @@
 """Timing calls: what is asked of the driver, and what is made of the times."""
 
+import re
+import sys
+
 import numpy as np
 import pytest
 
@@ -34,6 +37,18 @@ def test_a_launcher_is_timed(image, culaunch_driver):
     if not timing.is_emulated:
         assert 0 < timing.bandwidth_fraction < 1.5
         assert 0 < timing.flops_fraction < 1
+
+
+@pytest.mark.gpu
+def test_an_addition_of_large_arrays_comes_near_the_memory_s_limit(image):
+    n = 1 << 26
+    x, z = cl.zeros(n), cl.zeros(n)
+    add = cl.load(image)["add"][n // 256, 256]
+    timing = cl.benchmark(add, z, x, n, repeat=20, bytes=12 * n)
+    assert timing.is_flushed
+    assert 0.3 < timing.bandwidth_fraction < 1.1
+    assert timing.roofline_fraction == timing.bandwidth_fraction
+    assert "% of the memory's peak" in str(timing)
 
 
 def test_the_events_are_in_the_stream_of_the_launch(driver):
@@ -93,6 +108,33 @@ def test_a_plot(driver):
     driver.elapsed = [1.0, 3.0, 2.0]
     axes = cl.benchmark(lambda: None, repeat=3).plot()
     assert axes.get_xlabel() == "milliseconds"
+
+
+def test_a_plot_needs_axes_or_matplotlib(driver, monkeypatch):
+    timing = cl.benchmark(lambda: None, repeat=3)
+    with pytest.raises(TypeError, match=r"axes must be matplotlib's \(got 'times.png'\)"):
+        timing.plot("times.png")
+    for name in ("matplotlib", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(cl.MissingDependencyError, match="pip install matplotlib"):
+        timing.plot()
+
+
+def test_runs_that_something_held_up_do_not_hide_the_others(driver):
+    driver.elapsed = [1.0, 1.1, 1.2, 1.3, 1.3, 1.4, 1.4, 1.5, 90.0, 700.0]
+    lines = str(cl.benchmark(lambda: None, repeat=10)).splitlines()
+    bins = [line for line in lines if "|" in line]
+    assert len(bins) == 8
+    assert sum("#" in line for line in bins) >= 3
+    assert lines[-1] == "  2 slower, up to 700 ms"
+
+
+def test_a_timing_is_shown_without_its_times(driver):
+    driver.elapsed = [1.0, 2.0, 3.0]
+    assert re.fullmatch(
+        r"<culaunch\.Timing <lambda>: median 2 ms, 3 runs on .*>",
+        repr(cl.benchmark(lambda: None, repeat=3)),
+    )
 
 
 @pytest.mark.parametrize(

@@ -197,11 +197,17 @@ def test_what_does_not_go_together(culaunch_driver):
     ("dtype", "value", "error"),
     [("i1", 128, OverflowError), ("u4", -1, OverflowError), ("i4", 1.5, TypeError),
      ("f4", "x", TypeError), ("f4", None, TypeError), ("f4", [1, 2], TypeError),
-     ("f4", 1j, TypeError)],
+     ("f4", 1j, TypeError), ("f4", 1e300, OverflowError), ("f2", -70000, OverflowError)],
 )  # fmt: skip
 def test_what_no_element_is(culaunch_driver, dtype, value, error):
     with pytest.raises(error, match="value must"):
         cl.zeros(3, dtype).fill(value)
+
+
+def test_infinity_is_an_element(culaunch_driver):
+    array = cl.zeros(2)
+    array.fill(-np.inf)
+    assert np.isneginf(array.numpy()).all()
 
 
 # ---- what the driver is asked

@@ -60,6 +60,14 @@ def _numba():
     return cuda.stream()
 
 
+def _cuda_core():
+    from cuda.core import Device
+
+    device = Device()
+    device.set_current()
+    return device.create_stream()
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -67,6 +75,7 @@ def _numba():
         pytest.param(_torch, id="torch", marks=pytest.mark.needs("torch")),
         pytest.param(_cupy, id="cupy", marks=pytest.mark.needs("cupy")),
         pytest.param(_numba, id="numba", marks=pytest.mark.needs("numba_cuda")),
+        pytest.param(_cuda_core, id="cuda.core", marks=pytest.mark.needs("cuda.core")),
     ],
 )
 def test_a_stream_of_every_framework(gpu, make):
@@ -77,6 +86,11 @@ def test_a_stream_of_every_framework(gpu, make):
     gpu["add"][1, 1, 0, stream](value, 1)
     assert gpu["add"][1, 1, 0, stream].stream is stream
     assert value.numpy(stream)[0] == 2
+    with cl.Stream.from_handle(stream) as same:
+        start = same.record()
+        gpu["add"][1, 1](value, 1)
+        assert same.record().elapsed(start) > 0
+        assert value.numpy()[0] == 3
 
 
 def current_context():

@@ -164,7 +164,7 @@ def test_a_variable_is_read_and_written(tables):
     assert table.read("f4").tolist() == [1, 2, 4, 8]
     assert table.read().dtype == np.uint8
     table.write(np.array([3, 5, 7, 9], "f4"))
-    values.write([0.5, 0.25, 0.125])
+    values.write(np.array([0.5, 0.25, 0.125]))
     out = cl.zeros(4)
     tables["sum"][1, 1](out)
     assert out.numpy().tolist() == [3.5, 5.5, 7.5, 9.5]
@@ -224,6 +224,11 @@ def test_what_a_variable_does_not_take(tables):
         table.write(np.zeros(4))
     with pytest.raises(ValueError, match="value must have the variable's 16 bytes"):
         table.write(cl.zeros(5))
+    for value in ([1.0, 2.0], (1, 2), 3, 0.5, True, None):  # 16 bytes of which type?
+        with pytest.raises(TypeError, match=r"a type of its own, .*numpy\.array\(value, dtype\)"):
+            table.write(value)
+    with pytest.raises(TypeError, match="value must be of numbers"):
+        table.write(np.array([None, None]))
     with pytest.raises(ValueError, match="dtype must divide the variable's 5 bytes"):
         five.read("f4")
     with pytest.raises(ValueError, match=r"shape 3 of float32 must have the 16 bytes"):
@@ -235,11 +240,16 @@ def test_what_a_variable_does_not_take(tables):
         np.from_dlpack(table)
 
 
+def test_a_variable_of_a_device_that_is_not_there(tables):
+    with pytest.raises(ValueError, match="there is no device 100: this machine has"):
+        tables.get_global("ns::table", device=100)
+
+
 def test_a_variable_of_a_module_that_was_unloaded(tables_image, culaunch_driver):
     module = cl.load(tables_image)
     table, copy = module.get_global("ns::table"), module["copy"][1, 4]
     module.unload()
-    for call in (table.read, table.fill, table.as_array, lambda: table.write([1.0, 2.0])):
+    for call in (table.read, table.fill, table.as_array, lambda: table.write(b"16 bytes of these")):
         with pytest.raises(ValueError, match="unloaded"):
             call()
     with pytest.raises(ValueError, match="unloaded"):

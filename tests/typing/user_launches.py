@@ -34,6 +34,26 @@ def misspelt() -> None:
     cl.compile("", arch=90)  # refused
 
 
+def words_of_others(module: cl.Module, x: cl.DeviceArray, stream: cl.Stream) -> None:
+    cl.RawKernel("", "add")  # refused
+    module.get_function("add")  # refused
+    module["add"].max_dynamic_shared_size_bytes = 65536  # refused
+    print(module["add"].num_regs)  # refused
+    x.get()  # refused
+    stream.sync()  # refused
+
+
+def around(module: cl.Module, x: cl.DeviceArray, stream: cl.Stream) -> float:
+    variable: cl.GlobalVariable = module.get_global("table")
+    variable.as_array((2, 2), "float32").copy_from(x[:4].view(shape=(2, 2)), stream)
+    with stream:
+        start = stream.record()
+        module["add"][1, 32](x, variable)
+    timing: cl.Timing = cl.benchmark(module["add"][1, 32], x, bytes=1 << 20)
+    milliseconds: float = stream.record().elapsed(start)
+    return timing.median + milliseconds
+
+
 @ew.fuse
 def gelu(x: Any, slope: float = 0.5) -> Any:
     return slope * x * (1 + ew.tanh(x))

@@ -35,7 +35,7 @@ def optional(package: str, purpose: str, command: str) -> Any:
         return importlib.import_module(package)
     except ImportError as error:
         # It is there, and something that it needs is not: that is what the user has to hear.
-        if error.name not in (None, package):
+        if error.name is not None and not f"{package}.".startswith(f"{error.name}."):
             raise
         raise MissingDependencyError(
             f"{purpose} needs {package}: python -m pip install {command}", name=package

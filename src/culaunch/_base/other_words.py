@@ -15,8 +15,8 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             ("RawModule", "SourceModule", "Program"), "culaunch.load(culaunch.compile(source))"
         ),
-        **dict.fromkeys(("ElementwiseKernel", "ufunc"), "culaunch.elementwise.kernel"),
-        **dict.fromkeys(("fuse", "vectorize"), "culaunch.elementwise.fuse"),
+        **dict.fromkeys(("ElementwiseKernel", "ufunc"), "culaunch.elementwise.kernel(...)"),
+        **dict.fromkeys(("fuse", "vectorize"), "culaunch.elementwise.fuse(function)"),
         **dict.fromkeys(("arange", "array", "asarray", "full", "ones", "to_gpu"),
                         "culaunch.to_device(numpy_array)"),
         **dict.fromkeys(("device_array", "gpuarray", "mem_alloc"), "culaunch.empty(shape, dtype)"),
@@ -29,7 +29,7 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         **dict.fromkeys(("sync", "device_synchronize"), "culaunch.synchronize()"),
         **dict.fromkeys(("event_elapsed_time", "get_elapsed_time"), "end.elapsed(start)"),
         "do_bench": "culaunch.benchmark(function)",
-        "cdiv": "culaunch.ceildiv",
+        "cdiv": "culaunch.ceildiv(n, size)",
         "cuda": "culaunch itself, as in culaunch.Stream()",
         "get_device": "culaunch.devices()",
         "jit": "culaunch.compile for CUDA C++, culaunch.elementwise.fuse for a formula, and "
@@ -37,8 +37,8 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
         "launch": "kernel[grid, block](...)",
         "LaunchConfig": "kernel.configure(grid=, block=)",
         "Linker": "culaunch.link(images)",
-        "ObjectCode": "culaunch.Image",
-        "native": "culaunch.triton.native",
+        "ObjectCode": "culaunch.Image(data)",
+        "native": "culaunch.triton.native(kernel)",
         "occupancy": "kernel.occupancy(block)",
     },
     "Module": {

@@ -59,7 +59,8 @@ def _check_cache() -> Iterator[Finding]:
     except (OSError, ValueError) as error:
         yield Finding(topic, name, "broken", str(error), "CULAUNCH_CACHE_DIR names another place")
         return
-    size = f"{info.entries} entries, {info.size / (1 << 20):.1f} MiB"
+    entries = "1 entry" if info.entries == 1 else f"{info.entries} entries"
+    size = f"{entries}, {info.size / (1 << 20):.1f} MiB"
     detail = f"{info.path}, {size}, {_owner(info.path)}"
     if info.usable:
         yield Finding(topic, name, "ok", detail)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FATBIN_MAGIC = b"\x50\xed\x55\xba"
 _WRAPPER_MAGIC = b"\xb1\x43\x62\x46"
 _WRAPPER_SIZE = 24
+_LOOKED_AT = 1 << 16  # of what may be source
 
 _OTHERS = (
     (b"!<arch>\n", "is an archive: extract its members first (`ar x`)"),
@@ -64,6 +65,8 @@ def file_format(data: bytes | mmap.mmap | memoryview, source: str) -> str:
     for magic, what in _OTHERS:
         if head.startswith(magic):
             raise ImageError(what, source=source, offset=0)
+    if b"__global__" in bytes(data[:_LOOKED_AT]):
+        raise ImageError("is CUDA source, not an image: compile it first", source=source)
     raise ImageError(
         f"is not a cubin, a fatbin or PTX: it starts with {head[:8].hex(' ')}",
         source=source,

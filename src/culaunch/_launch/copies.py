@@ -65,7 +65,10 @@ def fill_elements(array: CoreDeviceArray, value: Any, stream: object) -> None:
     elif value is None or (dtype.kind in "iub" and not isinstance(value, (bool, np.bool_))):
         raise TypeError(f"value must be a number of {dtype} (got {spell(value)})")
     try:
-        element[0] = value
+        with np.errstate(over="ignore"):
+            element[0] = value
+        if dtype.kind in "fc" and np.isinf(element[0]) and not np.isinf(value):
+            raise OverflowError
     except (TypeError, ValueError) as error:
         raise TypeError(f"value must be a number of {dtype} (got {spell(value)})") from error
     except OverflowError:

@@ -167,12 +167,13 @@ class Module:
         checked_text("name", name, "a str, the name of a variable")
         self._require_loaded()
         ordinal = device_ordinal(self._core.driver, device)
+        count = self._core.driver.device_count
+        if not 0 <= ordinal < count:  # or the variable would be said to be missing
+            raise ValueError(f"there is no device {ordinal}: this machine has {count}")
         try:
             lowered = self.image.names.get(name, name)
             address, size = self._core.get_global(lowered, ordinal)
         except KernelNotFoundError:
-            if not 0 <= ordinal < self._core.driver.device_count:
-                raise
             # Parsing the image for its variables is left to names that are not the image's own.
             lowered = find_variable(self.image, name)
             address, size = self._core.get_global(lowered, ordinal)

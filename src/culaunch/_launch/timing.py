@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from culaunch._base.optional import optional
+from culaunch._base.values import spell
 
 _BINS, _WIDTH = 8, 40
+_FAR = 3.0  # times what is between the minimum and the upper quartile, past the latter
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ class Timing:
         if axes is None:
             figures = optional("matplotlib.figure", "Timing.plot", "matplotlib")
             axes = figures.Figure(layout="constrained").subplots()
+        elif not hasattr(axes, "hist"):
+            raise TypeError(f"axes must be matplotlib's (got {spell(axes)})")
         axes.hist(self.times, bins=min(50, len(self.times)))
         axes.axvline(self.median, color="black", linestyle="--", label=f"median {self.median:.4g}")
         axes.set(title=self.name, xlabel="milliseconds", ylabel="runs")
@@ -146,18 +150,29 @@ class Timing:
                 lines.append(f"  {_scaled(rate)}{unit}{part}")
         return "\n".join([*lines, *self._histogram()])
 
+    def __repr__(self) -> str:
+        runs = f"{len(self.times)} runs on {self.device}"
+        return f"<culaunch.Timing {self.name}: median {_time(self.median)}, {runs}>"
+
     def _histogram(self) -> list[str]:
         low, high = min(self.times), max(self.times)
+        quartile = self.quartiles[1]
+        # Runs that something else held up would leave one bin for all the others.
+        high = min(high, quartile + _FAR * (quartile - low))
         if high <= low:
             return []
+        shown = [one for one in self.times if one <= high]
         counts = [0] * _BINS
-        for one in self.times:
+        for one in shown:
             counts[min(int((one - low) / (high - low) * _BINS), _BINS - 1)] += 1
         step, most = (high - low) / _BINS, max(counts)
-        return [
+        lines = [
             f"  {_time(low + i * step):>9} |{'#' * round(_WIDTH * count / most):<{_WIDTH}}| {count}"
             for i, count in enumerate(counts)
         ]
+        if slower := len(self.times) - len(shown):
+            lines.append(f"  {slower} slower, up to {_time(max(self.times))}")
+        return lines
 
 
 def _rate(amount: float | None, milliseconds: float) -> float | None:

@@ -79,26 +79,36 @@ class GlobalVariable:
         Parameters
         ----------
         value : array
-            With as many bytes as the variable, in C order: an array of NumPy or what makes one, a
+            With as many bytes as the variable, in C order: an array or a scalar of NumPy, bytes, a
             ``ctypes`` structure, or an array on a device. A part is written through
-            :meth:`as_array`.
+            :meth:`as_array`. An image does not tell the variable's type, so that a list or a
+            number of Python, which has no type of its own, is refused.
         stream : int or object, optional
             As in :meth:`DeviceArray.copy_from`: with it the call does not wait.
 
         Raises
         ------
+        TypeError
+            If it is a number or a list of Python, or has objects.
         ValueError
             If it has another number of bytes, or the module was unloaded.
         DriverError
             If the copy fails.
         """
         array = self.as_array()
+        if value is None or type(value) in (bool, int, float, complex, list, tuple, str):
+            raise TypeError(
+                "value must be an array or another value with a type of its own, as the image does "
+                f"not tell the variable's: numpy.array(value, dtype) (got {spell(value)})"
+            )
         if is_on_device(value):
             _of_bytes(value, array).copy_to(array, stream)
             return
         np = optional("numpy", "GlobalVariable.write", "numpy")
         host = np.ascontiguousarray(_host_bytes(np, value))
-        if host.nbytes != self.size or host.dtype.hasobject:
+        if host.dtype.hasobject:
+            raise TypeError(f"value must be of numbers (got {spell(value)})")
+        if host.nbytes != self.size:
             raise ValueError(
                 f"value must have the variable's {self.size} bytes (got {host.nbytes}, "
                 f"{host.dtype}): write a part with variable.as_array(dtype=...)[a:b].copy_from(...)"

@@ -23,6 +23,9 @@ def main(arguments: list[str] | None = None) -> None:
         import click  # noqa: F401
         import rich  # noqa: F401
     except ImportError as error:
+        words = sys.argv[1:] if arguments is None else arguments
+        if words and words[0] == "doctor" and set(words[1:]) <= {"--json"}:
+            sys.exit(_doctor(as_json="--json" in words))
         # Not through an exception of ours: there is nobody to catch it.
         print(
             f"error: the command line needs {error.name}: python -m pip install 'culaunch[cli]'",
@@ -32,3 +35,14 @@ def main(arguments: list[str] | None = None) -> None:
     from culaunch.cli._group import run
 
     sys.exit(run(arguments))
+
+
+def _doctor(*, as_json: bool) -> int:
+    """Say what is missing on a machine where the packages of the command line are, too."""
+    import json
+
+    import culaunch as cl
+
+    found = cl.doctor()
+    print(json.dumps(found.to_dict(), indent=2) if as_json else found)
+    return 1 if found.broken else 0

@@ -76,7 +76,10 @@ def parse_argument(text: str, index: int, seed: int) -> Argument:
     if text.endswith(".npy"):
         given, equals, path = text.rpartition("=")
         stem = os.path.splitext(os.path.basename(path))[0]
-        return Argument(given if equals else stem, _load(path), is_array=True)
+        name, value = given if equals else stem, _load(path)
+        if not value.shape:  # a scalar, as Python's kernels take it
+            return Argument(name, value[()], is_array=False)
+        return Argument(name, value, is_array=True)
     if _PLAIN.fullmatch(text):
         return Argument(name, int(text, 16 if "x" in text.lower() else 10), is_array=False)
     if text in _WORDS:
@@ -95,7 +98,10 @@ def parse_argument(text: str, index: int, seed: int) -> Argument:
     if shape is None:
         return Argument(given_name or name, _number(text, dtype, fill), is_array=False)
     sizes = tuple(int(size) for size in re.split(r"[,x ]+", shape) if size)
-    made = _made(text, dtype, sizes, fill, seed + index)
+    try:
+        made = _made(text, dtype, sizes, fill, seed + index)
+    except (MemoryError, OverflowError, ValueError):
+        raise _refusal(text, "an array that fits into memory") from None
     return Argument(given_name or name, made, is_array=True)
 
 

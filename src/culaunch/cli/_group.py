@@ -17,6 +17,13 @@ _COMMANDS = (
     "package", "stubs", "triton",
 )  # fmt: skip
 
+# What other programs call what a command here does.
+_OTHER_WORDS = {
+    "build": "compile", "cuobjdump": "inspect", "disassemble": "inspect", "dump": "inspect",
+    "env": "doctor", "exec": "run", "info": "doctor", "launch": "run", "ls": "inspect",
+    "nvcc": "compile", "nvlink": "link", "show": "inspect", "version": "--version",
+}  # fmt: skip
+
 
 class _Commands(click.Group):
     """Load a command's module only when the command is asked for."""
@@ -37,7 +44,9 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+            other = difflib.get_close_matches(args[0], _OTHER_WORDS, n=1, cutoff=0.8)
+            near = [_OTHER_WORDS[word] for word in other]
+            near = near or difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
             if not near:
                 raise
             text = f"No such command {args[0]!r}. Did you mean {near[0]!r}?"
