@@ -75,6 +75,8 @@ def test_what_completion_shows_is_public():
     shown = {name for name in dir(cl) if not name.startswith("_")}
     assert shown == set(cl.__all__)
     assert {"elementwise", "testing", "triton"} <= shown
+    for face in (cl.elementwise, cl.testing, cl.triton):
+        assert dir(face) == sorted(face.__all__)
 
 
 def test_type_checkers_refuse_an_unknown_name():

@@ -203,3 +203,7 @@ __all__ = [
     "uint64",
     "where",
 ]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)  # for completion: what is imported here is nobody's business

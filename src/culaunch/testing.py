@@ -42,6 +42,11 @@ __all__ = [
     "use_driver",
 ]
 
+
+def __dir__() -> list[str]:
+    return list(__all__)  # for completion: what is imported here is nobody's business
+
+
 # Relative and absolute, by the name of the type that was computed: those of torch.testing.
 _TOLERANCES = {
     "float16": (1e-3, 1e-5),

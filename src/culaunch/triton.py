@@ -35,6 +35,11 @@ __all__ = [
     "uninstall",
 ]
 
+
+def __dir__() -> list[str]:
+    return list(__all__)  # for completion: what is imported here is nobody's business
+
+
 if __name__ == "__main__":
     import sys
 

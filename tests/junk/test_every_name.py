@@ -53,7 +53,7 @@ def callables(face, prefix=""):
             yield prefix + name, member
             for method in vars(member):
                 is_called = method in ("__call__", "__getitem__", "__contains__")
-                if (is_called or method[0] != "_") and callable(getattr(member, method, None)):
+                if (is_called or method[0] != "_") and callable(getattr(member, method)):
                     yield f"{prefix}{name}.{method}", getattr(member, method)
         elif callable(member):
             yield prefix + name, member

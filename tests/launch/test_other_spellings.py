@@ -155,7 +155,15 @@ def test_names_of_other_libraries(module):
             with pytest.raises(AttributeError) as caught:
                 getattr(one, name)
             assert str(caught.value).endswith(f" has no attribute {name!r}: here it is {meant}")
-            assert name not in dir(one)
+            assert name not in (*dir(one), *dir(type(one)))
+
+
+def test_a_property_without_a_value_keeps_its_message(module):
+    with pytest.raises(AttributeError, match="the array is in the memory of an emulated device"):
+        _ = cl.zeros(4).__cuda_array_interface__
+    with pytest.raises(AttributeError, match="'Kernel' object has no attribute 'lunch'"):
+        module["add"].lunch()
+    assert not hasattr(module, "__dlpack__")
 
 
 def test_what_they_are_told_is_there(module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -84,19 +84,18 @@ OTHER_WORDS: dict[str, dict[str, str]] = {
 
 
 def with_other_words(cls: type[T]) -> type[T]:
-    """Let a class answer the names of ``OTHER_WORDS`` with what they are here.
+    """Let a class answer the names of ``OTHER_WORDS`` with what they are here."""
+    owner = cls.__name__
 
-    Such a name is a descriptor that raises AttributeError, so that names that are there cost
-    nothing more, as they would with ``__getattr__``. ``dir`` has none of them.
-    """
-    words = OTHER_WORDS[cls.__name__]
-    for name in words:
-        setattr(cls, name, _OtherWord(cls.__name__, name))
+    # Given here, so that type checkers do not take every name for one that is there.
+    def answer(self: object, name: str) -> object:
+        """Refuse a name that is not there, which are all that come here."""
+        if hint := here_it_is(owner, name):
+            raise AttributeError(f"{owner!r} object has no attribute {name!r}{hint}")
+        # Python's own message, or that of a property that has no value.
+        return object.__getattribute__(self, name)
 
-    def without_others(self: T) -> list[str]:
-        return [name for name in object.__dir__(self) if name not in words]
-
-    cls.__dir__ = without_others  # type: ignore[assignment]
+    cls.__getattr__ = answer  # type: ignore[attr-defined]
     return cls
 
 
@@ -112,16 +111,3 @@ def here_it_is(owner: str, name: str) -> str:
     """
     meant = OTHER_WORDS[owner].get(name)
     return f": here it is {meant}" if meant else ""
-
-
-class _OtherWord:
-    """An attribute that is not there: to ask for it is an error that has the right word."""
-
-    __slots__ = ("_name", "_owner")
-
-    def __init__(self, owner: str, name: str) -> None:
-        self._owner, self._name = owner, name
-
-    def __get__(self, instance: object, owner: type) -> NoReturn:
-        hint = here_it_is(self._owner, self._name)
-        raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}{hint}")
