@@ -275,8 +275,10 @@ int AddLauncherType(PyObject* module) {
           .Slot(Py_tp_dealloc, Dealloc)
           .Slot(Py_tp_repr, Repr)
           .Doc(
-              "A kernel with its launch configuration fixed: call it with the kernel's arguments "
-              "to launch it.")
+              "A kernel with its launch configuration fixed.\n\n"
+              "``launcher(x, y, n)``, with the kernel's arguments by position, launches it and\n"
+              "returns None. ``kernel[grid, block]`` and ``kernel.configure(...)`` make one; it\n"
+              "keeps the kernel and its module alive, and may be called from many threads.")
           .Collected(Traverse, Clear)
           .Callable(offsetof(LauncherObject, vectorcall))
           .Property("kernel", GetKernel, "The kernel that it launches.")

@@ -2,6 +2,7 @@
 
 import importlib.machinery
 import json
+import os
 import re
 import subprocess
 import sys
@@ -143,6 +144,20 @@ def test_the_doctor_needs_no_extra(as_json):
         assert {one["name"] for one in json.loads(result.stdout)["findings"]} >= {"culaunch"}
     else:
         assert result.stdout.startswith("this installation\n")
+
+
+@pytest.mark.slow
+@pytest.mark.needs("installed-wheel")
+def test_a_shell_completes_commands_and_options():
+    for words, wanted in (("culaunch insp", "inspect"), ("culaunch compile --ar", "--arch")):
+        told = {
+            "_CULAUNCH_COMPLETE": "bash_complete", "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }  # fmt: skip
+        done = subprocess.run(
+            ["culaunch"], check=False, capture_output=True, text=True, env=os.environ | told
+        )
+        assert done.stdout == f"plain,{wanted}\n", done.stderr
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ def test_warnings_are_in_the_log_also_from_the_cache(compiled):
         log = compiled(source).log
         assert log.startswith('kernel.cu(2): warning #177-D: variable "unused"')
         with pytest.raises(
-            cl.CompileError, match=r"1 warning, and warnings_as_errors=True"
+            cl.CompileError, match=r"1 warning, and warnings are errors here"
         ) as info:
             compiled(source, warnings_as_errors=True)
         assert info.value.log == log

@@ -12,5 +12,7 @@ def print_error(error: Exception | str) -> None:
     if isinstance(error, OSError) and error.filename is not None:
         # Its own text, "[Errno 2] No such file or directory: 'x'", is for programmers.
         message = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, OSError) and error.strerror:
+        message = error.strerror
     console = Console(stderr=True, highlight=False)
     console.print(Text.assemble(("error:", "bold red"), f" {message}"), soft_wrap=True)

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 import culaunch as cl
-from culaunch._base.driver_choice import driver_choice
 from culaunch.cli._output import STANDARD, save_image
 
 _SUFFIXES = {".cubin": "cubin", ".fatbin": "fatbin", ".ptx": "ptx"}
@@ -71,7 +70,8 @@ def command(source: str, output: str, arch: str | None, verbose: bool, **keyword
     if kind == "fatbin" and image.format != "fatbin":
         image = cl.fatbin([image])
     if kind is not None and image.format != kind:
-        emulated = driver_choice() == "emulator" and arch is not None and "compute_" not in arch
+        chosen = os.environ.get("CULAUNCH_DRIVER") == "emulator"
+        emulated = chosen and arch is not None and "compute_" not in arch
         wanted = {"cubin": "one architecture sm_...", "ptx": "one architecture compute_..."}[kind]
         raise click.UsageError(
             f"--arch {','.join(image.arch)} gives a {image.format}, and a .{kind} file is for "
