@@ -35,6 +35,20 @@ LAUNCHES = {
     "Triton jit[grid]": "Triton `jit[grid]`",
     "torch _compile_kernel": "torch `_compile_kernel`",
 }
+# And of triton_dispatch.py.
+DISPATCH = {
+    "C loop": "C loop",
+    "C loop with torch's calls and the GIL": "C loop with PyTorch's calls and the GIL",
+    "native[grid]": "`native[grid]`",
+    "native[callable grid]": "`native[function of meta]`",
+    "KernelSet[grid]": "`KernelSet[grid]`",
+    "install(), jit[grid]": "`jit[grid]` after `install()`",
+    "native, autotuned": "`native[grid]`, autotuned",
+    "Triton compiled[grid]": "Triton, compiled kernel's `[grid]`",
+    "Triton jit[grid]": "Triton `jit[grid]`",
+    "Triton jit[callable grid]": "Triton `jit[function of meta]`",
+    "Triton, autotuned": "Triton, autotuned",
+}
 # The same call with one of its shortcuts off.
 SHORTCUTS = {
     "culaunch launcher (torch)": "as it is",
@@ -102,6 +116,21 @@ def launches(name: str) -> str:
     return _by_kernel("", LAUNCHES, medians(read(name)))
 
 
+def dispatch(name: str) -> str:
+    """Return the table of calls of Triton's kernels, by the number of their arguments."""
+    return _by_kernel("", DISPATCH, medians(read(name)), ("0", "5", "19", "58"), "arguments")
+
+
+def from_cpp(name: str) -> str:
+    """Return the table of launches from C++, beside each call by hand."""
+    found = read(name)
+    rows = []
+    for what, time in found.items():
+        twin = "default stream by hand" if what.startswith("default") else "by hand"
+        rows.append([what, f"{time:.0f}", f"{time / found[twin]:.3f}"])
+    return _table(["", "ns", "of the call by hand"], rows)
+
+
 def shortcuts(name: str) -> str:
     """Return the table of what a launch takes without each of its shortcuts."""
     return _by_kernel("launcher, torch", SHORTCUTS, medians(read(name)))
@@ -125,24 +154,31 @@ def bars(name: str) -> str:
     """Return the table of what was promised, and whether it is met."""
     rows = []
     for bar in read(name)["bars"]:
-        number = "{:.3f}" if bar["unit"] == "x" else "{:.0f} ns"
+        unit = "" if bar["unit"] == "x" else f" {bar['unit']}"
+        number = {"x": "{:.3f}", "ns": "{:,.0f}", "ms": "{:.1f}"}[bar["unit"]] + unit
         measured = bar["measured"]
         rows.append([
             _CODE.sub(r"`\g<0>`", bar["name"]),
-            f"{bar['limit']:g}" if bar["unit"] == "x" else f"{bar['limit']:g} ns",
+            f"{bar['limit']:.4g}{unit}" if bar["limit"] < 1e4 else f"{bar['limit']:,.0f}{unit}",
             "" if measured is None else number.format(measured),
             {True: "met", False: "**not met**", None: "not measured"}[bar["met"]],
         ])  # fmt: skip
     return _table(["", "at most", "measured", ""], rows, numbers=2)
 
 
-def _by_kernel(head: str, names: dict[str, str], found: dict[tuple[str, str], float]) -> str:
+def _by_kernel(
+    head: str,
+    names: dict[str, str],
+    found: dict[tuple[str, str], float],
+    kernels: tuple[str, ...] = KERNELS,
+    counted: str = "parameters",
+) -> str:
     rows = []
     for contender, shown in names.items():
-        times = [found.get((contender, kernel)) for kernel in KERNELS]
+        times = [found.get((contender, kernel)) for kernel in kernels]
         if any(time is not None for time in times):
             rows.append([shown, *("" if time is None else f"{time:.0f}" for time in times)])
-    return _table([head, *KERNELS[:-1], f"{KERNELS[-1]} parameters"], rows)
+    return _table([head, *kernels[:-1], f"{kernels[-1]} {counted}"], rows)
 
 
 def _table(head: list[str], rows: list[list[str]], numbers: int | None = None) -> str:

@@ -37,6 +37,8 @@ _MAKERS = {
     "cpp": _cpp,
     "bars": benchmark_numbers.bars,
     "breakdown": benchmark_numbers.breakdown,
+    "dispatch": benchmark_numbers.dispatch,
+    "from_cpp": benchmark_numbers.from_cpp,
     "further": benchmark_numbers.further,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,
