@@ -17,9 +17,17 @@ sys.modules["first_ten_minutes"] = tool
 _spec.loader.exec_module(tool)
 
 
+def _needs(extras):
+    """Return the marks for what an extra brings that not every machine with tests has."""
+    return [pytest.mark.needs("fsspec", "cryptography")] if "remote" in extras.split(",") else []
+
+
 @pytest.mark.slow
 @pytest.mark.needs("click", "numpy", "cuda.bindings", "tvm_ffi", "installed-wheel")
-@pytest.mark.parametrize("extras", tool.STAGES, ids=lambda extras: extras or "none")
+@pytest.mark.parametrize(
+    "extras",
+    [pytest.param(one, id=one or "none", marks=_needs(one)) for one in tool.STAGES],
+)
 def test_first_ten_minutes(extras, tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(

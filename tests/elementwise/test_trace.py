@@ -147,6 +147,16 @@ def test_what_needs_the_numbers_is_refused(code, what):
         ew.fuse(eval(f"lambda x: {code}"))(np.ones(3, np.int64))
 
 
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [("x.sqrt()", r"write ew\.sqrt\(x\)"), ("x.shape", "sees one element"),
+     ("x.sum()", "sees one element")],
+)  # fmt: skip
+def test_what_a_value_has_not_says_what_to_write(code, hint):
+    with pytest.raises(AttributeError, match=rf"elementwise value of float64> has no .*{hint}"):
+        ew.fuse(eval(f"lambda x: {code}"))(np.ones(3))
+
+
 def test_branches_on_types_are_fine():
     half = ew.fuse(lambda x: x / 2 if x.dtype == ew.float32 else x // 2)
     assert half(np.ones(2, np.float32)).tolist() == [0.5, 0.5]

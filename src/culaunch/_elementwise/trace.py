@@ -13,6 +13,7 @@ from culaunch._base.places import here
 from culaunch._base.values import spell
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.apply import apply, choose, convert
+from culaunch._elementwise.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +47,16 @@ class Value:
         return f"<culaunch.elementwise value of {self.dtype.name}>"
 
     __hash__ = object.__hash__
+
+    if not TYPE_CHECKING:  # for type checkers a name that is not there is a mistake
+
+        def __getattr__(self, name: str) -> object:
+            if name.startswith("_"):  # asked for by protocols, which take the answer for a no
+                return object.__getattribute__(self, name)
+            hint = "an elementwise function sees one element"
+            if name in OPERATIONS:
+                hint = f"write ew.{name}(x)"
+            raise AttributeError(f"{self!r} has no attribute {name!r}: {hint}")
 
     # What needs the numbers themselves.
 
