@@ -99,7 +99,8 @@ def warnings_error(log: str) -> CompileError | None:
     if not found:
         return None
     count = f"{len(found)} warning{'s' if len(found) > 1 else ''}"
-    return CompileError(f"{found[0]}\n{count}, and warnings are errors here (warnings_as_errors)\n{log}", log=log)
+    told = f"{count}, and warnings are errors here (warnings_as_errors)"
+    return CompileError(f"{found[0]}\n{told}\n{log}", log=log)
 
 
 def _headline(log: str, compiler: str, sources: Mapping[str, str]) -> tuple[str, str]:
