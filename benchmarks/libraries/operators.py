@@ -88,6 +88,10 @@ class Inputs:
         made = self._torch.nn.functional.normalize(self.floats(*shape, grad=False), dim=-1)
         return made.to(self._torch.bfloat16).detach().requires_grad_()
 
+    def number(self) -> Any:
+        """Make one number, without a dimension."""
+        return self.floats(1, grad=False)[0].clone().requires_grad_()
+
     def numbers(self, below: int, *shape: int) -> Any:
         """Make ints."""
         made = self._torch.randint(below, shape, generator=self._random)
@@ -161,7 +165,7 @@ LIGER_OPERATORS = (
     _liger("group_norm", "group_norm", "LigerGroupNormFunction",
            lambda x: (x.floats(4, 8, 64), x.floats(8), x.floats(8)), 8, 4, 1e-6),
     _liger("poly_norm", "poly_norm", "LigerPolyNormFunction",
-           lambda x: (_rows(x), x.floats(3), x.floats(1)), 1e-6, False),
+           lambda x: (_rows(x), x.floats(3), x.number()), 1e-6, False),
     _liger("swiglu", "swiglu", "LigerSiLUMulFunction", lambda x: (_rows(x), _rows(x))),
     _liger("geglu", "geglu", "LigerGELUMulFunction", lambda x: (_rows(x), _rows(x))),
     _liger("relu_squared", "relu_squared", "LigerReLUSquaredFunction", lambda x: (_rows(x),)),

@@ -20,9 +20,9 @@ namespace {
 DispatcherObject* Self(PyObject* self) { return reinterpret_cast<DispatcherObject*>(self); }
 State& StateOf(PyObject* self) { return *Self(self)->state; }
 
-// TritonDispatcher(((name, default, flags, annotation), ...), ((parameter, kind), ...) or None):
-// the second is what a choice of the decorators above the kernel depends on. Arguments beyond these
-// are a subclass's.
+// TritonDispatcher(((name, default, flags, annotation), ...), ((parameter, kind[, index]), ...) or
+// None): the second is what a choice of the decorators above the kernel depends on. Arguments
+// beyond these are a subclass's.
 PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* parameters = nullptr;
   PyObject* key = nullptr;
@@ -47,14 +47,22 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     for (Py_ssize_t i = 0; i < PyTuple_Size(items.get()); ++i) {
       Py_ssize_t index = 0;
       int kind = 0;
-      if (!PyArg_ParseTuple(PyTuple_GetItem(items.get(), i), "ni", &index, &kind)) return nullptr;
+      int dimension = 0;
+      PyObject* item = PyTuple_GetItem(items.get(), i);
+      if (!PyArg_ParseTuple(item, "ni|i", &index, &kind, &dimension)) return nullptr;
       if (index < 0 || static_cast<size_t>(index) >= state->count || kind < 0 ||
-          kind > static_cast<int>(KeyKind::kType)) {
+          kind > static_cast<int>(KeyKind::kCount)) {
         PyErr_SetString(PyExc_ValueError, "the tuning key names no parameter");
         return nullptr;
       }
-      state->tuning_key.push_back({static_cast<size_t>(index), static_cast<KeyKind>(kind)});
+      const auto how = static_cast<KeyKind>(kind);
+      state->tuning_key.push_back({static_cast<size_t>(index), how, dimension});
+      if (state->tuning_key.back().IsOfShape()) {
+        state->shape_key.push_back(state->tuning_key.back());
+      }
     }
+    std::stable_sort(state->shape_key.begin(), state->shape_key.end(),
+                     [](const KeyPart& a, const KeyPart& b) { return a.parameter < b.parameter; });
     for (const size_t i : state->runtime) {
       if (state->parameters[i].is_optional) state->chooses_arguments = true;
     }

@@ -191,6 +191,13 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
       *word = MakeWord(WordKind::kTensor, PackType(tensor.dtype),
                        KeyOfBits(address, step->specialize, step->align));
       difference |= *word++ ^ *expected++;
+      if (CULAUNCH_UNLIKELY(step->shape_count != 0)) {
+        const KeyPart* part = state.shape_key.data() + step->shape_part;
+        for (const KeyPart* last = part + step->shape_count; part != last; ++part) {
+          if (!ReadShapePart(*part, tensor, word)) return Outcome::kDifferent;
+          difference |= *word++ ^ *expected++;
+        }
+      }
       reading->pointers[*slot++] = leaf;
       *leaf++ = address;
     } else if (step->kind == Step::kConstantInt) {
@@ -260,8 +267,8 @@ CULAUNCH_APART Form::Outcome Form::ReadSlowly(State& state, PyObject* const* arg
   std::copy(state.forms, state.forms + State::kForms, forms);
   for (Form* form : forms) {
     if (form == nullptr) break;
-    if (form->count_ != count || form->names_ != keyword_names) continue;
-    const bool is_read = form == first;
+    if (form->count_ != count || !AreSameNames(form->names_, keyword_names)) continue;
+    const bool is_read = form == first && form->names_ == keyword_names;
     if (!is_read) outcome = form->Read(state, args, *form->last_, reading);
     if (outcome == Outcome::kDifferent) continue;
     if (outcome == Outcome::kOther && form->FindOther(reading)) outcome = Outcome::kSame;

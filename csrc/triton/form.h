@@ -35,7 +35,9 @@ struct Step {
   Kind kind;
   bool specialize;
   bool align;
-  bool is_key;  // of kFloat and kBool: a choice depends on the value
+  bool is_key;          // of kFloat and kBool: a choice depends on the value
+  uint8_t shape_part;   // of kTensor: the first number of its shape that a choice depends on, and
+  uint8_t shape_count;  // how many there are
 };
 
 // What a call that went the general way led to.
@@ -44,6 +46,7 @@ struct CallOutcome {
   std::shared_ptr<const TunedChoice> choice;
   int ordinal;       // of the device
   const Words& key;  // begins with that of the arguments
+  const Words& shapes;
 };
 
 // Note what was chosen for a call, where that is not what the call before had. False with a Python
@@ -137,6 +140,7 @@ class alignas(64) Form {
   bool AddArgument(const Parameter& parameter, PyObject* object, int argument, bool is_key);
   bool AddConstant(State& state, PyObject* object, int argument);
   bool AddStep(Step::Kind kind, PyObject* object, int argument);
+  bool AddShape(const State& state, size_t parameter);
   static void LearnAlone(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
                          const CallOutcome& outcome);
   bool AddVariant(State& state, PyObject* const* args, const CallOutcome& outcome);

@@ -40,13 +40,33 @@ bool Form::AddStep(Step::Kind kind, PyObject* object, int argument) {
                            kind,
                            true,
                            true,
-                           false};
+                           false,
+                           0,
+                           0};
   Py_INCREF(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   const bool is_constant = kind == Step::kConstant || kind == Step::kConstantInt;
   leaf_count_ = static_cast<uint8_t>(leaf_count_ + (is_constant ? 0 : 1));
   const bool is_word = kind == Step::kInt || kind == Step::kTensor || kind == Step::kConstantInt;
   const int words = kind == Step::kKeyInt ? 2 : is_word ? 1 : 0;
   word_count_ = static_cast<uint8_t>(word_count_ + words);
+  return word_count_ < kMostWords;
+}
+
+// What a choice reads of the shape of the tensor that was added last.
+bool Form::AddShape(const State& state, size_t parameter) {
+  Step& step = steps_[step_count_ - 1];
+  const auto& parts = state.shape_key;
+  const auto begin = std::find_if(parts.begin(), parts.end(),
+                                  [&](const KeyPart& part) { return part.parameter == parameter; });
+  const auto end = std::find_if(begin, parts.end(),
+                                [&](const KeyPart& part) { return part.parameter != parameter; });
+  const auto count = static_cast<size_t>(end - begin);
+  if (count == 0 || step.kind == Step::kNone) return true;
+  if (step.kind != Step::kTensor || parts.size() > UINT8_MAX) return false;
+  if (word_count_ + count >= kMostWords) return false;
+  step.shape_part = static_cast<uint8_t>(begin - parts.begin());
+  step.shape_count = static_cast<uint8_t>(count);
+  word_count_ = static_cast<uint8_t>(word_count_ + count);
   return true;
 }
 
@@ -111,6 +131,7 @@ std::unique_ptr<Form> Form::Make(State& state, PyObject* const* args, size_t cou
         });
     if (object == nullptr) return nullptr;  // it is chosen
     if (!form->AddArgument(parameter, object, argument, is_key)) return nullptr;
+    if (argument >= 0 && !form->AddShape(state, i)) return nullptr;
   }
   for (const size_t i : state.constants) {
     const int argument = ArgumentOf(state.parameters[i].name.get(), i, count, keyword_names);
@@ -139,6 +160,9 @@ bool Form::AreWordsOf(const CallOutcome& outcome, const uint64_t* words) const {
     const bool is_word = kind <= Step::kTensor;
     if (is_word && words[word] != outcome.key[i]) return false;
     word += kind == Step::kKeyInt ? 2 : is_word || steps_[i].is_key ? 1 : 0;
+    for (size_t k = 0; k < steps_[i].shape_count; ++k) {
+      if (words[word++] != outcome.shapes[steps_[i].shape_part + k]) return false;
+    }
   }
   return true;
 }
@@ -236,11 +260,11 @@ int Form::Traverse(visitproc visit, void* arg, unsigned traversal) const {
 }
 
 bool Form::IsLike(const Form& other) const {
-  return count_ == other.count_ && names_ == other.names_ && api_ == other.api_ &&
+  return count_ == other.count_ && AreSameNames(names_, other.names_) && api_ == other.api_ &&
          std::equal(steps_, steps_ + step_count_, other.steps_, other.steps_ + other.step_count_,
                     [](const Step& a, const Step& b) {
                       return a.type == b.type && a.object == b.object && a.kind == b.kind &&
-                             a.is_key == b.is_key;
+                             a.is_key == b.is_key && a.shape_count == b.shape_count;
                     });
 }
 

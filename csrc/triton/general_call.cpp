@@ -57,7 +57,7 @@ PyObject* GeneralCall::Run() {
   if (mode_ == CallMode::kResolve) return Resolved();
   if (mode_ == CallMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
     Form::Learn(state_, args_, count_, keyword_names_,
-                {variant_, choice, conversion_.ordinal, specializer_.key});
+                {variant_, choice, conversion_.ordinal, specializer_.key, shapes_});
   }
   ++*state_.launches;
   return LaunchVariant(*variant_, dims_, conversion_, specializer_, Object());

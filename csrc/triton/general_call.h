@@ -52,6 +52,7 @@ class GeneralCall {
 
   // The tuned configuration (general_call_tuning.cpp).
   std::shared_ptr<const TunedChoice> FindChoice();
+  bool ReadShapes();
   PyObject* CallTuner();
   bool ApplyChoice(const TunedChoice& choice);
   bool RunHook(const TunedChoice& choice);
@@ -80,6 +81,7 @@ class GeneralCall {
   Specializer specializer_;
   Bound bound_;
   Words tuning_key_;
+  Words shapes_;  // what the choice depends on of them
   bool is_key_known_ = true;
   bool is_chosen_ = false;
   VariantObject* variant_ = nullptr;

@@ -1,6 +1,7 @@
 // What an autotuner has chosen for a call, and what that changes of its arguments.
 #include <algorithm>
 
+#include "arguments/torch_tensor.h"
 #include "python/call_arguments.h"
 #include "python/free_threaded_lock.h"
 #include "python/upcalls.h"
@@ -18,9 +19,34 @@ bool IsNumber(PyObject* object) {
 
 }  // namespace
 
+// Read the numbers of shapes that the choice depends on. False where an argument has none that are
+// known to be what Python reads: then the choice is not kept. A Python error may be set.
+bool GeneralCall::ReadShapes() {
+  for (const KeyPart& part : state_.shape_key) {
+    PyObject* object = bound_[part.parameter];
+    uint64_t word = 0;
+    if (object != nullptr && object != Py_None) {
+      TypeEntry scratch;
+      const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
+      if (entry == nullptr || entry->kind != ArgumentKind::kExchange) return false;
+      DLTensor tensor;
+      const TensorRead read = ReadTensor(entry->api, object, &tensor);
+      if (read != TensorRead::kDone || !ReadShapePart(part, tensor, &word)) return false;
+    }
+    shapes_.Add(word);
+  }
+  return true;
+}
+
 std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
   Words& key = tuning_key_;
+  if (!ReadShapes()) {
+    is_key_known_ = false;
+    return nullptr;
+  }
+  for (size_t i = 0; i < shapes_.size(); ++i) key.Add(shapes_[i]);
   for (const KeyPart& part : state_.tuning_key) {
+    if (part.IsOfShape()) continue;
     PyObject* object = bound_[part.parameter];
     if (object == nullptr) {
       key.Add(MakeWord(WordKind::kUnset));

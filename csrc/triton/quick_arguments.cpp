@@ -15,6 +15,17 @@ int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_nam
   return -1;
 }
 
+bool AreSameNames(PyObject* one, PyObject* other) {
+  if (one == other) return true;
+  if (one == nullptr || other == nullptr) return false;
+  const Py_ssize_t size = PyTuple_Size(one);
+  if (PyTuple_Size(other) != size) return false;
+  for (Py_ssize_t i = 0; i < size; ++i) {  // both are interned, nearly always
+    if (PyTuple_GetItem(one, i) != PyTuple_GetItem(other, i)) return false;
+  }
+  return true;
+}
+
 // What a decorator set for a parameter; null where it set nothing.
 PyObject* QuickArguments::Chosen(size_t parameter) const {
   if (found_ == nullptr || found_->choice == nullptr) return nullptr;

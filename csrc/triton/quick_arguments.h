@@ -10,6 +10,10 @@ namespace triton {
 // Which argument a parameter's value is; -1 where there is none.
 int ArgumentOf(PyObject* name, size_t index, size_t count, PyObject* keyword_names);
 
+// Whether two calls name the same arguments in the same order; null: a call names none. CPython
+// makes the tuple of names anew for each call with many keywords, and for each with ** of a dict.
+bool AreSameNames(PyObject* one, PyObject* other);
+
 // What was chosen stands before what was given, and a default behind it. `found` is null where its
 // variant has no say in what the function is given.
 class QuickArguments final : public ArgumentsOfCall {

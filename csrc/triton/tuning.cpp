@@ -2,6 +2,27 @@
 
 namespace triton {
 
+bool ReadShapePart(const KeyPart& part, const DLTensor& tensor, uint64_t* word) {
+  // Whoever reads a whole shape reads its first eight dimensions.
+  constexpr int kMostDimensions = 8;
+  const int rank = tensor.ndim;
+  if (rank > kMostDimensions || (rank > 0 && tensor.strides == nullptr)) return false;
+  if (part.kind == KeyKind::kRank) {
+    *word = static_cast<uint64_t>(rank);
+    return true;
+  }
+  if (part.kind == KeyKind::kCount) {
+    *word = 1;
+    for (int i = 0; i < rank; ++i) *word *= static_cast<uint64_t>(tensor.shape[i]);
+    return true;
+  }
+  const int dimension = part.index < 0 ? part.index + rank : part.index;
+  const int64_t* numbers = part.kind == KeyKind::kSize ? tensor.shape : tensor.strides;
+  const bool is_there = dimension >= 0 && dimension < rank;
+  *word = is_there ? static_cast<uint64_t>(numbers[dimension]) : ~uint64_t{0};
+  return true;
+}
+
 int TunedChoice::Traverse(visitproc visit, void* arg, unsigned traversal) const {
   if (last_traversal == traversal) return 0;
   last_traversal = traversal;

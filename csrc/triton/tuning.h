@@ -5,24 +5,37 @@
 #include <utility>
 #include <vector>
 
+#include "formats/dlpack.h"
 #include "python/python.h"
 #include "triton/parameter.h"
 
 namespace triton {
 
-// How a choice depends on an argument. Numbered as in culaunch._triton.dispatcher.
+// How a choice depends on an argument. Numbered as in culaunch._triton.stack and shape_reads.
 enum class KeyKind : int {
   kValue = 0,   // on its value, as an autotuner's: whatever it is
   kNumber = 1,  // on its value, which is a number, a bool, a str or None: else nothing is kept
   kNone = 2,    // on whether it is given, and None
   kType = 3,    // on its type
+  // On one number of a tensor, which may be None:
+  kSize = 4,
+  kStride = 5,
+  kRank = 6,
+  kCount = 7,  // of its elements
 };
 
 // An argument that a choice depends on.
 struct KeyPart {
   size_t parameter;
   KeyKind kind;
+  int index = 0;  // of a size or a stride; from the end where it is negative
+
+  bool IsOfShape() const { return kind >= KeyKind::kSize; }
 };
+
+// Read the number of a tensor that a part of a shape is. A dimension that there is not is as none
+// of a size; false where the tensor cannot be known by such numbers.
+bool ReadShapePart(const KeyPart& part, const DLTensor& tensor, uint64_t* word);
 
 // Kept by whoever uses it: a dispatcher may forget it meanwhile.
 struct TunedChoice {

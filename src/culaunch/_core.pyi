@@ -285,7 +285,7 @@ class TritonDispatcher:
     def __new__(
         cls,
         parameters: tuple[tuple[str, object, int, str], ...],
-        tuning_key: Sequence[tuple[int, int]] | None,
+        tuning_key: Sequence[tuple[int, ...]] | None,
         /,
     ) -> Self: ...
     def __getitem__(self, grid: _TritonGrid, /) -> TritonLauncher: ...

@@ -88,7 +88,7 @@ def test_what_a_function_depends_on(function, values, nones, others):
     [
         (lambda args: impure(args["n"]), "uses LIST, list|reads .append"),
         (lambda args: random.random() < 0.5, "uses random, builtin"),
-        (lambda args: args["x"].shape[0], "reads .shape"),
+        (lambda args: args["x"].is_cuda, "reads .is_cuda"),
         (lambda args: len(args), "does more with the arguments"),
         (lambda args: args, "does more with the arguments"),
         (lambda args: args[FACTOR], "does more with the arguments"),

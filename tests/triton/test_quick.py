@@ -14,6 +14,7 @@ import pytest
 from culaunch import _core
 
 pytestmark = pytest.mark.needs("triton", "torch")
+NAMED = {"n": 7, "f": 1.5, "BLOCK": 32}
 
 
 @pytest.fixture
@@ -121,6 +122,9 @@ def test_random_calls(kernel, recorder, x):
         lambda k, x: k[lambda meta: (meta["BLOCK"],)](x, x, 2**40, 1.5, True, None, BLOCK=32),
         lambda k, x: k[(1,)](x, x, 7, BLOCK=32),  # defaults
         lambda k, x: k[[1, 2]](x, x, 7, BLOCK=32),
+        # The tuple of names is another one for each call.
+        lambda k, x: k[(1,)](x, x, **NAMED),
+        lambda k, x: k[lambda meta: (meta["BLOCK"],)](x, x, **NAMED),
     ],
 )
 def test_the_second_call_is_quick(kernel, recorder, x, call):
@@ -157,6 +161,23 @@ def test_alternating_forms_are_all_quick(kernel, x):
         kernel[(1,)](x, x, n=7, maybe=x, BLOCK=32)
 
     assert served_quickly(kernel, call)
+
+
+def test_names_in_another_order_or_by_other_objects(kernel, recorder, x):
+    """Names that are made anew are those of the form only where they are the same, in order."""
+    for _ in range(3):
+        for named in (
+            {"n": 7, "f": 1.5, "BLOCK": 32},
+            {"f": 1.5, "n": 7, "BLOCK": 32},
+            {"n": 7, "BLOCK": 32},
+            {"n": 7, "f": 2.5, "BLOCK,".rstrip(","): 32},  # not interned
+        ):
+            kernel[(1,)](x, x, **named)
+            quick = told(recorder)
+            kernel._call_plain((1,), (x, x), named)
+            assert told(recorder) == quick
+    with pytest.raises(TypeError, match="nn"):
+        kernel[(1,)](x, x, nn=7, f=1.5, BLOCK=32)
 
 
 def test_constants_are_compared_by_value(kernel, recorder, x):

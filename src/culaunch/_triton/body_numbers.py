@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._triton.shape_reads import ShapeKind
+
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.shape_reads import ShapePart
 
 
 def pinned(body: RecordingBody, value: Any) -> Any:
@@ -16,6 +19,18 @@ def pinned(body: RecordingBody, value: Any) -> Any:
     if type(value) in (bool, int, float):
         return value
     return {"bool": bool, "int": int, "float": float}[kind](value)
+
+
+def pin_shape(body: RecordingBody, array: Any, part: ShapePart) -> None:
+    """Guard a number of an array's shape: the choice depends on it."""
+    if body.what(array) != "array" or part.kind == ShapeKind.RANK:
+        return  # how many dimensions there are is of the kind of the call
+    if part.kind == ShapeKind.COUNT:
+        pinned(body, array.size)
+        return
+    numbers = array.shape if part.kind == ShapeKind.SIZE else array.strides
+    if -len(numbers) <= part.dimension < len(numbers):
+        pinned(body, numbers[part.dimension])
 
 
 def plain(body: RecordingBody, value: Any) -> Any:

@@ -6,10 +6,11 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.autotuner import split_settings
-from culaunch._triton.body_numbers import pinned, plain
+from culaunch._triton.body_numbers import pin_shape, pinned, plain
 from culaunch._triton.choice import Choice
 from culaunch._triton.decision import NotMeasured
 from culaunch._triton.inside import call, driver_of, names_of
+from culaunch._triton.shape_reads import ShapeKind, ShapePart
 from culaunch._triton.target import compiling_for
 
 if TYPE_CHECKING:
@@ -38,9 +39,12 @@ def choose_in_body(
         If a configuration has a ``pre_hook``, or a decorator decides differently for the same key.
     """
     names = names_of(kernel)
-    for index, _ in stack.key or ():
-        if names[index] in bound:
-            bound[names[index]] = pinned(body, bound[names[index]])
+    for index, kind, dimension in stack.key or ():
+        given = bound.get(names[index])
+        if kind >= ShapeKind.SIZE and given is not None:
+            pin_shape(body, given, ShapePart(ShapeKind(kind), dimension))
+        elif names[index] in bound:
+            bound[names[index]] = pinned(body, given)
     made = None
     # The small samples first: they are enough where the choice is known, or follows from the
     # arguments. Only an autotuner that has to measure gets arrays of the real size.

@@ -35,7 +35,7 @@ class Dispatcher(TritonDispatcher):
         cls,
         name: str,
         parameters: Sequence[TritonParameter],
-        tuning_key: Sequence[tuple[int, int]] | None = None,
+        tuning_key: Sequence[tuple[int, ...]] | None = None,
     ) -> Self:
         """Make one."""
         self = super().__new__(cls, tuple(one.packed for one in parameters), tuning_key)

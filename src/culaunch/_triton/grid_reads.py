@@ -28,7 +28,7 @@ def read_grid(
     except Unknown:
         return None
     # Native code compares values and asks for None; for anything else it calls the grid.
-    if reads.types or reads.dtypes or not reads.names <= numbers.keys():
+    if reads.types or reads.dtypes or reads.shapes or not reads.names <= numbers.keys():
         return None
     held = tuple(cell.cell_contents for cell in grid.__closure__ or ())
     values, nones = (

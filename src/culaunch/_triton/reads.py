@@ -15,12 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from culaunch._triton.purity import Unknown, is_constant, is_pure, plain_code
+from culaunch._triton.shape_reads import ShapePart, shape_parts
 
 # An entry of a dict that must be as it is: (dict, name, is present, object).
 Guard = tuple[dict[Any, Any], Any, bool, object]
 
 # Methods of numbers, which no array has.
 _METHODS = {"bit_length", "is_integer"}
+# What is asked of an element type, and never changes.
+_OF_DTYPES = {"itemsize", "is_complex", "is_floating_point", "is_signed"}
 _DEEPEST = 4
 
 # Instructions without an effect beyond the frame, by the beginnings of their names: the versions of
@@ -57,6 +60,8 @@ class Reads:
         Arguments whose type it reads.
     dtypes : set of str
         Arguments whose element type it reads.
+    shapes : set of (str, ShapePart)
+        Tensors of PyTorch of whose shape, or strides, it reads a part.
     guards : list of Guard
         Globals that it uses.
     cells : list of (cell, object)
@@ -67,13 +72,14 @@ class Reads:
     nones: set[str] = field(default_factory=set)
     types: set[str] = field(default_factory=set)
     dtypes: set[str] = field(default_factory=set)
+    shapes: set[tuple[str, ShapePart]] = field(default_factory=set)
     guards: list[Guard] = field(default_factory=list)
     cells: list[tuple[Any, object]] = field(default_factory=list)
 
     @property
     def names(self) -> set[str]:
         """All arguments that it reads."""
-        return self.values | self.nones | self.types | self.dtypes
+        return self.values | self.nones | self.types | self.dtypes | {one for one, _ in self.shapes}
 
     @classmethod
     def of(cls, function: Any) -> Reads:
@@ -174,6 +180,11 @@ class _Code:
         # Asked before the place moves on: it looks at what stands before the load.
         is_asked_for_type = self._is_isinstance()
         self._at += 2
+        found, count = shape_parts(self._all[self._at : self._at + 3])
+        if found:
+            self._at += count
+            self._reads.shapes.update((name, part) for part in found)
+            return
         self._kind_of_reading(is_asked_for_type).add(name)
 
     def _kind_of_reading(self, is_asked_for_type: bool) -> set[str]:
@@ -186,6 +197,11 @@ class _Code:
         if first.opname == "LOAD_CONST" and first.argval is None and second.opname == "IS_OP":
             return reads.nones
         if first.opname == "LOAD_ATTR" and first.argval == "dtype":
+            self._at += 1
+            if second.opname == "LOAD_ATTR" and second.argval in _OF_DTYPES:
+                self._at += 1
+            return reads.dtypes
+        if first.opname in ("LOAD_ATTR", "LOAD_METHOD") and first.argval == "element_size":
             self._at += 1
             return reads.dtypes
         if is_asked_for_type and self._is_class():

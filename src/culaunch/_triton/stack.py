@@ -10,6 +10,7 @@ from culaunch._triton.decision import Decision, Recorder, give_back, refuse_to_m
 from culaunch._triton.guards import Guards
 from culaunch._triton.purity import Unknown
 from culaunch._triton.reads import Reads
+from culaunch._triton.shape_reads import has_plain_shape
 from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ class Stack:
     function : JITFunction
     chosen : frozenset of str
         Everything that a decorator sets.
-    key : tuple of (int, int) or None
-        The parameters that the choice depends on, and how; None where there is no decorator.
+    key : tuple of (int, int, int) or None
+        The parameters that the choice depends on, how, and which dimension of a shape; None where
+        there is no decorator.
     """
 
     def __init__(self, kernel: Any) -> None:
@@ -52,21 +54,21 @@ class Stack:
         self._reads: list[Reads] = []
         self._set: set[str] = set()
         self._replaced: set[str] = set()
-        kinds: dict[str, set[int]] = {}
+        kinds: dict[str, set[tuple[int, int]]] = {}
         # Outermost first, which is the order in which they run: what one sets is known when the
         # next is looked at.
         for layer in self._layers:
             reads = (
                 self._of_autotuner(layer) if self._is_tuner(layer) else self._of_heuristics(layer)
             )
-            for name, kind in reads:
-                kinds.setdefault(name, set()).add(kind)
+            for name, *how in reads:
+                kinds.setdefault(name, set()).add((how[0], how[1]))
         numbers = {name: i for i, name in enumerate(self.function.arg_names)}
         self.chosen = frozenset(self._set)
-        self.key: tuple[tuple[int, int], ...] | None = None
+        self.key: tuple[tuple[int, int, int], ...] | None = None
         if self._layers:
             self.key = tuple(
-                (numbers[name], kind) for name in sorted(kinds) for kind in sorted(kinds[name])
+                (numbers[name], *how) for name in sorted(kinds) for how in sorted(kinds[name])
             )
 
     @property
@@ -136,7 +138,8 @@ class Stack:
             {name: final[name] for name in names if name in final},
             frozenset(self._replaced),
             tuple((layer, made.best_config) for layer, made in reversed(tuners)),
-            all(before == cache for cache, before in caches),
+            all(before == cache for cache, before in caches)
+            and self._shapes_are_plain(args, kwargs),
             result,
         )
 
@@ -181,6 +184,12 @@ class Stack:
             guards.cells += reads.cells
         return guards
 
+    def _shapes_are_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether native code reads what was read of shapes as Python does."""
+        read = {name for reads in self._reads for name, _ in reads.shapes}
+        given = {**dict(zip(self.function.arg_names, args, strict=False)), **kwargs}
+        return all(has_plain_shape(given[name]) for name in read if given.get(name) is not None)
+
     # ---- one decorator
 
     def _is_tuner(self, layer: Any) -> bool:
@@ -190,7 +199,7 @@ class Stack:
         """Whether a subclass of Triton's autotuner decides."""
         return _own_run(tuner, self._autotuner) is not None
 
-    def _of_heuristics(self, layer: Any) -> Iterator[tuple[str, int]]:
+    def _of_heuristics(self, layer: Any) -> Iterator[tuple[str, int, int]]:
         constants = {one.name for one in self.function.params if one.is_constexpr}
         for name, call in layer.values.items():
             try:
@@ -206,7 +215,10 @@ class Stack:
                 (reads.dtypes, TYPE),
             ):
                 # What a decorator has set before depends on what that one read.
-                yield from ((one, kind) for one in names - self._set)
+                yield from ((one, kind, 0) for one in names - self._set)
+            for one, part in reads.shapes:
+                yield one, part.kind, part.dimension
+                yield one, TYPE, 0
             self._set.add(name)
             self._replaced.add(name)
 
@@ -214,12 +226,16 @@ class Stack:
         for name in sorted(reads.names - self._set):
             if name not in self.function.arg_names:
                 raise Unknown(f"it reads {name}, which is no parameter")
-        for name in sorted((reads.dtypes | reads.types) & constants):
-            raise Unknown(f"it reads the type of {name}, which is a constant")
-        for name in sorted((reads.dtypes | reads.types) & self._set):
-            raise Unknown(f"it reads the type of {name}, which a decorator sets")
+        for read, what in (
+            (reads.dtypes | reads.types, "type"),
+            ({name for name, _ in reads.shapes}, "shape"),
+        ):
+            for name in sorted(read & constants):
+                raise Unknown(f"it reads the {what} of {name}, which is a constant")
+            for name in sorted(read & self._set):
+                raise Unknown(f"it reads the {what} of {name}, which a decorator sets")
 
-    def _of_autotuner(self, layer: Any) -> Iterator[tuple[str, int]]:
+    def _of_autotuner(self, layer: Any) -> Iterator[tuple[str, int, int]]:
         # More would be right too, and are not seen in practice: what is not tested is not promised.
         if len(self.tuners) > 2:
             raise Unknown("more than two autotuners are above it")
@@ -228,7 +244,7 @@ class Stack:
         # With one configuration there is nothing to choose by.
         if len(layer.configs) > 1 or self._decides(layer):
             names = set(layer.keys) & set(self.function.arg_names)
-            yield from ((one, VALUE) for one in names - self._set)
+            yield from ((one, VALUE, 0) for one in names - self._set)
         for config in layer.configs:
             self._set.update(config.kwargs)
 

@@ -35,7 +35,7 @@ class VariantDispatcher(Dispatcher):
         As :class:`Dispatcher` takes it.
     """
 
-    def __new__(cls, saved: SavedSet, tuning_key: Sequence[tuple[int, int]] | None = None) -> Self:
+    def __new__(cls, saved: SavedSet, tuning_key: Sequence[tuple[int, ...]] | None = None) -> Self:
         """Make one."""
         computed = frozenset(one.name for one in saved.computed)
         own = dispatch_parameters(saved.name, saved.parameters, saved.variants, computed)

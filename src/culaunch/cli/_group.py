@@ -14,7 +14,7 @@ from culaunch.cli._messages import print_error
 # In the order in which --help lists them.
 _COMMANDS = (
     "demo", "doctor", "inspect", "compile", "link", "fatbin", "run", "cache", "bundle", "embed",
-    "package", "stubs", "triton",
+    "package", "stubs", "triton", "tune",
 )  # fmt: skip
 
 # What other programs call what a command here does.

@@ -1,12 +1,82 @@
-"""``-``: an image from standard input."""
+"""What commands are given: images, libraries, objects of Python files."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import click
+
+import culaunch as cl
 from culaunch.cli._output import STANDARD
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from culaunch.triton import KernelSet
 
 
 def image_source(name: str) -> str | bytes:
     """Return what the API opens: a path as it is, or the bytes of standard input for ``-``."""
     return sys.stdin.buffer.read() if name == STANDARD else name
+
+
+def kernel_of(image: str, name: str | None, signature: str | None) -> cl.Kernel:
+    """Load an image and return the kernel of a name, or the only one."""
+    module = cl.load(image_source(image))
+    if name is None:
+        if len(module) != 1:
+            names = "\n  ".join(one.demangled for one in module.kernels)
+            raise click.UsageError(
+                f"the image has {len(module)} kernels; name one of them:\n  {names}"
+            )
+        name = module.kernels[0].name
+    return module.kernel(name, signature=signature)
+
+
+def dims(option: str, text: str | None) -> tuple[int, ...] | None:
+    """Read the sizes of an option, such as 4 or 16,16."""
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.replace("x", ",").split(","))
+    except ValueError:
+        raise click.BadParameter(
+            f"must be a number, or up to three, as in 16,16 (got {text!r})",
+            param_hint=f"--{option}",
+        ) from None
+
+
+def saved_set(text: str) -> KernelSet:
+    """Read a set of Triton kernels from FILE.culib, or FILE.culib:KERNEL."""
+    from culaunch.triton import KernelSet
+
+    path, suffix, name = text.rpartition(".culib")
+    return KernelSet.load(path + suffix, name.removeprefix(":") or None)
+
+
+def object_of_file(text: str) -> tuple[Any, ModuleType]:
+    """Run FILE.py of FILE.py:NAME and return what the name is there, and the module."""
+    path, _, name = text.rpartition(":")
+    if not path or not name:
+        raise click.UsageError(f"the kernel is named as FILE.py:KERNEL (got {text})")
+    file = Path(path).resolve()
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None or not file.is_file():
+        raise click.UsageError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(file.parent))  # as for a script
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    if found is None:
+        raise click.UsageError(f"{path} has no {name}")
+    return found, module
+
+
+def named_in(module: ModuleType, text: str | None) -> Any:
+    """Return the function of a module that a text names, or the text."""
+    found = getattr(module, text, None) if text is not None and text.isidentifier() else None
+    return found if callable(found) else text

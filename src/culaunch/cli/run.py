@@ -9,7 +9,7 @@ import click
 
 import culaunch as cl
 from culaunch.cli._arguments import Argument, parse_argument
-from culaunch.cli._input import image_source
+from culaunch.cli._input import dims, kernel_of
 
 
 @click.command("run")
@@ -52,9 +52,8 @@ def command(
     parameters is an error. CULAUNCH_DRIVER=emulator runs PTX without a GPU.
     """
     for name in ("grid", "block", "cluster"):
-        options[name] = _dims(name, options[name])
-    module = cl.load(image_source(image))
-    found = module.kernel(kernel or _only(module), signature=signature)
+        options[name] = dims(name, options[name])
+    found = kernel_of(image, kernel, signature)
     given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
     arrays = {one.name: one for one in given if one.is_array}
     written = [_target(text, arrays, "--save") for text in save]
@@ -77,24 +76,6 @@ def command(
     same = [argument.compare(path) for argument, path in compared]  # each says how it went
     if not all(same):
         raise click.exceptions.Exit(1)
-
-
-def _only(module: cl.Module) -> str:
-    if len(module) == 1:
-        return module.kernels[0].name
-    names = "\n  ".join(one.demangled for one in module.kernels)
-    raise click.UsageError(f"the image has {len(module)} kernels; name one of them:\n  {names}")
-
-
-def _dims(name: str, text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(int(part) for part in text.replace("x", ",").split(","))
-    except ValueError:
-        raise click.BadParameter(
-            f"must be a number, or up to three, as in 16,16 (got {text!r})", param_hint=f"--{name}"
-        ) from None
 
 
 def _target(text: str, arrays: dict[str, Argument], option: str) -> tuple[Argument, str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from culaunch.cli._input import named_in, object_of_file, saved_set
 from culaunch.cli._output import output_path
 from culaunch.cli._settings import read_options, read_settings, split_settings
 
@@ -106,7 +104,7 @@ def command(
         extra = (signatures, arches, constants, configs, options, grid, output)
         if any(extra) or keep_ptx or {num_warps, num_stages, num_ctas} != {None}:
             raise click.UsageError("a library is compiled already: it takes --c-output alone")
-        kernels = _saved(kernel)
+        kernels = saved_set(kernel)
     else:
         if not signatures or not arches:
             raise click.UsageError("--signature and --arch say what to compile")
@@ -142,7 +140,7 @@ def _compiled(
     """Compile a kernel of a file."""
     from culaunch.triton import compile  # noqa: A004
 
-    function, module = _load(kernel)
+    function, module = object_of_file(kernel)
     try:
         return compile(
             function,
@@ -157,36 +155,8 @@ def _compiled(
         raise click.ClickException(str(error)) from error
 
 
-def _saved(text: str) -> KernelSet:
-    """Read a set from FILE.culib, or FILE.culib:KERNEL."""
-    from culaunch.triton import KernelSet
-
-    path, suffix, name = text.rpartition(".culib")
-    return KernelSet.load(path + suffix, name.removeprefix(":") or None)
-
-
-def _load(text: str) -> tuple[Any, Any]:
-    """Run a file and return the kernel that it defines, and the module."""
-    path, _, name = text.rpartition(":")
-    if not path or not name:
-        raise click.UsageError(f"the kernel is named as FILE.py:KERNEL (got {text})")
-    file = Path(path).resolve()
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None or not file.is_file():
-        raise click.UsageError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(file.parent))  # as for a script
-    sys.modules[file.stem] = module
-    spec.loader.exec_module(module)
-    found = getattr(module, name, None)
-    if found is None:
-        raise click.UsageError(f"{path} has no {name}")
-    return found, module
-
-
 def _grid(text: str | None, kernel: Any, module: Any) -> Any:
     """Return the function of the file that a text names, or the text."""
-    if text is None or not text.isidentifier() or text in getattr(kernel, "arg_names", ()):
+    if text in getattr(kernel, "arg_names", ()):
         return text
-    found = getattr(module, text, None)
-    return found if callable(found) else text
+    return named_in(module, text)

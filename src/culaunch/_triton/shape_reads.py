@@ -1,0 +1,107 @@
+"""What a function reads of the shape and the strides of a tensor, as its instructions say it."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import dis
+    from collections.abc import Sequence
+
+_MOST = 8  # dimensions of a tensor whose shape is read as a whole; csrc/triton/tuning.h has it, too
+_MOST_INDEX = 64
+
+
+class ShapeKind(enum.IntEnum):
+    """A part of a shape, or of strides. Numbered as in csrc/triton/tuning.h, KeyKind."""
+
+    SIZE = 4
+    STRIDE = 5
+    RANK = 6
+    COUNT = 7
+
+
+class ShapePart(NamedTuple):
+    """One number of a tensor.
+
+    Attributes
+    ----------
+    kind : ShapeKind
+    dimension : int
+        Of a size or a stride: which one, counting from the end where it is negative.
+    """
+
+    kind: ShapeKind
+    dimension: int = 0
+
+
+_RANK = (ShapePart(ShapeKind.RANK),)
+_COUNT = (ShapePart(ShapeKind.COUNT),)
+
+
+def _whole(kind: ShapeKind) -> tuple[ShapePart, ...]:
+    return (*_RANK, *(ShapePart(kind, i) for i in range(_MOST)))
+
+
+_SIZES, _STRIDES = _whole(ShapeKind.SIZE), _whole(ShapeKind.STRIDE)
+_ATTRIBUTES = {"ndim": _RANK, "shape": _SIZES}
+# Of methods without an argument.
+_METHODS = {
+    "dim": _RANK,
+    "is_contiguous": _SIZES + _STRIDES,
+    "ndimension": _RANK,
+    "nelement": _COUNT,
+    "numel": _COUNT,
+    "size": _SIZES,
+    "stride": _STRIDES,
+}
+_INDEXED = {"size": ShapeKind.SIZE, "stride": ShapeKind.STRIDE}
+
+
+def shape_parts(ahead: Sequence[dis.Instruction]) -> tuple[tuple[ShapePart, ...], int]:
+    """Tell what the instructions after a tensor was loaded read of its shape.
+
+    Returns
+    -------
+    (tuple of ShapePart, int)
+        The parts, and how many instructions say so: what comes behind them is done with numbers,
+        and tuples of them. Nothing and 0 where they read something else.
+    """
+    first, second, third = (*ahead, None, None, None)[:3]
+    if first is None or first.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+        return (), 0
+    name = first.argval
+    index = _index(second)
+    if name == "shape" and index is not None and _is_subscript(third):
+        return (ShapePart(ShapeKind.SIZE, index),), 3
+    if name in _ATTRIBUTES:
+        return _ATTRIBUTES[name], 1
+    if name in _INDEXED and index is not None and _is_call(third, 1):
+        return (ShapePart(_INDEXED[name], index),), 3
+    if name in _METHODS and _is_call(second, 0):
+        return _METHODS[name], 2
+    return (), 0
+
+
+def has_plain_shape(value: Any) -> bool:
+    """Whether what an object says of its shape is what its memory has: a tensor, no subclass's."""
+    name = (type(value).__module__, type(value).__qualname__)
+    return name in (("torch", "Tensor"), ("torch.nn.parameter", "Parameter"))
+
+
+def _index(one: dis.Instruction | None) -> int | None:
+    if one is None or one.opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
+        return None
+    value = one.argval
+    return value if type(value) is int and -_MOST_INDEX <= value < _MOST_INDEX else None
+
+
+def _is_subscript(one: dis.Instruction | None) -> bool:
+    return one is not None and (
+        one.opname == "BINARY_SUBSCR" or (one.opname, one.argrepr) == ("BINARY_OP", "[]")
+    )
+
+
+def _is_call(one: dis.Instruction | None, count: int) -> bool:
+    return one is not None and one.opname in ("CALL", "CALL_METHOD") and one.argval == count

@@ -1,0 +1,133 @@
+"""``culaunch tune``: which configuration of a kernel or a function takes the least."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import culaunch as cl
+from culaunch.cli._arguments import parse_argument
+from culaunch.cli._input import dims, kernel_of, named_in, object_of_file, saved_set
+from culaunch.cli._settings import read_settings, split_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@click.command("tune")
+@click.argument("target", metavar="IMAGE|FILE.culib|FILE.py:NAME")
+@click.argument("kernel", required=False)
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="NAME=VALUE,...",
+    help="What is tried: grid=64,block=(16,16); BLOCK=256,num_warps=8; may be repeated.",
+)
+@click.option(
+    "--arg",
+    "arguments",
+    multiple=True,
+    help="An argument: 1000, 2.5, n:int32=7, in.npy, out:float32[1000]=zeros; in order.",
+)
+@click.option(
+    "--grid", help="Of Triton's kernels: 4, or 4,2,1; or the name of a function of FILE.py."
+)
+@click.option(
+    "--key",
+    multiple=True,
+    help="What the choice depends on besides the device: 4096, float16; of a set a parameter.",
+)
+@click.option(
+    "--table", metavar="FILE.json", help="Keep the choice; what is there is not measured."
+)
+@click.option("--again", is_flag=True, help="Measure what the table has, too.")
+@click.option("--seconds", type=float, help="When to stop, with what is known by then.")
+@click.option(
+    "--repeat", type=int, default=100, show_default=True, help="Timed runs of one at most."
+)
+@click.option(
+    "--flush/--no-flush", default=True, help="Whether runs find their arguments in memory."
+)
+@click.option("--signature", help="The parameters' C types, where the image has none.")
+@click.option("--device", type=int, default=0, help="The device's ordinal; 0 by default.")
+@click.option("--seed", type=int, default=0, help="For arrays of random numbers.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, and nothing else.")
+def command(
+    target: str,
+    kernel: str | None,
+    configs: tuple[str, ...],
+    arguments: tuple[str, ...],
+    grid: str | None,
+    key: tuple[str, ...],
+    table: str | None,
+    signature: str | None,
+    device: int,
+    seed: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find the configuration that takes the least time.
+
+    IMAGE is a cubin, a fatbin or PTX, - for standard input; KERNEL may be left out where there is
+    one, and each --config has its grid and block. FILE.culib is a set of Triton kernels, whose
+    configurations are its variants'. NAME of FILE.py is a function, or whatever `culaunch.tune`
+    takes. --arg is as that of `culaunch run`. With CULAUNCH_DRIVER=emulator nothing is timed: the
+    instructions that all threads execute are counted, which says little of a GPU.
+    """
+    given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
+    tried = [read_settings(split_settings(text)) for text in configs]
+    with cl.Device(device) as where:
+        what, blocks = _target(target, kernel, signature, grid)
+        kept = None if table is None else cl.TunedConfigs(table)
+        measured: list[cl.Tuning] = []
+        try:
+            tuning = cl.tune(
+                what,
+                tried or None,
+                [one.value(where.ordinal) for one in given],
+                grid=blocks,
+                key=_key(key, what),
+                table=kept,
+                progress=measured.append,
+                **options,
+            )
+        except TypeError as error:  # an argument or a configuration that it does not take
+            raise click.ClickException(str(error)) from None
+    if as_json:
+        click.echo(json.dumps({**tuning.to_dict(), "measured": bool(measured)}, indent=1))
+        return
+    click.echo(str(tuning))
+    if not measured:
+        click.echo(f"{table} has it: --again measures it", err=True)
+    elif tuning.is_emulated:
+        click.echo("counted on the emulator, which says little of a GPU", err=True)
+
+
+def _target(
+    text: str, kernel: str | None, signature: str | None, grid: str | None
+) -> tuple[Any, Any]:
+    """Return what is tuned, and its grid."""
+    is_image = ".py:" not in text and ".culib" not in text
+    if not is_image:
+        for option, value in (("KERNEL", kernel), ("--signature", signature)):
+            if value is not None:
+                raise click.UsageError(f"{option} is of an image")
+    if ".culib" in text:
+        return saved_set(text), dims("grid", grid)
+    if not is_image:
+        found, module = object_of_file(text)
+        named = named_in(module, grid)
+        return found, named if callable(named) else dims("grid", grid)
+    return kernel_of(text, kernel, signature), dims("grid", grid)
+
+
+def _key(texts: Sequence[str], target: Any) -> list[Any]:
+    """Read the values of a key; of a set they are names."""
+    from culaunch.triton import KernelSet
+
+    if isinstance(target, KernelSet):
+        return list(texts)
+    return list(read_settings(f"_{i}={text}" for i, text in enumerate(texts)).values())
