@@ -176,7 +176,7 @@ def test_names_in_another_order_or_by_other_objects(kernel, recorder, x):
             quick = told(recorder)
             kernel._call_plain((1,), (x, x), named)
             assert told(recorder) == quick
-    with pytest.raises(TypeError, match="nn"):
+    with pytest.raises(TypeError, match="misses argument 'n'"):
         kernel[(1,)](x, x, nn=7, f=1.5, BLOCK=32)
 
 

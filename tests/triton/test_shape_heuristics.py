@@ -127,18 +127,15 @@ def test_heuristics(compared, launched, say):
 def test_they_are_on_the_quick_path(recorder, say):
     from culaunch.triton import native
 
-    calls = []
     kernel = native(triton.heuristics(HEURISTICS)(say))
     out = torch.zeros(5, dtype=torch.int32)
     shapes = [torch.zeros(4, 4), torch.zeros(8, 4), torch.zeros(4, 8)[:, ::2]]
     for x in shapes * 2:
         kernel[(1,)](out, x, 3, 0.5)
-    misses, tune = kernel._misses, type(kernel)._tune
-    assert not calls
+    misses = kernel._misses
     for x in shapes * 5:
         kernel[(1,)](out, x, 3, 0.5)
     assert kernel._misses == misses
-    assert tune is type(kernel)._tune
 
 
 def test_a_tensor_that_changes_its_shape(compared, launched, say):
@@ -206,9 +203,8 @@ def test_the_report_names_what_is_called(on_emulator, say):
     assert any("the heuristic A is called: it reads .is_cuda" in one for one in found.notes)
 
 
-def test_in_the_body_of_a_function(on_emulator, say):
-    import numpy as np
-
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8, torch.float32])
+def test_in_the_body_of_a_function(on_emulator, say, dtype):
     import culaunch as cl
     from culaunch.triton import native
 
@@ -219,7 +215,6 @@ def test_in_the_body_of_a_function(on_emulator, say):
         kernel[(1,)](out, x, n, 0.5)
 
     for x in (torch.zeros(4, 4), torch.zeros(6, 4), torch.zeros(4, 8)[:, ::2], torch.zeros(4, 4)):
-        out = torch.zeros(5, dtype=torch.int32)
+        out = torch.zeros(5, dtype=dtype)
         run(out, x, 5)
         assert out.tolist() == expected(x, 5)
-    assert np is not None

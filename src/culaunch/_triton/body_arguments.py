@@ -140,7 +140,7 @@ class BodyArguments:
         key = None if not specialize else "D" if is_aligned else ""
         seen = None
         if self.dispatcher.compiles:
-            element = triton_module("language").dtype("int1" if name == "u1" else name)
+            element = triton_module("language").dtype(_name_in_language(name))
             seen = TensorStandIn(element, divisible=is_aligned)
         return ("*k" if parameter.is_const else "*") + name, key, seen
 
@@ -208,3 +208,11 @@ def _item() -> TritonParameter:
 
 
 _ITEM = _item()
+
+
+def _name_in_language(name: str) -> str:
+    """Return the name that an element type of a signature has in Triton's language."""
+    if name == "u1":
+        return "int1"
+    signed = {"i": "int", "u": "uint"}.get(name[0]) if name[1:].isdigit() else None
+    return name if signed is None else signed + name[1:]

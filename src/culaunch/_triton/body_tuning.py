@@ -50,7 +50,7 @@ def choose_in_body(
     # arguments. Only an autotuner that has to measure gets arrays of the real size.
     for is_whole in (False, True):
         given = {
-            name: body.sample(value, whole=is_whole)
+            name: _sample(body, value, is_whole=is_whole, is_shaped=name in stack.shaped)
             if body.what(value) == "array"
             else plain(body, value)
             for name, value in {**bound, **options}.items()
@@ -75,6 +75,15 @@ def choose_in_body(
         body.depends_on(cell, None, value)
     constants, chosen = split_settings(made.settings, names)
     return Choice(constants, chosen, made.replaced)
+
+
+def _sample(body: RecordingBody, array: Any, *, is_whole: bool, is_shaped: bool) -> Any:
+    """Return an array like one of the body: with its shape and strides where they are read."""
+    if not is_shaped or not hasattr(found := body.sample(array, whole=False), "as_strided"):
+        return body.sample(array, whole=is_whole or is_shaped)
+    sizes, strides = ([plain(body, one) for one in two] for two in (array.shape, array.strides))
+    reach = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    return found.new_zeros(0 if 0 in sizes else 1 + reach).as_strided(sizes, strides)
 
 
 def _launch_nothing(*_: Any) -> None:

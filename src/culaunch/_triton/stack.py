@@ -77,6 +77,11 @@ class Stack:
         return bool(self._layers)
 
     @property
+    def shaped(self) -> set[str]:
+        """The arguments of whose shapes a heuristic reads a part."""
+        return {name for reads in self._reads for name, _ in reads.shapes}
+
+    @property
     def tuners(self) -> list[Any]:
         """The autotuners, outermost first."""
         return [layer for layer in self._layers if self._is_tuner(layer)]
@@ -186,9 +191,10 @@ class Stack:
 
     def _shapes_are_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether native code reads what was read of shapes as Python does."""
-        read = {name for reads in self._reads for name, _ in reads.shapes}
         given = {**dict(zip(self.function.arg_names, args, strict=False)), **kwargs}
-        return all(has_plain_shape(given[name]) for name in read if given.get(name) is not None)
+        return all(
+            has_plain_shape(given[name]) for name in self.shaped if given.get(name) is not None
+        )
 
     # ---- one decorator
 
