@@ -399,3 +399,49 @@ def test_descriptors_in_c_on_the_emulated_driver(tmp_path, link, emulator):
     ends[0].shape[0] = -1
     assert call(None, 1, 1, 1, None, *map(ctypes.byref, ends), 2.0) == 1
     assert call(None, 1, 1, 1, None, None, ctypes.byref(ends[1]), 2.0) == 1
+
+
+@needs_triton
+@pytest.mark.slow
+@pytest.mark.parametrize("grid", [None, "blocks"])
+def test_an_array_that_is_set_to_zero_before_each_launch(tmp_path, link, emulator, grid):
+    """Its size stands behind it; a second launch gives what the first one gave."""
+    import decorated_kernels
+    import numpy as np
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    tuner = triton.autotune(
+        [triton.Config({"BLOCK": n}, pre_hook=lambda kw: kw["out_ptr"].zero_()) for n in (32, 64)],
+        key=["n"],
+    )(decorated_kernels.accumulate)
+    grid = grid and "cdiv(n, 1024)"
+    made = compile(tuner, "*fp32, *fp32, i32", arch="compute_80", grid=grid)
+    source, header = made.write_c(tmp_path / "accumulate.c")
+    check_syntax(source)
+    assert "CUdeviceptr out_ptr, uint64_t out_ptr_bytes, int64_t n" in header.read_text()
+    library = link(source)
+    x, out = cl.to_device(np.arange(64, dtype="f4")), cl.to_device(np.ones(4, "f4"))
+    call = library.accumulate
+    dims = [] if grid else [ctypes.c_uint] * 3
+    call.argtypes = [ctypes.c_void_p, *dims, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64,
+                     ctypes.c_uint64, ctypes.c_int64]  # fmt: skip
+
+    def launch(blocks, size, n):
+        dims = [] if grid else [blocks, 1, 1]
+        return call(None, *dims, None, x.address, out.address, size, n)
+
+    for _ in range(2):
+        assert launch(1, 4, 64) == 0
+        assert out.numpy().tolist() == [2016, 1, 1, 1]
+    assert launch(1, 16, 32) == 0
+    assert out.numpy().tolist() == [496, 0, 0, 0]
+    assert launch(0, 4, 0) == 0  # no block: what is to be zero is zero all the same
+    assert out.numpy().tolist() == [0, 0, 0, 0]
+    assert launch(1, 0, 64) == 0  # the caller has cleared it
+    assert launch(1, 0, 64) == 0
+    assert out.numpy()[0] == 2 * 2016
+    if grid is None:
+        assert call(None, 1, 65536, 1, None, x.address, out.address, 4, 64) == 1
+        assert out.numpy()[0] == 2 * 2016  # refused before anything is done

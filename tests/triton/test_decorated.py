@@ -146,8 +146,6 @@ def test_a_hook_that_sets_to_zero_is_carried(kernels, emulator, tmp_path, is_tun
         assert out[0] == 2016
     with pytest.raises(TypeError, match=r"'out_ptr' .* is set to zero .* must be a PyTorch tensor"):
         loaded[(1,)](x, out.numpy(), 64)
-    with pytest.raises(ValueError, match="out_ptr to zero before each launch, and C"):
-        loaded.write_c(tmp_path / "k")
 
 
 @pytest.mark.gpu

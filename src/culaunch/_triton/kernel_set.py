@@ -136,9 +136,8 @@ class KernelSet(SetDispatcher):
         Raises
         ------
         ValueError
-            If the set has what C cannot say: an argument that is set to zero before a launch, one
-            of different types, a heuristic or a grid that reads what C has not; or if `name` is
-            no name in C.
+            If the set has what C cannot say: an argument of different types, a heuristic or a
+            grid that reads what C has not; or if `name` is no name in C.
         """
         # Not at the top: a program that loads and launches has no need of it.
         from culaunch._triton.c_output import write_c

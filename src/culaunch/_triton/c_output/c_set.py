@@ -36,12 +36,6 @@ class CSet:
     """
 
     def __init__(self, kernels: SavedSet, name: str | None, as_object: bool) -> None:
-        if kernels.zeroes:
-            raise ValueError(
-                f"{kernels.name} sets {', '.join(kernels.zeroes)} to zero before each launch, and "
-                "C does not know how large that is: compile the kernel below the autotuner (.fn) "
-                "with configs=[...], and clear it before each launch"
-            )
         self.kernels = kernels
         self.name = name or c_identifier(kernels.name, is_function=True)
         self.macros = self._macros()
@@ -83,6 +77,7 @@ class CSet:
                 self.images.text,
                 self.configs.table() + "\n",
                 data_text(__name__, "c/launch.c"),
+                *([data_text(__name__, "c/clear.c")] if self.kernels.zeroes else []),
                 data_text(__name__, "c/manage.c").replace("CONFIG", self.configs.type),
                 *([data_text(__name__, "c/tensor.c")] if uses_tensors else []),
                 *([data_text(__name__, "c/encode.c")] if encodes else []),

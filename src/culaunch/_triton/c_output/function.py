@@ -47,7 +47,9 @@ class CFunction:
     ) -> None:
         self.name = name
         self.variants = variants
-        self.parameters = CParameters(kernels.parameters, [one for _, one in variants], taken)
+        self.parameters = CParameters(
+            kernels.parameters, [one for _, one in variants], taken, kernels.zeroes
+        )
         self._kernels = kernels
         self._configs = configs
 
@@ -60,7 +62,7 @@ class CFunction:
                 "CUstream stream",
                 *([] if self._kernels.grid is not None else grid),
                 f"const {self._configs.type} *config",
-                *(f"{one.type} {one.name}" for one in self.parameters.all),
+                *(text for one in self.parameters.all for text in one.declarations),
             ]
         )
 
@@ -73,7 +75,8 @@ class CFunction:
     def arguments(self) -> str:
         """What another function with its parameters hands on to it."""
         grid = ["grid_x", "grid_y", "grid_z"] if self._kernels.grid is None else []
-        return ", ".join(["stream", *grid, "config", *(one.name for one in self.parameters.all)])
+        names = (name for one in self.parameters.all for name in one.names)
+        return ", ".join(["stream", *grid, "config", *names])
 
     @property
     def body(self) -> str:
@@ -95,9 +98,10 @@ class CFunction:
             if one.is_descriptor
         )
         empty = ""
-        if self._kernels.grid is None:
+        # What is to be zero is set to zero by a launch of no blocks too, as in Python.
+        if self._kernels.grid is None and not self._kernels.zeroes:
             empty = "  if (grid_x == 0 || grid_y == 0 || grid_z == 0) return CUDA_SUCCESS;\n"
-        unused = "".join(f"  (void){one.name};\n" for one in self.parameters.all)
+        unused = "".join(f"  (void){name};\n" for one in self.parameters.all for name in one.names)
         return (
             f"{self.declaration} {{\n"
             "  int culaunch_device = 0, culaunch_capability = 0;\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.c_output.names import NameSpace
@@ -37,6 +37,9 @@ class CParameter:
     leaf : int
     rank : int
         Of a tensor descriptor; else 0.
+    bytes : str
+        Of an array that is set to zero before each launch: the name of the parameter behind it,
+        which is its size; else "".
     """
 
     name: str
@@ -44,6 +47,18 @@ class CParameter:
     type: str
     leaf: int
     rank: int = 0
+    bytes: str = ""
+
+    @property
+    def declarations(self) -> list[str]:
+        """What it is in a list of parameters."""
+        size = [f"uint64_t {self.bytes}"] if self.bytes else []
+        return [f"{self.type} {self.name}", *size]
+
+    @property
+    def names(self) -> list[str]:
+        """What it is in a call that hands it on."""
+        return [self.name, *([self.bytes] if self.bytes else [])]
 
     @property
     def is_descriptor(self) -> bool:
@@ -64,6 +79,8 @@ class CParameters:
         Of the function.
     taken : iterable of str
         Names that the header has as macros.
+    zeroes : sequence of str
+        The arguments that are set to zero before each launch.
 
     Raises
     ------
@@ -76,6 +93,7 @@ class CParameters:
         parameters: Sequence[TritonParameter],
         variants: Sequence[SavedVariant],
         taken: Iterable[str],
+        zeroes: Sequence[str] = (),
     ) -> None:
         names = NameSpace(taken)
         columns = zip(*(leaves_of(one.types) for one in variants), strict=True)
@@ -89,7 +107,16 @@ class CParameters:
                 zip(_leaf_names(parameters, variants[0]), columns, keys, strict=True)
             )
         ]  # fmt: skip
+        for name in zeroes:
+            self._add_size(name, names)
         self.by_leaf = {one.leaf: one for one in self.all}
+
+    def _add_size(self, name: str, names: NameSpace) -> None:
+        for i, one in enumerate(self.all):
+            if one.argument == name and one.type == POINTER:
+                self.all[i] = replace(one, bytes=names.add(f"{name}_bytes"))
+                return
+        raise ValueError(f"C cannot set argument {name} to zero: it is no array")
 
 
 def _c_type(kinds: set[str], keys: set[Any], name: str) -> str:

@@ -175,6 +175,14 @@ class CVariant:
             f"grid_{one}" if self._kernels.grid is None else f"culaunch_{one}"
             for one in _DIMENSIONS
         )
+        for one in self._parameters.all:
+            if one.bytes:
+                cleared = f"culaunch_cleared_{one.leaf}"
+                lines += [
+                    f"const CUresult {cleared} = culaunch_clear(&culaunch_variants[{self._index}], "
+                    f"stream, {x}, {y}, {z}, {one.name}, {one.bytes});",
+                    f"if ({cleared} != CUDA_SUCCESS) return {cleared};",
+                ]
         lines.append(
             f"return culaunch_launch(&culaunch_variants[{self._index}], culaunch_device, stream, "
             f"{x}, {y}, {z}, culaunch_arguments, culaunch_scratch);"
