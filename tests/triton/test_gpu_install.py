@@ -98,8 +98,26 @@ def test_streams_and_graphs(kernels):
     assert counts() == (3, 0)
 
 
+def test_heuristics_that_read_shapes(kernels):
+    import torch
+    import triton
+
+    sizes = {
+        "BLOCK": lambda args: 64 if args["x"].shape[0] < 500 else 128 * args["x"].stride(-1),
+    }
+    kernel = triton.heuristics(sizes)(kernels.add)
+    grid = lambda meta: (triton.cdiv(meta["n"], meta["BLOCK"]),)  # noqa: E731
+    with install():
+        for n in (1000, 100, 1000, 100, 1000):
+            x, y, out = arrays(n)
+            kernel[grid](x=x, y=y, out=out, n=n)
+            assert torch.equal(out, x + y)
+    assert counts() == (5, 0)
+    assert report().kernels[0].notes == ()
+
+
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")  # PyTorch's own
+@pytest.mark.filterwarnings("ignore")  # PyTorch's own
 def test_inductor(kernels):
     """User-defined kernels in a compiled region, and the kernels that Inductor writes."""
     import torch

@@ -107,6 +107,50 @@ def test_decorated_kernels(kernels):
     assert len(tuned.cache) == 1
 
 
+def test_configurations_that_change_in_place(kernels):
+    """Those of a list that was replaced, too."""
+    import triton
+
+    tuner = triton.autotune([triton.Config({"BLOCK": 16}), triton.Config({"BLOCK": 32})], key=["n"])
+    kernel = tuner(kernels.add)
+
+    def chosen():
+        x, y, out = arrays()
+        for _ in range(2):
+            kernel[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, y, out, 100)
+        assert out[:100].tolist() == (x + y)[:100].tolist()
+        return kernel.best_config.kwargs["BLOCK"]
+
+    with install():
+        assert chosen() in (16, 32)
+        kernel.configs = [triton.Config({"BLOCK": 64})]
+        assert chosen() == 64
+        kernel.configs[0] = triton.Config({"BLOCK": 128})
+        assert chosen() == 128
+        kernel.configs[0].kwargs["BLOCK"] = 64
+        assert chosen() == 64
+        kernel.configs.append(triton.Config({"BLOCK": 8}))
+        kernel.cache.clear()
+        assert chosen() in (64, 8)
+        assert list(kernel.cache.values()) == [kernel.best_config]
+        kernel.cache[next(iter(kernel.cache))] = kernel.configs[1]
+        assert chosen() == 8
+
+
+def test_a_module_that_is_loaded_again(kernels):
+    import importlib
+
+    with install():
+        before = kernels.add
+        x, y, out = arrays()
+        before[(16,)](x, y, out, 100, BLOCK=64)
+        again = importlib.reload(kernels)
+        assert again.add is not before
+        for kernel in (before, again.add):
+            kernel[(16,)](x, y, out, 100, BLOCK=64)
+    assert counts() == {ADD: (3, 0)}
+
+
 def test_what_cannot_go_natively_is_left_to_triton_with_its_own_error(kernels):
     x, y, out = arrays()
     with install():

@@ -27,3 +27,27 @@ class Guards:
         self.entries += [(entries, name, True, value) for name, value in entries.items()]
         if all_of_it:
             self.entries.append((entries, None, True, len(entries)))
+
+    def hold(self) -> bool:
+        """Whether all is as it was, asked in Python."""
+        return (
+            all(_is_as_it_was(*entry) for entry in self.entries)
+            and all(
+                len(one) == count and (first is None or one[0] is first)
+                for one, count, first in self.lists
+            )
+            and all(_holds(cell, value) for cell, value in self.cells)
+        )
+
+
+def _is_as_it_was(one: dict[Any, Any], name: Any, is_there: bool, value: object) -> bool:
+    if name is None:
+        return len(one) == value
+    return (name in one) is is_there and (not is_there or one[name] is value)
+
+
+def _holds(cell: Any, value: object) -> bool:
+    try:
+        return cell.cell_contents is value
+    except ValueError:  # it is empty
+        return False

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._core import TritonsWay
+from culaunch._triton.guards import Guards
 from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.target import triton_module
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from culaunch._core import TritonVariant
     from culaunch._triton.classes import Classes
-    from culaunch._triton.guards import Guards
-    from culaunch._triton.reads import Guard
     from culaunch._triton.report import Record
 
 
@@ -42,14 +41,14 @@ class InstalledKernel(NativeKernel):
     ) -> Self:
         """Make one."""
         self = super().__new__(cls, kernel)
-        vars(self).update(_record=record, _classes=classes, _is_retired=False, _own_guards=([], []))
+        vars(self).update(_record=record, _classes=classes, _is_retired=False, _own_guards=Guards())
         self._serve(kernel, record.native)
         return self
 
     _record: Record
     _classes: Classes
     _is_retired: bool
-    _own_guards: tuple[list[Guard], list[tuple[Any, object]]]
+    _own_guards: Guards
 
     def serves(self, kernel: Any) -> bool:
         """Whether it was made for a kernel, and not for one that the kernel is a copy of."""
@@ -95,7 +94,9 @@ class InstalledKernel(NativeKernel):
 
     def _guards(self) -> Guards:
         guards = super()._guards()
-        vars(self)["_own_guards"] = (list(guards.entries), guards.cells)
+        # Lists of hooks may have any: what is called is looked up then. Configurations may not.
+        lists = [entry for entry in guards.lists if entry[1] != 0]
+        vars(self)["_own_guards"] = Guards(list(guards.entries), lists, guards.cells)
         kernel = self._kernel
         while True:
             guards.entries += self._classes.guards(kernel)
@@ -107,18 +108,9 @@ class InstalledKernel(NativeKernel):
         """Whether all is as it was, whatever somebody did to Triton's classes."""
         if self._guards_hold():
             return True
-        entries, cells = self._own_guards
-        try:
-            # As the native half looks, but without the entries of Triton's classes: that they
-            # changed is no change of the kernel.
-            return all(
-                len(one) == expected
-                if name is None
-                else (name in one) is is_there and one.get(name) is (expected if is_there else None)
-                for one, name, is_there, expected in entries
-            ) and all(cell.cell_contents is expected for cell, expected in cells)
-        except ValueError:  # an empty cell
-            return False
+        # As the native half looks, but without the entries of Triton's classes: that they changed
+        # is no change of the kernel.
+        return self._own_guards.hold()
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         self.retire()  # the next call makes another

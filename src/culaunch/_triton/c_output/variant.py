@@ -178,11 +178,11 @@ class CVariant:
         for one in self._parameters.all:
             if one.bytes:
                 cleared = f"culaunch_cleared_{one.leaf}"
-                lines += [
+                lines.append(
                     f"const CUresult {cleared} = culaunch_clear(&culaunch_variants[{self._index}], "
-                    f"stream, {x}, {y}, {z}, {one.name}, {one.bytes});",
-                    f"if ({cleared} != CUDA_SUCCESS) return {cleared};",
-                ]
+                    f"stream, {x}, {y}, {z}, {one.name}, {one.bytes});"
+                )
+                lines.append(f"if ({cleared} != CUDA_SUCCESS) return {cleared};")
         lines.append(
             f"return culaunch_launch(&culaunch_variants[{self._index}], culaunch_device, stream, "
             f"{x}, {y}, {z}, culaunch_arguments, culaunch_scratch);"
