@@ -25,12 +25,14 @@ STAMP = VENV / "culaunch.json"
 SOURCES = (
     "CMakeLists.txt",
     "LICENSE",
+    "NOTICE",
     "README.md",
     "cmake",
     "csrc",
     "include",
     "pyproject.toml",
     "tools/find_cuda_headers.py",
+    "tools/wheels/sbom.py",
 )
 # What tests can use besides the extras. Of torch the CPU build or nothing: those for CUDA, which a
 # plain "torch" takes from PyPI, are gigabytes, and so only the local version "+cpu" is asked for.

@@ -1,4 +1,4 @@
-"""Print the folder of cuda.h: of pip's nvidia-cuda-runtime, else of a CUDA toolkit."""
+"""Print the folder of cuda.h: of pip's nvidia-cuda-runtime, else of conda or a toolkit."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ def candidates() -> list[pathlib.Path]:
         for name in ("CUDA_HOME", "CUDA_PATH")
         if name in os.environ
     ]
+    # Conda's packages of CUDA.
+    for name in ("PREFIX", "CONDA_PREFIX"):
+        if name in os.environ:
+            found += sorted(pathlib.Path(os.environ[name]).glob("targets/*/include"))
     nvcc = shutil.which("nvcc")
     if nvcc:
         found.append(pathlib.Path(nvcc).resolve().parent.parent / "include")
