@@ -30,6 +30,9 @@ def test_wheels_are_built_and_tried_for_every_python_that_is_promised(project):
     assert built == promised | {"314t"}
     assert wheels["manylinux-x86_64-image"] == wheels["manylinux-aarch64-image"] == "manylinux_2_28"
     assert "smoke.py" in wheels["test-command"]
+    (musl,) = wheels["overrides"]
+    assert "CULAUNCH_STATIC_CXX_RUNTIME" in str(musl["config-settings"])
+    assert musl["select"] == "*-musllinux*"
     assert project["tool"]["scikit-build"]["wheel"]["py-api"] == "cp312"
 
 
@@ -81,7 +84,4 @@ def test_the_workflow_and_the_page_use_what_is_there():
     used = set(re.findall(r"\b((?:tools|release|benchmarks)/[\w/.-]+\.\w+)", text))
     assert {"tools/wheels/build.py", "tools/wheels/check.py"} <= used
     assert sorted(name for name in used if not (ROOT / name).exists()) == []
-    assert re.findall(r"cibuildwheel==[\d.]+", WORKFLOW.read_text())
-    assert set(re.findall(r"cibuildwheel==[\d.]+", text)) == set(
-        re.findall(r"cibuildwheel==[\d.]+", WORKFLOW.read_text())
-    )
+    assert re.search(r"cibuildwheel==[\d.]+", text), "a release is built by a known version"
