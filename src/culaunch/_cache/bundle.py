@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
 from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.image import IMAGES
+from culaunch._cache.library import INLINE, LIBRARIES, SUFFIX
 from culaunch._cache.record import read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from culaunch._cache.note import Note
     from culaunch._image import Image
 
 
-def write_bundle(output: str, record: str, find: Callable[[str], Image | None]) -> int:
+def write_bundle(
+    output: str, record: str, find: Callable[[str], Image | None], places: Sequence[str]
+) -> int:
     """Write the entries of a record to a directory; return how many there are.
 
     The directory is made, or added to. Everybody may read it, since whoever runs the program is
-    rarely who built it; nobody but its owner may write to it.
+    rarely who built it; nobody but its owner may write to it. `places` are the cache's directory
+    and those that were shipped, which have the libraries.
 
     Raises
     ------
@@ -31,8 +37,9 @@ def write_bundle(output: str, record: str, find: Callable[[str], Image | None]) 
     keys = read_record(record)
     if not keys:
         raise ValueError(f"{record!r} is empty: the program used no cache")
-    images = {key: find(key) for key in keys}
-    missing = [key for key, image in images.items() if image is None]
+    images = {key: find(key) for key in keys if "/" not in key}
+    libraries = {key: _library(key, places) for key in keys if "/" in key}
+    missing = [key for key in keys if images.get(key) is None and libraries.get(key) is None]
     if missing:
         raise ValueError(
             f"{len(missing)} of {len(keys)} entries that were used are not in the cache any more "
@@ -46,4 +53,34 @@ def write_bundle(output: str, record: str, find: Callable[[str], Image | None]) 
             # Published files are their owner's alone, as everywhere in a cache: this one is to be
             # read by others.
             os.chmod(os.path.join(output, IMAGES.name(key)), 0o644)
+        for key, library in libraries.items():
+            assert library is not None
+            _publish(directory, key, *library)
     return len(keys)
+
+
+def _library(key: str, places: Sequence[str]) -> tuple[bytes, Note] | None:
+    """Return a library, and its note, from the first place that has it whole."""
+    _, folder, stem = key.split("/")
+    for place in places:
+        with (
+            contextlib.suppress(OSError),
+            TrustedDirectory.open(place) as directory,
+            directory.sub(INLINE) as inline,
+            inline.sub(folder) as inside,
+        ):
+            note = LIBRARIES.read(inside, stem, is_use=False)
+            content = inside.read(stem + SUFFIX)
+            if note is not None and content is not None:
+                return content[0], note
+    return None
+
+
+def _publish(directory: TrustedDirectory, key: str, library: bytes, note: Note) -> None:
+    _, folder, stem = key.split("/")
+    with directory.sub(INLINE, make=True) as inline, inline.sub(folder, make=True) as inside:
+        LIBRARIES.publish(inside, stem, library, note)
+        for path in (inline.path, inside.path):
+            os.chmod(path, 0o755)  # noqa: S103 - to be read by whoever runs the program
+        for name, _ in inside.files():
+            os.chmod(os.path.join(inside.path, name), 0o644)

@@ -271,6 +271,7 @@ class Cache:
             checked_path("output", output),
             checked_path("record", record),
             lambda key: self.lookup(key) or self._fetch(key),
+            (self.path, *self.shipped),
         )
 
     def private_directory(self, *parts: str) -> str:

@@ -11,16 +11,19 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.library import INLINE, LIBRARIES, SOURCES, SUFFIX
 from culaunch._cache.note import NOTES, Note
-from culaunch._cache.place import default_max_bytes, default_path
+from culaunch._cache.place import default_max_bytes, default_path, default_shipped
+from culaunch._cache.record import record_use
+from culaunch._cache.remote.environment import checked_remote
 from culaunch._cache.store import Store
 from culaunch._errors import CacheWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from culaunch._base.trusted import TrustedDirectory
+    from culaunch._cache.remote.server import Server
 
 # Seconds that a build of the same by another process is waited for.
 _LONGEST_BUILD = 3600.0
@@ -38,6 +41,10 @@ class Libraries:
     key: str
     reads_of: Callable[[Any], Reads]
     """Makes them of what ``as_json`` gave; ValueError or TypeError if it is something else."""
+    shipped: tuple[str, ...] = ()
+    """Directories that are looked in when the store has none, and never written to."""
+    server: Server | None = None
+    """Of a remote cache: it is asked for what is signed, and gets that."""
 
     @classmethod
     def at(
@@ -53,7 +60,10 @@ class Libraries:
         folder = f"{name[:64]}-{key[:32]}"
         if build_directory is None:
             store = Store(os.path.abspath(default_path()), default_max_bytes())
-            return cls(store, (INLINE, folder), name, key, reads_of)
+            remote = checked_remote(None)
+            server = None if remote is None else remote._server  # noqa: SLF001
+            shipped = tuple(map(os.path.abspath, default_shipped()))
+            return cls(store, (INLINE, folder), name, key, reads_of, shipped, server)
         # What the caller named is the caller's: nothing there is removed for its size.
         store = Store(os.path.abspath(os.fsdecode(build_directory)), None)
         return cls(store, (folder,), name, key, reads_of)
@@ -65,18 +75,16 @@ class Libraries:
 
     def find(self) -> Library | None:
         """Return a library whose headers are as they are now."""
-        try:
-            with self.store.open(*self.folders, make=False) as directory:
-                # One for each state of the headers that was met: going back to an older header
-                # finds the older library, which is not built again.
-                for name, _ in sorted(directory.files()):
-                    if name.endswith(NOTES.suffix):
-                        found = self._read(directory, name.removesuffix(NOTES.suffix))
-                        if found is not None and found.reads.is_current():
-                            return found
-        except OSError:
-            pass
-        return None
+        found = None
+        with contextlib.suppress(OSError), self.store.open(*self.folders, make=False) as directory:
+            found = self._find(directory, is_own=True)
+        for path in self.shipped:
+            if found is None:
+                with contextlib.suppress(OSError), _opened(path, self.folders) as directory:
+                    found = self._find(directory, is_own=False)
+        if found is not None:
+            self._record(found)
+        return found
 
     def build(self, builder: Callable[[str], tuple[str, Reads]]) -> Library:
         """Build a library, while other processes that want the same wait for it.
@@ -91,11 +99,14 @@ class Libraries:
                 # Whoever held the lock before may have built it.
                 if (found := self.find()) is not None:
                     return found
-                path, reads = builder(place)
+                fetched = self._fetch(place)
+                path, reads = fetched or builder(place)
                 built = Library(path, reads, temporary=place)
                 if not reads.is_current():
                     # A header was changed meanwhile, or what was read is not known.
                     return built
+                if fetched is None:
+                    self._send(built)
                 try:
                     kept = self._publish(built)
                 except OSError as error:
@@ -104,6 +115,7 @@ class Libraries:
                     return built
                 # Kept: the temporary directory is no longer needed, and goes in `finally`.
                 built = None
+                self._record(kept)
                 return kept
         finally:
             if built is None:
@@ -117,10 +129,50 @@ class Libraries:
             return contextlib.nullcontext()
         return self.store.lock(self.key, _LONGEST_BUILD)
 
+    def _fetch(self, place: str) -> tuple[str, Reads] | None:
+        """Take the library from the remote cache to a directory, if its headers are as they are."""
+        if self.server is None or not self.server.has_keys:
+            return None
+        # Loaded where there is a server: most programs have none.
+        from culaunch._cache.remote.shared_libraries import digits_of, fetch_library
+
+        found = fetch_library(self.server, digits_of(self.folders[-1]))
+        if found is None:
+            return None
+        try:
+            reads = self.reads_of(found.note.reads)
+        except (ValueError, TypeError):
+            return None
+        if not reads.is_current() or found.stem != self._stem(reads):
+            return None
+        path = os.path.join(place, self.name + SUFFIX)
+        with open(path, "wb") as file:
+            file.write(found.content)
+        return path, reads
+
+    def _send(self, built: Library) -> None:
+        """Write the library to the remote cache, in time, where it can be signed."""
+        if self.server is None or not self.server.signs:
+            return
+        from culaunch._cache.remote.shared_libraries import SUFFIX as SHARED
+        from culaunch._cache.remote.shared_libraries import SharedLibrary, digits_of
+
+        library, note = _noted(built)
+        folder = self.folders[-1]
+        shared = SharedLibrary(folder, self._stem(built.reads), library, note)
+        self.server.send_signed(digits_of(folder) + SHARED, shared.packed())
+
+    def _record(self, found: Library) -> None:
+        """Note that it is used, if that is asked for, for whoever packs what a program used."""
+        if self.folders[0] == INLINE:
+            record_use("/".join([*self.folders, self._stem(found.reads)]))
+
+    def _stem(self, reads: Reads) -> str:
+        return f"{self.name[:64]}-{reads.state[:16]}"
+
     def _publish(self, built: Library) -> Library:
-        stem = f"{self.name[:64]}-{built.reads.state[:16]}"
-        library = _content(built.path)
-        note = Note(hashlib.sha256(library).hexdigest(), built.reads.as_json())
+        stem = self._stem(built.reads)
+        library, note = _noted(built)
         with self.store.open(*self.folders) as directory:
             for suffix in SOURCES:
                 # For messages and debuggers; all libraries of a key have the same. They are there
@@ -133,9 +185,19 @@ class Libraries:
         self.store.count("/".join([*self.folders, stem + SUFFIX]), size)
         return Library(path, built.reads)
 
-    def _read(self, directory: TrustedDirectory, stem: str) -> Library | None:
+    def _find(self, directory: TrustedDirectory, *, is_own: bool) -> Library | None:
+        # One for each state of the headers that was met: going back to an older header finds the
+        # older library, which is not built again.
+        for name, _ in sorted(directory.files()):
+            if name.endswith(NOTES.suffix):
+                found = self._read(directory, name.removesuffix(NOTES.suffix), is_own=is_own)
+                if found is not None and found.reads.is_current():
+                    return found
+        return None
+
+    def _read(self, directory: TrustedDirectory, stem: str, *, is_own: bool) -> Library | None:
         # A library that is not what was written is not loaded: it is built again.
-        note = LIBRARIES.read(directory, stem)
+        note = LIBRARIES.read(directory, stem, is_use=is_own)
         if note is None:
             return None
         try:
@@ -183,6 +245,19 @@ class Reads(Protocol):
 
     def as_json(self) -> Any:
         """Return it as JSON can hold it."""
+
+
+def _opened(path: str, folders: tuple[str, ...]) -> TrustedDirectory:
+    directory = TrustedDirectory.open(path)
+    for folder in folders:
+        with directory as above:
+            directory = above.sub(folder)
+    return directory
+
+
+def _noted(built: Library) -> tuple[bytes, Note]:
+    library = _content(built.path)
+    return library, Note(hashlib.sha256(library).hexdigest(), built.reads.as_json())
 
 
 def _content(path: str) -> bytes:

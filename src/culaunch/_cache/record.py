@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 
 from culaunch._cache.entry import KEY
 from culaunch._errors import CacheWarning
 
 VARIABLE = "CULAUNCH_CACHE_RECORD"
+_LIBRARY = re.compile(r"inline/[A-Za-z0-9_]{1,64}-[0-9a-f]{32}/[A-Za-z0-9_]{1,64}-[0-9a-f]{16}")
 
 _noted: set[tuple[str, str]] = set()
 
@@ -37,7 +39,7 @@ def record_use(key: str) -> None:
 
 
 def read_record(path: str) -> list[str]:
-    """Return the keys in a record, each once.
+    """Return the keys in a record, and the places of libraries in the cache, each once.
 
     Raises
     ------
@@ -49,6 +51,6 @@ def read_record(path: str) -> list[str]:
     with open(path, encoding="ascii", errors="replace") as file:
         keys = dict.fromkeys(line.strip() for line in file)
     for key in keys:
-        if KEY.fullmatch(key) is None:
+        if KEY.fullmatch(key) is None and _LIBRARY.fullmatch(key) is None:
             raise ValueError(f"{path!r} is no record of a cache: it has the line {key!r:.80}")
     return list(keys)

@@ -9,13 +9,13 @@ from urllib.parse import urlsplit, urlunsplit
 
 from culaunch._base.optional import optional
 from culaunch._base.values import spell
+from culaunch._cache.entry import KEY
 
-_NAME = re.compile(r"([0-9a-f]{64})\.entry")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://.+", re.DOTALL)
 
 
 class Place:
-    """The files of a remote cache: ``<url>/<first two digits>/<key>.entry``.
+    """The files of a remote cache: ``<url>/<first two digits>/<key>.entry``, or ``.library``.
 
     Parameters
     ----------
@@ -67,11 +67,12 @@ class Place:
                 self._files.rm_file(temporary)
             raise
 
-    def keys(self) -> set[str]:
-        """Return the keys of the entries that are there."""
+    def keys(self, suffix: str) -> set[str]:
+        """Return the keys of the entries of a kind that are there."""
         self._files.invalidate_cache()
         names = (path.rpartition("/")[2] for path in self._files.find(self._root))
-        return {found[1] for name in names if (found := _NAME.fullmatch(name))}
+        keys = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
+        return {key for key in keys if KEY.fullmatch(key)}
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name[:2]}/{name}"

@@ -77,9 +77,28 @@ class Server:
         if self.is_written and not self.is_stopped:
             self._writer.put(name, data)
 
-    def list_keys(self) -> set[str] | None:
-        """Return the keys of all entries, or None if the server cannot be used."""
-        found = self._asked(lambda: self._connected().keys(), patience=10)
+    def fetch_signed(self, name: str) -> bytes | None:
+        """Return the bytes of an entry that a trusted key signed, or None: always without keys."""
+        return self.fetch(name) if self._keys else None
+
+    def send_signed(self, name: str, data: bytes) -> None:
+        """Write an entry as :meth:`send` does, if there is a key to sign it with."""
+        if self._signing_key is not None:
+            self.send(name, data)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether it is known whose signatures are to be believed."""
+        return bool(self._keys)
+
+    @property
+    def signs(self) -> bool:
+        """Whether what is written is signed."""
+        return self._signing_key is not None
+
+    def list_keys(self, suffix: str = ".entry") -> set[str] | None:
+        """Return the keys of all entries of a kind, or None if the server cannot be used."""
+        found = self._asked(lambda: self._connected().keys(suffix), patience=10)
         return found if isinstance(found, set) else None
 
     def flush(self, seconds: float) -> bool:

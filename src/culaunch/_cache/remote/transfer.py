@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from culaunch._cache.entry import BadEntryError
 from culaunch._cache.image import IMAGES
+from culaunch._cache.library import INLINE, LIBRARIES, library_folders
+from culaunch._cache.remote.shared_libraries import SUFFIX, SharedLibrary, digits_of, fetch_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,14 +39,52 @@ def push(store: Store, server: Server | None) -> int:
             return server.write_now(IMAGES.name(key), found[0])
         return False
 
-    return _each(one, sorted(_own(store) - there), server)
+    count = _each(one, sorted(_own(store) - there), server)
+    return count + (_push_libraries(store, server) if server.signs else 0)
 
 
 def pull(store: Store, server: Server | None, fetch: Callable[[str], object]) -> int:
     """Get what this machine does not have; return how many entries."""
     there = _listed(server)
     assert server is not None
-    return _each(lambda key: fetch(key) is not None, sorted(there - _own(store)), server)
+    count = _each(lambda key: fetch(key) is not None, sorted(there - _own(store)), server)
+    return count + (_pull_libraries(store, server) if server.has_keys else 0)
+
+
+def _push_libraries(store: Store, server: Server) -> int:
+    """Sign and write the newest library of each directory that the server has none of."""
+    there = _listed(server, SUFFIX)
+    found: dict[str, SharedLibrary] = {}
+    with store.open() as directory:
+        for one in sorted(LIBRARIES.list_in(directory), key=lambda one: one.used):
+            folder, stem = one.folder.partition("/")[2], one.names[0].removesuffix(".so")
+            with directory.sub(INLINE) as inline, inline.sub(folder) as inside:
+                note = LIBRARIES.read(inside, stem, is_use=False)
+                content = inside.read(one.names[0])
+            if note is not None and content is not None:
+                found[folder] = SharedLibrary(folder, stem, content[0], note)
+
+    def write(folder: str) -> bool:
+        return server.write_now(digits_of(folder) + SUFFIX, found[folder].packed())
+
+    return _each(write, [one for one in found if digits_of(one) not in there], server)
+
+
+def _pull_libraries(store: Store, server: Server) -> int:
+    """Get the libraries of this platform that are signed by a key that is trusted here."""
+    with store.open() as directory:
+        own = {digits_of(folder.partition("/")[2]) for folder, _ in library_folders(directory)}
+
+    def take(digits: str) -> bool:
+        found = fetch_library(server, digits)
+        if found is None:
+            return False
+        with store.open(INLINE, found.folder) as inside:
+            size = LIBRARIES.publish(inside, found.stem, found.content, found.note)
+        store.count(f"{INLINE}/{found.folder}/{found.stem}.so", size)
+        return True
+
+    return _each(take, sorted(_listed(server, SUFFIX) - own), server)
 
 
 def _own(store: Store) -> set[str]:
@@ -52,10 +92,10 @@ def _own(store: Store) -> set[str]:
         return {stored.names[0].removesuffix(IMAGES.suffix) for stored in IMAGES.list_in(directory)}
 
 
-def _listed(server: Server | None) -> set[str]:
+def _listed(server: Server | None, suffix: str = IMAGES.suffix) -> set[str]:
     if server is None:
         raise ValueError("this cache has no remote one: give remote=, or set CULAUNCH_CACHE_REMOTE")
-    found = server.list_keys()
+    found = server.list_keys(suffix)
     if found is None:
         raise OSError(errno.EIO, "its entries cannot be listed", server.shown)
     return found

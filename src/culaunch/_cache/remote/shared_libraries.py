@@ -1,0 +1,106 @@
+"""Libraries of ``load_inline`` on a remote cache.
+
+They are code that this process runs. So one is taken only if it is signed by a key that is trusted
+here, and written only where there is a key to sign it with; a digest alone is not enough.
+
+There is one file, ``<64 digits>.library``, for each directory of libraries and each platform. It
+has the library that was written last, with its note: whoever reads it has to find the headers as
+that says, and builds its own otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culaunch._cache.entry import BadEntryError, meaningless, pack_entry, unpack_entry
+from culaunch._cache.note import Note
+
+if TYPE_CHECKING:
+    from culaunch._cache.remote.server import Server
+
+SUFFIX = ".library"
+_FOLDER = re.compile(r"[A-Za-z0-9_]{1,64}-[0-9a-f]{32}")
+_STEM = re.compile(r"[A-Za-z0-9_]{1,64}-[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class SharedLibrary:
+    """A library, and where it belongs in a cache."""
+
+    folder: str
+    """The directory of its key."""
+    stem: str
+    content: bytes
+    note: Note
+
+    def packed(self) -> bytes:
+        """Return the bytes of its file."""
+        metadata = {
+            "platform": platform(),
+            "folder": self.folder,
+            "stem": self.stem,
+            "result": self.note.result,
+            "reads": self.note.reads,
+        }
+        return pack_entry(_key(digits_of(self.folder)), metadata, self.content)
+
+    @classmethod
+    def unpack(cls, digits: str, entry: bytes) -> SharedLibrary | None:
+        """Return the library of a file; None if it is one for another platform.
+
+        Raises
+        ------
+        BadEntryError
+            If it is not what was written under this name.
+        """
+        metadata, content = unpack_entry(_key(digits), entry)
+        try:
+            if metadata["platform"] != platform():
+                return None
+            folder, stem = metadata["folder"], metadata["stem"]
+            # They become parts of a path.
+            if _FOLDER.fullmatch(folder) is None or _STEM.fullmatch(stem) is None:
+                raise ValueError("it is of no library")
+            note = Note(metadata["result"], metadata["reads"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise meaningless(error) from error
+        if digits_of(folder) != digits or hashlib.sha256(content).hexdigest() != note.result:
+            raise BadEntryError("is another library than its name and its note say")
+        return cls(folder, stem, content, note)
+
+
+def fetch_library(server: Server, digits: str) -> SharedLibrary | None:
+    """Take a library from a server; it is never an error, and never one that is not signed."""
+    name = digits + SUFFIX
+    entry = server.fetch_signed(name)
+    if entry is None:
+        return None
+    try:
+        return SharedLibrary.unpack(digits, entry)
+    except BadEntryError as error:
+        server.warn(f"the entry {name} {error}; compiling again")
+        return None
+
+
+def digits_of(folder: str) -> str:
+    """Return the name on a server of a directory of libraries, for this platform."""
+    return hashlib.sha256(f"1\n{folder}\n{platform()}".encode()).hexdigest()
+
+
+def platform() -> str:
+    """Return what a library has been built for: it may ask for what an older C library lacks."""
+    try:
+        library = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (AttributeError, ValueError, OSError):  # not glibc
+        library = ""
+    return f"{sys.platform} {os.uname().machine} {library}"
+
+
+def _key(digits: str) -> str:
+    # Not the digits alone: what was signed as an image is no library.
+    return f"library {digits}"

@@ -1,0 +1,272 @@
+"""Libraries of load_inline behind a remote cache, and shipped: code, which has to be signed."""
+
+import hashlib
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import culaunch as cl
+from culaunch._cache.entry import BadEntryError, pack_entry
+from culaunch._cache.libraries import Libraries
+from culaunch._cache.remote import shared_libraries
+from culaunch._cache.remote.minisign import SecretKey
+from culaunch._cache.remote.shared_libraries import SharedLibrary, digits_of
+
+signed = pytest.mark.needs("cryptography", "fsspec")
+KEY = hashlib.sha256(b"the sources").hexdigest()
+
+
+class Reads:
+    """What a build read: one number, which stands for the headers of this machine."""
+
+    headers = 1
+
+    def __init__(self, number):
+        self.number = number
+
+    @property
+    def state(self):
+        return hashlib.sha256(str(self.number).encode()).hexdigest()
+
+    def is_current(self):
+        return self.number == Reads.headers
+
+    def as_json(self):
+        return self.number
+
+
+@pytest.fixture(autouse=True)
+def _headers():
+    Reads.headers = 1
+
+
+@pytest.fixture
+def on(tmp_path, monkeypatch):
+    """Use a machine: build a library there, or find it; say what was compiled."""
+
+    def use(machine, url=None, keys="", signing_key="", content=b"ELF", shipped=""):
+        monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / machine))
+        monkeypatch.setenv("CULAUNCH_CACHE_REMOTE", url or "")
+        monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_KEYS", keys)
+        monkeypatch.setenv("CULAUNCH_CACHE_REMOTE_SIGNING_KEY", signing_key)
+        monkeypatch.setenv("CULAUNCH_CACHE_SHIPPED", str(shipped))
+        compiled = []
+
+        def build(place):
+            path = os.path.join(place, "lib.so")
+            with open(path, "wb") as file:
+                file.write(content)
+            compiled.append(content)
+            return path, Reads(Reads.headers)
+
+        libraries = Libraries.at(None, "lib", KEY, Reads)
+        found = libraries.find() or libraries.build(build)
+        if libraries.server is not None:
+            assert libraries.server.flush(20)
+        with open(found.path, "rb") as file:
+            assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) in (0o600, 0o644)
+            return file.read(), len(compiled)
+
+    return use
+
+
+def files(shared):
+    folder = shared.removeprefix("file://")
+    return {name: os.path.join(at, name) for at, _, names in os.walk(folder) for name in names}
+
+
+@signed
+def test_what_is_signed_is_built_once(on, shared, key_pair):
+    secret, public = key_pair()
+    assert on("one", shared, public, secret) == (b"ELF", 1)
+    name = f"{digits_of(f'lib-{KEY[:32]}')}.library"
+    assert sorted(files(shared)) == [name, f"{name}.minisig"]
+    assert on("two", shared, public, content=b"other") == (b"ELF", 0)
+    assert on("two", content=b"other") == (b"ELF", 0), "and is kept on that machine"
+
+
+@signed
+def test_without_keys_nothing_is_asked_and_nothing_written(on, shared, key_pair):
+    secret, public = key_pair()
+    assert on("one", shared) == (b"ELF", 1)
+    assert files(shared) == {}, "no digest is enough for code"
+    assert on("one-more", shared, public) == (b"ELF", 1)
+    assert files(shared) == {}, "whoever has no secret key cannot sign"
+    assert on("two", shared, public, secret) == (b"ELF", 1)
+    assert on("three", shared, content=b"other") == (b"other", 1), "it is there, and not believed"
+
+
+@signed
+def test_what_is_not_signed_by_a_trusted_key_is_not_taken(on, shared, key_pair):
+    _, public = key_pair("ours")
+    other_secret, other_public = key_pair("theirs")
+    on("one", shared, other_public, other_secret)
+    with pytest.warns(cl.CacheWarning, match="signed by a key that is not trusted here"):
+        assert on("two", shared, public, content=b"mine") == (b"mine", 1)
+    (signature,) = (path for name, path in files(shared).items() if name.endswith(".minisig"))
+    os.unlink(signature)
+    with pytest.warns(cl.CacheWarning, match="is not signed; compiling again"):
+        assert on("three", shared, other_public, content=b"mine") == (b"mine", 1)
+
+
+@signed
+@pytest.mark.parametrize("change", ["a byte", "an image", "another library", "its end"])
+def test_what_was_changed_or_exchanged_is_not_taken(change, on, shared, key_pair, image):
+    secret, public = key_pair()
+    on("one", shared, public, secret)
+    there = files(shared)
+    (path,) = (path for name, path in there.items() if name.endswith(".library"))
+    data = Path(path).read_bytes()
+    digits = os.path.basename(path).removesuffix(".library")
+    key = SecretKey.open(secret)
+    if change == "a byte":
+        wrong, match = data[:-1] + b"X", "not of these bytes"
+    elif change == "its end":
+        wrong, match = data[:-1], "not of these bytes"
+    elif change == "an image":  # of the same digits, and signed
+        wrong, match = pack_entry(digits, {}, b"ELF"), "does not match its SHA-256"
+    else:  # that was signed in its own right
+        other = SharedLibrary(f"lib-{'0' * 32}", f"lib-{'0' * 16}", b"bad", note_of(b"bad"))
+        wrong, match = other.packed(), "does not match its SHA-256"
+    Path(path).write_bytes(wrong)
+    if match != "not of these bytes":
+        Path(f"{path}.minisig").write_bytes(key.sign(wrong, "file:x"))
+    with pytest.warns(cl.CacheWarning, match=match):
+        assert on("two", shared, public, content=b"mine") == (b"mine", 1)
+
+
+def note_of(content, reads=1):
+    from culaunch._cache.note import Note
+
+    return Note(hashlib.sha256(content).hexdigest(), reads)
+
+
+@signed
+def test_other_headers_are_another_library(on, shared, key_pair):
+    secret, public = key_pair()
+    on("one", shared, public, secret)
+    Reads.headers = 2
+    assert on("two", shared, public, secret, content=b"newer") == (b"newer", 1)
+    assert on("three", shared, public, content=b"mine") == (b"newer", 0), "the last one is there"
+    Reads.headers = 1
+    assert on("four", shared, public, content=b"mine") == (b"mine", 1)
+
+
+def test_another_platform_and_entries_that_mean_nothing(monkeypatch):
+    folder, stem = f"lib-{'1' * 32}", f"lib-{'2' * 16}"
+    one = SharedLibrary(folder, stem, b"ELF", note_of(b"ELF"))
+    digits = digits_of(folder)
+    assert SharedLibrary.unpack(digits, one.packed()) == one
+    monkeypatch.setattr(shared_libraries, "platform", lambda: "linux other")
+    assert digits_of(folder) != digits
+    monkeypatch.undo()
+    good = {
+        "platform": shared_libraries.platform(), "folder": folder, "stem": stem, "reads": 1,
+        "result": hashlib.sha256(b"ELF").hexdigest(),
+    }  # fmt: skip
+
+    def unpacked(data=b"ELF", **changed):
+        metadata = {name: one for name, one in {**good, **changed}.items() if one != "none"}
+        return SharedLibrary.unpack(digits, pack_entry(f"library {digits}", metadata, data))
+
+    assert unpacked() == one
+    assert unpacked(platform="linux other") is None
+    wrong = [{"folder": f"../{folder}"}, {"stem": "../../x"}, {"folder": 3}, {"result": "none"}]
+    wrong += [{"stem": f"{stem}/x"}, {"folder": f"lib-{'3' * 32}"}, {"result": "0" * 64}]
+    for changed in wrong:
+        with pytest.raises(BadEntryError):
+            unpacked(**changed)
+    with pytest.raises(BadEntryError, match="its note say"):
+        unpacked(b"other")
+
+
+@signed
+def test_push_and_pull(on, shared, key_pair, tmp_path):
+    secret, public = key_pair()
+    assert on("one") == (b"ELF", 1)
+    one, two = cl.Cache(tmp_path / "one", remote=False), tmp_path / "two"
+    assert one.path == str(tmp_path / "one")
+    unsigned = cl.Cache(one.path, remote=cl.RemoteCache(shared))
+    assert unsigned.push() == 0
+    signing = cl.Cache(one.path, remote=cl.RemoteCache(shared, signing_key=secret, keys=public))
+    assert signing.push() == 1
+    assert signing.push() == 0
+    assert cl.Cache(two, remote=cl.RemoteCache(shared)).pull() == 0
+    believing = cl.Cache(two, remote=cl.RemoteCache(shared, keys=public))
+    assert believing.pull() == 1
+    assert believing.pull() == 0
+    assert believing.info().libraries == 1
+    assert believing.verify() == []
+    assert on("two", content=b"other") == (b"ELF", 0)
+
+
+def test_a_bundle_has_libraries(on, tmp_path, monkeypatch):
+    record = tmp_path / "record"
+    monkeypatch.setenv("CULAUNCH_CACHE_RECORD", str(record))
+    assert on("one") == (b"ELF", 1)
+    assert record.read_text().startswith(f"inline/lib-{KEY[:32]}/lib-")
+    shipped = tmp_path / "shipped"
+    assert cl.Cache(tmp_path / "one").bundle(shipped, record) == 1
+    for at, _, names in os.walk(shipped):
+        for name in names:
+            assert stat.S_IMODE(os.stat(os.path.join(at, name)).st_mode) == 0o644
+    assert on("fresh", shipped=shipped, content=b"other") == (b"ELF", 0)
+    assert not (tmp_path / "fresh" / "inline").exists()
+    # What was shipped can be packed again by a program that used it.
+    assert cl.Cache(tmp_path / "fresh", shipped=shipped).bundle(tmp_path / "again", record) == 1
+    Reads.headers = 2
+    assert on("fresh", shipped=shipped, content=b"newer") == (b"newer", 1)
+    (library,) = (tmp_path / "again").rglob("*.so")
+    library.write_bytes(b"changed")
+    Reads.headers = 1
+    assert on("other", shipped=tmp_path / "again", content=b"mine") == (b"mine", 1)
+
+
+PROGRAM = """
+import sys
+import culaunch as cl
+from culaunch._inline import inline
+
+def built(*args):
+    raise SystemExit("it was compiled")
+
+if sys.argv[1] == "compiles nothing":
+    inline.build_library = built
+module = cl.load_inline("seven", "int seven() { return 7; }", functions="seven")
+assert module.seven() == 7
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("cryptography", "fsspec", "tvm_ffi", "g++")
+def test_load_inline_on_two_machines(tmp_path, shared, key_pair):
+    secret, public = key_pair()
+
+    def run(machine, *arguments, code=0, **more):
+        environment = {
+            **os.environ,
+            "CULAUNCH_CACHE_DIR": str(tmp_path / machine),
+            "CULAUNCH_CACHE_REMOTE": shared,
+            "CULAUNCH_CACHE_REMOTE_TIMEOUT": "30",
+            **more,
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *arguments],
+            check=False, capture_output=True, text=True, env=environment,
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+        return done.stderr
+
+    keys = {"CULAUNCH_CACHE_REMOTE_KEYS": public}
+    run("one", "", CULAUNCH_CACHE_REMOTE_SIGNING_KEY=secret, **keys)
+    assert run("two", "compiles nothing", **keys) == ""
+    assert "it was compiled" in run("three", "compiles nothing", code=1)
+    run("four", "", CULAUNCH_CACHE_RECORD=str(tmp_path / "record"), **keys)
+    four = cl.Cache(tmp_path / "four")
+    assert four.bundle(tmp_path / "shipped", tmp_path / "record") == 1
+    shipped = {"CULAUNCH_CACHE_SHIPPED": str(tmp_path / "shipped"), "CULAUNCH_CACHE_REMOTE": ""}
+    run("five", "compiles nothing", **shipped)
