@@ -31,7 +31,11 @@ class Facts:
     spread: float = 0.5
     """Standard deviation of the logarithm of that time."""
     coordinator_s: float = 0.001
-    """What the program that hands out requests spends on one: sending it, and its answer."""
+    """What the program that hands out requests spends on a message: sending it, and the answer."""
+    together_s: float = 0.25
+    """Quick requests go in one message, as many as a worker does in this time,"""
+    together: int = 32
+    """and so many at most."""
     request_bytes: int = 1_500
     answer_bytes: int = 12_000
     entry_bytes: int = 12_000
@@ -49,20 +53,24 @@ class Facts:
 def farm(workers: int, requests: int, facts: Facts, seed: int = 1) -> dict[str, float]:
     """Hand requests to workers through one program; return how long, and what it is busy with."""
     rng = random.Random(seed)
-    # Half of the program's time for a request is before the work, half after it.
+    # Half of the program's time for a message is before the work, half after it.
     half = facts.coordinator_s / 2
-    ends: list[float] = []  # of what workers do
+    quick = facts.together_s / facts.compile_s
+    ends: list[tuple[float, int]] = []  # of what workers do, and how many requests that is
     free, sent, done, now, busy = workers, 0, 0, 0.0, 0.0
     while done < requests:
-        if ends and ends[0] <= now:
-            heapq.heappop(ends)
-            done, free = done + 1, free + 1
+        if ends and ends[0][0] <= now:
+            done, free = done + heapq.heappop(ends)[1], free + 1
         elif sent < requests and free:
-            sent, free = sent + 1, free - 1
-            work = facts.compile_s * rng.lognormvariate(-(facts.spread**2) / 2, facts.spread)
-            heapq.heappush(ends, now + half + work)
+            fair = (requests - sent) / (2 * workers)
+            size = max(1, min(int(min(quick, fair)), facts.together))
+            sent, free = sent + size, free - 1
+            work = facts.compile_s * sum(
+                rng.lognormvariate(-(facts.spread**2) / 2, facts.spread) for _ in range(size)
+            )
+            heapq.heappush(ends, (now + half + work, size))
         else:
-            now = max(now, ends[0])
+            now = max(now, ends[0][0])
             continue
         now += half
         busy += half

@@ -44,6 +44,7 @@ FRAMEWORKS = {
     "warp": "warp-lang==1.19.0",
     "liger_kernel": "liger-kernel==0.8.5",
     "fla": "fla-core==0.6.0",
+    "ray": "ray>=2.40",
 }
 
 

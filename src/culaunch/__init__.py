@@ -7,6 +7,7 @@ and no framework, and one half of the library does not pay for the other.
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -323,3 +324,20 @@ if not TYPE_CHECKING:  # for type checkers a name that is not above is a mistake
 def __dir__() -> list[str]:
     # What is imported here is nobody's business.
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
+if "CULAUNCH_BUNDLE" in os.environ:  # "culaunch bundle" runs the program
+
+    def _bundle_at_exit() -> None:
+        import atexit
+
+        def write() -> None:
+            # Who has not used the name has no function to be packed, and loads nothing for it now.
+            if "function" in globals():
+                from culaunch._ship.bundled import write_traced
+
+                write_traced(os.environ["CULAUNCH_BUNDLE"])
+
+        atexit.register(write)
+
+    _bundle_at_exit()

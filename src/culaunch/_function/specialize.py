@@ -88,8 +88,12 @@ def explore_elsewhere(
     both_sides: bool,
     executor: concurrent.futures.Executor | None,
     progress: bool | Callable[[Progress], object],
+    *,
+    return_exceptions: bool = False,
 ) -> None:
     """Have the workers of an executor, if there is one, trace kinds: what that compiles is cached.
+
+    What tracing raises there is raised, or is of no account with `return_exceptions`.
 
     Raises
     ------
@@ -113,7 +117,7 @@ def explore_elsewhere(
         )
         for index, kind in enumerate(kinds)
     ]
-    run_all(tasks, executor, progress=progress)
+    run_all(tasks, executor, progress=progress, return_exceptions=return_exceptions)
 
 
 def _count_paths(module: str, name: str, kind: Kind, both_sides: bool) -> int:

@@ -12,10 +12,12 @@ from culaunch._tune.candidate import caller_of
 from culaunch._tune.configs import checked_configs, digest_of
 from culaunch._tune.contest import Contest
 from culaunch._tune.count import Count
+from culaunch._tune.elsewhere import compile_elsewhere
 from culaunch._tune.table import TunedConfigs
 from culaunch._tune.tuning import Trial, Tuning
 
 if TYPE_CHECKING:
+    import concurrent.futures
     from collections.abc import Callable, Mapping, Sequence
 
 
@@ -33,6 +35,7 @@ def tune(
     flush: bool = True,
     stream: object = None,
     progress: Callable[[Tuning], None] | None = None,
+    executor: concurrent.futures.Executor | None = None,
 ) -> Tuning:
     """Find the configuration in which a kernel or a function takes the least time.
 
@@ -75,6 +78,10 @@ def tune(
         The stream that the calls launch in, as `benchmark` takes it.
     progress : callable, optional
         Called with what is known, after each round.
+    executor : concurrent.futures.Executor, optional
+        Of a :class:`Function` at the top of a module: the workers trace all configurations first,
+        for the sake of what that compiles and leaves in the caches that they share with this
+        process. What is measured is measured here.
 
     Returns
     -------
@@ -110,6 +117,8 @@ def tune(
     if table is not None and not again and (known := table.known(device, values, digest)):
         return known
     is_emulated = driver_name() == "emulator"
+    if executor is not None:
+        compile_elsewhere(target, tried, given, executor)
     trials = [Trial(config) for config in tried]
     tuning = Tuning(call.name, device, values, digest, trials, is_emulated=is_emulated)
     contest = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from urllib.parse import urlsplit, urlunsplit
 
 from culaunch._base.optional import optional
@@ -61,6 +62,7 @@ class Place:
         temporary = f"{path}.tmp-{os.urandom(8).hex()}"
         try:
             self._files.pipe_file(temporary, data)
+            self._share(os.path.dirname(path), temporary)
             self._files.mv(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -73,6 +75,17 @@ class Place:
         names = (path.rpartition("/")[2] for path in self._files.find(self._root))
         keys = (name.removesuffix(suffix) for name in names if name.endswith(suffix))
         return {key for key in keys if KEY.fullmatch(key)}
+
+    def _share(self, folder: str, file: str) -> None:
+        """Let whoever may use the directory of the cache use what was made in it just now.
+
+        By their umask alone, users of one directory would lock each other out of what is below it.
+        """
+        with contextlib.suppress(OSError):  # the folder is another's, or the disk knows no modes
+            mode = stat.S_IMODE(os.stat(self._root).st_mode)
+            os.chmod(file, mode & 0o666)
+            if stat.S_IMODE(os.stat(folder).st_mode) != mode:
+                os.chmod(folder, mode)
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name[:2]}/{name}"

@@ -1,0 +1,47 @@
+"""Configurations compiled by the workers of an executor, before the first is measured here."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._farm.run import checked_executor
+from culaunch._function import Function
+from culaunch._function.specialize import explore_elsewhere
+
+if TYPE_CHECKING:
+    import concurrent.futures
+    from collections.abc import Sequence
+
+    from culaunch._tune.configs import Config
+
+
+def compile_elsewhere(
+    target: Any,
+    configs: Sequence[Config],
+    arguments: tuple[Any, ...],
+    executor: concurrent.futures.Executor,
+) -> None:
+    """Have workers trace a function under each configuration, for what that leaves in the caches.
+
+    What fails there fails here, too, when it is measured, and is said then.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the target is no function, or workers could not find it.
+    """
+    checked_executor(executor)
+    if not isinstance(target, Function):
+        raise TypeError(
+            "executor is for a cl.function, whose configurations workers can compile; a KernelSet "
+            "was compiled before: culaunch.triton.compile takes an executor (got "
+            f"{spell(target)})"
+        )
+    kinds: dict[Any, None] = {}
+    for config in configs:
+        with contextlib.suppress(TypeError, ValueError):
+            values = target._bind(arguments, dict(config))  # noqa: SLF001
+            kinds[target._kind(values)] = None  # noqa: SLF001
+    explore_elsewhere(target, tuple(kinds), False, executor, False, return_exceptions=True)
