@@ -118,8 +118,31 @@ def test_what_a_later_path_does_is_held_against_the_schema(kernels, name, torch)
 def test_a_schema_may_be_given(name, torch):
     op = cl.torch_op(name, cl.function(counted), schema="(Tensor x, SymInt n=2) -> Tensor")
     assert op(torch.ones(3)).shape == (3,)
-    with pytest.raises(ValueError, match="schema has the parameters y, and counted has x, n"):
+    with pytest.raises(ValueError, match="schema has the parameters y, and the function has x, n"):
         cl.torch_op(f"{name}b", cl.function(counted), schema="(Tensor y) -> Tensor")
+
+
+def test_a_schema_says_what_the_declaration_leaves_open(name, torch):
+    """A number where a tensor was read for it ended the process."""
+
+    def filled(x, n, w, flag, dtype):
+        return cl.empty((n,), dtype), n + (w is None), flag
+
+    schema = (
+        "(Tensor x, SymInt n, Tensor? w, bool flag, ScalarType dtype) -> (Tensor, SymInt, bool)"
+    )
+    op = cl.torch_op(name, cl.function(filled), schema=schema)
+    x = torch.ones(3)
+    for call in (op, op.overload):
+        made, number, flag = call(x, 5, None, True, torch.float64)
+        assert (made.shape, made.dtype, number, flag) == ((5,), torch.float64, 6, True)
+        assert call(x, 5, x, False, torch.int32)[1:] == (5, False)
+    for types, word in (
+        (schema.replace("SymInt n", "Scalar n"), "n is number"),
+        (schema.replace("Tensor, SymInt, bool)", "Tensor[], int)"), r"returns Tensor\[\]"),
+    ):
+        with pytest.raises(ValueError, match=f"^schema.*{word}"):
+            cl.torch_op(f"{name}b", cl.function(filled), schema=types)
 
 
 def test_an_annotation_may_say_nothing(name):

@@ -18,7 +18,13 @@ from culaunch._torch import dispatch, fake, gradients, kernels, tracked
 from culaunch._torch.findings import Findings, find
 from culaunch._torch.operator import TorchOperator, mutates_of
 from culaunch._torch.package import torch_package
-from culaunch._torch.schema import Parameter, parameters_of, schema_text
+from culaunch._torch.schema import (
+    Parameter,
+    given_outputs,
+    given_parameters,
+    parameters_of,
+    schema_text,
+)
 from culaunch._torch.triton_kernels import kernel_function
 
 if TYPE_CHECKING:
@@ -192,7 +198,10 @@ def _registered(
         if there is not None and there.function is function:
             return there
         parameters = parameters_of(function.declaration, known)
-        findings = _findings(function, parameters, schema, both_sides=both_sides)
+        given = None if schema is None else torch_package()._C.parse_schema(f"x::y{schema}")
+        if given is not None:
+            parameters = given_parameters(parameters, given)
+        findings = _findings(function, parameters, given, both_sides=both_sides)
         mutates = mutates_of(function, findings)
         outputs = findings.outputs or ()
         if None in outputs and known is None:
@@ -243,32 +252,21 @@ def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
 def _findings(
     function: AnyFunction,
     parameters: tuple[Parameter, ...],
-    schema: str | None,
+    given: Any,
     *,
     both_sides: bool,
 ) -> Findings:
-    if schema is None:
+    if given is None:
         return find(function, parameters, both_sides=both_sides)
     findings = Findings(function.__name__, function.declaration.names)
-    given = torch_package()._C.parse_schema(f"x::y{schema}")
-    names = [argument.name for argument in given.arguments]
-    if names != list(function.declaration.names):
-        raise ValueError(
-            f"schema has the parameters {', '.join(names)}, and {function.__name__} has "
-            f"{', '.join(function.declaration.names)}"
-        )
     findings.mutates = {
         i
         for i, argument in enumerate(given.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     }
-    types = tuple(_output_type(str(one.type)) for one in given.returns)
+    types = given_outputs(given)
     findings.outputs = types
     if types:
         each = tuple(("output", i) for i in range(len(types)))
         findings.template = ("tuple", each) if len(each) > 1 else each[0]
     return findings
-
-
-def _output_type(text: str) -> str:
-    return {"int": "SymInt"}.get(text, text)

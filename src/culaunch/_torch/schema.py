@@ -20,6 +20,9 @@ CODES = {
     "Tensor": "T", "Tensor[]": "L", "SymInt": "I", "float": "F", "bool": "B", "str": "S",
     "ScalarType": "D",
 }  # fmt: skip
+# The same types, as torch spells those of a schema that it has read.
+_GIVEN = {**{one: one for one in CODES}, "int": "SymInt", "List[Tensor]": "Tensor[]"}
+_RESULTS = ("Tensor", "SymInt", "float", "bool")
 _PLAIN = {int: "SymInt", float: "float", bool: "bool", str: "str"}
 
 
@@ -88,6 +91,50 @@ def parameters_of(
             f"{declaration.name} has no array parameter: torch finds an operator's device by its "
             "tensors, so that one must take at least one"
         )
+    return found
+
+
+def given_parameters(parameters: tuple[Parameter, ...], given: Any) -> tuple[Parameter, ...]:
+    """Return the parameters with the types of a schema that was given, as torch has read it.
+
+    Raises
+    ------
+    ValueError
+        If it names other parameters, or has a type that no operator of ours can have.
+    """
+    names = [argument.name for argument in given.arguments]
+    if names != [one.name for one in parameters]:
+        raise ValueError(
+            f"schema has the parameters {', '.join(names)}, and the function has "
+            f"{', '.join(one.name for one in parameters)}"
+        )
+    found = []
+    for one, argument in zip(parameters, given.arguments, strict=True):
+        text = str(argument.real_type)
+        base = text.removeprefix("Optional[")
+        is_optional = base != text
+        kind = _GIVEN.get(base[:-1] if is_optional else base)
+        if kind is None:
+            raise ValueError(
+                f"schema: parameter {one.name} is {text}, and a function takes "
+                f"{', '.join(CODES)}, or one of these with a question mark"
+            )
+        found.append(one._replace(type=kind, is_optional=is_optional))
+    return tuple(found)
+
+
+def given_outputs(given: Any) -> tuple[str | None, ...]:
+    """Return the types of the results of a schema that was given.
+
+    Raises
+    ------
+    ValueError
+        If one is no type that an operator of ours can return.
+    """
+    found = tuple(_GIVEN.get(str(one.real_type), str(one.real_type)) for one in given.returns)
+    for one in found:
+        if one not in _RESULTS:
+            raise ValueError(f"schema returns {one}, and a function returns {', '.join(_RESULTS)}")
     return found
 
 
