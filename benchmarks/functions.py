@@ -344,7 +344,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - without a driver or a compiler there is no run
         print(f"cannot start: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
-    plan = Plan(burst=100, warmup=16, rounds=100)  # ten launches each stay below the queue's depth
+    # The queue of launches is 1024 deep: ten launches each, and twelve, stay below it.
+    plan = Plan(burst=60, warmup=12, rounds=150)
     if options.quick:
         plan = Plan(burst=25, warmup=4, rounds=3)
     made = Functions(bench)

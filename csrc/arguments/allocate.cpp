@@ -2,19 +2,11 @@
 
 #include <cstring>
 
+#include "arguments/allocated.h"
 #include "arguments/device_array_exchange.h"
-#include "arguments/torch_tensor.h"
 #include "python/upcalls.h"
 
 namespace operands {
-
-namespace {
-
-void SetError(void*, const char* kind, const char* message) {
-  if (PyErr_Occurred() == nullptr) PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
-}
-
-}  // namespace
 
 Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape, const int* order,
              Operand* operand) {
@@ -23,14 +15,11 @@ Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape,
   own.first = nullptr;
   if (entry.kind == ArgumentKind::kExchange && order == nullptr &&
       entry.api != DeviceArrayExchange() && entry.api->managed_tensor_allocator != nullptr) {
-    DLTensor prototype = {
+    const DLTensor like = {
         nullptr, place.device, ndim, TypeOf(number), const_cast<int64_t*>(shape), nullptr, 0};
-    DLManagedTensorVersioned* managed = nullptr;
-    if (entry.api->managed_tensor_allocator(&prototype, &managed, nullptr, SetError) != 0) {
-      if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, "allocation failed");
-      return Ref();
-    }
-    operand->data = static_cast<char*>(managed->dl_tensor.data) + managed->dl_tensor.byte_offset;
+    Allocated allocated;
+    operand->data = ::Allocate(entry.api, like, &allocated);
+    if (!allocated.is_made()) return Ref();
     operand->device = place.device;
     operand->number = number;
     operand->is_array = true;
@@ -38,7 +27,7 @@ Ref Allocate(const Place& place, uint8_t number, int ndim, const int64_t* shape,
     std::memcpy(operand->room, shape, static_cast<size_t>(ndim) * sizeof *shape);
     operand->shape = operand->room;
     operand->SetDense();
-    operand->object = ObjectOfAllocated(entry.api, managed);
+    operand->object = TakeObject(entry.api, &allocated);
     return Ref(operand->object);
   }
   const Ref sizes(PyTuple_New(ndim));

@@ -5,7 +5,6 @@
 #include "python/upcalls.h"
 
 TorchBits g_torch_bits = {};
-PyObject* (*g_torch_wrap)(const void* tensor) = nullptr;
 
 namespace {
 

@@ -32,27 +32,6 @@ enum class TensorRead : uint8_t {
   kRefused,  // its memory is not what it shows; culaunch._launch.torch_tensor.problem says why
 };
 
-// Makes the Python object of a tensor of torch: set by what finds torch's own function and has
-// verified that what torch allocates through its exchange API begins with the tensor. Null:
-// unknown.
-extern PyObject* (*g_torch_wrap)(const void* tensor);
-
-// Make the Python object of what the exchange API `api` allocated, which is given up. Of torch it
-// is the tensor that was allocated, and not another one over its memory: CUDA graphs of
-// torch.compile want memory that their allocator frees itself. Null with a Python error set.
-inline PyObject* ObjectOfAllocated(const DLPackExchangeAPI* api,
-                                   DLManagedTensorVersioned* managed) {
-  if (g_torch_wrap != nullptr && api == g_torch_bits.api) {
-    PyObject* tensor = g_torch_wrap(managed->manager_ctx);
-    if (tensor != nullptr) managed->deleter(managed);
-    return tensor;
-  }
-  void* object = nullptr;
-  return api->managed_tensor_to_py_object_no_sync(managed, &object) == 0
-             ? static_cast<PyObject*>(object)
-             : nullptr;
-}
-
 // Look for the place of torch's bits. `api` is torch's; null for a torch that has none.
 void FindTorchBits(const DLPackExchangeAPI* api);
 

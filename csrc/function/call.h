@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments/allocated.h"
 #include "arguments/operands.h"
 #include "arguments/torch_modes.h"
 #include "function/state.h"
@@ -17,13 +18,13 @@ namespace function {
 // An array while a program runs. Set before it is used: a call does not pay for more than it needs.
 struct ArrayValue {
   char* data;
-  PyObject* object;                   // null: none has been made yet
-  bool is_owned;                      // the object is the call's
-  uint8_t number;                     // the element type, of arrays that the program makes
-  int32_t base;                       // the array whose memory it is in: itself, but for views
-  const Effect* effect;               // what made it; null: an argument
-  DLManagedTensorVersioned* managed;  // owned: allocated, and no object yet
-  const char* begin;                  // what its memory spans, where that is wanted
+  PyObject* object;      // null: none has been made yet
+  bool is_owned;         // the object is the call's
+  uint8_t number;        // the element type, of arrays that the program makes
+  int32_t base;          // the array whose memory it is in: itself, but for views
+  const Effect* effect;  // what made it; null: an argument
+  Allocated allocated;   // owned, until there is an object
+  const char* begin;     // what its memory spans, where that is wanted
   size_t bytes;
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "arguments/torch_tensor.h"
 #include "driver/errors.h"
 #include "formats/half.h"
 #include "function/problems.h"
@@ -19,16 +18,14 @@ Execution::Execution(FunctionCall& call)
   for (size_t i = program_.argument_arrays; i < program_.arrays; ++i) {
     call_.arrays_[i].object = nullptr;
     call_.arrays_[i].is_owned = false;
-    call_.arrays_[i].managed = nullptr;
+    call_.arrays_[i].allocated = {nullptr, nullptr};
   }
 }
 
 Execution::~Execution() {
   for (size_t i = program_.argument_arrays; i < program_.arrays; ++i) {
     ArrayValue& value = call_.arrays_[i];
-    if (value.managed != nullptr && value.managed->deleter != nullptr) {
-      value.managed->deleter(value.managed);
-    }
+    if (value.allocated.is_made()) Free(&value.allocated);
     if (value.is_owned) Py_XDECREF(value.object);
   }
 }
@@ -82,7 +79,7 @@ PyObject* Execution::ObjectOf(int32_t array) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(array)];
   if (value.object != nullptr) return value.object;
   if (value.base != array) return ObjectOfView(array);
-  value.object = ObjectOfAllocated(call_.place_.entry->api, std::exchange(value.managed, nullptr));
+  value.object = TakeObject(call_.place_.entry->api, &value.allocated);
   value.is_owned = value.object != nullptr;
   return value.object;
 }

@@ -15,12 +15,6 @@ namespace {
 
 constexpr size_t kAlignment = 16;  // of what a program allocates
 
-void SetAllocationError(void*, const char* kind, const char* message) {
-  if (PyErr_Occurred() != nullptr) return;
-  if (std::strcmp(kind, "RuntimeError") == 0) return PyErr_SetString(PyExc_RuntimeError, message);
-  PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
-}
-
 // What a view that is shown to Python keeps: the array that it is a view of, and its own shape.
 struct HeldView {
   DLManagedTensorVersioned managed;
@@ -138,15 +132,10 @@ bool Execution::Allocate(const Effect& effect) {
       place.entry != nullptr && place.entry->kind == ArgumentKind::kExchange ? place.entry->api
                                                                              : nullptr;
   if (api != nullptr && api != DeviceArrayExchange() && api->managed_tensor_allocator != nullptr) {
-    DLTensor prototype = {nullptr, place.device, rank, operands::TypeOf(effect.number),
-                          shape,   nullptr,      0};
-    DLManagedTensorVersioned* managed = nullptr;
-    if (api->managed_tensor_allocator(&prototype, &managed, nullptr, SetAllocationError) != 0) {
-      if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_RuntimeError, "allocation failed");
-      return false;
-    }
-    value.data = static_cast<char*>(managed->dl_tensor.data) + managed->dl_tensor.byte_offset;
-    value.managed = managed;
+    const DLTensor like = {nullptr, place.device, rank, operands::TypeOf(effect.number),
+                           shape,   nullptr,      0};
+    value.data = ::Allocate(api, like, &value.allocated);
+    if (!value.allocated.is_made()) return false;
   } else if (!AllocateAsFramework(effect, shape)) {
     return false;
   }
@@ -243,7 +232,7 @@ CULAUNCH_APART void Execution::TellDriver() const {
   for (size_t i = 0; i < program_.arrays; ++i) {
     const ArrayValue& value = call_.arrays_[i];
     const bool is_made =
-        i < program_.argument_arrays || value.object != nullptr || value.managed != nullptr;
+        i < program_.argument_arrays || value.object != nullptr || value.allocated.is_made();
     if (!is_made || value.base != static_cast<int32_t>(i)) continue;
     driver.note_array(value.begin, value.bytes, culaunch::kNoteArray);
   }

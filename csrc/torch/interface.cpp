@@ -63,30 +63,6 @@ Ref DtypesOf(Finder& finder, PyObject* names) {
   return dtypes;
 }
 
-void Ignore(void*, const char*, const char*) {}
-
-// Whether what torch's exchange API allocates begins with the tensor, as what it makes of a tensor
-// that is known does.
-bool AllocatedHasTensor(PyObject* tensor) {
-  const DLPackExchangeAPI* api = g_torch_bits.api;
-  DLManagedTensorVersioned* known = nullptr;
-  if (api->managed_tensor_from_py_object_no_sync(tensor, &known) != 0) return false;
-  const void* place = reinterpret_cast<const char*>(tensor) + g_torch_bits.tensor;
-  const bool begins = std::memcmp(known->manager_ctx, place, sizeof(void*)) == 0;
-  const auto deleter = known->deleter;
-  deleter(known);
-  int64_t size = 1;
-  DLTensor prototype = {nullptr, {1, 0}, 1, {2, 32, 1}, &size, nullptr, 0};
-  DLManagedTensorVersioned* made = nullptr;
-  if (!begins || api->managed_tensor_allocator == nullptr ||
-      api->managed_tensor_allocator(&prototype, &made, nullptr, Ignore) != 0) {
-    return false;
-  }
-  const bool is_same = made->deleter == deleter;  // one deleter, one structure
-  made->deleter(made);
-  return is_same;
-}
-
 }  // namespace
 
 PyObject* OpenTorch(PyObject*, PyObject* args) {
@@ -120,7 +96,6 @@ PyObject* OpenTorch(PyObject*, PyObject* args) {
   found.tensor_type = Ref::Borrow(reinterpret_cast<PyObject*>(Py_TYPE(tensor))).release();
   found.dtypes = dtypes.release();
   g_interface = new Interface(found);  // for the life of the process
-  if (AllocatedHasTensor(tensor)) g_torch_wrap = found.wrap;
   PyErr_Clear();
   Py_RETURN_NONE;
 }

@@ -151,7 +151,8 @@ def test_the_default_stream_is_of_the_current_context(gpu):
     own, address = ctypes.c_void_p(), ctypes.c_uint64()
     stream, read = ctypes.c_void_p(), ctypes.c_int32()
     for _ in range(3):
-        gpu["add"][1, 1](int_array().address, 1)  # in the primary context, by an address alone
+        counter = int_array()
+        gpu["add"][1, 1](counter.address, 1)  # in the primary context, by an address alone
     assert libcuda.cuCtxCreate_v2(ctypes.byref(own), 0, 0) == 0
     try:
         # Memory of this context alone: a launch in another one would be an illegal access.
