@@ -281,12 +281,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             run.run()
         finally:
             print("\n".join(lines(run.results)), flush=True)
-    if options.output:
+    if options.output and run.results.launches:
         try:
             draw(run.results, options.output / "triton_libraries.svg")
         except ImportError as error:
             print(f"no chart: {error}")
-    return 0 if run.results.launches else 1
+    return 0 if run.results.has_any else 1
 
 
 def _workers() -> int:

@@ -56,6 +56,11 @@ class Results:
         elif kind == "missing":
             self.missing.append(line["why"])
 
+    @property
+    def has_any(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.launches or self.forwards or self.first or self.equal)
+
     def bars(self) -> list[Bar]:
         """Return every bar; ratios are native over the other, so that less is better.
 
