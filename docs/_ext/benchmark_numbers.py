@@ -124,6 +124,7 @@ def dispatch(name: str) -> str:
 def from_cpp(name: str) -> str:
     """Return the table of launches from C++, beside each call by hand."""
     found = read(name)
+    found = found.get("GPU", found)
     rows = []
     for what, time in found.items():
         twin = "default stream by hand" if what.startswith("default") else "by hand"

@@ -44,6 +44,9 @@ def test_an_engine(cmake, configure, run_recorded, tmp_path, monkeypatch, compil
         cmake("--install", build, "--prefix", tmp_path / "installed")
         program = tmp_path / "installed" / "bin" / "engine"
         plugins = tmp_path / "installed" / "lib"
+        exported = plugins / "cmake" / "engine" / "engine.cmake"
+        assert "$<LINK_ONLY:engine::culaunch_jit>" in exported.read_text()
+        assert (plugins / "libculaunch_jit.a").exists()
     else:
         program, plugins = build / "engine", build
     words = (plugins / "libplugin.so", plugins / "libthreaded.so", "20")

@@ -77,6 +77,16 @@ def jit_part(build):
 
 
 @pytest.fixture(scope="session")
+def jit_tool(build, jit_part, gxx) -> Path:
+    """A program that does what it is asked line by line."""
+    part = jit_part(gxx, "-fno-gnu-unique")
+    # Two files of a program may bring what the header declares.
+    again = shutil.copy(part, part.with_suffix(".again.o"))
+    words = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wuseless-cast", "-Werror")
+    return build(gxx, "jit_tool", *words, HERE / "jit_tool.cpp", part, again, "-ldl")
+
+
+@pytest.fixture(scope="session")
 def fake_driver(build, gxx) -> Path:
     # A function of the table that it lacks is an error here.
     flags = ["-Wall", "-Wextra", "-Wl,--no-undefined"]

@@ -70,6 +70,7 @@ struct Request {
     if (field == "shipped") jit.cache.shipped.emplace(1, value);
     if (field == "max_bytes") jit.cache.max_bytes = std::stoll(value);
     if (field == "nvrtc") jit.nvrtc = value;
+    if (field == "nvjitlink") jit.nvjitlink = value;
   }
 
   culaunch::LinkOptions ToLink() const {

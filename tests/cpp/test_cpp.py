@@ -115,12 +115,12 @@ def test_embedded_images(build, gxx, run_cpp, tmp_path):
     assert run_cpp(program) == ""
 
 
-@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+@pytest.mark.parametrize("standard", ["c++17", "c++20", "c++2b"])
 @pytest.mark.parametrize("compiler", ["gxx", "clang"])
 def test_there_are_no_warnings(request, build, tmp_path, compiler, standard):
     (tmp_path / "all.cpp").write_text(
         "#include <culaunch/culaunch.h>\n"
-        "#include <culaunch/jit/implementation.h>\n"
+        "#include <culaunch/jit.h>\n"
         "CULAUNCH_EMBED_CUBIN(unused);\n"
         "CULAUNCH_EMBED_CUBIN(used);\n"
         'void Use() { CULAUNCH_GET_KERNEL(used, "k")({1, 1}, 1, 2.0f); }\n'
@@ -128,6 +128,8 @@ def test_there_are_no_warnings(request, build, tmp_path, compiler, standard):
     program = request.getfixturevalue(compiler)
     flags = (*WARNINGS, "-Wuseless-cast") if compiler == "gxx" else WARNINGS
     build(program, "all.o", f"-std={standard}", "-c", *flags, tmp_path / "all.cpp")
+    (tmp_path / "jit.cpp").write_text("#include <culaunch/jit/implementation.h>\n")
+    build(program, "jit.o", f"-std={standard}", "-fsyntax-only", *flags, tmp_path / "jit.cpp")
 
 
 @pytest.mark.needs("tvm_ffi")
@@ -238,15 +240,46 @@ def test_the_header_puts_no_unique_symbol_into_a_library(build, gxx):
         assert "UNIQUE" not in symbols
 
 
-def test_what_a_launch_costs_over_the_driver_can_be_measured(gxx, fake_driver, tmp_path):
+def test_what_a_launch_costs_over_the_driver_can_be_measured(gxx, tmp_path):
     script = HERE.parents[1] / "benchmarks" / "cpp_launch.py"
     result = tmp_path / "result.json"
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, script, "--rounds", "3", "--json", result],
-        env={**os.environ, "CULAUNCH_DRIVER": str(fake_driver)},
-        check=True,
+        check=False,
         capture_output=True,
+        text=True,
     )
+    assert done.returncode in (0, 1), done.stderr  # whether the bar is met is the machine's matter
     ways = {"by hand", "Launch", "Launch, device said", "checked call"}
     ways |= {"default stream by hand", "default stream Launch"}
-    assert set(json.loads(result.read_text())) == ways
+    found = json.loads(result.read_text())
+    assert set(found["stub"]) == ways
+    assert set(found) <= {"stub", "GPU"}
+    assert done.stdout.count("<= 1.5: ") == 2
+
+
+def test_what_a_file_pays_for_the_headers_has_a_bound(gxx, cuda_headers):
+    def lines(header):
+        done = subprocess.run(
+            [
+                gxx,
+                "-std=c++17",
+                "-E",
+                "-P",
+                f"-I{cl.include_dir()}",
+                f"-I{cuda_headers}",
+                "-xc++",
+                "-",
+            ],
+            input=f"#include <culaunch/{header}>",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.count("\n")
+
+    # Time depends on the machine; what the compiler reads depends on the headers. 36,000 lines are
+    # 0.45 s, of which cuda.h and the standard library are nearly all.
+    launch = lines("culaunch.h")
+    assert 20_000 < launch < 45_000
+    assert lines("jit.h") < launch + 2_500

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,18 +25,8 @@ def cache(tmp_path):
     return cl.Cache(tmp_path / "cache")
 
 
-@pytest.fixture(scope="session")
-def tool(build, gxx, jit_part):
-    """Return a program that does what it is asked line by line."""
-    part = jit_part(gxx, "-fno-gnu-unique")
-    # Two files of a program may bring what the header declares.
-    again = shutil.copy(part, part.with_suffix(".again.o"))
-    words = (*WARNINGS, "-Wuseless-cast", HERE / "jit_tool.cpp", part, again, "-ldl")
-    return build(gxx, "jit_tool", *words)
-
-
 @pytest.fixture
-def ask(tool, cache):
+def ask(jit_tool, cache):
     """Ask the program: each request is a dict of fields, with lists for those that repeat."""
 
     def run(command, *requests, store=cache):
@@ -50,7 +39,12 @@ def ask(tool, cache):
             lines += [f"{field} {hexed(one)}" for field, one in fields_of(request)]
             lines.append(command)
         done = subprocess.run(
-            [tool], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=120
+            [jit_tool],
+            input="\n".join(lines),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
         )
         assert done.stderr == ""
         answers = [line.split() for line in done.stdout.splitlines()]
@@ -333,7 +327,7 @@ def test_a_cache_that_is_too_full_is_emptied_by_both(ask, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
-def test_a_bad_entry_is_dropped_by_both(ask, tool, cache, damage):
+def test_a_bad_entry_is_dropped_by_both(ask, jit_tool, cache, damage):
     request = {"source": "__global__ void k(int* x) { *x = 1; }", "arch": ["sm_80"]}
     (good,) = ask("compile", request)
     (entry,) = Path(cache.path).glob("*.entry")
@@ -345,19 +339,19 @@ def test_a_bad_entry_is_dropped_by_both(ask, tool, cache, damage):
     lines = [f"{field} {hexed(one)}" for field, one in fields_of({**request, "cache": cache.path})]
     lines += [f"nvrtc {hexed(loaded_library())}", "compile"]
     done = subprocess.run(
-        [tool], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=60
+        [jit_tool], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=60
     )
     assert "compiling again" in done.stderr
     assert done.stdout.split()[0] == good
     assert cache.verify() == []
 
 
-def test_python_and_programs_use_one_default_cache(tool, tmp_path, monkeypatch):
+def test_python_and_programs_use_one_default_cache(jit_tool, tmp_path, monkeypatch):
     for name, value in (("CULAUNCH_CACHE_DIR", ""), ("XDG_CACHE_HOME", str(tmp_path))):
         monkeypatch.setenv(name, value)
     lines = [f"{field} {hexed(one)}" for field, one in fields_of({"source": SOURCES[0]})]
     lines += ["arch " + hexed("sm_80"), f"nvrtc {hexed(loaded_library())}", "compile"]
-    subprocess.run([tool], input="\n".join(lines), text=True, check=True, timeout=60)
+    subprocess.run([jit_tool], input="\n".join(lines), text=True, check=True, timeout=60)
     (entry,) = (tmp_path / "culaunch").glob("*.entry")
     before = entry.stat().st_ino
     compile_here({"source": SOURCES[0]}, True)

@@ -176,7 +176,9 @@ class SharedCudaLibrary {
   template <class Function>
   Function* Require(const char* name) {
     Function* const found = Find<Function>(name);
-    if (found == nullptr) throw Missing(path_ + " has no function " + name);
+    if (found == nullptr) {
+      throw Missing(path_ + " has no function " + name + ": it is older than CUDA 12");
+    }
     return found;
   }
 

@@ -48,13 +48,12 @@ inline std::string WhyNotTrusted(const FileStatus& status) {
 
 // Make a directory and those above that are missing, all for the user alone whatever the umask is.
 inline void MakePrivate(const std::string& path) {
+  const std::string above = DirectoryOf(path);
   if (mkdir(path.c_str(), 0700) == 0) return;
-  if (errno == ENOENT) {
-    const std::string above = DirectoryOf(path);
-    if (above.empty() || above == path) throw FileError::Last();
+  if (errno == ENOENT && !above.empty() && above != path) {
     MakePrivate(above);
-    MakePrivate(path);
-    return;
+    // Once more and not again: /proc says for ever that it is not there.
+    if (mkdir(path.c_str(), 0700) == 0) return;
   }
   const FileError error = FileError::Last();
   if (!IsDirectory(path)) {  // a read-only disk says so of what is there, too
