@@ -449,7 +449,8 @@ import culaunch as cl
 
 library, nvrtc = sys.argv[1:]
 scale = ctypes.CDLL(library).Scale
-scale.restype = ctypes.c_char_p
+linked = ctypes.CDLL(library).ScaleLinked
+scale.restype = linked.restype = ctypes.c_char_p
 source = b'''
 template <class T> __global__ void scale(T* y, const T* x, T a, int n) {
   if (threadIdx.x < n) y[threadIdx.x] = a * x[threadIdx.x];
@@ -462,6 +463,11 @@ for factor in (3.0, 5.0):
     assert said == b"", said.decode()
     cl.synchronize()
     assert (y == factor * x).all()
+said = linked(ctypes.c_void_p(y.ctypes.data), ctypes.c_void_p(x.ctypes.data), ctypes.c_float(7.0),
+              len(x), nvrtc.encode())
+assert said == b"", said.decode()
+cl.synchronize()
+assert (y == 7.0 * x).all()
 # Python compiles the same: it finds the image that the library made.
 def entries():
     return {one for one in os.listdir(cl.Cache().path) if one.endswith(".entry")}
@@ -510,6 +516,7 @@ def test_a_library_compiles_for_the_gpu(build, jit_part, gxx, tmp_path):
     )
     code = code.replace("y.ctypes.data", "y.address").replace("x.ctypes.data", "x.address")
     code = code.replace("(y == factor * x).all()", "(y.numpy() == factor * x.numpy()).all()")
+    code = code.replace("(y == 7.0 * x).all()", "(y.numpy() == 7.0 * x.numpy()).all()")
     code = code.replace('"ptx"', '"cubin"')
     environment = {**os.environ, "CULAUNCH_CACHE_DIR": str(tmp_path / "on-gpu")}
     done = subprocess.run(
