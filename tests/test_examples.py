@@ -18,6 +18,8 @@ EXAMPLES = sorted(
     for path in [*FOLDER.glob("*.py"), *(FOLDER / "cookbook").glob("*.py")]
     if not path.name.startswith("test_")
 )
+# They compile with CUB, or with Triton for several architectures.
+SLOW = {"cub_reduce", "triton_ahead_of_time"}
 
 
 def needs(path):
@@ -29,7 +31,14 @@ def needs(path):
 @pytest.mark.sweep(8)
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=path.stem, marks=pytest.mark.needs(*needs(path))) for path in EXAMPLES],
+    [
+        pytest.param(
+            path,
+            id=path.stem,
+            marks=[pytest.mark.needs(*needs(path)), *[pytest.mark.slow] * (path.stem in SLOW)],
+        )
+        for path in EXAMPLES
+    ],
 )
 def test_example_runs(path, tmp_path, has):
     environment = dict(os.environ)

@@ -227,6 +227,7 @@ def test_bundled_headers_stand_in(tmp_path):
     assert found == ["/bundled", "/bundled/cccl"]
 
 
+@pytest.mark.slow
 def test_nvrtcs_bundled_headers_compile(cache):
     from culaunch._compile import nvrtc
 

@@ -119,6 +119,7 @@ def read_variables():
     yield from ENVIRONMENT
 
 
+@pytest.mark.slow
 def test_every_environment_variable_that_is_read_is_on_its_page():
     page = (DOCS / "environment.md").read_text()
     listed = set(re.findall(r"`([A-Z_]+)`", page))

@@ -74,6 +74,7 @@ def test_an_elementwise_call_within_one(slow):
         assert inner[0].tolist() == [2] * 16
 
 
+@pytest.mark.slow
 def test_an_array_that_changes_while_another_is_read(slow):
     """What a call read of it before stays: it has six dimensions, which torch keeps apart."""
     import torch

@@ -133,6 +133,7 @@ def test_sources_are_files_that_are_there(tmp_path):
         including([])
 
 
+@pytest.mark.slow
 def test_a_stub_of_what_is_no_library_is_refused(tmp_path):
     (tmp_path / "text.so").write_text("text")
     with pytest.raises(cl.ImageError, match=r"text\.so cannot be loaded as a library: "):

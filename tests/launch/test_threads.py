@@ -46,6 +46,7 @@ def run_threads(work, count=8):
         raise failure
 
 
+@pytest.mark.slow
 def test_one_launcher_in_many_threads(driver):
     kernel = driver.kernel(8, 4)
     launcher = kernel[1, 1]

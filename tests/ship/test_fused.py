@@ -68,6 +68,7 @@ LAYOUTS = [
 ]
 
 
+@pytest.mark.slow
 def test_arrays_of_every_layout():
     @cl.function
     def chained(x, y, s: float):

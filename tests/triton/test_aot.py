@@ -171,6 +171,7 @@ def test_declared_types(recorder):
         made[(1,)](200, 1, 1.0, 1.0, 1.0, True)
 
 
+@pytest.mark.slow
 def test_a_thousand_variants_cost_no_more(add_set, tmp_path, recorder, x):
     from dataclasses import replace
 

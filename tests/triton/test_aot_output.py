@@ -42,6 +42,7 @@ def test_c_types_and_tuned_table(tutorials, tmp_path):
     assert "#define DROPOUT_BLOCK 128" in header
 
 
+@pytest.mark.slow
 @pytest.mark.needs("gcc", "g++")
 def test_c_launches(add_set, tmp_path):
     """Run it against the benchmarks' null driver, which counts launches."""

@@ -210,6 +210,7 @@ def test_the_interval_holds_the_median():
     assert held >= 370
 
 
+@pytest.mark.slow
 def test_several_processes_add_to_one_table(tmp_path):
     path = tmp_path / "shared.json"
     program = """
