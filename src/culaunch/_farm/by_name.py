@@ -24,6 +24,7 @@ def name_of(what: str, value: Any) -> tuple[str, str]:
     """
     module = getattr(value, "__module__", None)
     name = getattr(value, "__qualname__", None)
+    # "<locals>" in its name: it is inside of a function, and nobody can import it.
     if not isinstance(module, str) or not isinstance(name, str) or "<" in name:
         raise ValueError(
             f"{what} must be at the top of a module to be compiled by an executor, whose workers "

@@ -45,6 +45,7 @@ class RayExecutor(concurrent.futures.Executor):
             raise RuntimeError("cannot submit to a RayExecutor that was shut down")
         reference = self._remote.remote(fn, args, kwargs)
         future: concurrent.futures.Future[Any] = _RayFuture(self._ray, reference)
+        # Ray's own future cannot be waited for beside those of other executors.
         reference.future().add_done_callback(lambda done: _hand_on(done, future))
         return future
 

@@ -49,11 +49,14 @@ def run_all(
     run = OnTheWay(tasks, executor, is_here=shares_memory(executor), stops=not return_exceptions)
     try:
         with metered(progress, len(tasks)) as meter:
+            # As they end, in any order; the answers stand in the order of the requests.
             while (ended := run.next()) is not None:
                 for index, answer in ended:
                     answers[index] = answer
                     failed = isinstance(answer, Failed)
                     meter.count(failed=failed)
+                    # Those that run go on until they end, and are counted: only then is the message
+                    # right that says how many failed.
                     if failed and not return_exceptions:
                         run.cancel()
     finally:

@@ -91,6 +91,8 @@ def follow(text: str, path: str, search: Search) -> Includes:
     search : Search
         Where to look.
     """
+    # The extension scans: the same code serves headers of C++ programs that compile at run time, so
+    # that both find the same.
     changed, digest, memory, missing, system_files, found, lacking, absent, unknown = follow_source(
         text, path, dict(search.headers), search.fields, search.system
     )

@@ -61,12 +61,15 @@ def known_digest(path: str, status: os.stat_result, now: int) -> str | None:
     while a process runs.
     """
     key = identity(status)
+    # Within two seconds of its last change a file may change again, and have the same times: file
+    # systems count in steps, some in whole seconds.
     found = _digests.get(key) if is_old(status, now) else None
     if found is not None:
         return found
     digest = file_digest(path)
     if is_old(status, now) and digest is not None:
         with contextlib.suppress(OSError):
+            # Nobody wrote to it while it was read.
             if identity(os.stat(path)) == key:
                 if len(_digests) >= _MOST_DIGESTS:
                     _digests.clear()

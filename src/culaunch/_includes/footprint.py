@@ -44,9 +44,11 @@ class Footprint:
         for one in self.lacking:
             settled = _directory(one.path, now)
             changed = settled is None or settled != one.identity
+            # A directory that changed may have got any file; the names that matter are looked for.
             if changed and not _still_lacks(one, now):
                 return None
             lacking.append(one if settled == one.identity else one._replace(identity=settled))
+        # These have no directory whose times would tell.
         if any(os.path.isfile(path) for path in self.absent):
             return None
         same = found == self.found and tuple(lacking) == self.lacking
@@ -60,8 +62,12 @@ class Footprint:
                 status = os.stat(one.path)
             except OSError:
                 return None
+            # Two paths that led to one file must do so still: `#pragma once` reads such a file
+            # once.
             if first.setdefault((status.st_dev, status.st_ino), index) != one.first:
                 return None
+            # Times of another kind alone are no change: a file that was copied, or checked out
+            # again, is looked into.
             if one.identity is None or identity(status) != one.identity:
                 if known_digest(one.path, status, now) != one.digest:
                     return None
@@ -192,12 +198,15 @@ def _by_directory(paths: Iterable[str]) -> tuple[tuple[Lacking, ...], tuple[str,
     absent = []
     for path in paths:
         parent, name = os.path.split(path)
+        # Of a directory that is not there it is enough to know that the first of its parents is
+        # not.
         while not _is_directory(parent, exists):
             parent, name = os.path.split(parent)
         if parent not in directories:
             directories[parent] = _directory(parent, now)
         if name in names.get(parent, ()):
             continue
+        # A name that is there, and is no readable file, is asked for by itself every time.
         if not name or name in (".", "..") or os.path.lexists(os.path.join(parent, name)):
             absent.append(path)
         else:

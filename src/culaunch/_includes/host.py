@@ -83,12 +83,16 @@ def ask_host(command: Sequence[str], working: str) -> HostSearch:
     working : str
         The directory that it is called in.
     """
+    # Options that define or include say nothing of directories, and a missing forced include would
+    # be an error here.
     words, forced, defines = _sorted_words(command)
     said = _ask(words, working, dict(os.environ))
     lists = _LISTS.search(said)
     if lists is None:
         raise OSError(f"{command[0]} does not say where it looks for headers: {said.strip()}")
     quoted, dirs = (_directories(text, working) for text in lists.groups())
+    # Without the user's variables, to learn which directories are the compiler's own: those are
+    # known by its version, and not looked through.
     bare = {name: value for name, value in os.environ.items() if name not in _DIRECTORIES}
     own = _LISTS.search(_ask(words[:1], working, bare))
     return HostSearch(
@@ -115,6 +119,8 @@ def ask_nvcc(command: Sequence[str], working: str) -> tuple[HostSearch, str]:
     # A file that is there, as nvcc looks for it; it is not read.
     shown = _output([*command, "--dryrun", "-x", "cu", os.devnull], working, dict(os.environ))
     lines = [line[3:] for line in shown.splitlines() if line.startswith("#$ ")]
+    # nvcc preprocesses once for the host and once for each architecture; each call may name
+    # directories of its own.
     calls = [shlex.split(line) for line in lines if re.search(r"\s-E\s", line)]
     found = [ask_host(call, working) for call in calls]
     if not found:
@@ -191,6 +197,7 @@ def _output(command: Sequence[str], working: str, variables: dict[str, str]) -> 
         errors="surrogateescape",
         check=False,
         cwd=working,
+        # The answers are read as text, which is translated in other locales.
         env={**variables, "LC_ALL": "C"},
     )
     return result.stderr + result.stdout

@@ -71,6 +71,8 @@ class LibraryFile:
             if isinstance(error, ImageError):
                 raise
             raise ImageError(f"this is no library: {error}", source=self.source) from None
+        # The archive's own reader is not needed any more: a member is found by its place, and
+        # checked by its digest.
         table = {
             name: Member(
                 self._infos[name].header_offset, entry["size"], bytes.fromhex(entry["sha256"])
@@ -110,6 +112,8 @@ class LibraryFile:
                     source=self.source,
                 )
             stored = info.compress_type == zipfile.ZIP_STORED
+            # Stored members alone can be mapped where they are; and what is compressed could be far
+            # larger than the file.
             if not stored or info.flag_bits & 1 or info.file_size != info.compress_size:
                 raise ImageError(
                     f"member {info.filename} is not stored plainly", source=self.source
@@ -125,7 +129,9 @@ class LibraryFile:
             raise ImageError(f"{MANIFEST} has over {MAX_MANIFEST} bytes", source=self.source)
         try:
             manifest = json.loads(
-                _read(archive, info, self.source).decode(), parse_constant=_refuse_constant
+                # JSON knows neither NaN nor Infinity; Python's reader takes both.
+                _read(archive, info, self.source).decode(),
+                parse_constant=_refuse_constant,
             )
         except RecursionError:
             raise ImageError(f"{MANIFEST} is nested too deeply", source=self.source) from None
@@ -133,6 +139,7 @@ class LibraryFile:
 
     def _check_members(self) -> None:
         listed = self.manifest["members"]
+        # Neither more nor less than the manifest says: a member that is not listed has no digest.
         if listed.keys() != self._infos.keys() - {MANIFEST}:
             raise ImageError("the members are not those of the manifest", source=self.source)
         for name, entry in listed.items():

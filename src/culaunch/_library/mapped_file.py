@@ -49,6 +49,9 @@ class MappedFile:
             raise OSError("the file is closed")
         if offset < 0 or size < 0 or offset + size > self.size:
             raise OSError(f"it has no bytes {offset} to {offset + size}")
+        # Reading mapped pages behind the end of a file is SIGBUS, which ends the process. A moment
+        # is left in which it may be cut short all the same: whoever replaces a library renames a
+        # new file into its place.
         if os.fstat(self._descriptor).st_size < self.size:
             raise OSError("it was cut short since it was opened")
         return (
@@ -61,11 +64,13 @@ class MappedFile:
             os.close(self._descriptor)
         self._descriptor = -1
         if self._map is not None:
+            # The map stays until the last view is dropped.
             with contextlib.suppress(BufferError):  # somebody still reads it
                 self._map.close()
         self._map = None
 
     def __del__(self) -> None:
+        # Not where opening it failed.
         if hasattr(self, "_descriptor"):
             self.close()
 

@@ -100,6 +100,8 @@ class Members:
         head = self._file.view(member.header, _LOCAL.size)
         signature, name_size, extra_size = _LOCAL.unpack(head)
         found = self._file.view(member.header + _LOCAL.size, name_size)
+        # The place came from the archive's directory, which is at the end of the file; the header
+        # before the member has to agree with it.
         if signature != b"PK\3\4" or bytes(found) != name.encode("ascii"):
             raise OSError("its header in the file is of something else")
         start: int = member.header + _LOCAL.size + name_size + extra_size

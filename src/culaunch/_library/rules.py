@@ -52,6 +52,7 @@ def check_manifest(manifest: Any, source: str) -> dict[str, Any]:
             is_name(name)
             and name != MANIFEST
             and isinstance(entry, dict)
+            # True is an int to `isinstance`.
             and type(entry.get("size")) is int
             and 0 <= entry["size"] <= MAX_MEMBER
             and isinstance(entry.get("sha256"), str)

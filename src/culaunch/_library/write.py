@@ -54,11 +54,14 @@ def library_bytes(
         },
         "functions": list(functions),
     }
+    # What the reader would refuse is not written.
     check_manifest(manifest, "the library to write")
     text = json.dumps(manifest, ensure_ascii=True, allow_nan=False, indent=1)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
         for name, data in [(MANIFEST, text.encode()), *sorted(members.items())]:
+            # A fixed time, system and mode, and the members in order: the same content gives the
+            # same bytes.
             info = zipfile.ZipInfo(name, _EPOCH)
             info.extra = _padding(stream.tell() + _HEADER + len(name))
             info.create_system = 3

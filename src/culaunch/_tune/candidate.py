@@ -60,6 +60,7 @@ def caller_of(target: Any, grid: Any) -> Caller:
             "a launcher has its configuration already: pass its kernel, and configurations with "
             "grid and block"
         )
+    # The order matters: a kernel and a set can be subscripted, too.
     if isinstance(target, Kernel):
         _refuse(grid, "a kernel of a module has its grid in each configuration")
         return Caller(name, lambda config: target.configure(**config))

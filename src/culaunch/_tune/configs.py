@@ -60,6 +60,8 @@ def checked_key(key: Sequence[Any]) -> tuple[Any, ...]:
 
 def digest_of(name: str, configs: Sequence[Config]) -> str:
     """Return what a target with these configurations is known by."""
+    # Sorted, so that the order in which a dict was written makes no other digest; the order of the
+    # configurations stays, as the first of equals wins.
     text = json.dumps([name, configs], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

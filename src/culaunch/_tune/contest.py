@@ -51,8 +51,12 @@ class Contest:
 
     def rounds(self) -> Iterator[bool]:
         """Measure a round at a time; yield whether nothing more is to be learnt."""
+        # Once each before any time is taken: compilation, loading and a first launch are no part of
+        # it.
         racing = bind_all(self._call, self._arguments, self._trials)
         while racing:
+            # In turns and not one after the other: a device that becomes warmer slows all of them
+            # down alike.
             for trial, bound in racing:
                 left = self._repeat - len(trial.times)
                 runs = min(_RUNS, left)
@@ -86,6 +90,8 @@ def _still_racing(racing: Racing) -> Racing:
         return racing
     best = min((trial for trial, _ in racing), key=lambda trial: trial.value)
     _, highest = best.interval
+    # Those whose best guess is worse than the worst of the winner's are beaten; the rest may still
+    # turn out best.
     left = [(trial, bound) for trial, bound in racing if trial.interval[0] <= highest]
     # Those that are left are as good as each other where all are known closely.
     is_known = all(t.interval[1] - t.interval[0] <= _CLOSE * t.value for t, _ in left)

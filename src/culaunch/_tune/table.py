@@ -78,6 +78,8 @@ class TunedConfigs:
         if not found:
             devices = ", ".join(dict.fromkeys(one["device"] for one in self._entries)) or "none"
             raise KeyError(f"nothing was tuned on {name} (the table has: {devices}): cl.tune(...)")
+        # Any configuration gives a right result: a key that was not tuned takes that of the nearest
+        # one.
         near = [(_distance(one["key"], values), one) for one in found]
         distance, entry = min(near, key=lambda pair: pair[0])
         if distance == math.inf:
@@ -134,6 +136,8 @@ class TunedConfigs:
         if self.path is None:
             self._put(entry)
             return
+        # Read again under the lock: another process may have added to the file since. The lock is a
+        # file of its own, as this one is replaced.
         with lock_key(self.path + ".lock", tuning.digest, _LOCK_SECONDS):
             self._read()
             self._put(entry)

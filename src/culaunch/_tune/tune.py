@@ -114,6 +114,7 @@ def tune(
     values = call.key_values(names, given)
     digest = digest_of(call.name, tried)
     device = Device().name
+    # Known by its configurations, too: with others the choice is made anew.
     if table is not None and not again and (known := table.known(device, values, digest)):
         return known
     is_emulated = driver_name() == "emulator"
@@ -129,8 +130,11 @@ def tune(
     for is_settled in contest.rounds():
         if progress is not None:
             progress(tuning)
+        # At least one round, whatever the limit: there is always a best one.
         if is_settled or (limit is not None and time.monotonic() > limit):
             break
+    # Some may fail, such as one that needs more shared memory than there is; that all do is a
+    # mistake of the call's.
     if all(trial.error is not None for trial in trials):
         error = trials[0].error
         assert error is not None

@@ -48,6 +48,8 @@ class Trial:
         if not self.times:
             return self.value, self.value
         ordered, n = sorted(self.times), len(self.times)
+        # How many of n runs are below the median is a count of heads among n throws, whatever the
+        # distribution of the times.
         rank = _rank(n)
         return ordered[rank], ordered[n - 1 - rank]
 

@@ -56,6 +56,7 @@ def _described(
             timeout=float(timeout) if timeout else 5.0,
         )
     except (ValueError, OSError) as error:
+        # The environment is not the program's to answer for: it goes on without.
         warnings.warn(
             f"no remote cache is used, for what CULAUNCH_CACHE_REMOTE... say is wrong: {error}",
             CacheWarning,

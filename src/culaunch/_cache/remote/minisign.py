@@ -65,6 +65,8 @@ class PublicKey:
         ed25519 = _ed25519()
         key = ed25519.Ed25519PublicKey.from_public_bytes(self.point)
         try:
+            # Two signatures: of the bytes, and of the first signature with the comment, so that
+            # neither can be put beside another.
             key.verify(head[2], hashlib.blake2b(data).digest())
             key.verify(sealed, head[2] + comment)
         except optional("cryptography.exceptions", *_WHY).InvalidSignature:
@@ -101,6 +103,7 @@ class SecretKey:
                 f"the secret key {path!r} has a password; make one without: minisign -G -W"
             )
         found = hashlib.blake2b(algorithm + number + seed, digest_size=32).digest()
+        # In a time that says nothing of where they differ, as for all that is secret.
         if not hmac.compare_digest(found, checksum):
             raise ValueError(f"the secret key {path!r} is damaged")
         return cls(number, seed[:32])
@@ -141,6 +144,8 @@ def _taken_apart(signature: bytes) -> tuple[tuple[bytes, bytes, bytes], bytes, b
         sealed = base64.b64decode(lines[3], validate=True)
     except (binascii.Error, struct.error):
         raise SignatureError("has a signature that is none of minisign's") from None
+    # "Ed" signs the bytes themselves, "ED" their digest; minisign writes the second one since
+    # version 0.8.
     if head[0] != b"ED":
         raise SignatureError("has a signature of the old form, which is not taken")
     return head, sealed, lines[2].removeprefix(b"trusted comment: ")

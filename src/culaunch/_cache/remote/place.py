@@ -61,6 +61,7 @@ class Place:
             return
         temporary = f"{path}.tmp-{os.urandom(8).hex()}"
         try:
+            # Beside its final place, as a rename must not cross file systems.
             self._files.pipe_file(temporary, data)
             self._share(os.path.dirname(path), temporary)
             self._files.mv(temporary, path)

@@ -67,6 +67,8 @@ class RemoteCache:
         if not 0 < self.timeout < math.inf:
             raise ValueError(f"timeout must be a positive number of seconds (got {timeout!r})")
         self.write = checked_flag("write", write)
+        # Read now, so that a mistake is found where it was made, and kept by their text, so that
+        # the object can be pickled.
         public = tuple(PublicKey.read(one) for one in self.keys)
         secret = None if self.signing_key is None else SecretKey.open(self.signing_key)
         self._server = Server(self.url, public, secret, self.timeout, is_written=self.write)

@@ -153,6 +153,8 @@ class Server:
         if self.is_stopped:
             return None
         try:
+            # Whatever client fsspec has for the server, none of them keeps to a limit in all of its
+            # steps.
             return within(self._timeout * patience, operation)
         except FileNotFoundError:
             return None
@@ -165,6 +167,7 @@ class Server:
 
     def _connected(self) -> Place:
         with self._lock:
+            # A client has threads and connections, which a fork does not take along.
             if self._place is None or self._place[0] != os.getpid():
                 self._place = (os.getpid(), Place(self._url))
             return self._place[1]

@@ -34,6 +34,7 @@ def push(store: Store, server: Server | None) -> int:
             found = directory.read(IMAGES.name(key))
         if found is None:
             return False
+        # A damaged entry is no good to others either.
         with contextlib.suppress(BadEntryError):  # whoever needs it hears of it
             IMAGES.unpack(key, found[0])
             return server.write_now(IMAGES.name(key), found[0])

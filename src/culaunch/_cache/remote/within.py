@@ -29,6 +29,8 @@ def within(seconds: float, operation: Callable[[], Any]) -> Any:
         except BaseException as error:  # noqa: BLE001 - whatever it is, the caller gets it
             answer.put((None, error))
 
+    # A thread of its own each time, and one that does not keep the process alive: what hangs stays
+    # behind.
     threading.Thread(target=run, name="culaunch-remote-cache", daemon=True).start()
     try:
         value, error = answer.get(timeout=seconds)

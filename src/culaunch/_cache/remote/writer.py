@@ -47,6 +47,7 @@ class Writer:
         queue = self._queue
         with queue.changed:
             is_first_lost = False
+            # Memory is not given for what a server does not take; it is said once for each queue.
             if queue.size + len(data) > _MOST_WAITING:
                 is_first_lost, queue.is_full = not queue.is_full, True
             else:
