@@ -50,8 +50,12 @@ def build_library(
         search = host_search([*command, include], directory, is_nvcc=unit is cuda)
         # Before the compiler looks: what changes meanwhile is noticed afterwards.
         reads = unit_reads(unit, search, directory)
+        # The compiler itself says which files it read: what macros name is among them, which no
+        # scan of the text finds.
         own = [include, "-MD", "-MF", depfile]
         if unit is cpp:
+            # Messages and debuggers name the place where the library is kept; the place of the
+            # build is gone by then.
             own.append(f"-ffile-prefix-map={directory}={kept}")
         run_compiler([*command, *own, "-c", unit, "-o", object_file], directory, images)
         objects.append(object_file)
@@ -74,6 +78,8 @@ def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None
     found = False
     for path in objects:
         for style in PREFIXES:
+            # Both of TVM-FFI's macros and ours are told by the symbols that an object asks for,
+            # after all preprocessing.
             if asks_for(path, symbol_names(style, name)):
                 embed(image, path, name, merge_with=path, symbol_style=style)
                 found = True

@@ -37,5 +37,6 @@ def build_c_driver(folder: str) -> str:
             f"-I{include_dir()}", f"-I{cuda_include_dir()}", "-o", made, source, "-ldl",
         ]  # fmt: skip
         run_compiler(command, scratch, {})
+        # Whole or not at all: another process may load it at any time.
         os.replace(made, output)
     return output

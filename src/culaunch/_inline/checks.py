@@ -29,8 +29,10 @@ def check_images(
     Only what is certain: code under a condition may be left out, and an object among the linker's
     flags may bring the image.
     """
+    # An object that is linked may have the image.
     if any(not flag.startswith("-") for flag in link_flags):
         return
+    # Only what is certain is refused before the compiler runs; where it is not, the linker says it.
     text = "\n".join(_plain(text) for text in (source.cpp, source.cuda) if text is not None)
     used = set(_EMBEDS.findall(text)) & set(_USES.findall(text))
     missing = sorted(used - set(images))

@@ -24,6 +24,8 @@ def cuda_include_dir() -> str:
 
 
 def _places() -> list[str]:
+    # What the user has chosen, what pip has installed, what is on PATH, and then the usual places:
+    # as the compilers are found.
     homes = [*chosen_homes(), *pip_folders("cu13", "cuda_runtime")]
     if nvcc := shutil.which("nvcc"):
         homes.append(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))))

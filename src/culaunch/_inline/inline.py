@@ -135,6 +135,8 @@ def load_inline(
         link_flags=link_flags,
     )
     cache, key = request.cache, request.key
+    # Loaded twice, a library would register its functions twice; what has changed since is another
+    # library.
     with _lock:
         known = loaded_modules.get((cache.directory, key))
     if known is not None and known[0].reads.is_current():
@@ -143,6 +145,7 @@ def load_inline(
     if driver_choice() == "emulator":
         # C++ finds the emulator where Python started it, and only there.
         driver_name()
+    # Between the look and the load nothing holds it.
     if not os.path.exists(library.path):
         # Another process emptied the cache since.
         library = request.find_or_build()
@@ -369,6 +372,7 @@ def _key(source: InlineSource, images: Mapping[str, Image], toolchain: Toolchain
     ]
     digest = hashlib.sha256()
     for part in parts:
+        # With their lengths, so that no two lists of parts are the same bytes.
         data = part.encode("utf-8", "surrogateescape")
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()

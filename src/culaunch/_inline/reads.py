@@ -34,6 +34,7 @@ class Reads:
         for path in files:
             view.read(path)
             for search in searches:
+                # A header that appears in an earlier directory would be read instead.
                 for place in _before(path, (*search.quoted_dirs, *search.dirs)):
                     view.read(place)
         return Reads(joined([self.footprint, view.footprint()]), self.is_known)
@@ -85,6 +86,7 @@ def unit_reads(unit: str, search: HostSearch, own: str) -> Reads:
         ),
     )
     appearing = View()
+    # A directory of the search that is made later may have any of the headers.
     for path in search.not_there:
         appearing.read(path)
     footprint = joined([found.footprint, appearing.footprint()], leave_out=own)
@@ -98,6 +100,7 @@ def host_search(command: Sequence[str], working: str, *, is_nvcc: bool) -> HostS
     try:
         return ask_nvcc(command, working)[0] if is_nvcc else ask_host(command, working)
     except (OSError, ValueError):
+        # Less is noticed then: headers that appear in the compiler's own directories are not.
         return HostSearch(dirs=named_dirs(command, working))
 
 

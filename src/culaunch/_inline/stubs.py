@@ -67,6 +67,7 @@ def stubs(library: str | os.PathLike[str], output: str | os.PathLike[str] | None
             "stubs needs apache-tvm-ffi: python -m pip install 'culaunch[embed]'"
         ) from error
     with open(path, "rb") as file:
+        # Of the bytes, as the loaded library cannot list what it exports.
         found = _EXPORT.findall(file.read())
     try:
         module = tvm_ffi.load_module(os.path.abspath(path))
@@ -96,6 +97,7 @@ def _function(module: Any, name: str, tvm_ffi: Any) -> str:
         # Versions of TVM-FFI before 0.1.15 have one list, the result first.
         returned, *types = (*named["return"], *named["params"]) if named else schema.args
         names = known.get("parameters") or []
+        # Names are given by whoever wrote the exports, and may be fewer.
         if len(names) != len(types):
             names = [f"argument{index}" for index in range(len(types))]
         words = [f"{_name(one)}: {_type(kind)}" for one, kind in zip(names, types, strict=True)]

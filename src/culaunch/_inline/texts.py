@@ -54,6 +54,7 @@ class InlineSource:
                 raise ValueError(
                     f"a name in headers must be a relative path without '..' (got {spell(header)})"
                 )
+        # Where there is both, the functions that Python calls are C++.
         code = cpp if cpp is not None else cuda or ""
         return cls(name, cpp, cuda, _exports(functions, code), dict(headers or {}))
 
@@ -136,6 +137,8 @@ def _exports(functions: str | Sequence[str] | Mapping[str, str] | None, code: st
 
 def parameter_names(code: str, function: str) -> str:
     """Return the names in a function's definition: "y, x, n"; "" where that is not plain."""
+    # A definition, with its body: a declaration may name its parameters otherwise. Whatever is not
+    # plain keeps positional arguments alone.
     found = re.search(
         rf"\b{function}\s*\(([^(){{}};]*)\)\s*(?:noexcept\s*)?(?:->[^;{{]*)?\{{", code
     )

@@ -64,6 +64,7 @@ class Toolchain:
         headers, library = tvm_ffi_paths()
         own = [f"-I{os.path.abspath(os.fsdecode(path))}" for path in include_dirs]
         own += [f"-I{include_dir()}"]
+        # As system headers, whose warnings nobody here can put right.
         for system in (headers, cuda_include_dir()):
             own += ["-isystem", system]
         compiler = tuple(find_cxx())
@@ -72,6 +73,8 @@ class Toolchain:
         # Hidden: nothing of the headers, which other libraries have too, is shared with them.
         cxx = (*compiler, *common, "-fPIC", "-fvisibility=hidden", *own, *flags)
         nvcc: tuple[str, ...] | None = None
+        # A symbol that is missing is found now, by its name, and not by the process that loads the
+        # library.
         link = (*compiler, "-shared", "-Wl,--no-undefined")
         runtime: tuple[str, ...] = ()
         if with_nvcc:
@@ -79,6 +82,8 @@ class Toolchain:
             target = ("-arch=" + (arch or native_arch()),)
             host = ("-Xcompiler=-fPIC,-fvisibility=hidden", "-ccbin", compiler[0])
             nvcc = (program, *common, *host, *target, *own, *cuda_flags)
+            # The static runtime: two libraries that were built by different toolkits can be in one
+            # process.
             runtime = (f"-L{cudart_dir(program)}", "-lcudart_static", "-lrt", "-ldl", "-lpthread")
         libraries = (f"-L{os.path.dirname(library)}", "-ltvm_ffi", *runtime)
         return cls(cxx, nvcc, (*link, *libraries, *link_flags))

@@ -56,6 +56,7 @@ def register(operator: TorchOperator, library: Any) -> None:
             return
         missing = "a place: there are 1024 operators already"
     operator.why_python = f"the native dispatch lacks {missing}"
+    # Through Python, then, which is slower and gives the same.
     for key in _KEYS:
         library.impl(name, operator.call_flat, key)
 
@@ -78,6 +79,8 @@ def _missing() -> str | None:
     torch = torch_package()
     folder = Path(torch.__file__).parent / "lib"
     libraries = tuple(str(folder / f"lib{name}.so") for name in ("torch_cpu", "torch_python"))
+    # The numbers of element types differ between versions; the stable interface has a function for
+    # each.
     dtypes = tuple((f"aoti_torch_dtype_{name}", getattr(torch, name)) for name in _DTYPES)
     # The extension looks where a tensor is in its Python object when the first one comes, and
     # allocates one to compare.

@@ -23,6 +23,8 @@ def fake_of(operator: TorchOperator) -> Callable[..., Any]:
         function = operator.function
         values = function._bind(args, keywords)
         first = _first_tensor(values)
+        # The body runs on shapes, which may be symbols of torch's compiler: each comparison of them
+        # becomes a guard of the compiled graph.
         result = function.abstract(*_positional(operator, values), **_named(operator, values))
         made = [_made(operator, one, first) for one in flat(operator.template, result)]
         return None if not made else made[0] if len(made) == 1 else tuple(made)
@@ -74,5 +76,6 @@ def _made(operator: TorchOperator, result: Any, first: Any) -> Any:
             "operators whose outputs share memory with their inputs"
         )
     dtype = getattr(torch_package(), result.dtype.name)
+    # With the strides that the body made: kernels that come after it are compiled for them.
     strides = tuple(result.strides or ())
     return first.new_empty_strided(tuple(result.shape), strides, dtype=dtype)

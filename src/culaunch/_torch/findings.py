@@ -77,6 +77,7 @@ class Findings:
             return
         ends = tuple(effects)
         reader = ResultReader(self.name, self.names, array_arguments, ends)
+        # A path ends in what it returns, whatever it did before.
         template = reader.read(ends[-1].value)
         outputs: tuple[str | None, ...] = tuple(reader.outputs)
         if not self.is_free:
@@ -120,11 +121,13 @@ def find(
         for node in tree.nodes():
             if node.leaf is not None and not _is_error(node.leaf):
                 findings.add({}, node.leaf.effects, arrays_of(traced))
+    # With a call only its own kind matters; without one, any kind that the body takes.
     error = None if call is None else _learn_call(function, *call, findings)
     is_found = findings.outputs is not None
     # What a body returns may be another thing where an argument is left out: it is traced with each
     # of them there and not there, up to four at a time.
     absent = [i for i, one in enumerate(parameters) if one.is_optional]
+    # Fewest first: most functions are called with all of their arguments.
     for count in range(min(len(absent), 4) + 1):
         for left_out in itertools.combinations(absent, count):
             problem = _learn(function, _kinds(parameters, left_out), findings, both_sides)

@@ -48,6 +48,8 @@ class Gradients:
         values = [*inputs, *(keywords[name] for name in self.names[len(inputs) :])]
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         tensors: list[Any] = []
+        # Tensors are saved by torch, which notices when one is changed in place; anything else is
+        # kept beside them, with a plan of how the two go together.
         plan: list[tuple[str, Any]] = []
         tensor_type = sys.modules["torch"].Tensor
         for what, which in self.needs:
@@ -72,6 +74,8 @@ class Gradients:
         values = []
         for what, which in ctx.plan:
             if what == "grad":
+                # A gradient may come with any strides, such as an expanded one of a sum; the
+                # backward function is written for dense arrays.
                 values.append(grads[which].contiguous())
             elif what == "list":
                 values.append(list(saved[which[0] : which[1]]))

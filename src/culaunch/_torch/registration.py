@@ -135,6 +135,7 @@ def register(operator: TorchOperator) -> None:
     """Make torch know an operator, and what it must know of it."""
     torch = torch_package()
     namespace, _, name = operator.name.partition("::")
+    # A fragment: others may define operators in the same namespace.
     library = torch.library.Library(namespace, "FRAGMENT")
     try:
         # Kernels are made for the strides that the body has seen: a compiler of torch's must not
@@ -195,6 +196,7 @@ def _registered(
 ) -> TorchOperator:
     with _lock:
         there = _operators.get(name)
+        # Asking twice is no mistake, as a module may be imported under two names.
         if there is not None and there.function is function:
             return there
         parameters = parameters_of(function.declaration, known)

@@ -95,6 +95,7 @@ class ResultReader:
         return ("output", len(self.outputs) - 1)
 
     def _note_memory(self, array: int) -> None:
+        # A view of a view is of the array at the end of the chain.
         while array in self.sources:
             array = self.sources[array]
         if array < self.arrays:
@@ -189,6 +190,7 @@ def rebuilder(template: Template, count: int) -> Callable[..., Any]:
     scope: dict[str, Any] = {}
     text = _text(template, count, scope)
     makers = ", ".join(scope)
+    # As text, since Dynamo traces plain Python and would break the graph at a tree of closures.
     source = (
         f"def made({makers}):\n    def rebuild(outputs, *arguments):\n        return {text}\n"
         "    return rebuild"

@@ -163,6 +163,7 @@ def _annotation(declaration: Declared, name: str) -> Any:
 
 
 def _parameter(declaration: Declared, name: str, is_keyword_only: bool) -> Parameter:
+    # None is a default like any other: a marker stands for there being none.
     default = declaration.defaults.get(name, MISSING)
     annotation = _annotation(declaration, name)
     kind, is_optional, array = _type(declaration, name, annotation, default)
@@ -186,6 +187,7 @@ def _type(
             return "Tensor[]", is_optional, array
         if inner is DType or getattr(inner, "__name__", None) == "dtype":
             return "ScalarType", is_optional, None
+        # By its name, as torch need not be imported.
         if _is_tensor(inner):
             return "Tensor", is_optional, Array()
         want = wanted(inner)

@@ -48,6 +48,8 @@ def kernel_function(
                 f"constants has {name}, which {kernel.name} takes at each launch: it is an "
                 "argument of the operator"
             )
+    # What the kernel computes with at compile time is fixed for the operator; the rest are its
+    # arguments.
     names = [name for name in own if name not in folded and name not in given]
     scope: dict[str, Any] = {"kernel": kernel, "grid": grid}
     words = [f"{name}={name}" for name in names]
