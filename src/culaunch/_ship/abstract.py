@@ -42,6 +42,8 @@ class AbstractInputs:
         one = self._arrays[array]
         if one.strides is None:
             return True
+        # A framework that knows better than its numbers say, such as a compiler with symbolic
+        # shapes, is asked itself.
         return is_dense(one.shape, one.strides) if one.dense is None else one.dense()
 
     def address(self, _: int) -> int:
@@ -93,6 +95,8 @@ class _Result:
         self.run = run
         self.values = values
         self.program = program
+        # Arrays of the call keep where they came from: an operator must not return them or what
+        # looks into them.
         places = _places(kind)
         self.arrays: dict[int, AbstractArray] = {
             i: AbstractArray(one.shape, one.dtype, strides_of(one), base=places[i])
@@ -166,6 +170,7 @@ def _entry(value: Any) -> Any:
     if value is None or type(value) is bool:
         return value
     # A framework's symbolic numbers are neither, and say which they stand for by their class.
+    # By the name of the class: torch need not be imported for this.
     name = type(value).__name__
     if isinstance(value, int) or name == "SymInt":
         return int

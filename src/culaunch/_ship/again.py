@@ -46,6 +46,8 @@ def _parameter(function: LoadedFunction, index: int) -> dict[str, Any]:
 
 def _kind(function: LoadedFunction, saved: SavedKind, members: Members) -> dict[str, Any]:
     library = function.programs.library
+    # The names of members are their digests: the image of a library that was renamed by hand gets
+    # its own again.
     renamed: dict[str, str] = {}
 
     def image(member: str) -> str:

@@ -44,6 +44,7 @@ def read_annotation(data: Any) -> Wanted:
             dtype = same(other)
         elif dtypes is not None:
             dtype = " | ".join(texts_of(array, "dtypes", 64))
+        # Through the class that users write, which refuses what no annotation can say.
         made = Array(dtype, dims)
         made.is_optional = data["optional"]
     return Wanted(made, tuple(_PLAIN[one] for one in plain), data["optional"])

@@ -41,6 +41,7 @@ def choose(name: str, programs: Sequence[SavedKind], device: int | None) -> Save
     best: tuple[int, SavedKind] | None = None
     for one in programs:
         near = nearness(one.archs or (), capability, only_ptx=driver.name == "emulator")
+        # Only a better one replaces: the first stays among equals, in the order of the file.
         if near is not None and (best is None or near > best[0]):
             best = (near, one)
     if best is None:
@@ -62,6 +63,7 @@ def nearness(archs: tuple[tuple[str, ...], ...], capability: int, *, only_ptx: b
         near = [nearness for reason, nearness in found if not reason]
         if not near:
             return None
+        # A program is as near as the image of it that is the furthest, each taken in its best form.
         least = min(least, max(near))
     return least
 
@@ -73,6 +75,8 @@ def capability_that_decides(saved: SavedKind, device: int | None) -> int | None:
     driver = current_driver()
     own = _capability(driver, driver.current_device() if device is None else device)
     every = {_capability(driver, ordinal) for ordinal in range(driver.device_count)}
+    # Where all devices are alike the program needs no guard of the device, which each call would
+    # pay for.
     return own if len(every) > 1 else None
 
 

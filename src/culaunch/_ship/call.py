@@ -24,6 +24,7 @@ class CallInputs:
     def number(self, parameter: int) -> Any:
         """Return a number argument."""
         value = self._arguments[parameter]
+        # An int to Python, and a value of its own to a program.
         if type(value) is bool:
             return value
         is_float = self._kind[parameter] is float
@@ -44,6 +45,7 @@ class CallInputs:
 
     def address(self, array: int) -> int:
         """Return an address, modulo 256."""
+        # No program asks for more than a multiple of 256.
         return self._arrays[array].address % 256
 
     def device(self) -> int:

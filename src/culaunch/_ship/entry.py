@@ -150,6 +150,8 @@ def _read_parameters(
             or any(name == one for one, _ in parameters)
         ):
             raise ValueError(f"parameter {index} has no name of its own")
+        # The order that Python demands of parameters: positional-only, then both ways, then by
+        # keyword alone.
         if type(how) is not int or not (parameters[-1][1] if parameters else 0) <= how <= 2:
             raise ValueError(f"how {name} is passed is 0, 1 or 2, and never less than before it")
         parameters.append((name, how))
@@ -170,6 +172,7 @@ def _read_kind(data: Any, count: int, members: Mapping[str, Any]) -> SavedKind:
     if not isinstance(program, str) or program not in members:
         raise ValueError(f"there is no member {program!r:.60} for a program")
     size = members[program]["size"]
+    # Whether the words are a program is found when they are decoded, by the extension.
     if not 0 < size <= MOST_PROGRAM or size % 8:
         raise ValueError(f"a program has whole words, at most {MOST_PROGRAM} bytes of them")
     constants = tuple(
@@ -206,6 +209,7 @@ def _read_archs(data: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
 def _require_archs(kinds: tuple[SavedKind, ...]) -> None:
     """Refuse two programs for one kind that do not say which devices they are for."""
     known: dict[Any, SavedKind] = {}
+    # Kinds count as the same whether an array is read-only or not, as they are looked up.
     for one in kinds:
         other = known.setdefault(key_of(one.kind), one)
         if other is not one and (one.archs is None or other.archs is None):

@@ -60,6 +60,7 @@ def _write_entry(entry: Entry) -> Any:
 def _read_entry(data: Any) -> Entry:
     if data is None or type(data) is bool:
         return data
+    # Before dicts are looked into: JSON has nothing hashable but these.
     if data in ("int", "float"):
         return int if data == "int" else float
     if type(data) is dict and len(data) == 1:

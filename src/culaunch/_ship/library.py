@@ -44,6 +44,7 @@ class Library:
         self._modules: dict[str, Module] = {}
         manifest = file.manifest
         entries = [one for one in manifest["functions"] if one["kind"] == KIND]
+        # Entries of this kind in an older file are somebody else's extension of the format.
         if manifest["version"] < FIRST_VERSION:  # before it, nothing was said of this kind
             entries = []
         if len(entries) > MOST_FUNCTIONS:
@@ -78,6 +79,7 @@ class Library:
         return function
 
     def __getattr__(self, name: str) -> LoadedFunction:
+        # Python's protocols ask for many such names, and no function has one.
         if name.startswith("_"):
             raise AttributeError(name)
         function = self.functions.get(name)
@@ -153,6 +155,8 @@ class Library:
         DriverError
             If the driver refuses the image.
         """
+        # One module of an image, however many functions and threads ask for it: kernels of one
+        # module share its variables.
         with self._lock:
             module = self._modules.get(member)
             if module is None:
@@ -161,6 +165,7 @@ class Library:
             kernel = module[name]
         except CulaunchError as error:
             raise ImageError(str(error), source=f"{self.source}:{member}") from None
+        # A name of C++ finds its mangled form; a manifest has the form itself, and means no other.
         if kernel.name != name:
             raise ImageError(f"there is no kernel {name}", source=f"{self.source}:{member}")
         return kernel

@@ -84,6 +84,7 @@ class LoadedFunction(RecordedFunction):
         self.declaration = declaration
         self.mutates = entry.mutates
         self.may_mutate = entry.may_mutate
+        # What is not known to be written must be declared by whoever makes an operator of it.
         self._declared = None if entry.may_mutate else entry.mutates
         self._doors = []
         self._library = library
@@ -143,6 +144,8 @@ class LoadedFunction(RecordedFunction):
     def load_all(self) -> Iterator[Kernel]:
         """Load what its programs need; yield their kernels."""
         for one in self._entry.kinds:
+            # Several programs for one kind differ in the devices that they are for; the one for
+            # this device is loaded.
             if self.programs.saved(one.kind) is not one:
                 continue  # of another architecture
             self.programs.program(one.kind, one)
@@ -185,6 +188,8 @@ class LoadedFunction(RecordedFunction):
 
     def _require_branch(self, kind: Kind, arguments: tuple[Any, ...]) -> None:
         """Raise if the program lacks the way of a call; another thread may have added it."""
+        # In Python, slowly: only to say which way is missing, or to change to the program of
+        # another device.
         inputs = CallInputs(kind, arguments)
         device = inputs.device() if self.programs.has_several(kind) else None
         saved = self.programs.saved(kind, device)
@@ -212,6 +217,8 @@ class LoadedFunction(RecordedFunction):
 
     def _trace(self, arguments: tuple[Any, ...]) -> None:
         kind = self._kind(arguments)
+        # A kind that the extension has already, and still it calls here: the way of the call is
+        # missing.
         exact = exact_key(kind)
         if any(exact_key(known) == exact for known, _ in self._programs()):
             self._require_branch(kind, arguments)
@@ -222,6 +229,8 @@ class LoadedFunction(RecordedFunction):
         saved = self.programs.saved(kind, device)
         if saved is None:
             self._refusals.raise_kind(kind)
+        # Found here and not at every call: read-only arrays are a kind of their own to the
+        # extension.
         for index in sorted(saved.writes):
             if is_read_only(kind[index]):
                 raise TypeError(

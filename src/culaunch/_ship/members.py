@@ -38,6 +38,8 @@ class Members:
 
     def image(self, module: Any) -> str:
         """Add the image of a module, or of what has one; return the member's name."""
+        # By identity, with the module kept: an address that is used again would give another
+        # module's image.
         known = self._images.get(id(module))
         if known is None:
             self.used.add(id(module))
@@ -61,6 +63,8 @@ class Members:
         return fatbin([module.image, *further])
 
     def _add(self, folder: str, data: bytes, suffix: str) -> str:
+        # Named by its contents: what two functions share is there once, and the same functions give
+        # the same file.
         name = f"{folder}/{hashlib.sha256(data).hexdigest()[:32]}.{suffix}"
         self.contents[name] = data
         return name

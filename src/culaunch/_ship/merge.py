@@ -36,6 +36,7 @@ def merged(
                 raise ValueError(
                     f"two functions are called {name}, and their {key} differ: rename one"
                 )
+    # What one library knows to be written is written, whatever another did not know.
     mutates = {one for entry in entries for one in entry["mutates"]}
     may = {one for entry in entries for one in entry["may_mutate"]} - mutates
     names = [one["name"] for one in first["parameters"]]
@@ -50,6 +51,7 @@ def merged(
 def _kinds(name: str, kinds: list[Any], archs: Mapping[str, tuple[str, ...]]) -> list[Any]:
     groups: dict[str, list[Any]] = {}
     for one in kinds:
+        # By their text: JSON's 1 and true are equal in Python.
         group = groups.setdefault(repr(one["arguments"]), [])
         if not any(_is_same(one, other) for other in group):
             group.append(one)

@@ -115,6 +115,7 @@ def package(
         )
     if not len(lib):
         raise ValueError(f"{lib.source} has no functions: culaunch.save writes them to a library")
+    # The package has modules of these names, which would hide the functions.
     for one in lib.functions:
         if one in _MODULES:
             raise ValueError(
@@ -129,6 +130,7 @@ def package(
         (f"culaunch>={_base_version()}", *(_checked_line("requires", one) for one in requires)),
         f"culaunch ({__version__})",
     )
+    # The file itself, byte by byte: its digests stay good.
     with open(lib.source, "rb") as file:
         data = file.read()
     wheel = wheel_bytes(metadata, _files(module, version, lib, data))
@@ -192,4 +194,5 @@ def _description(name: str, module: str, lib: Library) -> str:
 
 def _base_version() -> str:
     """Return the least version of culaunch that reads the library: this one, as released."""
+    # A local version cannot be asked of an index.
     return __version__.partition("+")[0]

@@ -79,6 +79,8 @@ class Plan:
 
     def __init__(self, words: bytes, texts: tuple[str, ...]) -> None:
         self.texts = texts
+        # Version, registers, arrays given and made, the number of blocks and the size of each, and
+        # then the blocks: docs/dev/functions.md. The extension has checked all of it.
         numbers = struct.unpack(f"<{len(words) // 8}q", words)
         count = numbers[4]
         self.arrays = numbers[2]
@@ -150,6 +152,7 @@ class Run:
                 return
             condition, if_true, if_false = block.guard
             outcome = bool(self.value(condition))
+            # Blocks lead to higher numbers alone, which the extension checks: this ends.
             following = if_true if outcome else if_false
             if following < 0:
                 raise UnknownBranchError(number, outcome)
@@ -192,6 +195,7 @@ class Run:
         read = _READS.get(name)
         if read is not None:
             return read(self.inputs, *words)
+        # All operands are there: `value` computed them first.
         values = [self._values[one] for one in _read(step)]
         if name == "MATH":
             return getattr(math, oc.MATH_FUNCTIONS[words[0]])(*values)

@@ -56,6 +56,7 @@ def preload(
                 "preload() takes libraries, their functions, sets of Triton kernels, modules and "
                 f"kernels (got {spell(source)})"
             )
+    # Meanwhile every module that is loaded notes its time and place.
     with preloading() as loaded:
         for source in sources:
             for ordinal in ordinals:

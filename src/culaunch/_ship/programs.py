@@ -73,6 +73,7 @@ class SavedPrograms:
         KernelNotFoundError
             If none of them is for that device.
         """
+        # The exact kind first: an int has a program of its own where one was saved.
         found = self._saved.get(key_of(kind)) or self._saved.get(key_of(self._as_floats(kind)))
         return None if found is None else choose(self._entry.name, found, device)
 
@@ -92,6 +93,7 @@ class SavedPrograms:
             If what the library has is none, or an image is not what it should be.
         """
         capability = capability_that_decides(saved, device)
+        # With the device's capability, as the program gets a guard of it where devices here differ.
         key = (key_of(kind), id(saved), capability)
         with self._lock:
             found = self._decoded.get(key)
@@ -138,6 +140,8 @@ class SavedPrograms:
         constants = tuple(map(self.constant, saved.constants))
         try:
             program = Program(words, constants, saved.texts)
+            # After the extension has decoded the program: it is known then which texts are of
+            # checks.
             check_texts(words, saved.texts)
             ints = [i for i, entry in enumerate(kind) if entry is int and saved.kind[i] is float]
             if ints:
@@ -147,6 +151,8 @@ class SavedPrograms:
             raise self._refused(error) from None
         plan = Plan(words, saved.texts)
         if capability is not None:
+            # The guard in front sends a call on another device here, to `_require_branch`, which
+            # takes another program.
             program = Program(with_capability(words, capability), constants, saved.texts)
         # It is checked against the kind, too, before anything is run of it.
         self.install(tuple(map(_writable, kind)), program)

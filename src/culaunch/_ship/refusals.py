@@ -31,6 +31,7 @@ class Refusals:
 
     def raise_kind(self, kind: Kind) -> NoReturn:
         """Raise for a kind of arguments that is not saved."""
+        # The mistake that is most often made, said by itself.
         for index, want in self._entry.wanted.items():
             if kind[index] is None and not want.is_optional:
                 raise TypeError(

@@ -20,6 +20,7 @@ def read_result(words: tuple[int, ...]) -> tuple[Any, ...]:
 
     Constants and the keys of dicts stay numbers.
     """
+    # In reverse, so that each word is taken off the end of a list.
     return _value(list(reversed(words)))
 
 

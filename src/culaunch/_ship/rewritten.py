@@ -64,6 +64,8 @@ def with_ints(data: bytes, parameters: frozenset[int]) -> bytes:
         made: list[int] = []
         for record in _plan_of(block):
             if record[0] & 0xFFFFFFFF == _ARG_F and record[2] in parameters:
+                # The int goes into a register of its own, and the float into the one that the
+                # program reads.
                 given = words.new()
                 made += [*_record(_ARG_I, given, record[2]), *_record(_I2F, record[1], given)]
             else:
@@ -90,7 +92,9 @@ def with_capability(data: bytes, capability: int) -> bytes:
     for block in words.blocks:
         # A guard is the end of its block: its two sides are the last words.
         if _is_guarded(block):
+            # One block more stands before them; a negative number is a way that is not there.
             block[-2:] = [one + 1 if one >= 0 else one for one in block[-2:]]
+    # The first block is where a program begins.
     words.blocks.insert(0, made)
     return words.data()
 

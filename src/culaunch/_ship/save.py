@@ -88,6 +88,8 @@ def saved_bytes(functions: Iterable[AnyFunction], images: Any = None) -> bytes:
     for name, own in given.items():
         parts = [_entry(one, given, members) for one in own]
         entries.append(parts[0] if len(parts) == 1 else merged(name, parts, members.archs))
+    # An image that was given for a module and did not get into the file is a mistake that nobody
+    # would notice.
     unused = [spell(module) for module in members.further if id(module) not in members.used]
     if unused:
         raise ValueError(f"images has a module that no function launches from: {unused[0]}")
@@ -156,6 +158,7 @@ class _Traced(NamedTuple):
         return found
 
     def _kind(self, kind: Kind, tree: Tree) -> dict[str, Any]:
+        # Fused functions and Triton kernels become launches of images: a library has no compiler.
         tree = lowered(tree, kind)
         encoded = encode(tree)
         place = _Places(tree)
@@ -204,6 +207,7 @@ class _Traced(NamedTuple):
         if isinstance(value, functools.partial) and is_dict_maker(value):
             keys = [self._value(one, "a key of what it returns") for one in value.args[0]]
             return {"keys": keys}
+        # Before the question whether it can be called: arrays of some frameworks can.
         if hasattr(type(value), "__dlpack__") or hasattr(value, "__cuda_array_interface__"):
             raise TypeError(
                 f"{name} closes over an array ({spell(value)}), which no library holds: give it as "

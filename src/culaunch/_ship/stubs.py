@@ -59,6 +59,7 @@ def _function(library: Library, function: LoadedFunction) -> str:
         words.append(f"{name}: {types[index]}{default}")
         if how == 0 and passed[index + 1 : index + 2] != [0]:
             words.append("/")
+    # A type variable that no parameter has could not be solved.
     has_arrays = any("_Array" in one for one in types)
     array = "_Array" if has_arrays else _OWN_ARRAY
     returns = Returns(array, _argument)

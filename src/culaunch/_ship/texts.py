@@ -33,6 +33,7 @@ def check_texts(data: bytes, texts: tuple[str, ...]) -> None:
             if number == oc.OPS["CHECK"].number:
                 text, shown = texts[words[start + 2]], words[start + 4]
                 numbers = [int(one["number"] or 0) for one in _HOLES.finditer(text)]
+                # `str.format` would follow attributes and items that a field names.
                 is_good = len(text) <= MOST_TEXT and _TEMPLATE.fullmatch(text) is not None
                 # Nothing of the text is looked up but the numbers that the check shows.
                 if not is_good or any(one >= max(shown, 1) for one in numbers):

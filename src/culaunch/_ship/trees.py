@@ -79,6 +79,7 @@ class TreeBuilder:
             operands = (Register(condition), exception, *map(Register, shown))
             return Instruction(op, None, operands, self._plan.texts[text])
         letters = op.operands
+        # Registers are told from numbers by the letters of the operation.
         found = [
             Register(word) if letter in _REGISTERS or (letter == "g" and word >= 0) else word
             for letter, word in zip(letters, words, strict=True)
