@@ -103,6 +103,7 @@ def load_image(driver: Driver, image: Image) -> CoreModule:
         If the driver refuses it.
     """
     buffer = buffer_of(image)
+    # The one is a date, and may be set while the image loads; the other counts what it took.
     at, start = time.time(), time.perf_counter()
     try:
         module = CoreModule(driver, buffer)
@@ -112,6 +113,7 @@ def load_image(driver: Driver, image: Image) -> CoreModule:
         raise ImageError(str(error), source=image.path) from None
     except DriverError as error:
         raise explained(error, image, driver) from None
+    # Of this thread alone: another one's calls load their images on use.
     preloaded = getattr(_preloading, "found", None)
     one = LoadedImage(
         image.path or f"<{len(buffer)} bytes>",

@@ -58,6 +58,7 @@ class Timing:
     @property
     def quartiles(self) -> tuple[float, float]:
         """The times that a quarter of the runs are below, and above, in milliseconds."""
+        # The standard library wants two.
         if len(self.times) == 1:
             return self.times[0], self.times[0]
         low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
@@ -92,6 +93,8 @@ class Timing:
     @property
     def roofline_fraction(self) -> float | None:
         """How near it comes to the limit that binds it: the larger of the two fractions."""
+        # A kernel is bound by its memory or by its arithmetic, and which of the two is what it
+        # comes nearer to.
         known = [one for one in (self.bandwidth_fraction, self.flops_fraction) if one is not None]
         return max(known, default=None)
 

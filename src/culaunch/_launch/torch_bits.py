@@ -28,6 +28,8 @@ def find_bits() -> tuple[int, int, int, int, dict[str, Any]] | None:
     except Exception:  # noqa: BLE001 - a mode, or a torch without one of these functions
         return None
     tensors = [*chain.from_iterable(groups)]
+    # The Python object has one word that is the address of the C++ tensor, behind the two of every
+    # object.
     pointers = [
         offset
         for offset in range(16, min(map(_basic_size, tensors)) - 7, 8)
@@ -35,6 +37,7 @@ def find_bits() -> tuple[int, int, int, int, dict[str, Any]] | None:
     ]
     if len(pointers) != 1:
         return None
+    # Nothing is read behind what the allocator says is the object's.
     size = min(usable_size(tensor._cdata) for tensor in tensors)
     found = [
         (offset, conjugate | negative)
@@ -91,6 +94,7 @@ def _bits_at(groups: tuple[list[Any], ...], offset: int) -> tuple[int, int]:
     )
     bits = []
     for words in (conjugates, negatives):
+        # One and the same bit in every pair, or it is another thing that differs.
         changed = {word ^ base for word, base in zip(words, plain, strict=True)}
         bit = changed.pop()
         if changed or bit.bit_count() != 1:

@@ -62,13 +62,17 @@ def _find() -> Layout:
     torch = sys.modules["torch"]
     strided = [*_strided(torch)]
     typed = [*_typed(torch)]
+    # A tensor of inference mode has other words, and must be told apart.
     with torch.inference_mode():
         inferred = torch.zeros(2, 3)
+    # Memory of somebody else, which begins elsewhere than torch's allocator would have it.
     borrowed = torch.frombuffer(bytearray(64), dtype=torch.float32)[3:]
     tensors = [*strided, *typed, inferred, borrowed]
     objects = ObjectMemory([tensor._cdata for tensor in tensors])
     storages = [tensor.untyped_storage() for tensor in tensors]
     special, byte = _special(torch)
+    # The rank stands before the sizes where both are kept in place, as torch does up to five
+    # dimensions.
     shape = objects.only(8, lambda read, i: read(-8) == tensors[i].dim() and _holds(
         read, tensors[i].shape))  # fmt: skip
     return Layout(

@@ -60,6 +60,7 @@ def _problem(tensor: Any) -> tuple[str, str]:
     for name, problem, remedy in _PROBLEMS:
         if _says(tensor, name):
             return problem, remedy
+    # After the questions that any tensor answers; each of those that follow is more costly.
     layout = str(getattr(tensor, "layout", "torch.strided"))
     if layout != "torch.strided":
         return f"has the layout {layout}", "pass the dense tensors that it consists of"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from culaunch._launch.device_array import DeviceArray, over
 from culaunch._launch.inside import driver_of
 from culaunch._launch.numpy_dtypes import as_dtype, checked_dtype, filled_in
 from culaunch._launch.stream_handle import stream_or_current
+from culaunch._launch.strides import is_dense
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +46,8 @@ class GlobalVariable:
     size: int
     device: int
     name: str = ""
+    # The variable keeps its module, whose unloading frees the memory; two variables are equal
+    # whatever module object they came by.
     _module: CoreModule | None = field(default=None, repr=False, compare=False)
 
     def read(self, dtype: DTypeLike = "uint8", stream: object = None) -> np.ndarray[Any, Any]:
@@ -69,6 +73,7 @@ class GlobalVariable:
             If the copy fails.
         """
         kind = as_dtype(dtype)
+        # Objects of Python are addresses of this process, which a device's memory never has.
         if kind.itemsize == 0 or self.size % kind.itemsize or kind.hasobject:
             raise ValueError(f"dtype must divide the variable's {self.size} bytes (got {kind})")
         return self.as_array().numpy(stream).view(kind)
@@ -186,6 +191,7 @@ class GlobalVariable:
     def _interface(self) -> dict[str, Any]:
         return {
             "shape": (1,),
+            # One element of raw bytes: no framework takes it for numbers.
             "typestr": f"|V{self.size}",
             "data": (self.address, False),
             "strides": None,
@@ -201,12 +207,9 @@ class GlobalVariable:
 def _of_bytes(array: Any, like: DeviceArray) -> DeviceArray:
     """Return the bytes of an array on a device."""
     address, shape, strides, _, bits, place = array_info(driver_of(like), array)
-    dense, nbytes = 1, bits // 8
-    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
-        nbytes *= size
-        if size != 1 and stride != dense:
-            raise ValueError(f"value must be contiguous, in C order (got strides {strides})")
-        dense *= size
+    if not is_dense(shape, strides):
+        raise ValueError(f"value must be contiguous, in C order (got strides {strides})")
+    nbytes = math.prod(shape) * (bits // 8)
     if nbytes != like.nbytes:
         raise ValueError(f"value must have the variable's {like.nbytes} bytes (got {nbytes})")
     return over(driver_of(like), place, address, (nbytes,), like.dtype, keeper=array)

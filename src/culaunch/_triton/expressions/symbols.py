@@ -43,18 +43,23 @@ class Answers:
 
     def ask(self, question: Expression) -> bool:
         """Return the answer."""
+        # `bool(x)` and `if x` are one question.
         if question.op == "bool":
             question = question.operands[0]
         if question.op == "error":
             raise Failure(question)
         if question.is_constant:
             return bool(question.value)
+        # What was answered once on this way stays so: a function that asks twice whether `n > 0`
+        # has two cases, not four.
         for known, answer in zip(self._asked, self._given, strict=False):
             if same(known, question):
                 return answer
         if len(self._asked) == len(self._given):
             if len(self._given) == _MOST_CASES:
                 raise Unknown("it distinguishes too many cases")
+            # Out of the function, whatever it catches: a BaseException. It is run again with either
+            # answer.
             raise Fork(question)
         self._asked.append(question)
         return self._given[len(self._asked) - 1]
@@ -143,6 +148,8 @@ class Arguments:
         self._answers = answers
 
     def __getitem__(self, name: str) -> Symbol | None:
+        # None has to be None itself, as functions ask with `is`, which no stand-in can answer: so
+        # it is asked first.
         if self._answers.ask(Expression("is_none", (name,))):
             return None
         return Symbol(Expression("value", (name,)), self._answers)

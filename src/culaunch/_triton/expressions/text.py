@@ -106,6 +106,7 @@ class _Reader:
         return name
 
     def _logic(self, node: ast.BoolOp) -> Expression:
+        # As Python has it: `a and b` is `b` where `a` is true, and `a` itself where it is not.
         *before, made = map(self.read, node.values)
         for one in reversed(before):
             made = (
@@ -119,6 +120,7 @@ class _Reader:
         made = None
         left = node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
+            # `a < b < c` is `a < b and b < c`.
             one = self._pair(node, left, op, right)
             made = one if made is None else make("if", made, one, made)
             left = right

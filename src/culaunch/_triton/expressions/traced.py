@@ -60,6 +60,7 @@ def traced_grid(function: Any, names: Collection[str]) -> tuple[Expression, ...]
 def _traced(
     function: Any, names: Collection[str], counts: tuple[int, ...], *, is_tuple: bool
 ) -> tuple[Expression, ...]:
+    # Only of what is known to be pure: it is run many times, and must not do anything.
     reads = Reads.of(function)
     _refuse_identity(function)
     missing = sorted(reads.names - set(names))
@@ -89,10 +90,14 @@ class _Tracer:
         if self._runs > _MOST_WAYS:
             raise Unknown("it distinguishes too many cases")
         answers = Answers(given)
+        # A copy, whose globals are stand-ins' friends: `min` and `isinstance` of the builtins would
+        # ask a stand-in for numbers.
         copy = _Substitution(answers).function(self._function)
         try:
             found = copy(Arguments(answers))
         except Fork as fork:
+            # From the beginning each time, with one answer more: Python cannot go back to where the
+            # question was.
             yes, no = (self.explore((*given, answer)) for answer in (True, False))
             return Expression("if", (fork.question, yes, no))
         except Failure as failure:
@@ -101,6 +106,7 @@ class _Tracer:
             raise
         except Exception as error:  # noqa: BLE001  (what it raises, it raises when it is called)
             return Expression("error", (f"{type(error).__name__}: {error}"[:500],))
+        # A grid function may give one number, or a tuple of them.
         items = found if self._is_tuple and isinstance(found, (tuple, list)) else (found,)
         result = tuple(map(expression_of, items))
         self.lengths.add(len(result))
@@ -123,6 +129,7 @@ def _tidy(made: Expression) -> Expression:
     if made.op != "if":
         return made
     question, yes, no = made.operands[0], _tidy(made.operands[1]), _tidy(made.operands[2])
+    # Which of two errors it is matters to nobody who gets one.
     if yes.op == no.op == "error":
         return no
     if question.op == "is_none" and yes.op == "error" and _uses(no, question.operands[0]):
@@ -180,6 +187,7 @@ class _Substitution:
         module = getattr(found, "__module__", "")
         if module == "triton" and name in ("cdiv", "next_power_of_2"):
             return self._operation(name, found)
+        # Among types alone: "==" of an array, which a function may use, has no truth.
         if found in _TYPES if isinstance(found, type) else False:
             return self._conversion(found)
         if found is isinstance:
@@ -241,6 +249,8 @@ def _refuse_identity(function: types.FunctionType, depth: int = 0) -> None:
         if one.opname in ("CACHE", "EXTENDED_ARG", "NOP"):
             continue
         is_none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
+        # A jump on "is None" is one instruction from CPython 3.11 on, and no IS_OP; any other
+        # loads None just before it.
         if one.opname == "IS_OP" and not is_none:
             raise Unknown("it asks whether an object is another one")
         before = one

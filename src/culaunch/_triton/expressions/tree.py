@@ -77,6 +77,7 @@ def make(op: str, *operands: Expression) -> Expression:
         return operands[0]
     if op == "not" and operands[0].op == "not" and is_boolean(operands[0].operands[0]):
         return operands[0].operands[0]  # type: ignore[no-any-return]
+    # An error goes through: what is made of it has no value either.
     for one in operands:
         if one.op == "error":
             return one
