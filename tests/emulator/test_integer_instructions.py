@@ -376,55 +376,64 @@ def test_fns() -> None:
     check("fns.b32 %out, %a, %b, %c;", find, mask, base, offset)
 
 
-def test_video() -> None:
+@pytest.mark.parametrize("count", [2, 4])
+def test_video(count: int) -> None:
     a, b, c = words(32), words(32), words(32)
+    size, most = 4 // count, 256 ** (4 // count) - 1
 
     def parts(x: int) -> list[int]:
-        return list(x.to_bytes(4, "little"))
+        return [x >> 8 * size * i & most for i in range(count)]
 
     def joined(values: list[int]) -> int:
-        return int.from_bytes(bytes(v & 255 for v in values), "little")
+        return sum((v & most) << 8 * size * i for i, v in enumerate(values))
 
     functions = {
-        "vabsdiff4": lambda x, y: abs(x - y),
-        "vadd4": lambda x, y: x + y,
-        "vmin4": min,
-        "vavrg4": lambda x, y: (x + y + 1) // 2,
+        "vabsdiff": lambda x, y: abs(x - y),
+        "vadd": lambda x, y: x + y,
+        "vsub": lambda x, y: x - y,
+        "vmin": min,
+        "vmax": max,
+        "vavrg": lambda x, y: (x + y + 1) // 2,
     }
     for name, function in functions.items():
 
         def each(x: int, y: int, function: Callable[[int, int], int] = function) -> list[int]:
             return [function(p, q) for p, q in zip(parts(x), parts(y), strict=True)]
 
-        code = f"{name}.u32.u32.u32 %out, %a, %b, %c;"
+        code = f"{name}{count}.u32.u32.u32 %out, %a, %b, %c;"
         check(code, lambda x, y, z, each=each: joined(each(x, y)), a, b, c)
-        code = f"{name}.u32.u32.u32.add %out, %a, %b, %c;"
+        guarded = f"mov.b32 %out, 777; setp.lt.u32 %p0, %a, %b; @%p0 {code}"
+        check(guarded, lambda x, y, z, each=each: joined(each(x, y)) if x < y else 777, a, b, c)
+        code = f"{name}{count}.u32.u32.u32.add %out, %a, %b, %c;"
         check(code, lambda x, y, z, each=each: sum(each(x, y)) + z, a, b, c)
     check(
-        "vadd4.u32.u32.u32.sat %out, %a, %b, %c;",
-        lambda x, y, z: joined([min(p + q, 255) for p, q in zip(parts(x), parts(y), strict=True)]),
+        f"vadd{count}.u32.u32.u32.sat %out, %a, %b, %c;",
+        lambda x, y, z: joined([min(p + q, most) for p, q in zip(parts(x), parts(y), strict=True)]),
         a, b, c,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("kinds", ["u32.u32", "s32.s32", "u32.s32", "s32.u32"])
 @pytest.mark.parametrize("comparison", ["eq", "ne", "lt", "le", "gt", "ge"])
-def test_set_of_bytes(kinds: str, comparison: str) -> None:
+@pytest.mark.parametrize("count", [2, 4])
+def test_set_of_parts(kinds: str, comparison: str, count: int) -> None:
     a, b, c = words(32), words(32), words(32)
     b = np.where(RNG.integers(0, 2, b.shape).astype(bool), a, b)
     compare = getattr(operator, comparison)
+    bits = 32 // count
 
     def parts(x: int, kind: str) -> list[int]:
-        return [signed(p, 8) if kind == "s32" else p for p in x.to_bytes(4, "little")]
+        found = [x >> bits * i & 2**bits - 1 for i in range(count)]
+        return [signed(p, bits) if kind == "s32" else p for p in found]
 
     def each(x: int, y: int) -> list[int]:
         first, second = kinds.split(".")
         return [int(compare(p, q)) for p, q in zip(parts(x, first), parts(y, second), strict=True)]
 
     def joined(x: int, y: int) -> int:
-        return int.from_bytes(each(x, y), "little")
+        return sum(v << bits * i for i, v in enumerate(each(x, y)))
 
-    code = f"vset4.{kinds}.{comparison}"
+    code = f"vset{count}.{kinds}.{comparison}"
     check(f"{code} %out, %a, %b, %c;", lambda x, y, z: joined(x, y), a, b, c)
     check(f"{code}.add %out, %a, %b, %c;", lambda x, y, z: sum(each(x, y)) + z, a, b, c)
     guarded = f"mov.b32 %out, 777; setp.lt.u32 %p0, %a, %b; @%p0 {code} %out, %a, %b, %c;"

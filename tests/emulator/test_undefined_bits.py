@@ -110,6 +110,13 @@ FORMS = """
     vmax4.u32.u32.u32 %x, %a, %b, %c;
     vabsdiff4.u32.u32.u32 %x, %a, %b, %c;
     vavrg4.u32.u32.u32 %x, %a, %b, %c;
+    vadd2.u32.u32.u32 %x, %a, %b, %c;
+    vsub2.u32.u32.u32 %x, %a, %b, %c;
+    vset2.u32.s32.lt %x, %a, %b, %c;
+    vmin2.u32.u32.u32 %x, %a, %b, %c;
+    vmax2.u32.u32.u32 %x, %a, %b, %c;
+    vabsdiff2.u32.u32.u32 %x, %a, %b, %c;
+    vavrg2.u32.u32.u32 %x, %a, %b, %c;
     movmatrix.sync.aligned.m8n8.trans.b16 %x, %a;
     mma.sync.aligned.m8n8k16.row.col.s32.u8.u8.s32 {%x, %y}, {%a}, {%b}, {%c, %c};
     wmma.mma.sync.aligned.row.col.m8n8k32.s32.u4.u4.s32 {%x, %y}, {%a}, {%b}, {%c, %c};

@@ -37,6 +37,7 @@ _COUNTS = {
         (3, 4, "min max setp set"),
         (4, 4, "mad madc mad24 sad fma shf prmt bfe selp slct dp4a dp2a fns"),
         (4, 4, "vadd4 vsub4 vavrg4 vabsdiff4 vmin4 vmax4 vset4"),
+        (4, 4, "vadd2 vsub2 vavrg2 vabsdiff2 vmin2 vmax2 vset2"),
         (5, 5, "bfi"),
         (5, 6, "lop3"),
         (2, 3, "ld st"),
