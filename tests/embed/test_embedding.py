@@ -163,8 +163,13 @@ def test_nothing_is_left_when_the_disk_fills_up(tmp_path, cubin):
         "try: cl.embed(sys.argv[1], sys.argv[2], 'k')\n"
         "except OSError as error: print(error.strerror)\n"
     )
+    # -B: modules that it imports then would get bytecode files of 512 bytes, too, and every process
+    # after it fail to import them.
     done = subprocess.run(
-        [sys.executable, "-c", program, cubin, output], capture_output=True, text=True, check=True
+        [sys.executable, "-B", "-c", program, cubin, output],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "File too large\n"
     assert output.read_bytes() == b"before"
