@@ -51,6 +51,7 @@ def _check_headers() -> Iterator[Finding]:
     toolkit: Any = Nvrtc().toolkit
     try:
         found = {header: toolkit.find(header) for header in commands}
+    # Loading it failed, and the line of NVRTC has the reason.
     except CulaunchError:
         return  # said of NVRTC
     for header, package in commands.items():
@@ -62,6 +63,7 @@ def _check_headers() -> Iterator[Finding]:
 
 def _library(module: str, library: str) -> str:
     api = importlib.import_module(f"cuda.bindings.{module}")
+    # Calling it loads the library, so that one that is there and does not load is found here.
     found = ".".join(str(part) for part in api.version())
     from cuda.pathfinder import load_nvidia_dynamic_lib  # type: ignore[import-untyped]
 
@@ -107,6 +109,7 @@ def _tried(name: str, look: Callable[[], str]) -> Finding:
     """Return how a look went: what is not installed is missing, everything else is broken."""
     try:
         return Finding(_TOPIC, name, "ok", look())
+    # What is not there is no fault of the machine: most programs need none of it.
     except (ImportError, CompileError, FileNotFoundError) as error:
         return Finding(_TOPIC, name, "missing", str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what was looked for

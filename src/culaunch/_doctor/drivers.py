@@ -24,6 +24,7 @@ def check_drivers() -> Iterator[Finding]:
     try:
         driver = Driver.open("cuda")
     except DriverNotFoundError as error:
+        # A driver that is there and does not start is broken; none at all may be meant so.
         is_there = error.name != "CUDA_ERROR_NOT_FOUND"
         reason = str(error).partition(". Install")[0]
         yield Finding(

@@ -39,6 +39,7 @@ def _check_python() -> Iterator[Finding]:
     libc = " ".join(platform.libc_ver())
     system = f"{platform.system()} {platform.release()}, {platform.machine()}, {libc}"
     yield Finding("this installation", "system", "ok", system.rstrip(", "))
+    # The first thing to look at when something is otherwise than expected.
     given = sorted(name for name, value in os.environ.items() if _is_ours(name) and value)
     if given:
         shown = ", ".join(f"{name}={os.environ[name]}" for name in given)

@@ -43,6 +43,8 @@ def _check(package: str, command: str, array: str) -> Finding:
     try:
         module = importlib.import_module(package)
     except ModuleNotFoundError as error:
+        # The package itself is not there; if it is another module, an installed package lacks
+        # something.
         if (error.name or "").partition(".")[0] == root:
             return Finding(_TOPIC, root, "missing", "", f"python -m pip install {command}")
         return Finding(_TOPIC, root, "broken", f"{type(error).__name__}: {error}")

@@ -89,6 +89,7 @@ def export(
     name = _name_of(output)
     exported = [one._exported() for one in chosen]
     source = library_source(exported, name)
+    # Both texts before the compiler runs, which takes seconds: what cannot be said is refused now.
     if header is not None:
         wanted = checked_path("header", header)
         text = library_header(exported, name, os.path.basename(output))
@@ -99,6 +100,7 @@ def export(
     unit = InlineSource(name, source.text, None, "", {})
     with tempfile.TemporaryDirectory(prefix="culaunch-export-") as directory:
         library, _ = build_library(directory, unit, source.images, toolchain, name)
+        # Whole or not at all: `open_output` puts a file in place when it is written.
         with open(library, "rb") as built, open_output(output) as file:
             shutil.copyfileobj(built, file)
     if header is not None:
