@@ -132,6 +132,32 @@ def from_cpp(name: str) -> str:
     return _table(["", "ns", "of the call by hand"], rows)
 
 
+def kernels(name: str, *wanted: str) -> str:
+    """Return the table of launches of a library's kernels: the named ones, and all together."""
+    launches = read(name)["launches"]
+    rows = []
+    for kernel in wanted:
+        one = next(one for one in launches if one["kernel"] == kernel)
+        above = " over ".join([*one["decorators"], "`jit`"])
+        slow, quick = one["ns"]["Triton"], one["ns"]["native"]
+        rows.append([f"`{kernel}`", above, f"{slow:,}", f"{quick:,}", f"{slow / quick:.1f}"])
+    times_less = sorted(one["ns"]["Triton"] / one["ns"]["native"] for one in launches)
+    for text, share in (("the least", 0), ("median", len(times_less) // 2), ("the most", -1)):
+        label = f"all {len(launches)} launches, {text}"
+        rows.append([label, "", "", "", f"{times_less[share]:.1f}"])
+    return _table(["ns", "", "Triton", "`install()`", "times less"], rows)
+
+
+def forwards(name: str) -> str:
+    """Return the table of whole forward passes, in microseconds of the host."""
+    rows = [
+        [f"`{operator}`", *(f"{times[way] / 1000:.0f}" for way in ("Triton", "native")),
+         f"{times['native'] / times['Triton']:.2f}"]
+        for operator, times in read(name)["forwards_ns"].items()
+    ]  # fmt: skip
+    return _table(["us of the host", "Triton", "`install()`", "of Triton's"], rows)
+
+
 def shortcuts(name: str) -> str:
     """Return the table of what a launch takes without each of its shortcuts."""
     return _by_kernel("launcher, torch", SHORTCUTS, medians(read(name)))
@@ -156,7 +182,8 @@ def bars(name: str) -> str:
     rows = []
     for bar in read(name)["bars"]:
         unit = "" if bar["unit"] == "x" else f" {bar['unit']}"
-        number = {"x": "{:.3f}", "ns": "{:,.0f}", "ms": "{:.1f}"}[bar["unit"]] + unit
+        form = {"x": "{:.3f}", "ns": "{:,.0f}", "ms": "{:.1f}", "s": "{:.2f}"}
+        number = form.get(bar["unit"], "{:.0f}") + unit
         measured = bar["measured"]
         rows.append([
             _CODE.sub(r"`\g<0>`", bar["name"]),

@@ -40,6 +40,8 @@ _MAKERS = {
     "dispatch": benchmark_numbers.dispatch,
     "from_cpp": benchmark_numbers.from_cpp,
     "further": benchmark_numbers.further,
+    "forwards": benchmark_numbers.forwards,
+    "kernels": benchmark_numbers.kernels,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,
     "shortcuts": benchmark_numbers.shortcuts,

@@ -24,7 +24,7 @@ PEERS = {
     "cuda_core": ("cuda.core",),
     "cupy": ("cupy",),
     "mlx": ("mlx", "mlx-cuda"),
-    "numba": ("numba_cuda",),
+    "numba": ("numba_cuda", "numba-cuda-compiler"),
     "pycuda": ("pycuda",),
     "torch": ("torch", "tvm_ffi", "g++", "ninja", "nvcc"),
     "triton": ("triton", "torch"),

@@ -99,6 +99,19 @@ def test_a_framework_that_is_broken(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "way"),
+    [
+        pytest.param(package, way, id=package, marks=pytest.mark.needs(package))
+        for package, way in (("numpy", "DLPack"), ("torch", "DLPack's exchange API"), ("jax", "DLPack"))
+    ],
+)  # fmt: skip
+def test_how_arrays_are_read(package, way):
+    found = {one.name: one for one in check_frameworks()}
+    assert found[package].detail.endswith(f", {way}")
+
+
+@pytest.mark.slow
 @pytest.mark.gpu
 def test_a_machine_with_a_gpu(has):
     """Text and JSON of a process of its own say what is there, and that it works."""

@@ -17,7 +17,7 @@ _FRAMEWORKS = (
     ("numpy", "numpy", "ndarray"),
     ("torch", "torch", "Tensor"),
     ("cupy", "cupy-cuda13x", "ndarray"),
-    ("jax", "jax", "Array"),
+    ("jax", "jax", "_src.array.ArrayImpl"),  # jax.Array is abstract and has no method of theirs
     ("numba.cuda", "numba-cuda", "devicearray.DeviceNDArray"),
     ("triton", "triton", ""),
     ("ml_dtypes", "ml_dtypes", ""),
