@@ -60,7 +60,8 @@ def has(capability: str) -> bool:
         return os.geteuid() == 0
     if capability == "numba-cuda-compiler":  # which some versions of NumPy do not have
         program = "import numba.cuda.np.arrayobj"
-        return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode == 0
+        done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+        return done.returncode == 0
     if capability == "CUTLASS_PATH":
         return Path(os.environ.get(capability, "-"), "include", "cute").is_dir()
     if capability == "installed-wheel":

@@ -103,7 +103,9 @@ def test_a_framework_that_is_broken(monkeypatch, tmp_path):
     ("package", "way"),
     [
         pytest.param(package, way, id=package, marks=pytest.mark.needs(package))
-        for package, way in (("numpy", "DLPack"), ("torch", "DLPack's exchange API"), ("jax", "DLPack"))
+        for package, way in {
+            "numpy": "DLPack", "torch": "DLPack's exchange API", "jax": "DLPack",
+        }.items()
     ],
 )  # fmt: skip
 def test_how_arrays_are_read(package, way):
