@@ -30,7 +30,7 @@ import culaunch as cl
 device = torch.device(sys.argv[2])
 if device.type == "cuda":
     torch.cuda.set_device(device)
-theirs = argument = pickle.load(sys.stdin.buffer)
+theirs = pickle.load(sys.stdin.buffer)
 add = cl.load(sys.argv[1])["add"]
 n = theirs.numel()
 mine = torch.ones(n, device=device)
@@ -43,7 +43,7 @@ if theirs.device != device:
         assert "on one device" in str(error)
     else:
         raise AssertionError("another device's memory was taken without a word")
-    argument = cl.peer(theirs, device.index)
+    sys.exit()  # peers do not see what was opened on another device: see culaunch.peer
 
 def wait():
     if device.type == "cuda":
@@ -51,10 +51,10 @@ def wait():
         torch.cuda.synchronize(theirs.device)
 
 wait()
-add[cl.ceildiv(n, 256), 256](mine, argument, 2.0, n)
+add[cl.ceildiv(n, 256), 256](mine, theirs, 2.0, n)
 wait()
 assert torch.equal(mine, 1 + 2 * before)
-add[cl.ceildiv(n, 256), 256](argument, mine, 1.0, n)
+add[cl.ceildiv(n, 256), 256](theirs, mine, 1.0, n)
 wait()
 """
 
@@ -146,7 +146,8 @@ def test_a_tensor_of_another_process(add, here, there):
         in_another_process(OF_TORCH, given, add, there)
         torch.cuda.synchronize()
     expected = torch.arange(5000, dtype=torch.float32)
-    expected[1000:4000] = 3 * expected[1000:4000] + 1
+    if here == there:
+        expected[1000:4000] = 3 * expected[1000:4000] + 1
     assert torch.equal(whole.cpu(), expected)
 
 

@@ -20,8 +20,11 @@ def peer(array: Any, device: int | None = None) -> DeviceArray:
     All arrays of a launch belong to one device, and the launch goes there. This says that an array
     counts as this device's although its memory is another's, which kernels reach through the
     connection between the two. The access is turned on if it is not, in the primary context.
-    Memory that torch's symmetric memory or CUDA's IPC has mapped counts as what its tensor says;
-    this is for tensors that say the other device.
+    Memory that torch's symmetric memory has mapped counts as what its tensor says; this is for
+    tensors that say the other device. Memory that another process has shared (CUDA's IPC, torch's
+    multiprocessing) is seen by the device that was current when this process opened it, and by no
+    other, whatever access is turned on: a kernel of another one ends in an illegal address. Open
+    its handle with the device current whose kernels shall take it.
 
     Parameters
     ----------
