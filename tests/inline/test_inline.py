@@ -197,7 +197,7 @@ void f() { CULAUNCH_GET_KERNEL(kernels, "k")({1, 1}); }
         ({"extra_cflags": "-O0"}, TypeError, "extra_cflags must be a list of str"),
         ({"extra_ldflags": [7]}, TypeError, "link_flags must hold str"),
         ({"with_cuda": True}, TypeError, "no argument with_cuda; leave it out"),
-        ({"flag": ["-O0"]}, TypeError, "no argument flag$"),
+        ({"flag": ["-O0"]}, TypeError, r"no argument flag: did you mean 'flags'\?$"),
         ({"name": "a-b"}, ValueError, "name must be letters, digits and underscores"),
         ({"cpp_sources": None}, ValueError, "give cpp_sources, cuda_sources or both"),
         ({"cpp_sources": [b"x"]}, TypeError, "cpp_sources must be C.. text"),

@@ -1,6 +1,7 @@
 """Junk for the arguments of what compiles, reads, writes and loads."""
 
 import contextlib
+import importlib
 import inspect
 import os
 
@@ -33,6 +34,8 @@ def nothing_is_built(monkeypatch):
     def build(*arguments):
         raise cl.CompileError("not here")
 
+    # What would take the function from its module while it is replaced would keep the replacement.
+    importlib.import_module("culaunch._inline.c_driver")
     monkeypatch.setattr("culaunch._inline.inline.build_library", build)
     monkeypatch.setattr("culaunch._inline.building.run_compiler", build)
 

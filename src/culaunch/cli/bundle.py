@@ -16,7 +16,7 @@ import culaunch as cl
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option("--record", help="What programs wrote that ran with CULAUNCH_CACHE_RECORD=FILE.")
 def command(output: str, program: tuple[str, ...], record: str | None) -> int:
-    """Pack what a program compiles into a directory to ship, or its functions into a library.
+    """Pack what a program compiles, or its functions, to ship it.
 
     OUTPUT is the directory, which $CULAUNCH_CACHE_SHIPPED names where the program runs; or a
     .culib file, with every cl.function that the program called and the images that they launch,
