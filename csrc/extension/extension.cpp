@@ -142,6 +142,7 @@ PyMethodDef functions[] = {
     {"bind_operator", torch_operators::BindOperator, METH_VARARGS, nullptr},
     {"rebind_operator", torch_operators::RebindOperator, METH_VARARGS, nullptr},
     {"xla_handler", xla_calls::Handler, METH_VARARGS, nullptr},
+    {"end_xla_calls", xla_calls::EndCalls, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "driver/errors.h"
 #include "xla/invocation.h"
@@ -13,6 +15,17 @@ namespace xla_calls {
 namespace {
 
 std::atomic<int> g_minor{kMinor};
+std::atomic<int> g_running{0};
+std::atomic<bool> g_is_ending{false};
+
+// A call counts before it looks whether the end has come: whoever waits sees it, or it sees the
+// end.
+struct Counted {
+  Counted() { g_running.fetch_add(1); }
+  ~Counted() { g_running.fetch_sub(1); }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+};
 
 // XLA asks what a handler is before it calls it.
 const MetadataExtension* FindMetadata(const CallFrame* frame) {
@@ -31,7 +44,8 @@ Error* Handle(const CallFrame* frame, bool is_host) {
     return nullptr;
   }
   if (frame->stage != kExecute) return nullptr;
-  if (Py_IsInitialized() == 0) {
+  const Counted counted;
+  if (g_is_ending.load() || Py_IsInitialized() == 0) {
     return MakeError(*frame->api, "Python has ended: no function of culaunch can be called",
                      kInternal);
   }
@@ -47,6 +61,18 @@ Error* HandleHost(const CallFrame* frame) { return Handle(frame, true); }
 Error* HandleCuda(const CallFrame* frame) { return Handle(frame, false); }
 
 }  // namespace
+
+PyObject* EndCalls(PyObject*, PyObject*) {
+  g_is_ending.store(true);
+  while (g_running.load() != 0) {
+    {
+      const ReleaseGil released;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (PyErr_CheckSignals() < 0) return nullptr;
+  }
+  Py_RETURN_NONE;
+}
 
 PyObject* Handler(PyObject*, PyObject* args) {
   const char* platform;

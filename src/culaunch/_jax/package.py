@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
+import os
 import re
 import threading
 from pathlib import Path
 from typing import Any
 
 from culaunch._base.optional import optional
-from culaunch._core import xla_handler
+from culaunch._core import end_xla_calls, xla_handler
 from culaunch._errors import MissingDependencyError
 
 TARGET = "culaunch_function"
@@ -53,6 +55,10 @@ def _register(jax: Any) -> None:
             f"python -m pip install 'jax>={_OLDEST}'",
             name="jax",
         )
+    # JAX does not wait for what nobody has read. The calls of a process that was forked are not its
+    # child's, which has none of the threads.
+    process = os.getpid()
+    atexit.register(lambda: end_xla_calls() if os.getpid() == process else None)
     ffi.register_ffi_target(TARGET, xla_handler("cpu", minor), platform="cpu")
     ffi.register_ffi_target(TARGET, xla_handler("CUDA", minor), platform="CUDA")
 

@@ -125,6 +125,43 @@ def test_shards(run_steps):
     assert run_steps("shards") == [f"2 {tripled}", threes, tripled, tripled]
 
 
+@pytest.mark.slow
+def test_the_end_while_a_call_runs(tmp_path):
+    """Python ends a thread that asks for it then, and XLA waited for ever for one of its own."""
+    source = """
+    extern "C" __global__ void wait(float* y, const float* x, int n) {
+      float sum = 0;
+      for (int i = 0; i < x[0]; ++i) sum += x[i % n];
+      y[0] = sum;
+      if (x[0] > 2) printf("long call done\\n");
+    }"""
+    image = tmp_path / "image.ptx"
+    image.write_bytes(cl.compile(source, arch="compute_80").data)
+    program = (
+        "import sys, jax, jax.numpy as jnp, culaunch as cl\n"
+        "cl.set_driver('emulator')\n"
+        "wait = cl.load(sys.argv[1])['wait']\n"
+        "@cl.function(mutates=())\n"
+        "def f(x):\n"
+        "    y = cl.empty_like(x)\n"
+        "    wait[1, 1](y, x, x.size)\n"
+        "    return y\n"
+        "mesh = jax.sharding.Mesh(jax.devices(), 'i')\n"
+        "spec = jax.sharding.PartitionSpec('i')\n"
+        "each = jax.jit(jax.shard_map(f.jax, mesh=mesh, in_specs=spec, out_specs=spec, "
+        "check_vma=False))\n"
+        "result = each(jnp.array([2.0, 50000.0]))\n"
+        "print(result.addressable_shards[0].data[0], flush=True)\n"
+    )
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(image)], capture_output=True, text=True, timeout=120,
+        check=False, env={**os.environ, **flags},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["4.0", "long call done"]
+
+
 def test_a_text_of_another_process():
     from culaunch._jax.texts import resolve
 
