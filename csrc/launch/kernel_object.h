@@ -3,6 +3,7 @@
 
 #include <culaunch/kernel.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "arguments/convert.h"
@@ -25,4 +26,5 @@ struct KernelObject {
   CachedLauncher cache[kCached];
   int cached;  // how many of them are filled
   int next;    // which one is replaced next
+  std::atomic<bool> is_configured;  // a launcher was made of it: for `culaunch bundle`
 };

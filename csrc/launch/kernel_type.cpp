@@ -204,6 +204,10 @@ PyObject* GetName(PyObject* self, void*) {
   return PyUnicode_FromString(Self(self)->state->name().c_str());
 }
 
+PyObject* IsConfigured(PyObject* self, void*) {
+  return PyBool_FromLong(Self(self)->is_configured.load(std::memory_order_relaxed));
+}
+
 PyObject* GetHandle(PyObject* self, void*) {
   return PyLong_FromVoidPtr(Self(self)->state->handle());
 }
@@ -221,6 +225,7 @@ int AddKernelType(PyObject* module) {
                       .Method("_make_ready", KernelMakeReady)
                       .Method("_max_dynamic_shared_memory", KernelMaxDynamicSharedMemory)
                       .Method("_occupancy", KernelOccupancy)
+                      .Property("_is_configured", IsConfigured)
                       .Property("_module", GetModule)
                       .Property("name", GetName)
                       .Property("handle", GetHandle)

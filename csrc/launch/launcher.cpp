@@ -132,6 +132,7 @@ PyObject* Make(KernelObject* kernel, const culaunch::LaunchConfig& config, PyObj
   self->stream_ordinal = ordinal;
   new (&self->config) culaunch::LaunchConfig(config);
   new (&self->driver_config) culaunch::DriverLaunchConfig(config);
+  kernel->is_configured.store(true, std::memory_order_relaxed);
   return object;
 }
 

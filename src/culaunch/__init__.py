@@ -332,11 +332,13 @@ if "CULAUNCH_BUNDLE" in os.environ:  # "culaunch bundle" runs the program
         import atexit
 
         def write() -> None:
-            # Who has not used the name has no function to be packed, and loads nothing for it now.
-            if "function" in globals():
-                from culaunch._ship.bundled import write_traced
+            from culaunch._base.bundling import kept_to_bundle
 
-                write_traced(os.environ["CULAUNCH_BUNDLE"])
+            # Who has made nothing that is packed loads nothing for it now.
+            if kept_to_bundle():
+                from culaunch._ship.bundled import write_used
+
+                write_used(os.environ["CULAUNCH_BUNDLE"])
 
         atexit.register(write)
 

@@ -1,4 +1,4 @@
-"""``culaunch bundle app.culib``: the functions of a program, for a machine without a compiler."""
+"""``culaunch bundle app.culib``: what a program calls, for a machine without a compiler."""
 
 import os
 import subprocess
@@ -112,6 +112,131 @@ def test_the_second_start_needs_no_compiler(tmp_path):
     assert not cache.exists(), "nothing was compiled"
 
 
+# All that this program makes is gone at its end.
+KERNELS = '''
+import sys
+import numpy as np
+import culaunch as cl
+
+cl.set_driver("emulator")
+SOURCE = """
+template <class T> __global__ void add(T* x, T value) { x[threadIdx.x] += value; }
+extern "C" __global__ void triple(int* x) { x[threadIdx.x] *= FACTOR; }
+extern "C" __global__ void idle(int* x) { x[threadIdx.x] = 0; }
+"""
+
+
+def kernels(factor):
+    try:
+        found = cl.load_library("app.culib").kernels
+    except FileNotFoundError:
+        names = ["add<float>", "triple", "idle"]
+        found = cl.load(cl.compile(SOURCE, names=names, defines={"FACTOR": factor}))
+        found["idle"]
+    return found["add<float>"], found["triple"]
+
+
+def main(factor):
+    add, triple = kernels(factor)
+    x = cl.to_device(np.ones(4, np.float32))
+    add[1, 4](x, 2.0)
+    assert (x.numpy() == 3).all()
+    y = cl.to_device(np.ones(4, np.int32))
+    triple.launch(y, grid=1, block=4)
+    assert (y.numpy() == factor).all()
+
+    @cl.function(mutates=["x"])
+    def inside(x: cl.Array("float32", "n")):
+        add[1, x.size](x, 1.0)
+
+    if "function" in sys.argv:
+        inside(x)
+        assert (x.numpy() == 4).all()
+
+
+for text in sys.argv[1].split(","):
+    main(int(text))
+'''
+
+
+def bundle_kernels(tmp_path, *arguments, **more):
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    command = ("-m", "culaunch", "bundle", "app.culib", "--", sys.executable)
+    return run(tmp_path, *command, *(arguments or ("kernels.py", "3")), **more)
+
+
+def start_again(tmp_path):
+    """Start the program on a machine without a compiler, whose cache is empty."""
+    (tmp_path / "fresh.py").write_text(FRESH.partition("import numpy")[0] + KERNELS)
+    cache = tmp_path / "fresh"
+    run(tmp_path, "fresh.py", "3", CULAUNCH_CACHE_DIR=str(cache))
+    assert not cache.exists(), "nothing was compiled"
+
+
+def test_kernels_that_are_launched_by_themselves(tmp_path):
+    # The command needs no driver, whatever the program has.
+    said = bundle_kernels(tmp_path, CULAUNCH_DRIVER="cuda")
+    assert said.stdout == "packed 2 kernels into app.culib\n"
+    assert said.stderr == ""
+    assert "idle" not in cl.load_library(tmp_path / "app.culib").kernels
+    start_again(tmp_path)
+
+
+def test_kernels_and_functions_that_are_gone_at_the_end(tmp_path):
+    said = bundle_kernels(tmp_path, "kernels.py", "3", "function")
+    assert said.stdout == "packed 1 function and 2 kernels into app.culib\n"
+    start_again(tmp_path)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_kernels_of_one_name(tmp_path, processes):
+    program = "import os\nfor one in {FACTORS}: assert os.system(f'{PYTHON} kernels.py {one}') == 0"
+    factors = ["3,4,3"] if processes == 1 else ["3", "4", "3"]
+    program = program.replace("{PYTHON}", sys.executable).replace("{FACTORS}", str(factors))
+    said = bundle_kernels(tmp_path, "-c", program, code=1)
+    assert not (tmp_path / "app.culib").exists()
+    *left_out, error = said.stderr.splitlines()
+    assert len(left_out) == 2
+    for line in left_out:
+        assert "is left out: 2 images have one of that name" in line
+    assert "launched no kernel, that a library can hold" in error
+
+
+FUSED = """
+import sys
+import numpy as np
+import culaunch as cl
+from culaunch import elementwise as ew
+
+
+@ew.fuse
+def doubled(x):
+    return x * 2
+
+
+@cl.function
+def inside(x: cl.Array("float32", "n")):
+    return doubled(x)
+
+
+x = cl.to_device(np.ones(4, np.float32))
+if "inside" in sys.argv:
+    assert (inside(x).numpy() == 2).all()
+if "alone" in sys.argv:
+    assert (doubled(x).numpy() == 2).all()
+"""
+
+
+@pytest.mark.parametrize("how", ["inside", "alone"])
+def test_fused_functions(tmp_path, how):
+    (tmp_path / "fused.py").write_text(FUSED)
+    command = ("-m", "culaunch", "bundle", "app.culib", "--", sys.executable, "fused.py", how)
+    said = run(tmp_path, *command, code=how == "alone")
+    assert (tmp_path / "app.culib").exists() == (how == "inside")
+    line = "culaunch bundle: doubled is left out: it was called by itself; call it in a cl.function"
+    assert (line in said.stderr) == (how == "alone")
+
+
 def test_a_program_of_several_processes(tmp_path):
     program = (
         "import subprocess, sys\n"
@@ -126,7 +251,7 @@ def test_a_program_of_several_processes(tmp_path):
 
 def test_what_cannot_be_packed(tmp_path):
     said = bundle(tmp_path, "app.culib", sys.executable, "-c", "import culaunch", code=1)
-    assert "the program called no cl.function that a library can hold" in said.stderr
+    assert "called no cl.function, and launched no kernel, that a library can hold" in said.stderr
     said = bundle(tmp_path, "app.culib", sys.executable, "program.py", "int8", code=1)
     assert "ended with code 1; nothing was packed" in said.stderr
     command = ("-m", "culaunch", "bundle", "app.culib", "--record", "record")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch._core import NUMBERS
+from culaunch._base.bundling import keep_to_bundle
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.cuda_source import kernel_name, render
@@ -99,6 +100,7 @@ class ElementwiseFunction(CoreElementwise):
         layout = _layout(kind, vector, rank, flags, classes)
         # A thread of a tiled kernel has sixteen elements already.
         times = 1 if layout.kind == "tiled" else unroll(code, layout)
+        keep_to_bundle(self)
         return kernel_for(code, layout, ordinal), times
 
     def _call_slowly(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

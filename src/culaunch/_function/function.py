@@ -8,6 +8,7 @@ import threading
 import types
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
+from culaunch._base.bundling import keep_to_bundle
 from culaunch._base.checks import checked_flag, checked_list
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
@@ -95,6 +96,7 @@ class Function(CoreFunction, Generic[P, R]):
         self._gradient = None
         self._doors = []
         functools.update_wrapper(self, body)
+        keep_to_bundle(self)
         return self
 
     if TYPE_CHECKING:

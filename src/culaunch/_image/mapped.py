@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from culaunch._image.image import Image
 from culaunch._image.sniff import image_format, wrapper_size
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 # Compilers write images for memory that is aligned; what is not is copied to where it is.
 _ALIGNMENT = 16
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class MappedImage(Image):
@@ -21,7 +26,14 @@ class MappedImage(Image):
     _view: memoryview
 
     @classmethod
-    def of(cls, view: memoryview, offset: int, path: str) -> Image:
+    def of(
+        cls,
+        view: memoryview,
+        offset: int,
+        path: str,
+        names: Mapping[str, str] = _NONE,
+        signatures: Mapping[str, tuple[str | None, ...]] = _NONE,
+    ) -> Image:
         """Return the image in some bytes of a file, or one of their copy if it cannot stay there.
 
         Parameters
@@ -31,6 +43,8 @@ class MappedImage(Image):
             Where it begins in the file, which is mapped to a whole page.
         path : str
             What messages call it.
+        names, signatures : Mapping
+            As of an :class:`Image`: what the bytes do not say.
 
         Raises
         ------
@@ -41,12 +55,11 @@ class MappedImage(Image):
         # The driver takes PTX with a zero after it, which bytes of Python have; and a wrapper has a
         # pointer, which is taken off.
         if found == "ptx" or offset % _ALIGNMENT or wrapper_size(bytes(view[:64])):
-            return Image(bytes(view), path=path)
+            return Image(bytes(view), path=path, names=names, signatures=signatures)
         # Past the checks of the base class, which want bytes: the format has been told, and there
         # is nothing else to check.
         self = object.__new__(cls)
-        nothing: MappingProxyType[str, str] = MappingProxyType({})
-        facts = {"path": path, "names": nothing, "signatures": nothing, "log": "", "format": found}
+        facts = {"path": path, "names": names, "signatures": signatures, "log": "", "format": found}
         for name, value in {"_view": view, **facts}.items():
             object.__setattr__(self, name, value)
         return self

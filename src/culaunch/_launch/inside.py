@@ -24,6 +24,11 @@ def kernel_attribute(kernel: CoreKernel, attribute: int, ordinal: int) -> int:
     return kernel._attribute(attribute, ordinal)
 
 
+def is_configured(kernel: CoreKernel) -> bool:
+    """Tell whether a launcher was ever made of a kernel, other than by a function's program."""
+    return kernel._is_configured
+
+
 def make_ready(kernel: CoreKernel, ordinal: int) -> None:
     """Do on a device what a launch of a kernel does there before it launches."""
     kernel._make_ready(ordinal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from culaunch._base.bundling import keep_to_bundle
 from culaunch._base.checks import checked_text
 from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.keywords import refuse_keywords
@@ -63,6 +64,7 @@ class Kernel(CoreKernel):
         self = super().__new__(cls, core, name, types)
         self.module = module
         self.signature = signature
+        keep_to_bundle(self)
         return self
 
     if not TYPE_CHECKING:  # for type checkers what is not there cannot be set

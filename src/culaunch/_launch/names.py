@@ -12,26 +12,44 @@ from culaunch._image import demangle
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from culaunch._core import Module as CoreModule
+    from typing import Protocol
+
     from culaunch._image import Image
+
+    class Kernels(Protocol):
+        """What has kernels by name: an image in the driver, a library."""
+
+        def layout(self, name: str, /) -> object | None:
+            """Return None where there is none of that name."""
+
+        def kernel_names(self) -> list[str]:
+            """Return every name."""
+
+    class Expressions(Protocol):
+        """What knows the name expressions of a compile, and their names."""
+
+        @property
+        def names(self) -> Mapping[str, str]: ...
 
 _MOST_LISTED = 30
 _CONST_FIRST = re.compile(r"(?:(?<=[<,(])|^)const (?=[\w:])")
 _BUILT_IN = re.compile(r"(?:(?:unsigned|signed|long|short|volatile) )*[\w:]+")
 
 
-def find_kernel(module: CoreModule, image: Image, name: str) -> str:
-    """Return the name in the image; raise KernelNotFoundError with what there is."""
+def find_kernel(
+    kernels: Kernels, expressions: Expressions, name: str, of: str = "the image"
+) -> str:
+    """Return the name that is there; raise KernelNotFoundError with what there is."""
     # From the quickest to the slowest way: the very name, then expressions of the compile, spelled
     # otherwise, then everything that the image has, demangled.
-    lowered = image.names.get(name, name)
-    if module.layout(lowered) is not None:
+    lowered = expressions.names.get(name, name)
+    if kernels.layout(lowered) is not None:
         return lowered
     wanted = _normal(name)
-    for expression, mapped in image.names.items():
-        if _normal(expression) == wanted and module.layout(mapped) is not None:
+    for expression, mapped in expressions.names.items():
+        if _normal(expression) == wanted and kernels.layout(mapped) is not None:
             return mapped
-    names = module.kernel_names()
+    names = kernels.kernel_names()
     demangled = {candidate: demangle(candidate) for candidate in names}
     found = [
         candidate
@@ -44,7 +62,7 @@ def find_kernel(module: CoreModule, image: Image, name: str) -> str:
         listed = "".join(f"\n  {demangled[one]}  ({one})" for one in found)
         raise KernelNotFoundError(
             f"{len(found)} kernels are called {name!r}: give the parameters too, or the name in "
-            f"the image:{listed}"
+            f"{of}:{listed}"
         )
     # A name without arguments in angle brackets is a template's: which of its instances is meant is
     # not ours to choose.
@@ -55,11 +73,11 @@ def find_kernel(module: CoreModule, image: Image, name: str) -> str:
     }
     if instances:
         raise KernelNotFoundError(
-            f"{name!r} is a template: name an instance of it; the image has{_listed(instances)}"
+            f"{name!r} is a template: name an instance of it; {of} has{_listed(instances)}"
         )
     short = [without_parameters(text) for text in demangled.values()]
     raise KernelNotFoundError(
-        f"the image has no kernel {name!r}{_meant(name, [*short, *names])} has"
+        f"{of} has no kernel {name!r}{_meant(name, [*short, *names])} has"
         f"{_listed(demangled) or ' no kernels at all'}"
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._errors import ImageError
 from culaunch._image.mapped import MappedImage
@@ -50,8 +50,14 @@ class Members:
         """Return the bytes of a member."""
         return bytes(self.view(name))
 
-    def image(self, name: str) -> Image:
+    def image(self, name: str, **facts: Any) -> Image:
         """Return a member as an image, whose bytes stay in the file.
+
+        Parameters
+        ----------
+        name : str
+        **facts
+            The image's ``names`` and ``signatures``, where the library says them.
 
         Raises
         ------
@@ -59,7 +65,8 @@ class Members:
             If there is no such member, its bytes are not what the manifest says, or no image.
         """
         data = self.view(name)
-        return MappedImage.of(data, self._start(name, self._table[name]), f"{self.source}:{name}")
+        offset = self._start(name, self._table[name])
+        return MappedImage.of(data, offset, f"{self.source}:{name}", **facts)
 
     def view(self, name: str) -> memoryview:
         """Return the bytes of a member where they are in the file, checked.

@@ -1,30 +1,51 @@
-"""The functions that a program traced, written when it ends: what ``culaunch bundle`` packs."""
+"""What a program called, written when it ends: what ``culaunch bundle app.culib`` packs."""
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.bundling import kept_to_bundle
 from culaunch._base.outputs import write_output
+from culaunch._elementwise.elementwise_function import ElementwiseFunction
 from culaunch._errors import CulaunchError
 from culaunch._function import Function
+from culaunch._function.encode import encode
+from culaunch._launch import Kernel
+from culaunch._launch.inside import is_configured
 from culaunch._library import SUFFIX
 from culaunch._ship.save import saved_bytes
+from culaunch._ship.saved_kernels import GivenKernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def write_traced(folder: str) -> None:
-    """Write the functions of this process to a library in a directory, under a name of its own.
+def write_used(folder: str) -> None:
+    """Write the functions and kernels of this process to libraries in a directory.
 
-    One that no library can hold is left out, and standard error says why. No failure is raised: the
+    What no library can hold is left out, and standard error says why. No failure is raised: the
     program is at its end, and what it did was right.
     """
+    made = kept_to_bundle()
+    for name in _fused_alone(made):
+        _say(f"{name} is left out: it was called by itself; call it in a cl.function")
+    try:
+        functions = _traced(made)
+        if functions:
+            _write(folder, saved_bytes(functions))
+        for kernels in _without_namesakes(_launched(made)):
+            _write(folder, saved_bytes([], kernels=kernels))
+    except OSError as error:
+        _say(f"nothing is kept in {folder}: {error.strerror or error}")
+
+
+def _traced(made: tuple[object, ...]) -> list[Function[Any, Any]]:
+    """Return all functions that were called, or specialized, and that a library can hold."""
+    found = [one for one in made if isinstance(one, Function) and _has_kinds(one)]
     kept: list[Function[Any, Any]] = []
-    for function in _traced():
+    for function in sorted(found, key=lambda one: (one.__name__, one.__module__)):
         given = [*kept, *_with_gradient(function)]
         try:
             saved_bytes(given)
@@ -32,23 +53,7 @@ def write_traced(folder: str) -> None:
             _say(f"{function.__name__} is left out: {error}")
         else:
             kept = given
-    if not kept:
-        return
-    path = os.path.join(folder, f"{os.getpid()}-{os.urandom(8).hex()}{SUFFIX}")
-    try:
-        write_output(path, saved_bytes(kept))
-    except OSError as error:
-        _say(f"no function is kept in {folder}: {error.strerror or error}")
-
-
-def _traced() -> list[Function[Any, Any]]:
-    """Return all functions that were called, or specialized, in the order in which they are named.
-
-    Nothing keeps a list of them, for they may come and go; at the end of the program the collector
-    knows those that are left.
-    """
-    found = [one for one in gc.get_objects() if isinstance(one, Function) and _has_kinds(one)]
-    return sorted(found, key=lambda one: (one.__name__, one.__module__))
+    return kept
 
 
 def _has_kinds(function: Function[Any, Any]) -> bool:
@@ -62,6 +67,46 @@ def _with_gradient(function: Function[Any, Any]) -> list[Any]:
     gradient: Any = function._gradient  # noqa: SLF001 - users see backward() alone
     used: Callable[..., Any] | None = getattr(gradient, "function", None)
     return [function, used] if isinstance(used, Function) else [function]
+
+
+def _fused_alone(made: tuple[object, ...]) -> list[str]:
+    """Return the names of fused functions that no function called."""
+    functions = [one for one in made if isinstance(one, Function) and _has_kinds(one)]
+    trees = [tree for function in functions for _, tree in function.traced()]
+    called = {id(constant) for tree in trees for constant in encode(tree).constants}
+    fused = [one for one in made if isinstance(one, ElementwiseFunction)]
+    return sorted({one.__name__ for one in fused if id(one) not in called})
+
+
+def _launched(made: tuple[object, ...]) -> list[Kernel]:
+    """Return the kernels that the program itself launched, outside of functions.
+
+    Launchers of a kernel that functions alone launch are made by their programs. Nothing counts
+    launches: a launcher that was made, and not called, counts as one that was.
+    """
+    return [one for one in made if isinstance(one, Kernel) and is_configured(one)]
+
+
+def _without_namesakes(kernels: list[Kernel]) -> list[list[Kernel]]:
+    """Return kernels as groups, in each of which a name is there once.
+
+    Which of several of one name is meant is not ours to say: whoever joins the libraries sees them.
+    """
+    groups: list[dict[str, Kernel]] = []
+    for kernel in sorted(kernels, key=lambda one: one.name):
+        given = GivenKernel.of(kernel)
+        for group in groups:
+            if GivenKernel.of(group.setdefault(kernel.name, kernel)) == given:
+                break
+        else:
+            groups.append({kernel.name: kernel})
+    return [list(group.values()) for group in groups]
+
+
+def _write(folder: str, library: bytes) -> None:
+    write_output(
+        os.path.join(folder, f"{os.getpid()}-{os.urandom(8).hex()}{SUFFIX}"), library
+    )
 
 
 def _say(message: str) -> None:

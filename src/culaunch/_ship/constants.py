@@ -42,7 +42,7 @@ def checked_constant(data: Any, members: Mapping[str, Any]) -> Any:
             image, name = inside.get("image"), inside.get("name")
             if not isinstance(image, str) or image not in members:
                 raise ValueError(f"there is no member {image!r:.60} for an image")
-            if not isinstance(name, str) or _SYMBOL.fullmatch(name) is None:
+            if not is_symbol(name):
                 raise ValueError(f"{name!r:.60} is no name of a kernel")
             return data
         if word == "namedtuple":
@@ -63,6 +63,11 @@ def checked_constant(data: Any, members: Mapping[str, Any]) -> Any:
             return data
     read_value(data)
     return data
+
+
+def is_symbol(name: object) -> bool:
+    """Whether a kernel of an image may have this name."""
+    return isinstance(name, str) and _SYMBOL.fullmatch(name) is not None
 
 
 def make_constant(data: Any, images: Images) -> Any:

@@ -35,7 +35,7 @@ MOST_PROGRAM = 1 << 24
 MOST_GUARDS = 4096
 MOST_ARCHS = 64
 # What a library has besides its functions.
-RESERVED = frozenset(("functions", "source"))
+RESERVED = frozenset(("functions", "kernels", "source"))
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

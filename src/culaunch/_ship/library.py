@@ -1,4 +1,4 @@
-"""A library's functions: looked up by name, their images loaded when a call needs them."""
+"""A library's functions and kernels, by name; images are loaded when a call needs them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from culaunch._base.similar import did_you_mean
 from culaunch._errors import CulaunchError, ImageError
 from culaunch._launch import Module
 from culaunch._library import LibraryFile
+from culaunch._ship import saved_kernels
 from culaunch._ship.entry import FIRST_VERSION, KIND, MOST_FUNCTIONS, read_entry
 from culaunch._ship.loaded import LoadedFunction
+from culaunch._ship.saved_kernels import SavedKernel, SavedKernels, facts_of
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +35,9 @@ class Library:
         The file that it was read from.
     functions : Mapping[str, LoadedFunction]
         By their names, in the order in which they were saved.
+    kernels : SavedKernels
+        Those that were saved beside the functions, to be launched by themselves:
+        ``lib.kernels["scale<float>"]``. They are found by every name that ``module[name]`` takes.
     """
 
     def __init__(self, source: str | os.PathLike[str] | bytes) -> None:
@@ -62,6 +67,8 @@ class Library:
                     source=self.source,
                 ) from None
         self.functions: Mapping[str, LoadedFunction] = MappingProxyType(found)
+        self._saved_kernels = self._read_kernels(manifest)
+        self.kernels = SavedKernels(self, self._saved_kernels)
         self._check_backward()
 
     def __getitem__(self, name: str) -> LoadedFunction:
@@ -110,6 +117,9 @@ class Library:
             if one.__doc__:
                 lines.append(f"    {one.__doc__.strip().splitlines()[0]}")
             lines += [f"    for {kind}" for kind in one.kinds]
+        if self.kernels:
+            lines += ["", "kernels"]
+            lines += [f"    {one.shown()}" for one in self._saved_kernels.values()]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,10 +139,12 @@ class Library:
                 }
                 for one in self
             ],
+            "kernels": [one.to_dict() for one in self._saved_kernels.values()],
         }
 
     def __repr__(self) -> str:
-        return f"<culaunch.Library {self.source}: {', '.join(self.functions) or 'no functions'}>"
+        names = [*self.functions, *self.kernels]
+        return f"<culaunch.Library {self.source}: {', '.join(names) or 'no functions'}>"
 
     def __reduce__(self) -> Any:
         if self._is_bytes:
@@ -145,8 +157,10 @@ class Library:
         """Return a member, checked against the manifest."""
         return self._members(member)
 
-    def kernel(self, member: str, name: str) -> Kernel:
+    def kernel(self, member: str, name: str, signature: str | None = None) -> Kernel:
         """Return a kernel of an image, which is loaded if it is not yet.
+
+        Its signature is what the image says, unless another one is given.
 
         Raises
         ------
@@ -160,15 +174,35 @@ class Library:
         with self._lock:
             module = self._modules.get(member)
             if module is None:
-                module = self._modules[member] = Module(self._members.image(member))
+                names, signatures = facts_of(self._saved_kernels, member)
+                image = self._members.image(member, names=names, signatures=signatures)
+                module = self._modules[member] = Module(image)
         try:
-            kernel = module[name]
-        except CulaunchError as error:
+            kernel = module.kernel(name, signature=signature)
+        except (CulaunchError, ValueError) as error:
             raise ImageError(str(error), source=f"{self.source}:{member}") from None
         # A name of C++ finds its mangled form; a manifest has the form itself, and means no other.
         if kernel.name != name:
             raise ImageError(f"there is no kernel {name}", source=f"{self.source}:{member}")
         return kernel
+
+    def _read_kernels(self, manifest: dict[str, Any]) -> dict[str, SavedKernel]:
+        entries = [one for one in manifest["functions"] if one["kind"] == saved_kernels.KIND]
+        if manifest["version"] < saved_kernels.FIRST_VERSION:
+            entries = []
+        if len(entries) > saved_kernels.MOST_KERNELS:
+            raise ImageError(
+                f"it has over {saved_kernels.MOST_KERNELS} kernels", source=self.source
+            )
+        found: dict[str, SavedKernel] = {}
+        for one in entries:
+            entry = saved_kernels.read_kernel(one, manifest["members"], self.source)
+            if entry.name in found:
+                raise ImageError(
+                    f"the kernel {entry.name!r:.60} comes twice", source=self.source
+                )
+            found[entry.name] = entry
+        return found
 
     def _missing(self, name: str) -> str:
         have = ", ".join(self.functions) or "none"

@@ -72,6 +72,7 @@ def _kernels(source: Any, ordinal: int) -> Iterator[CoreKernel]:
     elif isinstance(source, Library):
         for function in source:
             yield from function.load_all()
+        yield from source.kernels.values()
     elif isinstance(source, LoadedFunction):
         yield from source.load_all()
     elif isinstance(source, Module):

@@ -26,6 +26,7 @@ from culaunch._ship.kinds import write_kind
 from culaunch._ship.loaded import LoadedFunction
 from culaunch._ship.members import Members
 from culaunch._ship.merge import merged
+from culaunch._ship.saved_kernels import checked_kernels, write_kernels
 from culaunch._ship.texts import check_texts
 from culaunch._ship.values import write_value
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from culaunch._function.kinds import Kind
     from culaunch._function.program import Tree
+    from culaunch._launch import Kernel
 
     AnyFunction = Function[..., Any] | LoadedFunction
     # Those of one name are parts of one function.
@@ -44,6 +46,7 @@ def save(
     functions: Iterable[AnyFunction],
     path: str | os.PathLike[str],
     *,
+    kernels: Iterable[Kernel] | Mapping[str, Kernel] = (),
     images: Mapping[Module, Sequence[Image | str | os.PathLike[str] | bytes]] | None = None,
 ) -> None:
     """Write functions to a library: what was traced of them, and the images that they launch.
@@ -61,8 +64,11 @@ def save(
         of its images. So libraries that were saved on several machines become one.
     path : str or os.PathLike
         The library, by custom ``*.culib``. It is written whole or not at all.
+    kernels : iterable of Kernel, or mapping of str to Kernel, optional
+        Kernels that are launched by themselves: ``lib.kernels`` has them under their names, or
+        under those that a mapping gives. There may be no functions then.
     images : mapping of Module to sequence of images, optional
-        For a module that the functions launch from: the same kernels for further architectures,
+        For a module that the functions and kernels are of: the same kernels for further architectures,
         cubins or PTX, which go into one fatbin with the module's own. A module of a fatbin has all
         of its architectures anyway.
 
@@ -76,23 +82,29 @@ def save(
     from culaunch._base.outputs import write_output
 
     target = checked_path("path", path)
-    data = saved_bytes(functions, images)
+    data = saved_bytes(functions, images, kernels)
     write_output(target, data, durable=True)
 
 
-def saved_bytes(functions: Iterable[AnyFunction], images: Any = None) -> bytes:
+def saved_bytes(
+    functions: Iterable[AnyFunction], images: Any = None, kernels: Any = ()
+) -> bytes:
     """Return the library that :func:`save` writes."""
     given = _checked(functions)
+    alone = checked_kernels(kernels)
+    if not given and not alone:
+        raise ValueError("functions is empty: there is nothing to save")
     members = Members(_checked_images(images))
     entries = []
     for name, own in given.items():
         parts = [_entry(one, given, members) for one in own]
         entries.append(parts[0] if len(parts) == 1 else merged(name, parts, members.archs))
+    entries += write_kernels(alone, members)
     # An image that was given for a module and did not get into the file is a mistake that nobody
     # would notice.
     unused = [spell(module) for module in members.further if id(module) not in members.used]
     if unused:
-        raise ValueError(f"images has a module that no function launches from: {unused[0]}")
+        raise ValueError(f"images has a module that no function or kernel is of: {unused[0]}")
     return library_bytes(
         entries, members.contents, f"culaunch {__version__}", version=rules.VERSION
     )
@@ -265,8 +277,6 @@ def _checked(functions: Any) -> _Given:
         if known and all(isinstance(one, Function) for one in (*known, function)):
             raise ValueError(f"functions has two that are called {name}: rename one")
         known.append(function)
-    if not found:
-        raise ValueError("functions is empty: there is nothing to save")
     return found
 
 

@@ -16,11 +16,11 @@ import culaunch as cl
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 @click.option("--record", help="What programs wrote that ran with CULAUNCH_CACHE_RECORD=FILE.")
 def command(output: str, program: tuple[str, ...], record: str | None) -> int:
-    """Pack what a program compiles, or its functions, to ship it.
+    """Pack what a program compiles, or what it calls, to ship it.
 
     OUTPUT is the directory, which $CULAUNCH_CACHE_SHIPPED names where the program runs; or a
-    .culib file, with every cl.function that the program called and the images that they launch,
-    for load_library, which needs no compiler. PROGRAM is a command that is run for it, as in:
+    .culib file, with every cl.function that the program called, every kernel that it launched, and
+    their images, for load_library, which needs no compiler. PROGRAM is a command that is run for it, as in:
     culaunch bundle shipped -- python serve.py --warm-up
     """
     if bool(program) == bool(record):
@@ -54,12 +54,36 @@ def _pack(output: str, record: str) -> int:
 
 
 def _join(output: str, folder: str) -> int:
-    # A library for each process, in which what it traced is.
+    # Libraries of each process, in which what it traced and launched is.
     paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
-    functions = [function for path in paths for function in cl.load_library(path)]
-    if not functions:
-        raise click.ClickException("the program called no cl.function that a library can hold")
-    cl.save(functions, output)
-    count = len({function.__name__ for function in functions})
-    click.echo(f"packed {count} functions into {output}")
+    libraries = [cl.load_library(path) for path in paths]
+    functions = [function for library in libraries for function in library]
+    unique = _unique_kernels(libraries)
+    kernels = [library.kernels.only(unique) for library in libraries]
+    if not functions and not unique:
+        raise click.ClickException(
+            "the program called no cl.function, and launched no kernel, that a library can hold"
+        )
+    cl.save(functions, output, kernels=kernels)
+    counts = {"function": len({one.__name__ for one in functions}), "kernel": len(unique)}
+    packed = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count]
+    click.echo(f"packed {' and '.join(packed)} into {output}")
     return 0
+
+
+def _unique_kernels(libraries: list[cl.Library]) -> list[str]:
+    """Return the names of the kernels that are launched by themselves; of several with one, none."""
+    images: dict[str, set[str]] = {}
+    for library in libraries:
+        for one in library.to_dict()["kernels"]:
+            # A member is named by what is in it.
+            images.setdefault(one["name"], set()).add(one["image"])
+    for name, several in images.items():
+        if len(several) > 1:
+            click.echo(
+                f"culaunch bundle: kernel {name} is left out: {len(several)} images have one of "
+                "that name. Save them under names of your own (cl.save(..., kernels={name: "
+                "kernel})), or bundle a directory",
+                err=True,
+            )
+    return [name for name, several in images.items() if len(several) == 1]

@@ -1,0 +1,294 @@
+"""Kernels of a library that are launched by themselves: saved by name, loaded when asked for."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from culaunch._base.checks import checked_list, checked_text
+from culaunch._base.values import spell
+from culaunch._errors import ImageError
+from culaunch._image import Image, demangle
+from culaunch._launch import Kernel
+from culaunch._launch.names import find_kernel
+from culaunch._ship.constants import MOST_PARAMETERS, is_symbol
+from culaunch._ship.json_lists import list_of, texts_of
+from culaunch._ship.texts import MOST_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from culaunch._launch import Module
+    from culaunch._ship.members import Members
+
+KIND = "kernel"
+# The first version of the format that has them.
+FIRST_VERSION = 4
+MOST_KERNELS = 60_000
+MOST_NAMES = 4096
+
+
+class SavedKernel(NamedTuple):
+    """A kernel, as the manifest has it.
+
+    Attributes
+    ----------
+    name : str
+        What the library calls it.
+    image : str
+        The member that it is in.
+    symbol : str
+        Its name there.
+    expressions : tuple[str, ...]
+        The name expressions that it was compiled with.
+    types : tuple or None
+        Those of its parameters, where neither its name nor the image says them.
+    by_user : bool
+        Whether the user said the types, and not the compiler.
+    """
+
+    name: str
+    image: str
+    symbol: str
+    expressions: tuple[str, ...]
+    types: tuple[str | None, ...] | None
+    by_user: bool
+
+    def shown(self) -> str:
+        """Return a line for people."""
+        demangled = demangle(self.symbol)
+        if self.types is not None:
+            demangled = f"{demangled}({', '.join(one or '?' for one in self.types)})"
+        return demangled if self.name == self.symbol else f"{self.name} = {demangled}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``culaunch inspect --json`` prints."""
+        return {
+            "name": self.name,
+            "image": self.image,
+            "symbol": self.symbol,
+            "demangled": demangle(self.symbol),
+        }
+
+
+class Origin(Protocol):
+    """The library of some kernels, as they see it."""
+
+    source: str
+
+    def kernel(self, member: str, name: str, signature: str | None = None) -> Kernel:
+        """Return a kernel of an image."""
+
+    def read(self, member: str) -> bytes:
+        """Return a member."""
+
+
+class SavedKernels(Mapping[str, Kernel]):
+    """The kernels of a library: ``lib.kernels["scale<float>"]``.
+
+    The keys are the names that they were saved under: those in their images, unless ``save`` was
+    given others. A kernel is found by these, by a name expression that it was compiled with, and by
+    its demangled name; its image is loaded then, and not before.
+    """
+
+    def __init__(self, library: Origin, entries: Mapping[str, SavedKernel]) -> None:
+        self._library = library
+        self._entries = entries
+        # What `find_kernel` asks of an image.
+        self.names = {text: one.name for one in entries.values() for text in one.expressions}
+
+    def __getitem__(self, name: str) -> Kernel:
+        """Find a kernel.
+
+        Raises
+        ------
+        KernelNotFoundError
+            If there is none, or several have that demangled name; the message lists what there is.
+        ImageError
+            If its image is none, or does not have it.
+        DriverError
+            If the driver refuses the image.
+        """
+        checked_text("name", name, "a str, the name of a kernel")
+        found = find_kernel(self, self, name, of=self._library.source)
+        return self._loaded(self._entries[found])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether ``kernels[name]`` finds one; nothing is loaded."""
+        try:
+            return isinstance(name, str) and bool(find_kernel(self, self, name))
+        except KeyError:
+            return False
+
+    def __repr__(self) -> str:
+        return f"<kernels of {self._library.source}: {', '.join(self) or 'none'}>"
+
+    def only(self, names: Iterable[str]) -> SavedKernels:
+        """Return those that were saved under some names; nothing is loaded.
+
+        :func:`culaunch.save` takes them, and writes them to another library.
+        """
+        wanted = set(names)
+        kept = {name: one for name, one in self._entries.items() if name in wanted}
+        return SavedKernels(self._library, kept)
+
+    def given(self) -> Iterator[tuple[str, GivenKernel]]:
+        """Yield what is written of each to another library."""
+        for name, one in self._entries.items():
+            data = self._library.read(one.image)
+            image = Image(data, path=f"{self._library.source}:{one.image}")
+            yield name, GivenKernel(image, one.symbol, one.expressions, one.types, one.by_user)
+
+    def layout(self, name: str) -> SavedKernel | None:
+        """Return the entry of a name, or None: as of an image for :func:`find_kernel`."""
+        return self._entries.get(name)
+
+    def kernel_names(self) -> list[str]:
+        """Return all names."""
+        return list(self._entries)
+
+    def _loaded(self, entry: SavedKernel) -> Kernel:
+        # Types that the compiler knew are the image's (`facts_of`), as they were when it was saved.
+        signature = ", ".join(map(str, entry.types or ())) if entry.by_user else None
+        return self._library.kernel(entry.image, entry.symbol, signature)
+
+
+def write_kernels(kernels: Mapping[str, GivenKernel], members: Members) -> list[dict[str, Any]]:
+    """Return what a manifest says of kernels, whose images become members."""
+    return [{"name": name, "kind": KIND, **one.entry(members)} for name, one in kernels.items()]
+
+
+def checked_kernels(kernels: Any) -> dict[str, GivenKernel]:
+    """Return kernels to save by the names that the library shall have for them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is no kernel, or two have one name.
+    """
+    found: dict[str, GivenKernel] = {}
+    for name, given in _named(kernels):
+        if not _is_name(name):
+            raise ValueError(
+                f"kernels has the name {spell(name)}: it must be a str of printable characters"
+            )
+        if found.setdefault(name, given) != given:
+            raise ValueError(
+                f"kernels has two that are called {name}, of different images: give them names of "
+                "your own, as in kernels={'first': kernel, ...}"
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class GivenKernel:
+    """A kernel to save, wherever it came from. Two are equal that are the same code."""
+
+    image: Image
+    symbol: str
+    expressions: tuple[str, ...]
+    types: tuple[str | None, ...] | None
+    by_user: bool
+    module: Module | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> GivenKernel:
+        """Return what is saved of a kernel."""
+        image, signature = kernel.module.image, kernel.signature
+        names = sorted(text for text, name in image.names.items() if name == kernel.name)
+        told = signature.source in ("image", "user")
+        types = tuple(one.type for one in signature.parameters) if told else None
+        by_user = signature.source == "user"
+        return cls(image, kernel.name, tuple(names), types, by_user, kernel.module)
+
+    def entry(self, members: Members) -> dict[str, Any]:
+        """Return what a manifest says of it, but its name."""
+        known = self.module
+        return {
+            "image": members.add_image(self.image) if known is None else members.image(known),
+            "symbol": self.symbol,
+            "expressions": list(self.expressions),
+            "types": None if self.types is None else list(self.types),
+            "by_user": self.by_user,
+        }
+
+
+def _named(kernels: Any) -> Iterator[tuple[Any, GivenKernel]]:
+    if isinstance(kernels, SavedKernels):
+        yield from kernels.given()
+    elif isinstance(kernels, Mapping):
+        for name, one in kernels.items():
+            yield name, GivenKernel.of(_checked(one))
+    else:
+        what = "kernels, or a mapping of names to kernels"
+        for one in checked_list("kernels", kernels, what):
+            if isinstance(one, SavedKernels):
+                yield from one.given()
+            else:
+                yield _checked(one).name, GivenKernel.of(one)
+
+
+def _checked(kernel: Any) -> Kernel:
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernels has {spell(kernel)}: module[name] finds a kernel")
+    return kernel
+
+
+def read_kernel(data: Mapping[str, Any], members: Mapping[str, Any], source: str) -> SavedKernel:
+    """Read a function of kind ``kernel``.
+
+    Raises
+    ------
+    ImageError
+        Naming what is wrong.
+    """
+    try:
+        return _read(data, members)
+    except (ValueError, TypeError) as error:
+        raise ImageError(
+            f"the manifest's entry of {data['name']!r:.60} is wrong: {error}", source=source
+        ) from None
+
+
+def facts_of(
+    entries: Mapping[str, SavedKernel], member: str
+) -> tuple[Mapping[str, str], Mapping[str, tuple[str | None, ...]]]:
+    """Return the names and the signatures of an image, as its compiler told them."""
+    own = [one for one in entries.values() if one.image == member]
+    names = {text: one.symbol for one in own for text in one.expressions}
+    signatures = {one.symbol: one.types for one in own if one.types and not one.by_user}
+    return types.MappingProxyType(names), types.MappingProxyType(signatures)
+
+
+def _read(data: Mapping[str, Any], members: Mapping[str, Any]) -> SavedKernel:
+    name, image, symbol = data["name"], data.get("image"), data.get("symbol")
+    if not _is_name(name):
+        raise ValueError("a kernel's name is one to 65536 printable characters")
+    if not isinstance(image, str) or image not in members:
+        raise ValueError(f"there is no member {image!r:.60} for an image")
+    if not is_symbol(symbol):
+        raise ValueError(f"{symbol!r:.60} is no name of a kernel")
+    by_user = data.get("by_user")
+    if type(by_user) is not bool:
+        raise ValueError("by_user is true or false")
+    expressions = tuple(texts_of(data, "expressions", MOST_NAMES))
+    found: tuple[str | None, ...] | None = None
+    if data.get("types") is not None:
+        listed = list_of(data, "types", MOST_PARAMETERS)
+        texts_of({"types": [one for one in listed if one is not None]}, "types", MOST_PARAMETERS)
+        found = tuple(listed)
+    if by_user and (found is None or None in found):
+        raise ValueError("types that a user gave are whole")
+    return SavedKernel(name, image, symbol, expressions, found, by_user)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= MOST_TEXT and name.isprintable()
