@@ -24,7 +24,7 @@ struct KernelObject {
   size_t bytes;  // of the parameter block
   static constexpr int kCached = 8;
   CachedLauncher cache[kCached];
-  int cached;  // how many of them are filled
-  int next;    // which one is replaced next
+  int cached;                       // how many of them are filled
+  int next;                         // which one is replaced next
   std::atomic<bool> is_configured;  // a launcher was made of it: for `culaunch bundle`
 };

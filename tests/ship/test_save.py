@@ -335,7 +335,7 @@ def test_images_for_more_architectures(scale, image, kernels, path):
     members = LibraryFile(path).manifest["members"]
     (name,) = (name for name in members if name.startswith("images/"))
     assert cl.Image.open(LibraryFile(path).read(name)).arch == ("compute_80", "compute_90")
-    with pytest.raises(ValueError, match="a module that no function launches from"):
+    with pytest.raises(ValueError, match="a module that no function or kernel is of"):
         cl.save([scale], path, images={cl.load(image): [other]})
     with pytest.raises(TypeError, match="its keys are modules"):
         cl.save([scale], path, images={1: []})

@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from library_parts import packed, parts_of
 
 import culaunch as cl
 from culaunch._ship.save import saved_bytes
+from culaunch.cli._group import group
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -47,6 +49,17 @@ def test_there_and_back(kernels, tmp_path):
         lib.kernels["fil"]
     with pytest.raises(TypeError, match="name must be a str"):
         lib.kernels[3]
+
+
+def test_a_terminal_shows_them(data, tmp_path):
+    path = tmp_path / "k.culib"
+    path.write_bytes(data)
+    said = CliRunner().invoke(group, ["inspect", str(path)])
+    assert said.exit_code == 0, said.output
+    assert "void scale<float>(float*, float const*, float, int)" in said.output
+    assert "fill(int*, int, int)" in said.output
+    said = CliRunner().invoke(group, ["inspect", "--json", str(path)])
+    assert [one["demangled"] for one in json.loads(said.output)["kernels"]][1] == "fill"
 
 
 def test_beside_a_function(scale, kernels, tmp_path):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from culaunch._core import NUMBERS
 from culaunch._base.bundling import keep_to_bundle
+from culaunch._core import NUMBERS
 from culaunch._core import Elementwise as CoreElementwise
 from culaunch._elementwise import dtypes as dt
 from culaunch._elementwise.cuda_source import kernel_name, render

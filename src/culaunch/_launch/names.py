@@ -11,7 +11,6 @@ from culaunch._image import demangle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
     from typing import Protocol
 
     from culaunch._image import Image
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
         def layout(self, name: str, /) -> object | None:
             """Return None where there is none of that name."""
 
-        def kernel_names(self) -> list[str]:
+        def kernel_names(self) -> tuple[str, ...]:
             """Return every name."""
 
     class Expressions(Protocol):
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
         @property
         def names(self) -> Mapping[str, str]: ...
+
 
 _MOST_LISTED = 30
 _CONST_FIRST = re.compile(r"(?:(?<=[<,(])|^)const (?=[\w:])")

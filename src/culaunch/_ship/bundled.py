@@ -15,8 +15,8 @@ from culaunch._function.encode import encode
 from culaunch._launch import Kernel
 from culaunch._launch.inside import is_configured
 from culaunch._library import SUFFIX
+from culaunch._ship.given_kernels import GivenKernel
 from culaunch._ship.save import saved_bytes
-from culaunch._ship.saved_kernels import GivenKernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,9 +104,7 @@ def _without_namesakes(kernels: list[Kernel]) -> list[list[Kernel]]:
 
 
 def _write(folder: str, library: bytes) -> None:
-    write_output(
-        os.path.join(folder, f"{os.getpid()}-{os.urandom(8).hex()}{SUFFIX}"), library
-    )
+    write_output(os.path.join(folder, f"{os.getpid()}-{os.urandom(8).hex()}{SUFFIX}"), library)
 
 
 def _say(message: str) -> None:

@@ -198,9 +198,7 @@ class Library:
         for one in entries:
             entry = saved_kernels.read_kernel(one, manifest["members"], self.source)
             if entry.name in found:
-                raise ImageError(
-                    f"the kernel {entry.name!r:.60} comes twice", source=self.source
-                )
+                raise ImageError(f"the kernel {entry.name!r:.60} comes twice", source=self.source)
             found[entry.name] = entry
         return found
 

@@ -22,11 +22,11 @@ from culaunch._library import library_bytes
 from culaunch._ship import entry as rules
 from culaunch._ship.again import entry_of
 from culaunch._ship.annotation import write_annotation
+from culaunch._ship.given_kernels import checked_kernels, write_kernels
 from culaunch._ship.kinds import write_kind
 from culaunch._ship.loaded import LoadedFunction
 from culaunch._ship.members import Members
 from culaunch._ship.merge import merged
-from culaunch._ship.saved_kernels import checked_kernels, write_kernels
 from culaunch._ship.texts import check_texts
 from culaunch._ship.values import write_value
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from culaunch._function.kinds import Kind
     from culaunch._function.program import Tree
     from culaunch._launch import Kernel
+    from culaunch._ship.saved_kernels import SavedKernels
 
     AnyFunction = Function[..., Any] | LoadedFunction
     # Those of one name are parts of one function.
@@ -46,7 +47,7 @@ def save(
     functions: Iterable[AnyFunction],
     path: str | os.PathLike[str],
     *,
-    kernels: Iterable[Kernel] | Mapping[str, Kernel] = (),
+    kernels: Iterable[Kernel | SavedKernels] | Mapping[str, Kernel] = (),
     images: Mapping[Module, Sequence[Image | str | os.PathLike[str] | bytes]] | None = None,
 ) -> None:
     """Write functions to a library: what was traced of them, and the images that they launch.
@@ -66,11 +67,12 @@ def save(
         The library, by custom ``*.culib``. It is written whole or not at all.
     kernels : iterable of Kernel, or mapping of str to Kernel, optional
         Kernels that are launched by themselves: ``lib.kernels`` has them under their names, or
-        under those that a mapping gives. There may be no functions then.
+        under those that a mapping gives. There may be no functions then. That of another library
+        is such a mapping, and may be one of several in an iterable.
     images : mapping of Module to sequence of images, optional
-        For a module that the functions and kernels are of: the same kernels for further architectures,
-        cubins or PTX, which go into one fatbin with the module's own. A module of a fatbin has all
-        of its architectures anyway.
+        For a module that the functions and kernels are of: the same kernels for further
+        architectures, cubins or PTX, which go into one fatbin with the module's own. A module of a
+        fatbin has all of its architectures anyway.
 
     Raises
     ------
@@ -86,9 +88,7 @@ def save(
     write_output(target, data, durable=True)
 
 
-def saved_bytes(
-    functions: Iterable[AnyFunction], images: Any = None, kernels: Any = ()
-) -> bytes:
+def saved_bytes(functions: Iterable[AnyFunction], images: Any = None, kernels: Any = ()) -> bytes:
     """Return the library that :func:`save` writes."""
     given = _checked(functions)
     alone = checked_kernels(kernels)

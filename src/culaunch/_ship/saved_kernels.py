@@ -1,17 +1,14 @@
-"""Kernels of a library that are launched by themselves: saved by name, loaded when asked for."""
+"""Kernels of a library that are launched by themselves: by name, loaded when asked for."""
 
 from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from culaunch._base.checks import checked_list, checked_text
-from culaunch._base.values import spell
+from culaunch._base.checks import checked_text
 from culaunch._errors import ImageError
-from culaunch._image import Image, demangle
-from culaunch._launch import Kernel
+from culaunch._image import demangle
 from culaunch._launch.names import find_kernel
 from culaunch._ship.constants import MOST_PARAMETERS, is_symbol
 from culaunch._ship.json_lists import list_of, texts_of
@@ -20,8 +17,7 @@ from culaunch._ship.texts import MOST_TEXT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from culaunch._launch import Module
-    from culaunch._ship.members import Members
+    from culaunch._launch import Kernel
 
 KIND = "kernel"
 # The first version of the format that has them.
@@ -85,17 +81,23 @@ class Origin(Protocol):
         """Return a member."""
 
 
-class SavedKernels(Mapping[str, Kernel]):
+class SavedKernels(Mapping[str, "Kernel"]):
     """The kernels of a library: ``lib.kernels["scale<float>"]``.
 
     The keys are the names that they were saved under: those in their images, unless ``save`` was
     given others. A kernel is found by these, by a name expression that it was compiled with, and by
     its demangled name; its image is loaded then, and not before.
+
+    Attributes
+    ----------
+    library : Library
+    entries : Mapping[str, SavedKernel]
+        What the manifest says of each.
     """
 
     def __init__(self, library: Origin, entries: Mapping[str, SavedKernel]) -> None:
-        self._library = library
-        self._entries = entries
+        self.library = library
+        self.entries = entries
         # What `find_kernel` asks of an image.
         self.names = {text: one.name for one in entries.values() for text in one.expressions}
 
@@ -112,14 +114,14 @@ class SavedKernels(Mapping[str, Kernel]):
             If the driver refuses the image.
         """
         checked_text("name", name, "a str, the name of a kernel")
-        found = find_kernel(self, self, name, of=self._library.source)
-        return self._loaded(self._entries[found])
+        found = find_kernel(self, self, name, of=self.library.source)
+        return self._loaded(self.entries[found])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
+        return iter(self.entries)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def __contains__(self, name: object) -> bool:
         """Tell whether ``kernels[name]`` finds one; nothing is loaded."""
@@ -129,7 +131,7 @@ class SavedKernels(Mapping[str, Kernel]):
             return False
 
     def __repr__(self) -> str:
-        return f"<kernels of {self._library.source}: {', '.join(self) or 'none'}>"
+        return f"<kernels of {self.library.source}: {', '.join(self) or 'none'}>"
 
     def only(self, names: Iterable[str]) -> SavedKernels:
         """Return those that were saved under some names; nothing is loaded.
@@ -137,109 +139,21 @@ class SavedKernels(Mapping[str, Kernel]):
         :func:`culaunch.save` takes them, and writes them to another library.
         """
         wanted = set(names)
-        kept = {name: one for name, one in self._entries.items() if name in wanted}
-        return SavedKernels(self._library, kept)
-
-    def given(self) -> Iterator[tuple[str, GivenKernel]]:
-        """Yield what is written of each to another library."""
-        for name, one in self._entries.items():
-            data = self._library.read(one.image)
-            image = Image(data, path=f"{self._library.source}:{one.image}")
-            yield name, GivenKernel(image, one.symbol, one.expressions, one.types, one.by_user)
+        kept = {name: one for name, one in self.entries.items() if name in wanted}
+        return SavedKernels(self.library, kept)
 
     def layout(self, name: str) -> SavedKernel | None:
         """Return the entry of a name, or None: as of an image for :func:`find_kernel`."""
-        return self._entries.get(name)
+        return self.entries.get(name)
 
-    def kernel_names(self) -> list[str]:
+    def kernel_names(self) -> tuple[str, ...]:
         """Return all names."""
-        return list(self._entries)
+        return tuple(self.entries)
 
     def _loaded(self, entry: SavedKernel) -> Kernel:
         # Types that the compiler knew are the image's (`facts_of`), as they were when it was saved.
         signature = ", ".join(map(str, entry.types or ())) if entry.by_user else None
-        return self._library.kernel(entry.image, entry.symbol, signature)
-
-
-def write_kernels(kernels: Mapping[str, GivenKernel], members: Members) -> list[dict[str, Any]]:
-    """Return what a manifest says of kernels, whose images become members."""
-    return [{"name": name, "kind": KIND, **one.entry(members)} for name, one in kernels.items()]
-
-
-def checked_kernels(kernels: Any) -> dict[str, GivenKernel]:
-    """Return kernels to save by the names that the library shall have for them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If one is no kernel, or two have one name.
-    """
-    found: dict[str, GivenKernel] = {}
-    for name, given in _named(kernels):
-        if not _is_name(name):
-            raise ValueError(
-                f"kernels has the name {spell(name)}: it must be a str of printable characters"
-            )
-        if found.setdefault(name, given) != given:
-            raise ValueError(
-                f"kernels has two that are called {name}, of different images: give them names of "
-                "your own, as in kernels={'first': kernel, ...}"
-            )
-    return found
-
-
-@dataclass(frozen=True)
-class GivenKernel:
-    """A kernel to save, wherever it came from. Two are equal that are the same code."""
-
-    image: Image
-    symbol: str
-    expressions: tuple[str, ...]
-    types: tuple[str | None, ...] | None
-    by_user: bool
-    module: Module | None = field(default=None, compare=False)
-
-    @classmethod
-    def of(cls, kernel: Kernel) -> GivenKernel:
-        """Return what is saved of a kernel."""
-        image, signature = kernel.module.image, kernel.signature
-        names = sorted(text for text, name in image.names.items() if name == kernel.name)
-        told = signature.source in ("image", "user")
-        types = tuple(one.type for one in signature.parameters) if told else None
-        by_user = signature.source == "user"
-        return cls(image, kernel.name, tuple(names), types, by_user, kernel.module)
-
-    def entry(self, members: Members) -> dict[str, Any]:
-        """Return what a manifest says of it, but its name."""
-        known = self.module
-        return {
-            "image": members.add_image(self.image) if known is None else members.image(known),
-            "symbol": self.symbol,
-            "expressions": list(self.expressions),
-            "types": None if self.types is None else list(self.types),
-            "by_user": self.by_user,
-        }
-
-
-def _named(kernels: Any) -> Iterator[tuple[Any, GivenKernel]]:
-    if isinstance(kernels, SavedKernels):
-        yield from kernels.given()
-    elif isinstance(kernels, Mapping):
-        for name, one in kernels.items():
-            yield name, GivenKernel.of(_checked(one))
-    else:
-        what = "kernels, or a mapping of names to kernels"
-        for one in checked_list("kernels", kernels, what):
-            if isinstance(one, SavedKernels):
-                yield from one.given()
-            else:
-                yield _checked(one).name, GivenKernel.of(one)
-
-
-def _checked(kernel: Any) -> Kernel:
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"kernels has {spell(kernel)}: module[name] finds a kernel")
-    return kernel
+        return self.library.kernel(entry.image, entry.symbol, signature)
 
 
 def read_kernel(data: Mapping[str, Any], members: Mapping[str, Any], source: str) -> SavedKernel:
@@ -269,12 +183,12 @@ def facts_of(
 
 
 def _read(data: Mapping[str, Any], members: Mapping[str, Any]) -> SavedKernel:
-    name, image, symbol = data["name"], data.get("image"), data.get("symbol")
-    if not _is_name(name):
+    name, image, symbol = data["name"], data.get("image"), str(data.get("symbol"))
+    if not is_kernel_name(name):
         raise ValueError("a kernel's name is one to 65536 printable characters")
     if not isinstance(image, str) or image not in members:
         raise ValueError(f"there is no member {image!r:.60} for an image")
-    if not is_symbol(symbol):
+    if not is_symbol(data.get("symbol")):
         raise ValueError(f"{symbol!r:.60} is no name of a kernel")
     by_user = data.get("by_user")
     if type(by_user) is not bool:
@@ -290,5 +204,6 @@ def _read(data: Mapping[str, Any], members: Mapping[str, Any]) -> SavedKernel:
     return SavedKernel(name, image, symbol, expressions, found, by_user)
 
 
-def _is_name(name: object) -> bool:
+def is_kernel_name(name: object) -> bool:
+    """Whether a kernel of a library may have this name."""
     return isinstance(name, str) and 0 < len(name) <= MOST_TEXT and name.isprintable()

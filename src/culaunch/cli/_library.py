@@ -13,9 +13,9 @@ SUFFIX = ".culib"
 
 
 def library_to_dict(path: str) -> dict[str, Any]:
-    """Return what a library holds: functions, or a Triton kernel as the manifest has it."""
+    """Return what a library holds: functions, kernels, or a Triton kernel as the manifest has it."""
     library = cl.load_library(path)
-    if len(library):
+    if len(library) or library.kernels:
         return library.to_dict()
     return {"path": path, "format": "culib", "functions": [_load(path).to_manifest()]}
 
@@ -23,7 +23,7 @@ def library_to_dict(path: str) -> dict[str, Any]:
 def library_lines(path: str) -> list[str]:
     """Return the lines to print: one for each kind of a function, or variant of a kernel."""
     library = cl.load_library(path)
-    if len(library):
+    if len(library) or library.kernels:
         return str(library).split("\n")
     kernels = _load(path)
     names = ", ".join(one.name for one in kernels.parameters)

@@ -20,8 +20,8 @@ def command(output: str, program: tuple[str, ...], record: str | None) -> int:
 
     OUTPUT is the directory, which $CULAUNCH_CACHE_SHIPPED names where the program runs; or a
     .culib file, with every cl.function that the program called, every kernel that it launched, and
-    their images, for load_library, which needs no compiler. PROGRAM is a command that is run for it, as in:
-    culaunch bundle shipped -- python serve.py --warm-up
+    their images, for load_library, which needs no compiler. PROGRAM is a command that is run
+    for it, as in: culaunch bundle shipped -- python serve.py --warm-up
     """
     if bool(program) == bool(record):
         raise click.UsageError("give a program to run, or --record, and not both")
@@ -72,7 +72,7 @@ def _join(output: str, folder: str) -> int:
 
 
 def _unique_kernels(libraries: list[cl.Library]) -> list[str]:
-    """Return the names of the kernels that are launched by themselves; of several with one, none."""
+    """Return the names of kernels that no other image has one of."""
     images: dict[str, set[str]] = {}
     for library in libraries:
         for one in library.to_dict()["kernels"]:

@@ -1,0 +1,108 @@
+"""Kernels to save by name: checked, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.checks import checked_list
+from culaunch._base.values import spell
+from culaunch._image import Image
+from culaunch._launch import Kernel
+from culaunch._ship.saved_kernels import KIND, SavedKernels, is_kernel_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from culaunch._launch import Module
+    from culaunch._ship.members import Members
+
+
+@dataclass(frozen=True)
+class GivenKernel:
+    """A kernel to save, wherever it came from. Two are equal that are the same code."""
+
+    image: Image
+    symbol: str
+    expressions: tuple[str, ...]
+    types: tuple[str | None, ...] | None
+    by_user: bool
+    module: Module | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> GivenKernel:
+        """Return what is saved of a kernel."""
+        image, signature = kernel.module.image, kernel.signature
+        names = sorted(text for text, name in image.names.items() if name == kernel.name)
+        told = signature.source in ("image", "user")
+        types = tuple(one.type for one in signature.parameters) if told else None
+        by_user = signature.source == "user"
+        return cls(image, kernel.name, tuple(names), types, by_user, kernel.module)
+
+    def entry(self, members: Members) -> dict[str, Any]:
+        """Return what a manifest says of it, but its name."""
+        known = self.module
+        return {
+            "image": members.add_image(self.image) if known is None else members.image(known),
+            "symbol": self.symbol,
+            "expressions": list(self.expressions),
+            "types": None if self.types is None else list(self.types),
+            "by_user": self.by_user,
+        }
+
+
+def write_kernels(kernels: Mapping[str, GivenKernel], members: Members) -> list[dict[str, Any]]:
+    """Return what a manifest says of kernels, whose images become members."""
+    return [{"name": name, "kind": KIND, **one.entry(members)} for name, one in kernels.items()]
+
+
+def checked_kernels(kernels: Any) -> dict[str, GivenKernel]:
+    """Return kernels to save by the names that the library shall have for them.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is no kernel, or two have one name.
+    """
+    found: dict[str, GivenKernel] = {}
+    for name, given in _named(kernels):
+        if not is_kernel_name(name):
+            raise ValueError(
+                f"kernels has the name {spell(name)}: it must be a str of printable characters"
+            )
+        if found.setdefault(name, given) != given:
+            raise ValueError(
+                f"kernels has two that are called {name}, of different images: give them names of "
+                "your own, as in kernels={'first': kernel, ...}"
+            )
+    return found
+
+
+def _named(kernels: Any) -> Iterator[tuple[Any, GivenKernel]]:
+    if isinstance(kernels, SavedKernels):
+        yield from _of_library(kernels)
+    elif isinstance(kernels, Mapping):
+        for name, one in kernels.items():
+            yield name, GivenKernel.of(_checked(one))
+    else:
+        what = "kernels, or a mapping of names to kernels"
+        for one in checked_list("kernels", kernels, what):
+            if isinstance(one, SavedKernels):
+                yield from _of_library(one)
+            else:
+                yield _checked(one).name, GivenKernel.of(one)
+
+
+def _checked(kernel: Any) -> Kernel:
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernels has {spell(kernel)}: module[name] finds a kernel")
+    return kernel
+
+
+def _of_library(kernels: SavedKernels) -> Iterator[tuple[str, GivenKernel]]:
+    # Nothing is loaded for it: there may be no driver here.
+    library = kernels.library
+    for name, one in kernels.entries.items():
+        image = Image(library.read(one.image), path=f"{library.source}:{one.image}")
+        yield name, GivenKernel(image, one.symbol, one.expressions, one.types, one.by_user)
