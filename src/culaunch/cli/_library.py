@@ -13,7 +13,7 @@ SUFFIX = ".culib"
 
 
 def library_to_dict(path: str) -> dict[str, Any]:
-    """Return what a library holds: functions, kernels, or a Triton kernel as the manifest has it."""
+    """Return what a library holds: functions and kernels, or a Triton kernel."""
     library = cl.load_library(path)
     if len(library) or library.kernels:
         return library.to_dict()
