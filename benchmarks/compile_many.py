@@ -4,12 +4,14 @@ No GPU is needed. A request takes a tenth of a second. Every engine is started a
 compiler before it is measured; engines that are not installed are named. Run it on a machine with
 nothing else to do:
 
-    python benchmarks/compile_many.py [--kernels 200] [--workers 2] [--quick] [--json FILE]
+    python benchmarks/compile_many.py [--kernels 200] [--workers 2] [--rounds 3] [--json FILE]
     mpiexec -n 3 python -m mpi4py.futures benchmarks/compile_many.py --engines mpi
 
 "one process" is a loop of compile, and "apart" is that loop in as many processes at once, with a
-part of the requests each and nothing in common: what this machine gives. Processor time is that of
-all processes, the engine's own too, and says on a busy machine what the ratios cannot.
+part of the requests each and nothing in common: what this machine gives. Each round measures all of
+them in turn, in the other direction than the round before, and compares with its own "one process";
+what is reported is the median of the rounds, with the least and the greatest ratio. Processor time
+is that of all processes, the engine's own too, and says on a busy machine what the ratios cannot.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import json
 import multiprocessing
 import os
 import platform
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -28,6 +31,7 @@ from pathlib import Path
 import culaunch as cl
 
 ARCH = "sm_80"
+ALONE, APART = "one process", "apart"
 HEADERS = {"numbers.h": "#define ONE 1\n" + "// nothing of use\n" * 5000}
 SOURCE = """
 #include <cuda_fp16.h>
@@ -53,11 +57,13 @@ def requests(count: int, offset: int = 0) -> list[dict[str, object]]:
 
 
 # By default each process of Dask looks at itself many times a second, for the dashboard: that takes
-# some 8 % of a core for two workers.
+# some 8 % of a core for two workers. And it has malloc give every free page back to the system at
+# once, which costs a compiler some 5 %.
 QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "10s",
+    "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1},
 }
 
 
@@ -179,10 +185,43 @@ def _used(process: int) -> int:
     return sum(map(int, fields[11:15]))
 
 
-def show(name: str, found: dict[str, float], alone: dict[str, float]) -> None:
-    found["times"] = alone["seconds"] / found["seconds"]
-    found["cpu_ratio"] = found["cpu_seconds"] / alone["cpu_seconds"]
+def measure_round(
+    names: list[str], options: argparse.Namespace, backwards: bool
+) -> dict[str, dict[str, float]]:
+    """Measure everything once; an engine that is not installed is not in the answer."""
+
+    def found(name: str, folder: str) -> dict[str, float]:
+        if name == ALONE:
+            return measure_alone(options, 1, folder)
+        if name == APART:
+            return measure_alone(options, options.workers, folder)
+        return measure(name, options, folder)
+
+    results: dict[str, dict[str, float]] = {}
+    for name in reversed(names) if backwards else names:
+        # A directory of its own for each: caches are cold.
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                results[name] = found(name, folder)
+            except ImportError as error:
+                print(f"{name:12} needs {error.name}", flush=True)
+    one = results[ALONE]
+    for each in results.values():
+        each["times"] = one["seconds"] / each["seconds"]
+        each["cpu_ratio"] = each["cpu_seconds"] / one["cpu_seconds"]
+    return results
+
+
+def summary(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """Return the median of each number, and the least and the greatest ratio."""
+    found = {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+    times = [one["times"] for one in rounds]
+    return {**found, "least_times": min(times), "most_times": max(times)}
+
+
+def show(name: str, found: dict[str, float]) -> None:
     line = (f"{name:12} {found['seconds']:8.2f}  {found['times']:5.2f}x  "
+            f"{found['least_times']:5.2f} to {found['most_times']:.2f}  "
             f"{found['cpu_seconds']:6.2f}  {found['cpu_ratio']:6.3f}")  # fmt: skip
     if "ms_per_request" in found:
         line += f"  {found['ms_per_request']:.2f} ms, {found['cpu_ms_per_request']:.2f} ms of CPU"
@@ -193,36 +232,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kernels", type=int, default=200)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--engines", default="threads,spawn,fork,dask,dask-quiet,ray")
-    parser.add_argument("--quick", action="store_true", help="8 kernels, to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="8 kernels once, to see that it runs")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds must be at least 1")
     if options.quick:
-        options.kernels = 8
-    print(f"{options.kernels} kernels, {options.workers} workers; load before: "
-          f"{os.getloadavg()[0]:.2f} on {len(os.sched_getaffinity(0))} CPUs; "
-          f"Python {platform.python_version()}")  # fmt: skip
-    results: dict[str, dict[str, float]] = {}
-    print(f"{'':12} {'s':>8}  {'times':>6}  {'CPU s':>6}  {'of one':>6}  a request in the cache")
-    with tempfile.TemporaryDirectory() as folder:
-        alone = measure_alone(options, 1, folder)
-        show("one process", alone, alone)
-        apart = measure_alone(options, options.workers, folder)
-        show(f"{options.workers} apart", apart, alone)
-        results |= {"one process": alone, "apart": apart}
-        for name in options.engines.split(","):
-            place = f"{folder}/{name}"
-            os.mkdir(place)
-            try:
-                results[name] = found = measure(name, options, place)
-            except ImportError as error:
-                print(f"{name:12} needs {error.name}")
-                continue
-            show(name, found, alone)
+        options.kernels, options.rounds = 8, 1
+    print(f"{options.kernels} kernels, {options.workers} workers, {options.rounds} rounds; "
+          f"load before: {os.getloadavg()[0]:.2f} on {len(os.sched_getaffinity(0))} CPUs; "
+          f"Python {platform.python_version()}", flush=True)  # fmt: skip
+    names = list(dict.fromkeys([ALONE, APART, *options.engines.split(",")]))
+    rounds = [measure_round(names, options, number % 2 == 1) for number in range(options.rounds)]
+    results = {name: summary([one[name] for one in rounds]) for name in names if name in rounds[0]}
+    print(f"{'':12} {'s':>8}  {'times':>6}  {'least, most':>12}  {'CPU s':>6}  {'of one':>6}"
+          "  a request in the cache")  # fmt: skip
+    for name, found in results.items():
+        show(name, found)
     print(f"load after: {os.getloadavg()[0]:.2f}")
     if options.json:
-        options.json.write_text(json.dumps({"options": vars(options), "results": results},
-                                           default=str, indent=1))  # fmt: skip
+        options.json.write_text(json.dumps({"options": vars(options), "results": results,
+                                            "rounds": rounds}, default=str, indent=1))  # fmt: skip
 
 
 if __name__ == "__main__":

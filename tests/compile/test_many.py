@@ -1,8 +1,11 @@
 """``compile_many``: order, errors, progress, executors."""
 
 import concurrent.futures
+import contextlib
 import math
 import multiprocessing
+import os
+import pathlib
 import sys
 import threading
 import time
@@ -108,6 +111,53 @@ def test_the_others_are_not_lost_to_a_failure(cache):
     assert [isinstance(one, cl.Image) for one in found] == [True, True, False, True, False]
     assert str(found[2]).startswith("request 2 of compile_many (a text), and 1 more failed: ")
     assert cache.info().entries == 3, "and another call finds them"
+
+
+class Elsewhere(concurrent.futures.Executor):
+    """A worker in another directory, and how many bytes go there."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.bytes = []
+
+    def submit(self, function, message):
+        self.bytes.append(len(message))
+        future = concurrent.futures.Future()
+        with contextlib.chdir(self.directory):
+            future.set_result(function(message))
+        return future
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="contextlib.chdir")
+def test_paths_mean_the_same_on_every_worker(cache, tmp_path, monkeypatch):
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "two.h").write_text("#define NAME two")
+    (tmp_path / "k.cu").write_text('#include "two.h"\n__global__ void NAME() {}')
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    executor = Elsewhere(tmp_path / "elsewhere")
+    found = cl.compile_many(
+        [pathlib.Path("k.cu")], executor=executor, include_dirs=["include"], arch="sm_80",
+        cache=cache,
+    )  # fmt: skip
+    assert names(found) == ["two()"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="contextlib.chdir")
+@pytest.mark.parametrize("size", [4000, 5000])
+def test_what_is_large_crosses_for_the_first_requests_alone(cache, tmp_path, size):
+    # Random, or a worker that other tests had would know it.
+    headers = {"big.h": f"// {os.urandom(50_000).hex()}\n"}
+    source = '#include "big.h"\n__global__ void k() {}\n'
+    source += f"// {os.urandom(size).hex()}"[: size - len(source)]
+    executor = Elsewhere(tmp_path)
+    requests = [{"source": source, "defines": {"N": n}} for n in range(20)]
+    cl.compile_many(requests, executor=executor, headers=headers, arch="sm_80", cache=cache)
+    with_headers = [one for one in executor.bytes if one > 100_000]
+    without = [one for one in executor.bytes if one < 100_000]
+    assert 1 <= len(with_headers) <= 8
+    # Several requests go in one message; a text of 4,096 characters and more is in none of them.
+    assert max(without) < 20 * 600 if size > 4096 else min(without) > size
 
 
 @pytest.mark.slow
