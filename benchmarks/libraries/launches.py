@@ -91,6 +91,7 @@ class Ways:
         kinds = (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
         before = [(kind, dict(vars(kind))) for kind in kinds]
         install()
+        self._way = "native"
         self._changed = [
             (kind, name, was.get(name), method)
             for kind, was in before
@@ -99,7 +100,14 @@ class Ways:
         ]
 
     def use(self, way: str) -> None:
-        """Go one way from now on."""
+        """Go one way from now on.
+
+        Nothing is touched where that is the way: what watches the classes would look again, in the
+        middle of what is timed.
+        """
+        if way == self._way:
+            return
+        self._way = way
         for kind, name, was, native in self._changed:
             method = native if way == "native" else was
             if method is not None:

@@ -75,7 +75,7 @@ class Worker:
         )
         with_loops = self._mode.name == GPU
         end = self._until - (8 if with_loops else 0)
-        for found in replay(launches, ways, self._mode, self._plan(64, 40), end, self._missing):
+        for found in replay(launches, ways, self._mode, self._plan(128, 40), end, self._missing):
             self._write("replayed", ns=found)
         if with_loops:
             self._c_loops(launches, ways)
@@ -109,7 +109,8 @@ class Worker:
     def _plan(self, burst: int, rounds: int) -> Plan:
         if self._mode.name == SMOKE:
             return Plan(burst=2, warmup=1, rounds=1)
-        return Plan(burst, 8 if burst > 8 else 2, 4 if self._quick else rounds)
+        # A warm-up as that of launch_overhead.py, where there is time for it.
+        return Plan(burst, max(2, min(32, burst // 2)), 4 if self._quick else rounds)
 
     def _write(self, kind: str, **found: Any) -> None:
         with self._into.open("a") as file:

@@ -23,6 +23,7 @@
 #include "launch/launcher.h"
 #include "launch/module_object.h"
 #include "python/dict_watch.h"
+#include "python/function_parts.h"
 #include "python/numbers.h"
 #include "python/python.h"
 #include "python/recording.h"
@@ -65,6 +66,8 @@ PyObject* UseShortcut(PyObject*, PyObject* args) {
     UseTorchBits(use != 0);
   } else if (wanted == "places") {
     ReadTorchInPlace(use != 0);
+  } else if (wanted == "functions") {
+    UseFunctionParts(use != 0);
   } else if (wanted == "forms") {
     triton::Form::UseLearning(use != 0);
   } else {

@@ -23,7 +23,7 @@ std::unique_ptr<Watch> Watch::Make(const std::vector<Read>& reads) {
   if (!entries || !none) return nullptr;
   for (const Read& read : reads) {
     if (read.name.get() == Py_None) {
-      const Ref held(PyObject_GetAttrString(read.where.get(), "cell_contents"));
+      const Ref held = ContentsOf(read.where.get());
       PyErr_Clear();
       const bool is_in_place = held && InPlace(read.where.get()) == held.get();
       watch->cells_.push_back(

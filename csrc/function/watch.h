@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/function_parts.h"
 #include "python/guards.h"
 #include "python/python.h"
 
@@ -60,7 +61,7 @@ class Watch {
   }
   static bool IsSame(const Cell& cell) {
     if (cell.is_read_in_place) return InPlace(cell.cell.get()) == cell.value.get();
-    const Ref held(PyObject_GetAttrString(cell.cell.get(), "cell_contents"));
+    const Ref held = ContentsOf(cell.cell.get());
     PyErr_Clear();
     return held.get() == cell.value.get();
   }

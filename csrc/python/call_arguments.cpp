@@ -19,3 +19,22 @@ Ref KeywordDict(PyObject* const* args, size_t count, PyObject* keyword_names) {
   }
   return dict;
 }
+
+bool FlatArguments::Take(PyObject* args, PyObject* keywords) {
+  count = static_cast<size_t>(PyTuple_Size(args));
+  for (size_t i = 0; i < count; ++i) {
+    values.push_back(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
+  }
+  if (keywords == nullptr || PyDict_Size(keywords) == 0) return true;
+  names = Ref(PyTuple_New(PyDict_Size(keywords)));
+  kept = Ref(PyDict_Values(keywords));
+  if (!names || !kept) return false;
+  PyObject* name = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t position = 0;
+  for (Py_ssize_t i = 0; PyDict_Next(keywords, &position, &name, &value) != 0; ++i) {
+    PyTuple_SetItem(names.get(), i, Ref::Borrow(name).release());
+    values.push_back(value);
+  }
+  return true;
+}

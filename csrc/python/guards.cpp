@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "python/function_parts.h"
+
 Guards::Guards() {
   for (List& one : lists_) one = {PyList_New(0), 0};
 }
@@ -19,8 +21,7 @@ bool Guards::MoreHold() const {
       if (PyList_GetItem(holder, 0) != one.expected.get()) return false;
       continue;
     }
-    // A cell: the stable ABI has no function for it.
-    const Ref found(PyObject_GetAttrString(holder, "cell_contents"));
+    const Ref found = ContentsOf(holder);
     if (!found) PyErr_Clear();  // it was deleted
     if (found.get() != one.expected.get()) return false;
   }

@@ -34,11 +34,12 @@ class TypeBuilder {
     return clear != nullptr ? Slot(Py_tp_clear, clear) : *this;
   }
 
-  // A call of an object goes to its vectorcallfunc, which lies at this offset.
-  TypeBuilder& Callable(size_t offset) {
+  // A call of an object goes to its vectorcallfunc, which lies at this offset; where that is null,
+  // to `call`.
+  TypeBuilder& Callable(size_t offset, ternaryfunc call = PyVectorcall_Call) {
     flags_ |= Py_TPFLAGS_HAVE_VECTORCALL;
     call_offset_ = offset;
-    return Slot(Py_tp_call, PyVectorcall_Call);
+    return Slot(Py_tp_call, call);
   }
 
   TypeBuilder& Method(const char* name, PyCFunction function, int flags = METH_VARARGS) {

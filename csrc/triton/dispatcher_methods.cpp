@@ -4,6 +4,7 @@
 
 #include "driver/driver_object.h"
 #include "driver/errors.h"
+#include "python/call_arguments.h"
 #include "python/recording.h"
 #include "triton/call.h"
 #include "triton/dispatcher_object.h"
@@ -63,33 +64,6 @@ PyObject* SetGuards(PyObject* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-// The arguments of a call in Python, as a vector call has them.
-struct Flattened {
-  std::vector<PyObject*> values;  // borrowed: of the tuple, and of `kept`
-  size_t count = 0;
-  Ref names;
-  Ref kept;  // the dict's, which Python may change
-};
-
-bool Flatten(PyObject* args, PyObject* keywords, Flattened* flat) {
-  flat->count = static_cast<size_t>(PyTuple_Size(args));
-  for (size_t i = 0; i < flat->count; ++i) {
-    flat->values.push_back(PyTuple_GetItem(args, static_cast<Py_ssize_t>(i)));
-  }
-  if (PyDict_Size(keywords) == 0) return true;
-  flat->names = Ref(PyTuple_New(PyDict_Size(keywords)));
-  flat->kept = Ref(PyDict_Values(keywords));
-  if (!flat->names || !flat->kept) return false;
-  PyObject* name = nullptr;
-  PyObject* value = nullptr;
-  Py_ssize_t position = 0;
-  for (Py_ssize_t i = 0; PyDict_Next(keywords, &position, &name, &value) != 0; ++i) {
-    PyTuple_SetItem(flat->names.get(), i, Ref::Borrow(name).release());
-    flat->values.push_back(value);
-  }
-  return true;
-}
-
 PyObject* CallInMode(PyObject* self, PyObject* args, CallMode mode) {
   PyObject* grid = nullptr;
   PyObject* positional = nullptr;
@@ -103,8 +77,8 @@ PyObject* CallInMode(PyObject* self, PyObject* args, CallMode mode) {
     Ref recorded;
     if (!none || Record(self, "run", args, none.get(), &recorded)) return recorded.release();
   }
-  Flattened flat;
-  if (!Flatten(positional, keywords, &flat)) return nullptr;
+  FlatArguments flat;
+  if (!flat.Take(positional, keywords)) return nullptr;
   uint32_t dims[3];
   const bool is_fixed = PyCallable_Check(grid) == 0;
   if (is_fixed && !ReadGrid(grid, dims)) return nullptr;
@@ -131,8 +105,8 @@ PyObject* Specialize(PyObject* self, PyObject* args) {
                         &keywords)) {
     return nullptr;
   }
-  Flattened flat;
-  if (!Flatten(positional, keywords, &flat)) return nullptr;
+  FlatArguments flat;
+  if (!flat.Take(positional, keywords)) return nullptr;
   return DescribeArguments(Self(self), flat.values.data(), flat.count, flat.names.get());
 }
 

@@ -28,6 +28,14 @@ CULAUNCH_APART void Note(const culaunch::Driver& driver, const void* const* begi
   }
 }
 
+// Whether an int fits so many bits; negative: with a sign.
+bool FitsForced(int64_t value, int bits) {
+  if (bits < 0)
+    return static_cast<int64_t>(static_cast<uint64_t>(value) << (64 + bits)) >> (64 + bits) ==
+           value;
+  return value >= 0 && (bits == 64 || value >> bits == 0);
+}
+
 // The value of a float or a bool, or of None.
 uint64_t KeyBits(PyObject* object) {
   if (PyFloat_CheckExact(object) == 0) return object == Py_True ? 1 : 0;
@@ -82,6 +90,31 @@ inline void Form::LaunchFound(State& state, Reading& reading, const uint32_t* di
   }
   *result = LaunchVariant(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
                           reading.pointers);
+}
+
+PyObject* Form::LastNames(const State& state) {
+  return state.forms[0] != nullptr ? state.forms[0]->names_ : nullptr;
+}
+
+bool Form::Arrange(const State& state, PyObject* args, PyObject* keywords, PyObject** arranged) {
+  const Form* form = state.forms[0];
+  if (form == nullptr || form->names_ == nullptr) return false;
+  const size_t count = form->count_;
+  const size_t size = form->each_name_.size();
+  if (static_cast<size_t>(PyTuple_Size(args)) != count || count + size > kMost ||
+      static_cast<size_t>(PyDict_Size(keywords)) != size) {
+    return false;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    arranged[i] = PyTuple_GetItem(args, static_cast<Py_ssize_t>(i));
+  }
+  PyObject* name = nullptr;
+  Py_ssize_t position = 0;
+  arranged += count;
+  for (PyObject* const expected : form->each_name_) {
+    if (PyDict_Next(keywords, &position, &name, arranged++) == 0 || name != expected) return false;
+  }
+  return true;
 }
 
 CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* asked,
@@ -155,17 +188,23 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
     if (!CULAUNCH_UNLIKELY(step->argument < 0)) object = args[step->argument];
     if (CULAUNCH_UNLIKELY(Py_TYPE(object) != step->type)) return Outcome::kDifferent;
     // No switch: its indirect jump is rarely predicted after a launch.
-    if (step->kind <= Step::kKeyInt) {
+    if (step->kind <= Step::kForcedInt) {
       int64_t value;
       if (CULAUNCH_UNLIKELY(ReadInt(object, &value) != IntRange::kSigned)) {
         return Outcome::kDifferent;
       }
       *word = IntWord(value, step->specialize, step->align);
-      difference |= *word++ ^ *expected++;
-      if (CULAUNCH_UNLIKELY(step->kind == Step::kKeyInt)) {
-        *word = static_cast<uint64_t>(value);
-        difference |= *word++ ^ *expected++;
+      if (CULAUNCH_UNLIKELY(step->kind != Step::kInt)) {
+        if (step->kind == Step::kKeyInt) {
+          difference |= *word++ ^ *expected++;
+          *word = static_cast<uint64_t>(value);
+        } else if (FitsForced(value, step->bits)) {
+          *word = MakeWord(WordKind::kForced, 0, KeyOf(*word));
+        } else {
+          return Outcome::kDifferent;  // the general way says what is wrong
+        }
       }
+      difference |= *word++ ^ *expected++;
       reading->pointers[*slot++] = leaf;
       *leaf++ = static_cast<uint64_t>(value);
     } else if (step->kind == Step::kTensor) {
@@ -272,6 +311,7 @@ CULAUNCH_APART Form::Outcome Form::ReadSlowly(State& state, PyObject* const* arg
     if (!is_read) outcome = form->Read(state, args, *form->last_, reading);
     if (outcome == Outcome::kDifferent) continue;
     if (outcome == Outcome::kOther && form->FindOther(reading)) outcome = Outcome::kSame;
+    if (form->names_ != keyword_names) state.style.NoteOtherNames(keyword_names);
     Form** place = std::find(state.forms, state.forms + State::kForms, form);
     if (place != state.forms + State::kForms) std::swap(state.forms[0], *place);
     return outcome;

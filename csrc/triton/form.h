@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "triton/found.h"
 #include "triton/state.h"
@@ -21,8 +22,9 @@ namespace triton {
 struct Step {
   enum Kind : uint8_t {
     kInt,
-    kKeyInt,  // whose value an autotuner's choice depends on
-    kTensor,  // an array with the DLPack C exchange API
+    kKeyInt,     // whose value an autotuner's choice depends on
+    kForcedInt,  // whose type the parameter's annotation says
+    kTensor,     // an array with the DLPack C exchange API
     kFloat,
     kBool,
     kNone,
@@ -38,6 +40,7 @@ struct Step {
   bool is_key;          // of kFloat and kBool: a choice depends on the value
   uint8_t shape_part;   // of kTensor: the first number of its shape that a choice depends on, and
   uint8_t shape_count;  // how many there are
+  int8_t bits;          // of kForcedInt: how many the type has; negative: it is signed
 };
 
 // What a call that went the general way led to.
@@ -69,6 +72,14 @@ class alignas(64) Form {
                          PyObject* const* args, size_t count, PyObject* keyword_names,
                          PyObject** result);
 
+  // The names of the keywords of the form that came last: borrowed; null: it has none.
+  static PyObject* LastNames(const State& state);
+
+  // Put the arguments of a call, which came as a tuple and a dict, in the order in which the form
+  // that came last has them: borrowed. False where they are not those of that form.
+  static bool Arrange(const State& state, PyObject* args, PyObject* keywords, PyObject** arranged);
+  static constexpr size_t kMost = Found::kMost;
+
   // Learn from a call that went the general way. A call that can never be quick is left alone, and
   // so is one whose arguments are not what they were any more.
   static void Learn(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
@@ -88,7 +99,6 @@ class alignas(64) Form {
   ~Form();
 
  private:
-  static constexpr size_t kMost = Found::kMost;
   static constexpr size_t kMostWords = Found::kMostWords;
   static constexpr int kVariants = 4;
   enum class Outcome {
@@ -113,8 +123,7 @@ class alignas(64) Form {
     size_t noted;
   };
 
-  Form(size_t count, PyObject* names)
-      : names_(Ref::Borrow(names).release()), count_(static_cast<uint32_t>(count)) {}
+  Form(size_t count, PyObject* names);
 
   // Find the form and the variant of a call. A user of the state must be counted.
   static Outcome Find(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
@@ -147,8 +156,9 @@ class alignas(64) Form {
   bool IsLike(const Form& other) const;
   static void FreeRetired(State& state);
 
-  PyObject* names_;  // owned; null: no keywords
-  uint32_t count_;   // of arguments
+  PyObject* names_;                   // owned; null: no keywords
+  std::vector<PyObject*> each_name_;  // of these: borrowed
+  uint32_t count_;                    // of arguments
   uint16_t step_count_ = 0;
   uint8_t leaf_count_ = 0;
   uint8_t word_count_ = 1;

@@ -23,6 +23,12 @@ class Learning {
 
 }  // namespace
 
+Form::Form(size_t count, PyObject* names)
+    : names_(Ref::Borrow(names).release()), count_(static_cast<uint32_t>(count)) {
+  const Py_ssize_t size = names != nullptr ? PyTuple_Size(names) : 0;
+  for (Py_ssize_t i = 0; i < size; ++i) each_name_.push_back(PyTuple_GetItem(names, i));
+}
+
 Form::~Form() {
   for (size_t i = 0; i < step_count_; ++i) {
     Py_XDECREF(steps_[i].object);
@@ -42,11 +48,13 @@ bool Form::AddStep(Step::Kind kind, PyObject* object, int argument) {
                            true,
                            false,
                            0,
+                           0,
                            0};
   Py_INCREF(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   const bool is_constant = kind == Step::kConstant || kind == Step::kConstantInt;
   leaf_count_ = static_cast<uint8_t>(leaf_count_ + (is_constant ? 0 : 1));
-  const bool is_word = kind == Step::kInt || kind == Step::kTensor || kind == Step::kConstantInt;
+  const bool is_word = kind == Step::kInt || kind == Step::kForcedInt || kind == Step::kTensor ||
+                       kind == Step::kConstantInt;
   const int words = kind == Step::kKeyInt ? 2 : is_word ? 1 : 0;
   word_count_ = static_cast<uint8_t>(word_count_ + words);
   return word_count_ < kMostWords;
@@ -72,9 +80,15 @@ bool Form::AddShape(const State& state, size_t parameter) {
 
 // A run-time parameter's argument, of the kinds that most are.
 bool Form::AddArgument(const Parameter& parameter, PyObject* object, int argument, bool is_key) {
-  if (parameter.forced.type_class != ForcedType::kNotForced) return false;
+  const ForcedType& forced = parameter.forced;
+  const bool is_forced = forced.type_class != ForcedType::kNotForced;
   Step::Kind kind;
-  if (PyLong_CheckExact(object)) {
+  if (is_forced) {
+    const bool is_integer =
+        forced.type_class == ForcedType::kSigned || forced.type_class == ForcedType::kUnsigned;
+    if (!is_integer || PyLong_CheckExact(object) == 0 || is_key) return false;
+    kind = Step::kForcedInt;
+  } else if (PyLong_CheckExact(object)) {
     kind = is_key ? Step::kKeyInt : Step::kInt;
   } else if (PyFloat_CheckExact(object)) {
     kind = Step::kFloat;
@@ -94,6 +108,10 @@ bool Form::AddArgument(const Parameter& parameter, PyObject* object, int argumen
   if (!AddStep(kind, object, argument)) return false;
   steps_[step_count_ - 1].specialize = parameter.specialize;
   steps_[step_count_ - 1].align = parameter.align;
+  if (is_forced) {
+    const bool is_signed = forced.type_class == ForcedType::kSigned;
+    steps_[step_count_ - 1].bits = static_cast<int8_t>(is_signed ? -forced.bits : forced.bits);
+  }
   if (is_key && kind == Step::kTensor) return false;
   if (is_key && (kind == Step::kFloat || kind == Step::kBool)) {
     steps_[step_count_ - 1].is_key = true;

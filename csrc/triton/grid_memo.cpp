@@ -4,47 +4,11 @@
 #include <cstring>
 #include <utility>
 
+#include "python/function_parts.h"
 #include "python/numbers.h"
 #include "python/upcalls.h"
 
 namespace triton {
-
-namespace {
-
-// Attributes by names that are made once.
-PyObject* Attribute(PyObject* object, PyObject** name, const char* text) {
-  if (*name == nullptr) *name = PyUnicode_InternFromString(text);
-  return *name != nullptr ? PyObject_GetAttr(object, *name) : nullptr;
-}
-
-Ref CodeOf(PyObject* grid) {
-  static PyObject* name = nullptr;
-  return Ref(Attribute(grid, &name, "__code__"));
-}
-
-Ref GlobalsOf(PyObject* grid) {
-  static PyObject* name = nullptr;
-  return Ref(Attribute(grid, &name, "__globals__"));
-}
-
-Ref ClosureOf(PyObject* grid) {
-  static PyObject* name = nullptr;
-  return Ref(Attribute(grid, &name, "__closure__"));
-}
-
-// What a cell holds; null with a Python error set where it holds nothing.
-Ref ContentsOf(PyObject* cell) {
-#ifndef Py_LIMITED_API
-  PyObject* found = PyCell_GET(cell);
-  if (found == nullptr) PyErr_SetString(PyExc_ValueError, "the cell is empty");
-  return Ref::Borrow(found);
-#else
-  static PyObject* name = nullptr;
-  return Ref(Attribute(cell, &name, "cell_contents"));
-#endif
-}
-
-}  // namespace
 
 const GridMemo::Plan* GridMemo::PlanOf(PyObject* grid) const {
   Ref code;

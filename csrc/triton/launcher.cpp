@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "python/call_arguments.h"
 #include "python/recording.h"
 #include "python/type_builder.h"
 #include "triton/call.h"
+#include "triton/form.h"
 #include "triton/grid.h"
 
 namespace triton {
@@ -23,6 +25,9 @@ struct LauncherObject {
 };
 
 LauncherObject* Self(PyObject* self) { return reinterpret_cast<LauncherObject*>(self); }
+State& StateOf(LauncherObject* self) {
+  return *reinterpret_cast<DispatcherObject*>(self->dispatcher)->state;
+}
 
 PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
                        PyObject* keyword_names) {
@@ -33,9 +38,32 @@ PyObject* CallLauncher(PyObject* callable, PyObject* const* args, size_t nargsf,
     }
   }
   LauncherObject* self = Self(callable);
+  // Before the call, which may free the launcher.
+  if (CULAUNCH_UNLIKELY(StateOf(self).style.has_dicts())) self->vectorcall = nullptr;
   return CallDispatcher(reinterpret_cast<DispatcherObject*>(self->dispatcher), self->grid,
                         self->is_fixed ? self->dims : nullptr, args, ArgumentCount(nargsf),
                         keyword_names, CallMode::kGuarded);
+}
+
+// What CPython calls where there is no vectorcall: CALL_FUNCTION_EX with the dict that it has made,
+// and any other call with one that it makes for this.
+PyObject* CallWithDict(PyObject* callable, PyObject* args, PyObject* keywords) {
+  LauncherObject* self = Self(callable);
+  State& state = StateOf(self);
+  state.style.NoteDict();
+  if (!state.style.has_dicts()) self->vectorcall = CallLauncher;
+  PyObject* arranged[Form::kMost];
+  // Who calls holds the tuple and the dict; a dict that somebody else has, too, may change.
+  const bool is_kept = keywords != nullptr && Py_REFCNT(keywords) == 1;
+  if (is_kept && !IsRecording() && Form::Arrange(state, args, keywords, arranged)) {
+    const Ref names = Ref::Borrow(Form::LastNames(state));
+    return CallDispatcher(reinterpret_cast<DispatcherObject*>(self->dispatcher), self->grid,
+                          self->is_fixed ? self->dims : nullptr, arranged,
+                          static_cast<size_t>(PyTuple_Size(args)), names.get(), CallMode::kGuarded);
+  }
+  FlatArguments flat;
+  if (!flat.Take(args, keywords)) return nullptr;
+  return CallLauncher(callable, flat.values.data(), flat.count, flat.names.get());
 }
 
 int Traverse(PyObject* self, visitproc visit, void* arg) {
@@ -64,8 +92,8 @@ PyObject* MakeLauncher(PyObject* dispatcher, PyObject* grid) {
   PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
   if (object == nullptr) return nullptr;
   LauncherObject* self = Self(object);
-  self->vectorcall = CallLauncher;
   self->dispatcher = Ref::Borrow(dispatcher).release();
+  self->vectorcall = StateOf(self).style.has_dicts() ? nullptr : CallLauncher;
   self->grid = Ref::Borrow(grid).release();
   self->is_fixed = is_fixed;
   std::copy(dims, dims + 3, self->dims);
@@ -77,7 +105,7 @@ int AddLauncherType(PyObject* module) {
                                 Py_TPFLAGS_DISALLOW_INSTANTIATION)
                         .Slot(Py_tp_dealloc, Dealloc)
                         .Collected(Traverse, Clear)
-                        .Callable(offsetof(LauncherObject, vectorcall))
+                        .Callable(offsetof(LauncherObject, vectorcall), CallWithDict)
                         .Member("grid", offsetof(LauncherObject, grid))
                         .Member("_dispatcher", offsetof(LauncherObject, dispatcher))
                         .AddTo(module);

@@ -7,6 +7,7 @@
 
 #include "python/guards.h"
 #include "triton/grid_memo.h"
+#include "triton/keyword_style.h"
 #include "triton/parameter.h"
 #include "triton/specialize.h"
 #include "triton/tuning.h"
@@ -26,6 +27,7 @@ struct alignas(64) State {
   int users = 0;                                // how many calls use what was learned now
   uint64_t not_counted = 0;
   uint64_t* launches = &not_counted;
+  KeywordStyle style;
   Guards guards;
 
   std::mutex mutex;

@@ -29,3 +29,15 @@ def with_block(x, n, B: tl.constexpr):
 def add_to(x, y):
     offsets = tl.arange(0, 16)
     tl.store(x + offsets, tl.load(x + offsets) + tl.load(y + offsets))
+
+
+@triton.jit
+def many(x, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n13, n14, n15, n16, n17, n18,
+         n19, last):  # fmt: skip
+    tl.store(x, n0 + n1 + n2 + n3 + n4 + n5 + n6 + n7 + n8 + n9)
+    tl.store(x + 1, n10 + n11 + n12 + n13 + n14 + n15 + n16 + n17 + n18 + n19 + last)
+
+
+@triton.jit
+def annotated(x, small: "i32", large: "u64"):  # noqa: F821 - Triton's names of types
+    tl.store(x, small + large)

@@ -47,7 +47,11 @@ def served_quickly(kernel, call):
     return kernel._misses == before
 
 
-@pytest.mark.parametrize("shortcut", ["numbers", "dicts", "torch", "forms"])
+def grid_of(number):
+    return lambda meta: (number % 100 + meta["BLOCK"],)
+
+
+@pytest.mark.parametrize("shortcut", ["numbers", "dicts", "torch", "forms", "functions"])
 def test_a_call_without_a_shortcut_is_the_same(recorder, x, shortcut):
     """As where the trial of it failed."""
     import quick_kernels
@@ -63,6 +67,10 @@ def test_a_call_without_a_shortcut_is_the_same(recorder, x, shortcut):
                 quick = told(recorder)
                 kernel._call_plain((1,), (x, x, number, 1.5, True, None), {"BLOCK": 32})
                 assert told(recorder) == quick
+            grid = grid_of(number)
+            for _ in range(2):  # learned, then known
+                kernel[grid](x, x, number, 1.5, True, None, BLOCK=32)
+                assert recorder.last.grid == (number % 100 + 32, 1, 1)
         if shortcut == "dicts":
             assert not kernel._is_watched
     finally:

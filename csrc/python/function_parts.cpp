@@ -1,0 +1,104 @@
+#include "python/function_parts.h"
+
+#ifndef _WIN32
+#include <dlfcn.h>
+#endif
+
+namespace {
+
+using Getter = PyObject* (*)(PyObject*);
+
+// CPython's own, or null.
+struct Getters {
+  Getters() {
+#ifndef Py_LIMITED_API
+    function_type = &PyFunction_Type;
+    cell_type = &PyCell_Type;
+    code = PyFunction_GetCode;
+    globals = PyFunction_GetGlobals;
+    closure = PyFunction_GetClosure;
+    contents = PyCell_Get;
+#elif !defined(_WIN32)
+    function_type = static_cast<PyTypeObject*>(dlsym(RTLD_DEFAULT, "PyFunction_Type"));
+    cell_type = static_cast<PyTypeObject*>(dlsym(RTLD_DEFAULT, "PyCell_Type"));
+    code = Find("PyFunction_GetCode");
+    globals = Find("PyFunction_GetGlobals");
+    closure = Find("PyFunction_GetClosure");
+    contents = Find("PyCell_Get");
+#endif
+    if (code == nullptr || globals == nullptr || closure == nullptr) function_type = nullptr;
+    if (contents == nullptr) cell_type = nullptr;
+  }
+
+#if defined(Py_LIMITED_API) && !defined(_WIN32)
+  static Getter Find(const char* name) {
+    return reinterpret_cast<Getter>(dlsym(RTLD_DEFAULT, name));
+  }
+#endif
+
+  PyTypeObject* function_type = nullptr;  // null: some of them are not there
+  PyTypeObject* cell_type = nullptr;
+  Getter code = nullptr;  // these three give borrowed references
+  Getter globals = nullptr;
+  Getter closure = nullptr;
+  Getter contents = nullptr;
+};
+
+bool are_used = true;
+
+const Getters& Known() {
+  static const Getters known;
+  static const Getters none = [] {
+    Getters made;
+    made.function_type = made.cell_type = nullptr;
+    return made;
+  }();
+  return are_used ? known : none;
+}
+
+// Attributes by names that are made once.
+Ref Attribute(PyObject* object, PyObject** name, const char* text) {
+  if (*name == nullptr) *name = PyUnicode_InternFromString(text);
+  return Ref(*name != nullptr ? PyObject_GetAttr(object, *name) : nullptr);
+}
+
+}  // namespace
+
+Ref CodeOf(PyObject* function) {
+  const Getters& known = Known();
+  if (Py_TYPE(function) == known.function_type) return Ref::Borrow(known.code(function));
+  static PyObject* name = nullptr;
+  return Attribute(function, &name, "__code__");
+}
+
+Ref GlobalsOf(PyObject* function) {
+  const Getters& known = Known();
+  if (Py_TYPE(function) == known.function_type) return Ref::Borrow(known.globals(function));
+  static PyObject* name = nullptr;
+  return Attribute(function, &name, "__globals__");
+}
+
+Ref ClosureOf(PyObject* function) {
+  const Getters& known = Known();
+  if (Py_TYPE(function) == known.function_type) {
+    PyObject* const closure = known.closure(function);
+    return Ref::Borrow(closure != nullptr ? closure : Py_None);
+  }
+  static PyObject* name = nullptr;
+  return Attribute(function, &name, "__closure__");
+}
+
+Ref ContentsOf(PyObject* cell) {
+  const Getters& known = Known();
+  if (Py_TYPE(cell) == known.cell_type) {
+    Ref found(known.contents(cell));
+    if (!found && PyErr_Occurred() == nullptr) {
+      PyErr_SetString(PyExc_ValueError, "the cell is empty");
+    }
+    return found;
+  }
+  static PyObject* name = nullptr;
+  return Attribute(cell, &name, "cell_contents");
+}
+
+void UseFunctionParts(bool use) { are_used = use; }

@@ -1,0 +1,18 @@
+// What a Python function is made of, read at every call of a kernel whose grid is one.
+//
+// As attributes these cost some 40 ns each, and an audit event. CPython has functions for them,
+// which are public and no part of the stable ABI: they are looked up by name once.
+#pragma once
+
+#include "python/python.h"
+
+// __code__, __globals__ and __closure__; null with a Python error set for an object that has none.
+Ref CodeOf(PyObject* function);
+Ref GlobalsOf(PyObject* function);
+Ref ClosureOf(PyObject* function);
+
+// What a cell of a closure holds; null with a Python error set where it holds nothing.
+Ref ContentsOf(PyObject* cell);
+
+// False: ask for the attributes. The switch of _core.use_shortcut.
+void UseFunctionParts(bool use);
