@@ -24,8 +24,10 @@ def image(n):
 
 
 def run(program, *arguments, **environment):
+    # -B: with a limit on files, bytecode of what is imported then would be cut short, too, and every
+    # process after it fail to import that.
     return subprocess.run(
-        [sys.executable, "-c", HEAD + program, *map(str, arguments)],
+        [sys.executable, "-B", "-c", HEAD + program, *map(str, arguments)],
         check=True,
         capture_output=True,
         text=True,
