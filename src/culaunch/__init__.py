@@ -310,6 +310,8 @@ if not TYPE_CHECKING:  # for type checkers a name that is not above is a mistake
     def __getattr__(name: str) -> object:
         home = "_core" if name == "__version__" else _HOME.get(name)
         if home is None:
+            if name.startswith("__"):  # some protocol asks, and nobody reads an answer
+                raise AttributeError(f"module 'culaunch' has no attribute {name!r}")
             from culaunch._base.other_words import here_it_is
             from culaunch._base.similar import did_you_mean
 

@@ -136,7 +136,8 @@ CALLS = {
     "empty": lambda: (cl.empty, {"shape": 4, "dtype": "f4"}),
     "managed": lambda: (cl.managed, {"shape": 4}),
     "pinned": lambda: (cl.pinned, {"shape": 4}),
-    "zeros": lambda: (cl.zeros, {"shape": 4}),
+    # Bytes: b"junk" is a shape, too, of 146 million elements.
+    "zeros": lambda: (cl.zeros, {"shape": 4, "dtype": "u1"}),
     "synchronize": lambda: (cl.synchronize, {}),
     "testing.assert_allclose": lambda: (
         testing.assert_allclose, {"actual": FLOATS, "desired": FLOATS}

@@ -54,7 +54,7 @@ def dtypes():
     return st.sampled_from([*names, "float64", "complex64", "complex128", "float8_e4m3fn"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_every_plain_tensor_is_read_as_the_exchange_function_reads_it(data):
     import torch

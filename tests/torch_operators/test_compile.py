@@ -4,7 +4,8 @@ import pytest
 
 import culaunch as cl
 
-pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
+# What traces and compiles regions takes seconds to import.
+pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch"), pytest.mark.slow]
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
@@ -20,7 +21,6 @@ def test_a_compiled_graph_has_no_break(scale, name, torch, backend):
         torch.testing.assert_close(compiled(x, 3.0), 7 * x)
 
 
-@pytest.mark.slow
 @pytest.mark.needs("g++")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of inductor's own imports
 def test_inductor_calls_it(product, name, torch):
@@ -52,7 +52,6 @@ def test_what_is_exported_has_a_free_size(scale, name, torch):
     assert torch.equal(exported.module()(x), 2 * x)
 
 
-@pytest.mark.slow
 @pytest.mark.needs("g++")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inductor's own
 def test_a_model_that_is_compiled_ahead_of_time(scale, scale_in_place, name, torch, tmp_path):

@@ -75,6 +75,7 @@ def test_python_serves_where_the_native_dispatch_is_missing(
     assert torch.autograd.gradcheck(other, (x, x.detach().clone()))
 
 
+@pytest.mark.slow
 def test_a_fused_function_is_an_operator(name, torch):
     import culaunch.elementwise as ew
 

@@ -18,6 +18,7 @@ def test_gradients_are_another_functions(product, name, torch):
     assert torch.equal(y.grad, x)
 
 
+@pytest.mark.slow
 def test_gradients_of_a_compiled_graph(product, name, torch):
     op = cl.torch_op(name, product)
 
@@ -124,6 +125,7 @@ def test_a_wrong_number_of_gradients(scale, name, torch):
         op(torch.ones(3, requires_grad=True), 2.0).sum().backward()
 
 
+@pytest.mark.slow
 def test_no_gradient_is_lost_in_a_compiled_region(scale, name, torch):
     """The graph is broken there, and the function refuses it, as outside of one."""
     op = cl.torch_op(name, scale)

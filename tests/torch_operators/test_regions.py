@@ -9,7 +9,8 @@ import pytest
 import culaunch as cl
 import culaunch.elementwise as ew
 
-pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch")]
+# What traces and compiles regions takes seconds to import.
+pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.needs("torch"), pytest.mark.slow]
 
 Pair = collections.namedtuple("Pair", "first rest")
 
@@ -315,7 +316,6 @@ ORDERS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_it_does_not_matter_what_is_imported_first(order):
     import os

@@ -78,6 +78,7 @@ def test_a_saved_set_says_types_and_not_writes(made, name, x, torch):
     assert torch.equal(out, 3 * x)
 
 
+@pytest.mark.slow
 def test_a_compiled_region_with_kernels(made, native, name, x, torch):
     typed = cl.torch_op(name, native(made.typed), grid=blocks, constants={"BLOCK": 64})
 

@@ -94,6 +94,7 @@ def test_inference_has_no_counters(scale_in_place, name, way, torch):
         assert outside._version == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_registered", [True, False])
 def test_a_compiled_region_counts(scale_in_place, name, torch, is_registered):
     op = cl.torch_op(name, scale_in_place) if is_registered else scale_in_place

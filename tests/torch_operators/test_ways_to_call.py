@@ -234,6 +234,7 @@ def test_a_batch_of_keywords_and_of_nothing(kernels, way, torch):
     assert torch.vmap(lambda x: call(x, w=x))(rows[:0]).shape == (0, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["aot_eager"])
 @pytest.mark.parametrize("way", WAYS[:3], indirect=True)
 def test_a_compiled_region_loses_no_gradient(scale, scale_in_place, way, backend, x, torch):
@@ -246,6 +247,7 @@ def test_a_compiled_region_loses_no_gradient(scale, scale_in_place, way, backend
     assert region(x) == (4 * x * x).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["aot_eager"])
 @pytest.mark.parametrize("way", WAYS[:3], indirect=True)
 @pytest.mark.filterwarnings("ignore:Error detected in:UserWarning", "ignore:The .grad:UserWarning")

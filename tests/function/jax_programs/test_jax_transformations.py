@@ -53,6 +53,7 @@ def test_loops_and_conditions(scale, x):
     assert jax.jit(program)(x).tolist() == (x * 4).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["sequential", "sequential_unrolled", "broadcast_all"])
 def test_batches_of_what_is_written_and_of_gradients(scale, bump, way):
     scale.backward(lambda grad, factor: scale(grad, factor))
@@ -68,6 +69,7 @@ def test_batches_of_what_is_written_and_of_gradients(scale, bump, way):
     assert twice(rows).tolist() == [[2] * 3] * 2
 
 
+@pytest.mark.slow
 def test_scans_and_loops(scale, bump, x):
     scale.backward(lambda grad, factor: scale(grad, factor))
 
@@ -101,6 +103,7 @@ def test_branches(scale, x):
     assert jax.jit(switch)(jnp.array([0, 1]), jnp.ones((2, 3))).tolist() == [[2] * 3, [1] * 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_jitted", [True, False], ids=["jit", "at once"])
 def test_checkpoints(scale, bump, x, is_jitted):
     """What the forward way computed is computed again, by the function, too."""
