@@ -24,8 +24,8 @@ def image(n):
 
 
 def run(program, *arguments, **environment):
-    # -B: with a limit on files, bytecode of what is imported then would be cut short, too, and every
-    # process after it fail to import that.
+    # -B: with a limit on files, bytecode of what is imported then would be cut short, too, and all
+    # processes after it fail to import that.
     return subprocess.run(
         [sys.executable, "-B", "-c", HEAD + program, *map(str, arguments)],
         check=True,

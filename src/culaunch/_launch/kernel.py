@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from culaunch._base.bundling import keep_to_bundle
 from culaunch._base.checks import checked_text
@@ -17,6 +17,7 @@ from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.driver import device_ordinal
 from culaunch._launch.inside import core_of
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
+from culaunch._launch.other_launches import OTHER_WORDS, instead_of_a_call
 from culaunch._launch.signature import Signature, kind_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Never
 
-    from culaunch._launch.module import Module
+    from culaunch._image import Image
+    from culaunch._launch.variable import GlobalVariable
 
     # A size in threads or blocks: x, or up to (x, y, z).
     Dims = SupportsIndex | Sequence[SupportsIndex]
@@ -48,10 +50,10 @@ class Kernel(CoreKernel):
         The ``CUkernel``; 0 once the module is unloaded.
     """
 
-    module: Module
+    module: ModuleOfKernels
     signature: Signature
 
-    def __new__(cls, module: Module, name: str, signature: Signature) -> Kernel:
+    def __new__(cls, module: ModuleOfKernels, name: str, signature: Signature) -> Kernel:
         """Make one; ``module[name]`` and ``module.kernel(name)`` are the ways to get one."""
         checked_text("name", name)
         core = getattr(module, "_core", None)
@@ -84,11 +86,7 @@ class Kernel(CoreKernel):
         TypeError
             Always.
         """
-        name = self.name if self.name.isidentifier() else "kernel"
-        spelling = f"{name}[grid, block](...)"
-        if len(args) >= 2 and all(_is_dims(one) for one in args[:2]):  # as CuPy's kernels are
-            grid, block = (one if len(one) > 1 else one[0] for one in args[:2])
-            spelling = f"{name}[{grid}, {block}](...), with the arguments one by one"
+        spelling = instead_of_a_call(self.name, args)
         raise TypeError(
             f"{self.name} is not called by itself: launch it with {spelling}, or with "
             "kernel.launch(..., grid=, block=)"
@@ -127,7 +125,7 @@ class Kernel(CoreKernel):
             If the driver fails, as after a fault of an earlier kernel.
         """
         if unknown:
-            refuse_keywords("launch", unknown, _KEYWORDS, _OTHER_WORDS)
+            refuse_keywords("launch", unknown, _KEYWORDS, OTHER_WORDS)
         self.configure(
             grid=grid,
             block=block,
@@ -193,7 +191,7 @@ class Kernel(CoreKernel):
             cluster.
         """
         if unknown:
-            refuse_keywords("configure", unknown, _KEYWORDS, _OTHER_WORDS)
+            refuse_keywords("configure", unknown, _KEYWORDS, OTHER_WORDS)
         return super().configure(
             grid=grid,
             block=block,
@@ -278,20 +276,25 @@ class Kernel(CoreKernel):
         return f"<culaunch.Kernel {self.demangled} {self.signature}>"
 
 
-# What other libraries call what a launch takes.
-_OTHER_WORDS = {
-    "args": "the arguments themselves, by position", "block_dim": "block", "block_size": "block",
-    "blockdim": "block", "blockDim": "block", "blocks": "grid", "grid_dim": "grid",
-    "grid_size": "grid", "griddim": "grid", "gridDim": "grid", "shared": "shared_memory",
-    "shared_mem": "shared_memory", "shared_mem_bytes": "shared_memory",
-    "sharedmem": "shared_memory", "shmem": "shared_memory", "smem": "shared_memory",
-    "threads": "block",
-}  # fmt: skip
 _KEYWORDS = ("grid", "block", *(Kernel.configure.__kwdefaults__ or ()))
 
 
-def _is_dims(value: object) -> bool:
-    return isinstance(value, tuple) and 0 < len(value) <= 3 and all(type(n) is int for n in value)
+class ModuleOfKernels(Protocol):
+    """A module, as type checkers know it of a kernel: ``kernel.module`` is always a Module.
+
+    That class makes kernels, and stands above this one.
+    """
+
+    image: Image
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]: ...
+    @property
+    def variables(self) -> tuple[GlobalVariable, ...]: ...
+    def __getitem__(self, name: str) -> Kernel: ...
+    def kernel(self, name: str, *, signature: str | None = None) -> Kernel: ...
+    def get_global(self, name: str, device: int | None = None) -> GlobalVariable: ...
+    def unload(self) -> None: ...
 
 
 in_regions(Kernel, "break", "kernel")

@@ -1,0 +1,33 @@
+"""How other libraries launch a kernel, answered with how it is done here."""
+
+from __future__ import annotations
+
+# What other libraries call what a launch takes.
+OTHER_WORDS = {
+    "args": "the arguments themselves, by position", "block_dim": "block", "block_size": "block",
+    "blockdim": "block", "blockDim": "block", "blocks": "grid", "grid_dim": "grid",
+    "grid_size": "grid", "griddim": "grid", "gridDim": "grid", "shared": "shared_memory",
+    "shared_mem": "shared_memory", "shared_mem_bytes": "shared_memory",
+    "sharedmem": "shared_memory", "shmem": "shared_memory", "smem": "shared_memory",
+    "threads": "block",
+}  # fmt: skip
+
+
+def instead_of_a_call(name: str, args: tuple[object, ...]) -> str:
+    """Word the launch that a kernel wants in place of ``kernel(*args)``."""
+    kernel = name if name.isidentifier() else "kernel"
+    if len(args) < 2:
+        return f"{kernel}[grid, block](...)"
+    grid, block = (_sizes(one) for one in args[:2])
+    if grid is None or block is None:
+        return f"{kernel}[grid, block](...)"
+    # CuPy's kernels are called so, with the arguments as a tuple behind.
+    return f"{kernel}[{grid}, {block}](...), with the arguments one by one"
+
+
+def _sizes(value: object) -> object:
+    if not isinstance(value, tuple) or not 0 < len(value) <= 3:
+        return None
+    if any(type(n) is not int for n in value):
+        return None
+    return value if len(value) > 1 else value[0]
