@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from culaunch._function.bodies import Body
     from culaunch._function.trace import TraceBody
-    from culaunch._launch.kernel import Kernel
+    from culaunch._launch.module import Kernel
 
 # The driver's limits, which all architectures share: checked in the plan, before anything is
 # launched.

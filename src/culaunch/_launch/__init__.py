@@ -8,10 +8,10 @@ from culaunch._launch.device import Device, device_count, devices, synchronize
 from culaunch._launch.device_array import DeviceArray
 from culaunch._launch.driver import driver_name, set_driver
 from culaunch._launch.event import Event
-from culaunch._launch.kernel import Kernel
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
+from culaunch._launch.load import load
 from culaunch._launch.memory import empty, managed, pinned, to_device, zeros
-from culaunch._launch.module import Module, load
+from culaunch._launch.module import Kernel, Module
 from culaunch._launch.signature import Parameter, Signature
 from culaunch._launch.streams import Stream
 from culaunch._launch.tensor_map import TensorMap

@@ -12,7 +12,7 @@ from culaunch._launch.signature import kind_of
 
 if TYPE_CHECKING:
     from culaunch._core import Launcher
-    from culaunch._launch.kernel import Kernel
+    from culaunch._launch.module import Kernel
     from culaunch._launch.signature import Parameter
 
 _FLOAT8: dict[int, str] = {

@@ -1,23 +1,25 @@
-"""An image loaded into the driver, for all devices at once."""
+"""An image loaded into the driver, for all devices at once, and its kernels."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import TYPE_CHECKING
 
+from culaunch._base.bundling import keep_to_bundle
 from culaunch._base.checks import checked_text, is_text
-from culaunch._base.other_words import with_other_words
+from culaunch._base.other_words import here_it_is, with_other_words
 from culaunch._base.values import as_html, spell
-from culaunch._errors import DriverError, ImageError, KernelNotFoundError
+from culaunch._core import Launcher
+from culaunch._core import Module as CoreModule
+from culaunch._errors import DriverError, KernelNotFoundError
 from culaunch._image import Image, demangle
 from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.driver import current_driver, device_ordinal
-from culaunch._launch.kernel import Kernel
+from culaunch._launch.kernel_launches import KernelLaunches
 from culaunch._launch.loading import load_image
 from culaunch._launch.names import find_kernel, find_variable, without_parameters
 from culaunch._launch.no_code import explained
-from culaunch._launch.signature import Signature, make_signature, parse_signature
+from culaunch._launch.signature import Signature, kind_of, make_signature, parse_signature
 from culaunch._launch.type_sources import is_template, recorded_types
 from culaunch._launch.variable import GlobalVariable
 
@@ -234,54 +236,65 @@ class Module:
         return make_signature(layout, types, source, is_template(lowered))
 
 
-def load(source: str | os.PathLike[str] | bytes | Image) -> Module:
-    """Load an image into the driver in use.
+@with_other_words
+class Kernel(KernelLaunches):
+    """A ``__global__`` function of a module, found with ``module[name]``.
 
-    Parameters
+    ``kernel[grid, block]``, ``kernel[grid, block, shared_memory]`` and
+    ``kernel[grid, block, shared_memory, stream]`` give a launcher, in the order of CUDA's
+    chevrons; the last few are kept, so that ``kernel[grid, block](x, y, n)`` costs little more
+    than a launcher at hand.
+
+    Attributes
     ----------
-    source : str, os.PathLike, bytes or Image
-        A path, the bytes of a cubin, a fatbin or PTX, or what :func:`culaunch.compile` returns.
-
-    Returns
-    -------
-    Module
-        Good for every device that the image has code for.
-
-    Raises
-    ------
-    ImageError
-        If it is not an image, or is truncated, malformed or relocatable.
-    DriverError
-        If the driver refuses it: it is for another architecture, or its PTX does not compile.
-    DriverNotFoundError
-        If there is no CUDA driver and the emulator was not chosen.
-    OSError
-        If the file is not there or cannot be read.
+    name : str
+        Its name in the image: mangled, unless it is ``extern "C"``.
+    handle : int
+        The ``CUkernel``; 0 once the module is unloaded.
     """
-    try:
-        image = Image.open(source)
-    except (ImageError, OSError) as error:
-        if not _is_source(source, is_there=isinstance(error, ImageError)):
-            raise
-        shown = spell(source) if len(str(source)) < _LONGEST else "source"
-        raise ImageError(
-            f"load takes an image, and this is CUDA source: compile it first, as in "
-            f"culaunch.load(culaunch.compile({shown}))"
-        ) from error
-    return Module(image)
 
+    module: Module
+    signature: Signature
 
-_LONGEST = 80
+    def __new__(cls, module: Module, name: str, signature: Signature) -> Kernel:
+        """Make one; ``module[name]`` and ``module.kernel(name)`` are the ways to get one."""
+        checked_text("name", name)
+        if not isinstance(core := getattr(module, "_core", None), CoreModule):
+            raise TypeError(f"module must be a Module (got {spell(module)})")
+        if not isinstance(signature, Signature):
+            raise TypeError(f"signature must be a Signature (got {spell(signature)})")
+        # The extension converts by numbers: what Python worked out of names is worked out once.
+        types = tuple(kind_of(one).packed for one in signature.parameters)
+        self = super().__new__(cls, core, name, types)
+        self.module, self.signature = module, signature
+        keep_to_bundle(self)
+        return self
 
+    if not TYPE_CHECKING:  # for type checkers what is not there cannot be set
 
-def _is_source(given: object, *, is_there: bool) -> bool:
-    """Tell whether it is the name of a file of source, which is there, or its text."""
-    if isinstance(given, os.PathLike):
-        given = os.fspath(given)
-    if not isinstance(given, str):
-        return False
-    is_file = is_there and given.endswith((".cu", ".cuh", ".cpp", ".cc", ".c", ".h", ".hpp"))
-    return is_file or "__global__" in given
+        def __setattr__(self, name: str, value: object) -> None:
+            # CuPy's kernels are told things by attributes: nothing would come of it here.
+            if name not in ("module", "signature"):
+                hint = here_it_is("Kernel", name)
+                raise AttributeError(f"a Kernel has no attribute {name!r} to set{hint}")
+            super().__setattr__(name, value)
+
+    def _ipython_key_completions_(self) -> list[object]:
+        return []  # its keys are launch configurations: nothing of the image, nor of the session
+
+    def __str__(self) -> str:
+        """Return its parameters, and what it uses where the image says so."""
+        known = next((one for one in self.module.image.kernels if one.name == self.name), None)
+        row = "" if known is None else f"\n{known}"
+        return f"{self.demangled}\n{self.signature}{row}"
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    def __repr__(self) -> str:
+        return f"<culaunch.Kernel {self.demangled} {self.signature}>"
 
 
 in_regions(Module, "break", "module")
+in_regions(Kernel, "break", "kernel")
+in_regions(Launcher, "break", "launcher")

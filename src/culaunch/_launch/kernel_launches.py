@@ -1,24 +1,16 @@
-"""A kernel of a module: its signature, its launches, what it uses on a device."""
+"""What kernels do by themselves: their launches, and what they use on a device."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from culaunch._base.bundling import keep_to_bundle
-from culaunch._base.checks import checked_text
 from culaunch._base.cuda import FunctionAttribute
 from culaunch._base.keywords import refuse_keywords
-from culaunch._base.other_words import here_it_is, with_other_words
-from culaunch._base.values import as_html, spell
 from culaunch._core import Kernel as CoreKernel
-from culaunch._core import Launcher
-from culaunch._core import Module as CoreModule
-from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.driver import device_ordinal
 from culaunch._launch.inside import core_of
 from culaunch._launch.kernel_use import KernelAttributes, Occupancy
 from culaunch._launch.other_launches import OTHER_WORDS, instead_of_a_call
-from culaunch._launch.signature import Signature, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,57 +18,19 @@ if TYPE_CHECKING:
 
     from typing_extensions import Never
 
-    from culaunch._image import Image
-    from culaunch._launch.variable import GlobalVariable
+    from culaunch._core import Launcher
 
     # A size in threads or blocks: x, or up to (x, y, z).
     Dims = SupportsIndex | Sequence[SupportsIndex]
 
 
-@with_other_words
-class Kernel(CoreKernel):
-    """A ``__global__`` function of a module, found with ``module[name]``.
+class KernelLaunches(CoreKernel):
+    """The launches of a kernel; :class:`~culaunch.Kernel` has its module and its signature, too.
 
-    ``kernel[grid, block]``, ``kernel[grid, block, shared_memory]`` and
-    ``kernel[grid, block, shared_memory, stream]`` give a launcher, in the order of CUDA's
-    chevrons; the last few are kept, so that ``kernel[grid, block](x, y, n)`` costs little more
-    than a launcher at hand.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the image: mangled, unless it is ``extern "C"``.
-    handle : int
-        The ``CUkernel``; 0 once the module is unloaded.
+    That class stands beside Module: modules make kernels, and each kernel knows its module.
     """
 
-    module: ModuleOfKernels
-    signature: Signature
-
-    def __new__(cls, module: ModuleOfKernels, name: str, signature: Signature) -> Kernel:
-        """Make one; ``module[name]`` and ``module.kernel(name)`` are the ways to get one."""
-        checked_text("name", name)
-        core = getattr(module, "_core", None)
-        if not isinstance(core, CoreModule):
-            raise TypeError(f"module must be a Module (got {spell(module)})")
-        if not isinstance(signature, Signature):
-            raise TypeError(f"signature must be a Signature (got {spell(signature)})")
-        # The extension converts by numbers: what Python worked out of names is worked out once.
-        types = tuple(kind_of(one).packed for one in signature.parameters)
-        self = super().__new__(cls, core, name, types)
-        self.module = module
-        self.signature = signature
-        keep_to_bundle(self)
-        return self
-
-    if not TYPE_CHECKING:  # for type checkers what is not there cannot be set
-
-        def __setattr__(self, name: str, value: object) -> None:
-            # CuPy's kernels are told things by attributes: nothing would come of it here.
-            if name not in ("module", "signature"):
-                hint = here_it_is("Kernel", name)
-                raise AttributeError(f"a Kernel has no attribute {name!r} to set{hint}")
-            super().__setattr__(name, value)
+    module: Any
 
     def __call__(self, *args: Any, **_: Any) -> NoReturn:
         """Refuse: a launch needs its grid and its block.
@@ -259,43 +213,5 @@ class Kernel(CoreKernel):
     def _ordinal(self, device: int | None) -> int:
         return device_ordinal(core_of(self.module).driver, device)
 
-    def _ipython_key_completions_(self) -> list[object]:
-        # Its keys are launch configurations: nothing of the image, nor of the session.
-        return []
 
-    def __str__(self) -> str:
-        """Return its parameters, and what it uses where the image says so."""
-        known = next((one for one in self.module.image.kernels if one.name == self.name), None)
-        row = "" if known is None else f"\n{known}"
-        return f"{self.demangled}\n{self.signature}{row}"
-
-    def _repr_html_(self) -> str:
-        return as_html(self)
-
-    def __repr__(self) -> str:
-        return f"<culaunch.Kernel {self.demangled} {self.signature}>"
-
-
-_KEYWORDS = ("grid", "block", *(Kernel.configure.__kwdefaults__ or ()))
-
-
-class ModuleOfKernels(Protocol):
-    """A module, as type checkers know it of a kernel: ``kernel.module`` is always a Module.
-
-    That class makes kernels, and stands above this one.
-    """
-
-    image: Image
-
-    @property
-    def kernels(self) -> tuple[Kernel, ...]: ...
-    @property
-    def variables(self) -> tuple[GlobalVariable, ...]: ...
-    def __getitem__(self, name: str) -> Kernel: ...
-    def kernel(self, name: str, *, signature: str | None = None) -> Kernel: ...
-    def get_global(self, name: str, device: int | None = None) -> GlobalVariable: ...
-    def unload(self) -> None: ...
-
-
-in_regions(Kernel, "break", "kernel")
-in_regions(Launcher, "break", "launcher")
+_KEYWORDS = ("grid", "block", *(KernelLaunches.configure.__kwdefaults__ or ()))
