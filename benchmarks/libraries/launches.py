@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from overhead.timing import Burst
 
 WAYS = ("Triton", "native")
+# A third one for whole operators: what they take when launching costs nothing.
+NO_LAUNCH = "no launch"
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def recorded(into: list[Launch], operator: str) -> Iterator[None]:
 
 
 class Ways:
-    """Triton's classes as they are, and as ``install`` makes them; either at a time."""
+    """Triton's classes as they are, as ``install`` makes them, or without launches."""
 
     def __init__(self) -> None:
         from triton.runtime import autotuner, jit
@@ -91,13 +96,22 @@ class Ways:
         kinds = (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
         before = [(kind, dict(vars(kind))) for kind in kinds]
         install()
+        after = [(kind, dict(vars(kind))) for kind in kinds]
+        changed = {
+            (kind, name)
+            for (kind, was), (_, now) in zip(before, after, strict=True)
+            for name in now
+            if was.get(name) is not now[name]
+        }
+        changed |= {(kind, "__getitem__") for kind in kinds}
+        states = {"Triton": dict(before), "native": dict(after)}
+        self._methods = {
+            way: {(kind, name): found[kind].get(name) for kind, name in changed}
+            for way, found in states.items()
+        }
+        nothing = {(kind, "__getitem__"): _nothing() for kind in kinds}
+        self._methods[NO_LAUNCH] = {**self._methods["Triton"], **nothing}
         self._way = "native"
-        self._changed = [
-            (kind, name, was.get(name), method)
-            for kind, was in before
-            for name, method in vars(kind).items()
-            if was.get(name) is not method
-        ]
 
     def use(self, way: str) -> None:
         """Go one way from now on.
@@ -108,8 +122,7 @@ class Ways:
         if way == self._way:
             return
         self._way = way
-        for kind, name, was, native in self._changed:
-            method = native if way == "native" else was
+        for (kind, name), method in self._methods[way].items():
             if method is not None:
                 setattr(kind, name, method)
             elif name in vars(kind):
@@ -123,3 +136,9 @@ class Ways:
             return burst(count)
 
         return timed
+
+
+def _nothing() -> Any:
+    """Give what stands for ``kernel[grid]``: C that takes anything and does nothing."""
+    os.environ["PYTHONBREAKPOINT"] = "0"
+    return staticmethod(functools.partial(getattr, sys, "breakpointhook"))

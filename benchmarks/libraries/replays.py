@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from overhead.timing import Plan, Trial, python_burst, run
 
-from libraries.launches import WAYS, recorded
+from libraries.launches import NO_LAUNCH, WAYS, recorded
 from libraries.operators import Inputs
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ def measure_operators(
     operators: Sequence[Operator], ways: Ways, mode: Mode, plan: Plan, until: float,
     missing: list[str],
 ) -> Iterator[dict[str, dict[str, float]]]:  # fmt: skip
-    """Measure the host's time of whole forward passes: yield nanoseconds by name and way."""
+    """Measure the host's time of whole forward passes: yield nanoseconds by name and way.
+
+    What they take without launches is no launcher's to change.
+    """
     import torch
 
     trials = []
@@ -75,7 +78,7 @@ def measure_operators(
             try:
                 inputs = operator.inputs(Inputs(mode.device))
                 burst = python_burst("call(*inputs)", call=operator.call, inputs=inputs)
-                for way in WAYS:
+                for way in (*WAYS, NO_LAUNCH):
                     timed = ways.burst(way, burst)
                     timed(3)
                     mode.wait()

@@ -8,7 +8,7 @@ from typing import Any
 
 from overhead.bars import Bar
 
-from libraries.launches import WAYS
+from libraries.launches import NO_LAUNCH, WAYS
 from libraries.modes import GPU
 from libraries.operators import FORWARDS
 
@@ -88,9 +88,7 @@ class Results:
             Bar("jit alone, the slowest, native / C loop", 1.35, "x", max(over, default=None)),
         ]
         for name in FORWARDS:
-            pair = self.forwards.get(name)
-            share = ratio(pair) if is_whole(pair) else None
-            made.append(Bar(f"forward of {name}, host, native / Triton", 0.30, "x", share))
+            made += _forward_bars(name, self.forwards.get(name))
         for cache, limit in (("warm", 0.7), ("cold", 4.1)):
             seconds = self.first.get(f"native, {cache} cache", {}).get("seconds")
             made.append(Bar(f"first calls, native, {cache} cache", limit, "s", seconds))
@@ -111,6 +109,23 @@ class Results:
             "missing": self.missing,
             "seconds": self.took,
         }
+
+
+def _forward_bars(name: str, ns: Any) -> list[Bar]:
+    share = ratio(ns) if is_whole(ns) else None
+    least = ns.get(NO_LAUNCH) if share is not None else None
+    note = f"{least / ns['Triton']:.2f} without any launch" if least is not None else ""
+    return [
+        Bar(f"forward of {name}, host, native / Triton", 0.30, "x", share, note),
+        Bar(f"forward of {name}, what launching costs, likewise", 0.30, "x", left(ns)),
+    ]
+
+
+def left(ns: Any) -> float | None:
+    """Return which share of what launching costs through Triton is left natively."""
+    if not is_whole(ns) or NO_LAUNCH not in ns:
+        return None
+    return float((ns["native"] - ns[NO_LAUNCH]) / (ns["Triton"] - ns[NO_LAUNCH]))
 
 
 def is_whole(ns: Any) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from libraries.launches import WAYS
+from libraries.launches import NO_LAUNCH, WAYS
 from libraries.operators import FIRST
-from libraries.results import is_whole, median_of, ratio
+from libraries.results import is_whole, left, median_of, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,16 +37,19 @@ def lines(results: Results) -> Iterator[str]:
         now = ", ".join(f"{ns['Triton'] / 1000:.1f} to {ns['native'] / 1000:.1f}" for ns in rows)
         yield f"  {kernel:52}before: {triton} to {native}; now: {now or 'not measured'}"
     title = "forward passes; microseconds of the host"
-    yield f"{title:46}{'Triton':>10}{'native':>10}{'share':>8}"
+    yield f"{title:46}{'Triton':>10}{'native':>10}{'share':>8}{NO_LAUNCH:>11}{'left':>7}"
     for name, ns in results.forwards.items():
         if is_whole(ns):
             cells = f"{ns['Triton'] / 1000:10.1f}{ns['native'] / 1000:10.1f}{ratio(ns):8.2f}"
+            if NO_LAUNCH in ns:
+                cells += f"{ns[NO_LAUNCH] / 1000:11.1f}{left(ns):7.2f}"
             yield f"  {name:44}{cells}"
     yield from _first(results)
     for bar in results.bars():
         shown = "not measured" if bar.measured is None else f"{bar.measured:.3g} {bar.unit}"
         met = {True: "met", False: "NOT MET", None: ""}[bar.met]
-        yield f"  {bar.name}: {shown} (at most {bar.limit:.3g} {bar.unit}) {met}"
+        note = f"; {bar.note}" if bar.note else ""
+        yield f"  {bar.name}: {shown} (at most {bar.limit:.3g} {bar.unit}) {met}{note}"
     yield from (f"  missing: {line}" for line in results.missing)
     yield "  seconds: " + ", ".join(f"{name} {s:.0f}" for name, s in results.took.items())
 

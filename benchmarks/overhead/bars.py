@@ -20,13 +20,14 @@ Medians = dict[tuple[str, str], float]
 class Bar:
     """One promise: ``measured`` is to be at most ``limit``, in ``unit`` ("x" or "ns").
 
-    ``measured`` is None where a side of it is missing.
+    ``measured`` is None where a side of it is missing; ``note`` is what else is to be known.
     """
 
     name: str
     limit: float
     unit: str
     measured: float | None
+    note: str = ""
 
     @property
     def met(self) -> bool | None:

@@ -150,12 +150,15 @@ def kernels(name: str, *wanted: str) -> str:
 
 def forwards(name: str) -> str:
     """Return the table of whole forward passes, in microseconds of the host."""
-    rows = [
-        [f"`{operator}`", *(f"{times[way] / 1000:.0f}" for way in ("Triton", "native")),
-         f"{times['native'] / times['Triton']:.2f}"]
-        for operator, times in read(name)["forwards_ns"].items()
-    ]  # fmt: skip
-    return _table(["us of the host", "Triton", "`install()`", "of Triton's"], rows)
+    rows = []
+    for operator, times in read(name)["forwards_ns"].items():
+        slow, quick, least = (times.get(way) for way in ("Triton", "native", "no launch"))
+        cells = [f"{slow / 1000:.0f}", f"{quick / 1000:.0f}", f"{quick / slow:.2f}"]
+        if least is not None:
+            cells += [f"{least / 1000:.0f}", f"{(quick - least) / (slow - least):.2f}"]
+        rows.append([f"`{operator}`", *cells, *[""] * (5 - len(cells))])
+    heads = ["Triton", "`install()`", "of Triton's", "without launches", "of the difference"]
+    return _table(["us of the host", *heads], rows)
 
 
 def shortcuts(name: str) -> str:
@@ -189,7 +192,8 @@ def bars(name: str) -> str:
             _CODE.sub(r"`\g<0>`", bar["name"]),
             f"{bar['limit']:.4g}{unit}" if bar["limit"] < 1e4 else f"{bar['limit']:,.0f}{unit}",
             "" if measured is None else number.format(measured),
-            {True: "met", False: "**not met**", None: "not measured"}[bar["met"]],
+            {True: "met", False: "**not met**", None: "not measured"}[bar["met"]]
+            + (f"; {bar['note']}" if bar.get("note") else ""),
         ])  # fmt: skip
     return _table(["", "at most", "measured", ""], rows, numbers=2)
 

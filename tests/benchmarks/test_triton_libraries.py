@@ -25,6 +25,8 @@ def test_launches_are_recorded_and_made_in_either_way(benchmarks, tmp_path):
     assert {"_swiglu_forward_kernel", "_softmax_single_block_backward_kernel"} <= kernels.keys()
     assert all(one["ns"]["native"] and one["ns"]["Triton"] for one in found["launches"])
     assert found["forwards_ns"].keys() == {"liger.swiglu", "fla.l2norm", "liger.softmax"}
+    ways = {"Triton", "native", "no launch"}
+    assert all(ns.keys() == ways for ns in found["forwards_ns"].values())
 
 
 @pytest.fixture
@@ -44,6 +46,9 @@ def results(benchmarks, monkeypatch):
     made.take({"kind": "equal", "name": "fla.x", "said": "equal", "native": 3, "triton": 0})
     made.take({"kind": "equal", "name": "fla.y", "said": "1 of 2 differ: [0]", "triton": 1})
     made.take({"kind": "equal", "name": "fla.z", "said": "failed: it does"})
+    ns = {"fla.chunk_kda": {"Triton": 100.0, "native": 45.0, "no launch": 40.0},
+          "fla.parallel_attn": {"Triton": 100.0, "native": 25.0}}  # fmt: skip
+    made.take({"kind": "forwards", "ns": ns})
     made.take({"kind": "missing", "why": "three: no"})
     return made
 
@@ -55,7 +60,13 @@ def test_bars_are_those_of_what_was_measured(results):
     assert bars["all launches, median, native / Triton"] == ((10 / 70 + 0.25) / 2, False)
     assert bars["all launches, the slowest, native / Triton"] == (0.25, True)
     assert bars["jit alone, the slowest, native / C loop"] == (1.25, True)
-    assert bars["forward of fla.chunk_kda, host, native / Triton"] == (None, None)
+    assert bars["forward of fla.chunk_kda, host, native / Triton"] == (0.45, False)
+    assert bars["forward of fla.chunk_kda, what launching costs, likewise"] == (5 / 60, True)
+    assert bars["forward of fla.parallel_attn, host, native / Triton"] == (0.25, True)
+    assert bars["forward of fla.parallel_attn, what launching costs, likewise"] == (None, None)
+    assert bars["forward of fla.fused_recurrent_gla, host, native / Triton"] == (None, None)
+    notes = {bar.note for bar in results.bars()}
+    assert notes == {"", "0.40 without any launch"}
 
 
 def test_a_table_of_half_a_run(results):
@@ -64,6 +75,7 @@ def test_a_table_of_half_a_run(results):
     text = "\n".join(lines(results))
     assert "1 of 2 differ: [0]" in text
     assert "missing: three: no" in text
+    assert "NOT MET; 0.40 without any launch" in text
     assert "2 launches" not in text
 
 
