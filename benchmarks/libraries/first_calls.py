@@ -10,13 +10,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from libraries.operators import FIRST, LIGER_OPERATORS, Inputs
+from libraries.spans import Spans
 
 if TYPE_CHECKING:
     from libraries.modes import Mode
 
 
 def first_calls(way: str, mode: Mode, *, profile: bool = False) -> dict[str, Any]:
-    """Call each forward and backward: seconds of all, of each, and of a second round.
+    """Call each forward and backward: seconds of all, of each, of a second round; where they went.
 
     Imports, the CUDA context, cuBLAS and the threads of autograd are there before.
     """
@@ -36,7 +37,10 @@ def first_calls(way: str, mode: Mode, *, profile: bool = False) -> dict[str, Any
     profiler = cProfile.Profile()
     if profile:
         profiler.enable()
-    found = {"each": _round(operators, mode)}
+    spans = Spans()
+    with spans.measured():
+        found: dict[str, Any] = {"each": _round(operators, mode)}
+    found["where"] = spans.seconds
     if profile:
         profiler.disable()
         text = io.StringIO()

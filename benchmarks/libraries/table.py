@@ -117,4 +117,6 @@ def _first(results: Results) -> Iterator[str]:
         yield f"  first calls of {len(FIRST)} operators, {name}: {seconds}"
         slowest = sorted(found["each"].items(), key=lambda pair: -pair[1])
         yield "      " + ", ".join(f"{one} {1000 * s:.0f} ms" for one, s in slowest)
+        for what, s in sorted(found.get("where", {}).items(), key=lambda pair: -pair[1]):
+            yield f"      {1000 * s:8.0f} ms  {what}"
         yield from (f"      {line}" for line in found.get("profile", ()))

@@ -161,6 +161,23 @@ def forwards(name: str) -> str:
     return _table(["us of the host", *heads], rows)
 
 
+def first_calls(name: str) -> str:
+    """Return the table of first calls in a fresh process, and where their time goes."""
+    found = read(name)["first_calls"]
+    runs = {run: one for run, one in found.items() if "profile" not in one}
+    parts = {part for one in runs.values() for part in one.get("where", {})}
+    slowest = sorted(parts, key=lambda part: -max(_where(one, part) for one in runs.values()))
+    rows = [["all of them", *(f"{1000 * one['seconds']:,.0f}" for one in runs.values())]]
+    for part in slowest:
+        cells = (f"{1000 * _where(one, part):,.0f}" for one in runs.values())
+        rows.append([part, *(cell if cell != "0" else "" for cell in cells)])
+    return _table(["ms", *runs], rows)
+
+
+def _where(one: dict[str, Any], part: str) -> float:
+    return float(one.get("where", {}).get(part, 0.0))
+
+
 def shortcuts(name: str) -> str:
     """Return the table of what a launch takes without each of its shortcuts."""
     return _by_kernel("launcher, torch", SHORTCUTS, medians(read(name)))

@@ -41,6 +41,7 @@ _MAKERS = {
     "from_cpp": benchmark_numbers.from_cpp,
     "further": benchmark_numbers.further,
     "forwards": benchmark_numbers.forwards,
+    "first_calls": benchmark_numbers.first_calls,
     "kernels": benchmark_numbers.kernels,
     "launches": benchmark_numbers.launches,
     "machine": benchmark_numbers.machine,

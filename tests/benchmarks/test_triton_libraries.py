@@ -95,3 +95,46 @@ def test_what_a_worker_was_writing_when_it_was_ended(benchmarks, monkeypatch, tm
     assert triton_libraries._lines(path) == []
     path.write_text('{"kind": "equal"}\n{"kind": "rep')
     assert triton_libraries._lines(path) == [{"kind": "equal"}]
+
+
+def test_each_moment_belongs_to_the_innermost_span(benchmarks, monkeypatch):
+    monkeypatch.syspath_prepend(str(benchmarks))
+    from libraries import spans
+
+    now = [0.0]
+    monkeypatch.setattr(spans.time, "perf_counter", lambda: now[0])
+    made = spans.Spans()
+
+    def inner(seconds):
+        now[0] += seconds
+
+    inner = made.of("inner", inner)
+
+    def outer():
+        now[0] += 1
+        inner(2)
+        now[0] += 4
+        inner(8)
+        made._collect("start", None)
+        now[0] += 16
+        made._collect("stop", None)
+        raise ValueError("it ends")
+
+    with pytest.raises(ValueError, match="it ends"):
+        made.of("outer", outer)()
+    assert made.seconds == {"inner": 10, "outer": 5, spans.COLLECTOR: 16}
+
+
+@pytest.mark.needs("triton", "torch")
+def test_what_is_measured_of_first_calls_is_there(benchmarks, monkeypatch):
+    """By private names, of Triton and of culaunch: they are looked up, and put back."""
+    monkeypatch.syspath_prepend(str(benchmarks))
+    from libraries.spans import REST, Spans
+    from triton.runtime.jit import JITFunction
+
+    before = JITFunction._do_compile
+    made = Spans()
+    with made.measured():
+        assert JITFunction._do_compile is not before
+    assert JITFunction._do_compile is before
+    assert made.seconds.keys() >= {REST}
