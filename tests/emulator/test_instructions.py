@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from emulate import launch
 
+import culaunch as cl
 from culaunch._emulator import PtxImage, kernel_code  # noqa: F401  (the latter defines them)
 from culaunch._emulator.decode.instruction import INSTRUCTIONS, decodes, definition
-from culaunch._errors import InternalError
 
 if TYPE_CHECKING:
     from culaunch._emulator.ptx.syntax import Instruction
@@ -94,6 +94,6 @@ def test_an_effect_that_a_definition_denies_is_found(
     denied = dataclasses.replace(INSTRUCTIONS[name], effects=False)
     monkeypatch.setitem(INSTRUCTIONS, name, denied)
     text = f"{HEAD}.entry k() {{ .reg .b32 %r<9>; .reg .b64 %q<9>; .shared .b32 s[8];"
-    with pytest.raises(InternalError) as caught:
+    with pytest.raises(cl.InternalError) as caught:
         launch(f"{text} {line} }}", "k")
     assert f"has effects: {{{said!r}}}" in str(caught.value.__cause__)

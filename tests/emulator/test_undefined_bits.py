@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from emulate import launch
 
+import culaunch as cl
 from culaunch._emulator import Fault, PtxImage, kernel_code  # noqa: F401  (the latter defines them)
 from culaunch._emulator.decode.instruction import INSTRUCTIONS, computes, decodes
 from culaunch._emulator.decode.undefined_bits import MOVES, Flow, Moves
 from culaunch._emulator.undefined import engine
-from culaunch._errors import ImageError, InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -236,7 +236,7 @@ def test_an_operand_too_few_is_found_when_the_module_is_loaded(line: str) -> Non
     name = line.split(".", maxsplit=1)[0].split(maxsplit=1)[0]
     if INSTRUCTIONS[name].effects or name in ANY_COUNT:
         return
-    with pytest.raises(ImageError, match=f"{name} has "):
+    with pytest.raises(cl.ImageError, match=f"{name} has "):
         PtxImage(KERNEL.format(line=f"{line.split(maxsplit=1)[0]} %x;"))
 
 
@@ -273,7 +273,7 @@ def test_a_record_that_says_too_little_is_found(
     name = line.split(".", maxsplit=1)[0]
     lie = dataclasses.replace(INSTRUCTIONS[name], undefined=lambda _: wrong)
     monkeypatch.setitem(INSTRUCTIONS, name, lie)
-    with pytest.raises(InternalError) as caught:
+    with pytest.raises(cl.InternalError) as caught:
         launch(KERNEL.format(line=line), "k")
     assert "marks too little" in str(caught.value.__cause__)
 

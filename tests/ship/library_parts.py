@@ -5,7 +5,19 @@ import io
 import json
 import random
 import struct
+import tempfile
 import zipfile
+from pathlib import Path
+
+import culaunch as cl
+
+
+def saved_bytes(functions, **options):
+    """Return what ``culaunch.save`` writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "saved.culib")
+        cl.save(functions, path, **options)
+        return path.read_bytes()
 
 
 def parts_of(data):

@@ -7,14 +7,13 @@ import struct
 
 import numpy as np
 import pytest
-from library_parts import packed, parts_of
+from library_parts import packed, parts_of, saved_bytes
 
 import culaunch as cl
 from culaunch._function.encode import encode
 from culaunch._image.architectures import arch_fit
 from culaunch._ship.by_device import nearness
 from culaunch._ship.rewritten import Words, with_capability
-from culaunch._ship.save import saved_bytes
 
 pytestmark = pytest.mark.usefixtures("emulated")
 

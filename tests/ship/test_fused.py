@@ -6,12 +6,11 @@ import contextlib
 
 import numpy as np
 import pytest
-from library_parts import mutants, parts_of
+from library_parts import mutants, parts_of, saved_bytes
 
 import culaunch as cl
 from culaunch import elementwise as ew
 from culaunch._function import AbstractArray
-from culaunch._ship.save import saved_bytes
 
 pytestmark = pytest.mark.usefixtures("emulated")
 

@@ -6,11 +6,10 @@ import struct
 
 import numpy as np
 import pytest
-from library_parts import mutants, packed, parts_of
+from library_parts import mutants, packed, parts_of, saved_bytes
 
 import culaunch as cl
 from culaunch._function import AbstractArray
-from culaunch._ship.save import saved_bytes
 
 pytestmark = pytest.mark.usefixtures("emulated")
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from library_parts import parts_of
 
 import culaunch as cl
 from culaunch._function import AbstractArray
-from culaunch._library import LibraryFile
 from culaunch.cli._group import group
 
 pytestmark = pytest.mark.usefixtures("emulated")
@@ -119,7 +119,7 @@ def test_the_same_functions_give_the_same_bytes(scale, path, tmp_path):
     assert str(tmp_path).encode() not in first
     assert __file__.rpartition("/")[0].encode() not in first  # no path of this machine
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
-    manifest = LibraryFile(path).manifest
+    manifest, _ = parts_of(path.read_bytes())
     assert manifest["version"] == 4
     assert sum(name.startswith("images/") for name in manifest["members"]) == 1
 
@@ -332,9 +332,10 @@ def test_images_for_more_architectures(scale, image, kernels, path):
     )  # fmt: skip
     scale.specialize()
     cl.save([scale], path, images={kernels: [other]})
-    members = LibraryFile(path).manifest["members"]
+    manifest, contents = parts_of(path.read_bytes())
+    members = manifest["members"]
     (name,) = (name for name in members if name.startswith("images/"))
-    assert cl.Image.open(LibraryFile(path).read(name)).arch == ("compute_80", "compute_90")
+    assert cl.Image.open(contents[name]).arch == ("compute_80", "compute_90")
     with pytest.raises(ValueError, match="a module that no function or kernel is of"):
         cl.save([scale], path, images={cl.load(image): [other]})
     with pytest.raises(TypeError, match="its keys are modules"):

@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from library_parts import packed, parts_of
+from library_parts import packed, parts_of, saved_bytes
 
 import culaunch as cl
-from culaunch._ship.save import saved_bytes
 from culaunch.cli._group import group
 
 pytestmark = pytest.mark.usefixtures("emulated")

@@ -87,7 +87,6 @@ def test_a_function_that_nobody_registered_on_a_gpu(on_gpu, torch, mode):
 def test_a_plain_call_on_a_gpu(on_gpu, name, torch, monkeypatch):
     """On tensors of the GPU, too, the dispatcher is not asked, and on another stream neither."""
     from culaunch._torch.dispatch import open_plain
-    from culaunch._torch.operator import TorchOperator
 
     @cl.function
     def product(x, y):
@@ -98,7 +97,7 @@ def test_a_plain_call_on_a_gpu(on_gpu, name, torch, monkeypatch):
     def refuse(*args, **keywords):
         raise AssertionError("a plain call went to the dispatcher")
 
-    monkeypatch.setattr(TorchOperator, "_dispatcher", lambda _: refuse)
+    monkeypatch.setattr(cl.TorchOperator, "_dispatcher", lambda _: refuse)
     op = cl.torch_op(name, product)
     assert (op.dispatch, open_plain()) == ("native", None)
     x = torch.arange(1000.0, device="cuda")

@@ -15,8 +15,6 @@ def x(torch):
 @pytest.fixture
 def passed(torch, monkeypatch):
     """Count the calls that go to the dispatcher."""
-    from culaunch._torch.operator import TorchOperator
-
     seen = []
 
     def dispatcher(operator):
@@ -26,7 +24,7 @@ def passed(torch, monkeypatch):
 
         return call
 
-    monkeypatch.setattr(TorchOperator, "_dispatcher", dispatcher)
+    monkeypatch.setattr(cl.TorchOperator, "_dispatcher", dispatcher)
     return seen
 
 

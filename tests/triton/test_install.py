@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from culaunch.triton import install, native, report, uninstall
+from culaunch.triton import NativeKernel, install, native, report, uninstall
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
@@ -167,8 +167,6 @@ def test_what_cannot_go_natively_is_left_to_triton_with_its_own_error(kernels):
 
 
 def test_a_kernel_whose_image_does_not_load_goes_tritons_way(kernels, monkeypatch):
-    from culaunch._triton.native_kernel import NativeKernel
-
     def fail(self, *args):
         raise RuntimeError("no such layout")
 
