@@ -1,0 +1,94 @@
+"""One cache for both languages: raced for, emptied, repaired and found by both."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jit_requests import SOURCES, compile_here, fields_of, hexed
+
+import culaunch as cl
+from culaunch._compile.nvrtc import loaded_library
+
+CPP = Path(__file__).parents[1]
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
+
+pytestmark = pytest.mark.needs("cuda.bindings")
+
+
+def test_half_of_each_language_make_each_key_once(build, gxx, tmp_path):
+    program = build(gxx, "jit_racer", *WARNINGS, CPP / "jit_racer.cpp", "-ldl")
+    racer = CPP.parent / "compile" / "racer.py"
+    words = [str(tmp_path / name) for name in ("cache", "log", "start")]
+    keys = 60
+    racers = [
+        subprocess.Popen(
+            [*command, *words, str(keys)], stderr=subprocess.PIPE, text=True, env=os.environ
+        )
+        for command in ([program], [sys.executable, "-W", "error", racer])
+        for _ in range(4)
+    ]
+    (tmp_path / "start").touch()
+    for one in racers:
+        _, errors = one.communicate(timeout=120)
+        assert one.returncode == 0, errors
+    made = (tmp_path / "log").read_text().split()
+    assert sorted(map(int, made)) == list(range(keys))
+    assert len(list((tmp_path / "cache").glob("*.entry"))) == keys
+    assert cl.Cache(tmp_path / "cache").verify() == []
+
+
+def test_a_cache_that_is_too_full_is_emptied_by_both(ask, tmp_path):
+    store = cl.Cache(tmp_path / "small", max_bytes=40_000)
+    requests = [
+        {"source": f"__global__ void k{n}(int* x) {{ *x = {n}; }}", "max_bytes": store.max_bytes}
+        for n in range(16)
+    ]
+    folder = tmp_path / "small" / "inline" / ("f-" + "0" * 64)
+    folder.mkdir(parents=True, mode=0o700)
+    for directory in (tmp_path / "small", folder.parent, folder):
+        directory.chmod(0o700)
+    for name in ("a.so", "a.note", "f.cpp"):
+        (folder / name).write_bytes(b"x" * 5000)
+        (folder / name).chmod(0o600)
+        os.utime(folder / name, (1, 1))
+    ask("compile", *requests, store=store)
+    assert store.info().size <= 40_000
+    assert store.info().entries > 3
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty"])
+def test_a_bad_entry_is_dropped_by_both(ask, jit_tool, cache, damage):
+    request = {"source": "__global__ void k(int* x) { *x = 1; }", "arch": ["sm_80"]}
+    (good,) = ask("compile", request)
+    (entry,) = Path(cache.path).glob("*.entry")
+    data = bytearray(entry.read_bytes())
+    if damage == "flip":
+        data[len(data) // 2] ^= 4
+    damaged = bytes(data) if damage == "flip" else bytes(data[: len(data) // 2]) * (damage == "cut")
+    entry.write_bytes(damaged)
+    lines = [f"{field} {hexed(one)}" for field, one in fields_of({**request, "cache": cache.path})]
+    lines += [f"nvrtc {hexed(loaded_library())}", "compile"]
+    done = subprocess.run(
+        [jit_tool], input="\n".join(lines), capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "compiling again" in done.stderr
+    assert done.stdout.split()[0] == good
+    assert cache.verify() == []
+
+
+def test_python_and_programs_use_one_default_cache(jit_tool, tmp_path, monkeypatch):
+    for name, value in (("CULAUNCH_CACHE_DIR", ""), ("XDG_CACHE_HOME", str(tmp_path))):
+        monkeypatch.setenv(name, value)
+    lines = [f"{field} {hexed(one)}" for field, one in fields_of({"source": SOURCES[0]})]
+    lines += ["arch " + hexed("sm_80"), f"nvrtc {hexed(loaded_library())}", "compile"]
+    subprocess.run([jit_tool], input="\n".join(lines), text=True, check=True, timeout=60)
+    (entry,) = (tmp_path / "culaunch").glob("*.entry")
+    before = entry.stat().st_ino
+    compile_here({"source": SOURCES[0]}, True)
+    assert list((tmp_path / "culaunch").glob("*.entry")) == [entry]
+    assert entry.stat().st_ino == before
