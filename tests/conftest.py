@@ -31,6 +31,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
+sys.path.insert(0, str(Path(__file__).parent / "shared"))  # what several folders use
 pytest_plugins = ["culaunch._pytest_plugin"]  # the installed wheel brings it by itself
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from overhead.bars import Bar, bars, breakdown, costs, medians
 from overhead.cases import BLOCK, CASES, GRID, MAIN, SLOPE_CASES
+from overhead.cost_names import COST_NAMES
 from overhead.parts import PARTS
 
 if TYPE_CHECKING:
@@ -128,19 +129,9 @@ class Report:
         return "\n".join(lines)
 
     def _further(self) -> str:
-        names = {
-            "tensor": "culaunch, each further torch tensor",
-            "int": "culaunch, each further int",
-            "float": "culaunch, each further float",
-            "c_tensor": "C loop, each further pointer",
-            "c_int": "C loop, each further int",
-            "c_float": "C loop, each further float",
-            "exchange": "torch's exchange function, per tensor (C loop)",
-            "work_stream": "torch's current_work_stream (C loop)",
-            "gil": "the GIL released and taken again (C loop)",
-        }
         cost = self._costs()
-        lines = [f"  {text:<50}{cost[key]:8.1f} ns" for key, text in names.items() if key in cost]
+        named = COST_NAMES.items()
+        lines = [f"  {text:<50}{cost[key]:8.1f} ns" for key, text in named if key in cost]
         if shares := self._breakdown():
             lines.append(f"Where {sum(shares.values()):.0f} ns go: three torch tensors and an int")
             lines += [f"  {name:<50}{value:8.1f} ns" for name, value in shares.items()]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
+COST_NAMES = Path(__file__).parents[2] / "benchmarks" / "overhead" / "cost_names.py"
 MAIN = "4"  # three tensors and an int
 KERNELS = ("0", "4", "8", "19", "58")
 
@@ -59,17 +61,6 @@ SHORTCUTS = {
     "culaunch launcher (torch), torch's tensors asked": (
         "torch's tensors asked whether they are lazy views, too"
     ),
-}
-FURTHER = {
-    "tensor": "culaunch, each further torch tensor",
-    "int": "culaunch, each further int",
-    "float": "culaunch, each further float",
-    "c_tensor": "C loop, each further pointer",
-    "c_int": "C loop, each further int",
-    "c_float": "C loop, each further float",
-    "exchange": "torch's exchange function, for a tensor",
-    "work_stream": "torch's `current_work_stream`",
-    "gil": "the GIL released and taken again",
 }
 _CODE = re.compile(r"\w+\[[\w, ]+\](\(\.\.\.\))?")  # in the name of a bar, what is Python
 PACKAGES = ("torch", "triton", "cupy", "cuda-core", "apache-tvm-ffi")
@@ -186,8 +177,14 @@ def shortcuts(name: str) -> str:
 def further(name: str) -> str:
     """Return the table of what one more argument costs, and of the parts of a launch."""
     costs = read(name)["costs_ns"]
-    rows = [[text, f"{costs[key]:.1f} ns"] for key, text in FURTHER.items() if key in costs]
+    rows = [[text, f"{costs[key]:.1f} ns"] for key, text in _cost_names().items() if key in costs]
     return _table(["", ""], rows)
+
+
+def _cost_names() -> dict[str, str]:
+    # The benchmarks' own names; their package is not installed where pages are built.
+    found: dict[str, str] = runpy.run_path(str(COST_NAMES))["COST_NAMES"]
+    return found
 
 
 def breakdown(name: str) -> str:

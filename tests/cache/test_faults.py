@@ -11,6 +11,7 @@ import threading
 import time
 
 import pytest
+from runs import in_threads
 
 import culaunch as cl
 from culaunch._cache import lock
@@ -83,14 +84,7 @@ def test_a_file_system_without_locks(error, tmp_path, image, key, monkeypatch):
         both.wait()  # they meet here: neither holds the other up
         return image(1)
 
-    threads = [
-        threading.Thread(target=lambda: found.append(cache.get_or_make(key(1), make)))
-        for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    assert in_threads(lambda _: found.append(cache.get_or_make(key(1), make)), 2) == []
     assert found == [image(1)] * 2
     assert cache.verify() == []
     assert cache.lookup(key(1)) == image(1)

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from runs import in_threads
 
 import culaunch as cl
 from culaunch._cache.note import Note
@@ -138,14 +139,7 @@ def test_threads_make_a_key_once(cache, fake, key):
         time.sleep(0.05)
         return fake(7)
 
-    threads = [
-        threading.Thread(target=lambda: found.append(cache.get_or_make(key(1), make)))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    assert in_threads(lambda _: found.append(cache.get_or_make(key(1), make)), 8) == []
     assert made == [1]
     assert found == [fake(7)] * 8
 

@@ -10,29 +10,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))
 
-from recording import recorders
+from recorders import driver, host_driver, install  # noqa: F401 - fixtures
 
 import culaunch as cl
 from culaunch.testing import use_driver
-
-
-@pytest.fixture
-def install(monkeypatch):
-    """Make recording drivers the driver in use, the last one made."""
-    yield from recorders(monkeypatch)
-
-
-@pytest.fixture
-def driver(install):
-    """A recording driver of CUDA memory, on two devices."""
-    return install()
-
-
-@pytest.fixture
-def host_driver(install):
-    """A recording driver whose device is the CPU, as the emulator's is: NumPy's arrays are its."""
-    return install(device_types=(1,), devices=1)
-
 
 # ---- bodies
 

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from runs import in_threads
 
 import culaunch as cl
 
@@ -82,27 +83,18 @@ def test_bad_input_from_many_threads(what, kernels):
     function = cl.function(body)
     for args in good:
         function(np.zeros(4, np.float32), *args)
-    failures = []
     barrier = threading.Barrier(6)
 
     def work(number):
         barrier.wait()
-        try:
-            for i in range(6):
-                seen = np.zeros(4, np.float32)
-                if (i + number) % 2:
-                    function(seen, *good[i % len(good)])
-                    assert seen.tolist() == [1.0] * 4
-                    continue
-                with pytest.raises(error, match=message):
-                    function(seen, *bad)
-                assert seen.tolist() == [0.0] * 4, "it was launched half"
-        except BaseException as failure:  # noqa: BLE001
-            failures.append(failure)
+        for i in range(6):
+            seen = np.zeros(4, np.float32)
+            if (i + number) % 2:
+                function(seen, *good[i % len(good)])
+                assert seen.tolist() == [1.0] * 4
+                continue
+            with pytest.raises(error, match=message):
+                function(seen, *bad)
+            assert seen.tolist() == [0.0] * 4, "it was launched half"
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    assert in_threads(work, 6) == []

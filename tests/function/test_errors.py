@@ -1,10 +1,10 @@
 """Bad input: each a named error, with the argument or the line, and nothing launched half."""
 
-import threading
 import types
 
 import numpy as np
 import pytest
+from runs import in_threads
 
 import culaunch as cl
 
@@ -350,21 +350,11 @@ def test_many_threads_trace_and_call(kernels):
             kernels["scale<float>"][1, 64](y, x, 2 * factor, x.size)
         return y if n < 5 else (y, n)
 
-    failures = []
-
     def work(seed):
-        try:
-            for i in range(12):
-                n = (i * 7 + seed) % 9
-                y = scale(x4[: 1 + i % 4], 3.0, n)
-                y = y if n < 5 else y[0]
-                assert y.tolist() == (x4[: 1 + i % 4] * (3 if n % 2 else 6)).tolist()
-        except BaseException as error:  # noqa: BLE001
-            failures.append(error)
+        for i in range(12):
+            n = (i * 7 + seed) % 9
+            y = scale(x4[: 1 + i % 4], 3.0, n)
+            y = y if n < 5 else y[0]
+            assert y.tolist() == (x4[: 1 + i % 4] * (3 if n % 2 else 6)).tolist()
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    assert in_threads(work, 6) == []

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 
 import numpy as np
 import pytest
+from bodies import Params
 
 import culaunch as cl
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
 pytestmark = [pytest.mark.needs("g++", "cuda.bindings"), pytest.mark.slow]
-
-
-class Params(ctypes.Structure):
-    _fields_ = (
-        ("n", ctypes.c_int),
-        ("scale", ctypes.c_float),
-        ("y", ctypes.c_void_p),
-        ("x", ctypes.c_void_p),
-        ("step", ctypes.c_longlong),
-        ("on", ctypes.c_bool),
-    )
 
 
 def made(kernels):

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from bodies import make_scale, make_total
 
 import culaunch as cl
 
@@ -67,14 +68,7 @@ def kernels():
 
 @pytest.fixture
 def scale(kernels):
-    @cl.function
-    def scale(x, factor: float):
-        y = cl.empty_like(x)
-        n = x.size
-        kernels[f"scale<{x.dtype}>"][cl.ceildiv(max(n, 1), 256), 256](y, x, factor, n)
-        return y
-
-    return scale
+    return make_scale(kernels, least=1)
 
 
 @pytest.fixture
@@ -92,18 +86,7 @@ def late(kernels):
 
 @pytest.fixture
 def total(kernels):
-    """Sum in two kernels, with scratch memory between them."""
-
-    @cl.function
-    def total(x):
-        blocks = min(cl.ceildiv(x.size, 256), 256)
-        partial = cl.empty((blocks,), "float32", like=x)
-        result = cl.empty((1,), "float32", like=x)
-        kernels["partial_sums"][blocks, 256](partial, x, x.size)
-        kernels["partial_sums"][1, 256](result, partial, blocks)
-        return result
-
-    return total
+    return make_total(kernels, new=cl.empty)
 
 
 # ---- in XLA's stream

@@ -5,31 +5,11 @@ import ctypes
 import numpy as np
 import pytest
 from assembler import Assembler, Traced
+from bodies import Params, both
 
 import culaunch as cl
 
 pytestmark = pytest.mark.usefixtures("emulated")
-
-
-class Params(ctypes.Structure):
-    _fields_ = (
-        ("n", ctypes.c_int),
-        ("scale", ctypes.c_float),
-        ("y", ctypes.c_void_p),
-        ("x", ctypes.c_void_p),
-        ("step", ctypes.c_longlong),
-        ("on", ctypes.c_bool),
-    )
-
-
-def both(function, *args):
-    """Call it natively, twice, and as plain Python; give the last result."""
-    results = [function(*args), function(*args)]
-    with cl.function_debugging():
-        results.append(function(*args))
-    for result in results[1:]:
-        np.testing.assert_array_equal(result, results[0])
-    return results[-1]
 
 
 def test_numbers_reach_the_kernel_as_python_computes_them(kernels):

@@ -5,6 +5,7 @@ import gc
 
 import numpy as np
 import pytest
+from bodies import both
 
 import culaunch as cl
 
@@ -23,16 +24,6 @@ def add(triton_kernels):
     from culaunch.triton import native
 
     return native(triton_kernels.add)
-
-
-def both(function, *args):
-    """Call it natively, twice, and as plain Python, bit by bit; give the last result."""
-    results = [function(*args), function(*args)]
-    with cl.function_debugging():
-        results.append(function(*args))
-    for result in results[1:]:
-        np.testing.assert_array_equal(result, results[0])
-    return results[-1]
 
 
 def numbers(n, offset=0):

@@ -12,30 +12,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for recording, fake_arrays and what they need
 
-from recording import recorders
+from recorders import driver, host_driver, install  # noqa: F401 - fixtures
 
 import culaunch as cl
 
 KERNELS = Path(__file__).parents[1] / "gpu" / "kernels.cu"
 ELEMENTS = ("float", "double", "int", "__half", "__nv_bfloat16")
-
-
-@pytest.fixture
-def install(monkeypatch):
-    """Make recording drivers the driver in use, the last one made."""
-    yield from recorders(monkeypatch)
-
-
-@pytest.fixture
-def driver(install):
-    """A recording driver of CUDA memory, on two devices."""
-    return install()
-
-
-@pytest.fixture
-def host_driver(install):
-    """A recording driver whose device is the CPU, as the emulator's is: NumPy's arrays are its."""
-    return install(device_types=(1,), devices=1)
 
 
 # ---- on a GPU

@@ -1,10 +1,8 @@
 """What culaunch remembers of Python types, and that it does not remember for ever."""
 
-import os
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
+
+from runs import run_to_the_end
 
 HERE = Path(__file__).parent
 
@@ -32,12 +30,4 @@ def test_types_made_at_run_time_do_not_fill_memory():
         assert not driver.defects
         print("done")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "CULAUNCH_DRIVER": "/recorder"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "done\n"
+    run_to_the_end(code, CULAUNCH_DRIVER="/recorder")

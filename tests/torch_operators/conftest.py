@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from bodies import make_scale
 from torch_kernels import SOURCE
 
 import culaunch as cl
@@ -42,16 +43,7 @@ def name():
 
 @pytest.fixture
 def scale(kernels):
-    @cl.function
-    def scale(x, factor: float):
-        """y = x * factor."""
-        cl.check(x.is_contiguous(), "x must be contiguous")
-        y = cl.empty_like(x)
-        n = x.size
-        kernels[f"scale<{x.dtype}>"][cl.ceildiv(n, 256), 256](y, x, factor, n)
-        return y
-
-    return scale
+    return make_scale(kernels)
 
 
 @pytest.fixture

@@ -156,8 +156,8 @@ def test_a_function_of_torch_may_have_the_tangent(scale, x, torch):
     torch.autograd.gradcheck(Doubled.apply, (x.double().requires_grad_(),), check_forward_ad=True)
 
 
-def test_what_is_written_is_noticed(scale_in_place, way, x, torch):
-    call = way(scale_in_place)
+def writing_after(call):
+    """Write what a product was computed of, and what was computed."""
 
     def of_an_argument(x, weight):
         y = x * weight
@@ -169,6 +169,11 @@ def test_what_is_written_is_noticed(scale_in_place, way, x, torch):
         call(y, 2.0)
         return y.sum()
 
+    return of_an_argument, of_a_result
+
+
+def test_what_is_written_is_noticed(scale_in_place, way, x, torch):
+    of_an_argument, of_a_result = writing_after(way(scale_in_place))
     grad, rows = torch.func.grad, torch.ones(2, 3)
     for function in (grad(of_an_argument), grad(lambda x, w: grad(of_an_argument)(x, w).sum())):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -253,16 +258,7 @@ def test_a_compiled_region_loses_no_gradient(scale, scale_in_place, way, backend
 @pytest.mark.filterwarnings("ignore:Error detected in:UserWarning", "ignore:The .grad:UserWarning")
 def test_a_compiled_region_notices_what_is_written(scale_in_place, way, backend, x, torch):
     call = way(scale_in_place)
-
-    def kept(x, weight):
-        y = x * weight
-        call(weight, 2.0)
-        return y.sum()
-
-    def result(x, _):
-        y = x * 3
-        call(y, 2.0)
-        return y.sum()
+    kept, result = writing_after(call)
 
     def argument(x, weight):
         call(weight, 2.0)

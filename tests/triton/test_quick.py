@@ -1,15 +1,13 @@
 """The quick path of a call gives the driver just what the general path gives it."""
 
 import gc
-import os
 import random
-import subprocess
 import sys
-import textwrap
 import weakref
 from pathlib import Path
 
 import pytest
+from runs import run_to_the_end
 
 from culaunch import _core
 
@@ -249,15 +247,7 @@ def test_calls_are_quick_where_the_table_of_types_is_full():
         assert not driver.defects
         print("done")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "CULAUNCH_DRIVER": "/recorder"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "done\n"
+    run_to_the_end(code, CULAUNCH_DRIVER="/recorder")
 
 
 def test_a_hook_is_seen_by_the_next_call(kernel, x, monkeypatch):

@@ -9,11 +9,10 @@ import keyword
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culaunch._errors import ImageError
 from culaunch._image.architectures import ARCH
 from culaunch._ship.annotation import read_annotation
 from culaunch._ship.constants import MOST_PARAMETERS, checked_constant
-from culaunch._ship.json_lists import list_of, texts_of
+from culaunch._ship.json_lists import list_of, naming_the_entry, texts_of
 from culaunch._ship.kinds import key_of, read_kind
 from culaunch._ship.texts import MOST_TEXT
 from culaunch._ship.values import read_value
@@ -104,12 +103,8 @@ def read_entry(data: Mapping[str, Any], members: Mapping[str, Any], source: str)
     ImageError
         Naming what is wrong.
     """
-    try:
+    with naming_the_entry(data, source):
         return _read(data, members)
-    except (ValueError, TypeError) as error:
-        raise ImageError(
-            f"the manifest's entry of {data['name']!r:.60} is wrong: {error}", source=source
-        ) from None
 
 
 def _read(data: Mapping[str, Any], members: Mapping[str, Any]) -> SavedEntry:

@@ -1,13 +1,15 @@
-"""Lists in a manifest, with their limits."""
+"""Entries of a manifest: lists with their limits, and whose mistake is told."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
+from culaunch._errors import ImageError
 from culaunch._ship.texts import MOST_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 def list_of(data: Mapping[str, Any], key: str, most: int) -> list[Any]:
@@ -30,3 +32,20 @@ def texts_of(data: Mapping[str, Any], key: str, most: int) -> list[str]:
     if not all(isinstance(one, str) and len(one) <= MOST_TEXT for one in value):
         raise ValueError(f"{key} has what is no text of at most {MOST_TEXT} characters")
     return value
+
+
+@contextlib.contextmanager
+def naming_the_entry(data: Mapping[str, Any], source: str) -> Iterator[None]:
+    """Say of which entry of a manifest it is that something is wrong.
+
+    Raises
+    ------
+    ImageError
+        If a ValueError or a TypeError was raised.
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ImageError(
+            f"the manifest's entry of {data['name']!r:.60} is wrong: {error}", source=source
+        ) from None

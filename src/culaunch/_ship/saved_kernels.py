@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from culaunch._base.checks import checked_text
-from culaunch._errors import ImageError
 from culaunch._image import demangle
 from culaunch._launch.names import find_kernel
 from culaunch._ship.constants import MOST_PARAMETERS, is_symbol
-from culaunch._ship.json_lists import list_of, texts_of
+from culaunch._ship.json_lists import list_of, naming_the_entry, texts_of
 from culaunch._ship.texts import MOST_TEXT
 
 if TYPE_CHECKING:
@@ -164,12 +163,8 @@ def read_kernel(data: Mapping[str, Any], members: Mapping[str, Any], source: str
     ImageError
         Naming what is wrong.
     """
-    try:
+    with naming_the_entry(data, source):
         return _read(data, members)
-    except (ValueError, TypeError) as error:
-        raise ImageError(
-            f"the manifest's entry of {data['name']!r:.60} is wrong: {error}", source=source
-        ) from None
 
 
 def facts_of(
