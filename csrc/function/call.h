@@ -19,13 +19,13 @@ namespace function {
 struct ArrayValue {
   char* data;
   PyObject* object;      // null: none has been made yet
-  bool is_owned;         // the object is the call's
-  uint8_t number;        // the element type, of arrays that the program makes
-  int32_t base;          // the array whose memory it is in: itself, but for views
   const Effect* effect;  // what made it; null: an argument
   Allocated allocated;   // owned, until there is an object
   const char* begin;     // what its memory spans, where that is wanted
   size_t bytes;
+  int32_t base;    // the array whose memory it is in: itself, but for views
+  uint8_t number;  // the element type, of arrays that the program makes
+  bool is_owned;   // the object is the call's
 };
 
 // Where a call runs: its first array says it.
@@ -94,7 +94,7 @@ class FunctionCall {
   Ref Arguments() const;
   bool TakeProgram(Kind& kind);
   bool IsWatched(const Program& program, size_t array) const {
-    return program.needs_extent[array] != 0 || place_.driver->note_array != nullptr;
+    return program.of_arrays[array].needs_extent || place_.driver->note_array != nullptr;
   }
   std::string What(size_t parameter) const;
   // The parameter that an array of the arguments came for.

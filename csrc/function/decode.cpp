@@ -33,7 +33,7 @@ void Decoder::Decode() {
   std::vector<int64_t> sizes;
   for (int64_t i = 0; i < blocks; ++i) sizes.push_back(reader_.Next());
   program_.blocks.resize(static_cast<size_t>(blocks));
-  program_.needs_extent.assign(program_.argument_arrays, 0);
+  program_.of_arrays.resize(program_.argument_arrays);
   parents_.assign(sizes.size(), -1);
   states_.resize(sizes.size());
   states_[0].assign(program_.registers, RegisterType::kUndefined);

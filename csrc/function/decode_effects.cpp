@@ -20,6 +20,7 @@ void Decoder::DecodeEffects(Block& block, int64_t count, WordReader& reader) {
   block.condition = -1;
   array_states_.assign(program_.arrays, ArrayState::kUndefined);
   base_.assign(program_.arrays, -1);
+  is_shown_.assign(program_.arrays, 0);
   for (size_t i = 0; i < program_.argument_arrays; ++i) {
     array_states_[i] = ArrayState::kGiven;
     base_[i] = static_cast<int32_t>(i);
@@ -43,6 +44,10 @@ void Decoder::DecodeEffects(Block& block, int64_t count, WordReader& reader) {
       throw Wrong(std::string(NameOfEffect(effect.code)) + " has another number of words");
     }
     block.effects.push_back(std::move(effect));
+  }
+  for (Effect& effect : block.effects) {
+    effect.is_scratch = effect.code == EffectCode::kAllocate &&
+                        is_shown_[static_cast<size_t>(effect.array)] == 0;
   }
   // Arrays of the program's own are read before anything is done.
   std::vector<Effect> all;
@@ -120,8 +125,7 @@ void Decoder::DecodeCall(Effect* effect, WordReader& reader) {
   }
   const int64_t outputs = reader.NextBelow(static_cast<int64_t>(reader.left()) + 1, "outputs");
   for (int64_t i = 0; i < outputs; ++i) {
-    call.outputs.push_back(Array(reader));
-    NeedExtent(call.outputs.back());
+    call.outputs.push_back(ShownArray(reader));
   }
 }
 
@@ -133,11 +137,8 @@ int32_t Decoder::DecodeValue(Value kind, WordReader& reader) {
       return Register(reader, RegisterType::kFloat);
     case Value::kBool:
       return Register(reader, RegisterType::kBool);
-    case Value::kArray: {
-      const int32_t array = Array(reader);
-      NeedExtent(array);
-      return array;
-    }
+    case Value::kArray:
+      return ShownArray(reader);
     case Value::kArgument:
       return static_cast<int32_t>(NextParameter(reader));
     default:
@@ -188,9 +189,16 @@ int32_t Decoder::NewArray(WordReader& reader, ArrayState state, int32_t source) 
   return static_cast<int32_t>(index);
 }
 
+int32_t Decoder::ShownArray(WordReader& reader) {
+  const int32_t array = Array(reader);
+  NeedExtent(array);
+  is_shown_[static_cast<size_t>(base_[static_cast<size_t>(array)])] = 1;
+  return array;
+}
+
 void Decoder::NeedExtent(int32_t array) {
   const auto base = static_cast<size_t>(base_[static_cast<size_t>(array)]);
-  if (base < program_.argument_arrays) program_.needs_extent[base] = 1;
+  if (base < program_.argument_arrays) program_.of_arrays[base].needs_extent = true;
 }
 
 PyObject* Decoder::Constant(WordReader& reader) {

@@ -222,7 +222,6 @@ void Decoder::OrderInputs() {
     }
   }
   std::fill(std::begin(program_.number_inputs), std::end(program_.number_inputs), -1);
-  program_.array_inputs.assign(program_.argument_arrays + 1, 0);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Input& input = inputs[i];
     const auto index = static_cast<size_t>(input.index);
@@ -232,11 +231,10 @@ void Decoder::OrderInputs() {
     } else if (input.kind == Input::kDevice) {
       program_.device_input = static_cast<int32_t>(i);
     } else {
-      program_.array_inputs[index + 1] = static_cast<uint32_t>(i + 1);
+      ArgumentArray& array = program_.of_arrays[index];
+      if (array.end_input == 0) array.first_input = static_cast<uint32_t>(i);
+      array.end_input = static_cast<uint32_t>(i + 1);
     }
-  }
-  for (size_t i = 1; i < program_.array_inputs.size(); ++i) {
-    program_.array_inputs[i] = std::max(program_.array_inputs[i], program_.array_inputs[i - 1]);
   }
 }
 

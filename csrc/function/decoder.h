@@ -56,6 +56,8 @@ class Decoder {
   void DecodeEffects(Block& block, int64_t count, WordReader& reader);
   int32_t Array(WordReader& reader);
   int32_t NewArray(WordReader& reader, ArrayState state, int32_t source = -1);
+  // An array that Python gets to see.
+  int32_t ShownArray(WordReader& reader);
   // The bounds of the memory behind an array are looked at.
   void NeedExtent(int32_t array);
   PyObject* Constant(WordReader& reader);
@@ -87,6 +89,7 @@ class Decoder {
   std::vector<RegisterType>* types_ = nullptr;
   std::vector<ArrayState> array_states_;
   std::vector<int32_t> base_;  // of a view, the array whose memory it is in
+  std::vector<uint8_t> is_shown_;
   std::map<std::tuple<int, int64_t, int64_t>, int32_t> inputs_;
   // The constants of a leaf that are arrays, and the numbers that those have.
   std::vector<std::pair<int64_t, int32_t>> objects_;

@@ -6,15 +6,14 @@
 #include <cstring>
 
 #include "driver/errors.h"
-#include "formats/half.h"
+#include "function/parts.h"
 #include "function/problems.h"
 #include "launch/launch_failure.h"
 #include "python/free_threaded_lock.h"
 
 namespace function {
 
-Execution::Execution(FunctionCall& call)
-    : call_(call), program_(*call.program_), registers_(call.program_->registers) {
+Execution::Execution(FunctionCall& call) : call_(call), program_(*call.program_) {
   for (size_t i = program_.argument_arrays; i < program_.arrays; ++i) {
     call_.arrays_[i].object = nullptr;
     call_.arrays_[i].is_owned = false;
@@ -28,47 +27,53 @@ Execution::~Execution() {
     if (value.allocated.is_made()) Free(&value.allocated);
     if (value.is_owned) Py_XDECREF(value.object);
   }
+  if (replay_ == nullptr) return;
+  const FreeThreadedLock lock(const_cast<Program&>(program_).mutex);
+  replay_->Drop();
 }
 
 // ---- the plan
 
 inline bool Execution::Recall() {
-  auto& program = const_cast<Program&>(program_);
-  const FreeThreadedLock lock(program.mutex);
-  const Memo& memo = program.memo;
-  if (memo.leaf < 0 || !std::equal(memo.inputs.begin(), memo.inputs.end(), call_.inputs_.data())) {
+  const FreeThreadedLock lock(const_cast<Program&>(program_).mutex);
+  Replay* replay = program_.replay;
+  if (replay == nullptr || !std::equal(replay->inputs(), replay->inputs() + program_.inputs.size(),
+                                       call_.inputs_.data())) {
     return false;
   }
-  std::copy(memo.registers.begin(), memo.registers.end(), registers_.data());
-  leaf_ = memo.leaf;
+  replay->Take();
+  replay_ = replay;
+  registers_ = replay->registers();
+  leaf_ = replay->leaf();
   return true;
 }
 
 void Execution::Remember() {
   auto& program = const_cast<Program&>(program_);
   const FreeThreadedLock lock(program.mutex);
-  Memo& memo = program.memo;
-  const Word* inputs = call_.inputs_.data();
-  memo.inputs.assign(inputs, inputs + program.inputs.size());
-  memo.registers.assign(registers_.data(), registers_.data() + program.registers);
-  memo.leaf = leaf_;
+  Replay* old = program.replay;
+  Replay* replay = Replay::Make(program_, call_.inputs_.data(), registers_, leaf_, old);
+  if (replay != old && old != nullptr) old->Drop();
+  program.replay = replay;
+  replay->Take();
+  replay_ = replay;
+  registers_ = replay->registers();
 }
 
 PlanEnd Execution::Plan() {
-  if (!CULAUNCH_UNLIKELY(!Recall())) {
-    is_checked_ = true;
-    return PlanEnd::kLeaf;
-  }
-  std::fill(registers_.data(), registers_.data() + program_.registers, 0);
+  if (!CULAUNCH_UNLIKELY(!Recall())) return PlanEnd::kLeaf;
+  if (program_.registers > kUsualRegisters) planned_.Grow(program_.registers, 0);
+  std::fill(planned_.data(), planned_.data() + program_.registers, 0);
+  registers_ = planned_.data();
   return RunPlan(call_.state_.self, program_, call_.inputs_.data(), call_.place_.driver,
-                 call_.place_.device.device_id, registers_.data(), &leaf_);
+                 call_.place_.device.device_id, planned_.data(), &leaf_);
 }
 
-void Execution::MakeView(const Effect& effect) {
+void Execution::MakeView(const Effect& effect, int64_t offset) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
   const ArrayValue& source = call_.arrays_[static_cast<size_t>(effect.source)];
   const auto address = reinterpret_cast<uintptr_t>(source.data);
-  value.data = reinterpret_cast<char*>(address + static_cast<uintptr_t>(Int(effect.value)));
+  value.data = reinterpret_cast<char*>(address + static_cast<uintptr_t>(offset));
   value.number = effect.number;
   value.base = source.base;
   value.effect = &effect;
@@ -117,46 +122,43 @@ CUresult Execution::EncodeMap(const Part& part, unsigned char* target) {
 }
 
 // Write a parameter, or a field of one.
-inline CUresult Execution::Fill(const Part& part, unsigned char* target) {
+CUresult Execution::Fill(const Part& part, unsigned char* target) {
   if (part.source == Source::kArray) {
     const char* data = call_.arrays_[static_cast<size_t>(part.index)].data;
     std::memcpy(target, &data, sizeof data);
-  } else if (part.source == Source::kInt) {
-    const Word value = Int(part.index);  // little-endian: the low bytes
-    if (part.size == 4) {
-      std::memcpy(target, &value, 4);
-    } else {
-      std::memcpy(target, &value, part.size);
-    }
-  } else if (part.source == Source::kFloat) {
-    const double value = AsFloat(Int(part.index));
-    const auto narrow = static_cast<float>(value);
-    constexpr uint8_t kBfloat = 4;
-    if (part.size == sizeof narrow) {
-      std::memcpy(target, &narrow, sizeof narrow);
-    } else if (part.size == sizeof value) {
-      std::memcpy(target, &value, sizeof value);
-    } else {
-      const uint16_t bits = part.code == kBfloat ? Bfloat16Bits(value) : Float16Bits(value);
-      std::memcpy(target, &bits, sizeof bits);
-    }
-  } else if (part.source == Source::kBool) {
-    *target = Int(part.index) != 0 ? 1 : 0;
-  } else if (part.source == Source::kNull) {
-    std::memset(target, 0, part.size);
-  } else if (part.source == Source::kBytes) {
-    std::memcpy(target, part.bytes.data(), part.size);
-    for (const Part& field : part.fields) {
-      const CUresult code = Fill(field, target + field.offset);
-      if (code != CUDA_SUCCESS) return code;
-    }
-  } else {
-    return EncodeMap(part, target);
+    return CUDA_SUCCESS;
+  }
+  if (part.source == Source::kTensorMap) return EncodeMap(part, target);
+  if (part.source != Source::kBytes) {
+    FillFixed(part, registers_, target);
+    return CUDA_SUCCESS;
+  }
+  std::memcpy(target, part.bytes.data(), part.size);
+  for (const Part& field : part.fields) {
+    const CUresult code = Fill(field, target + field.offset);
+    if (code != CUDA_SUCCESS) return code;
   }
   return CUDA_SUCCESS;
 }
 
-inline CUresult Execution::Launch(const Effect& effect, Failure* failure) {
+// As the last call launched it, with the addresses of this one.
+inline CUresult Execution::Launch(const ReadyLaunch& ready, Failure* failure) {
+  SmallBuffer<const void*, 64> pointers(ready.count);
+  for (size_t i = 0; i < ready.count; ++i) {
+    const int32_t source = ready.sources[i];
+    pointers[i] = source >= 0
+                      ? static_cast<const void*>(&call_.arrays_[static_cast<size_t>(source)].data)
+                      : ready.bytes + ~source;
+  }
+  CUlaunchConfig config = ready.config;
+  config.hStream = call_.place_.stream;
+  const CUresult code = ready.kernel->Launch(config, call_.place_.device.device_id,
+                                             const_cast<void**>(pointers.data()));
+  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) failure->config = config;
+  return code;
+}
+
+CUresult Execution::Launch(const Effect& effect, Failure* failure) {
   const function::Launch& launch = *effect.launch;
   const KernelObject& kernel = *launch.kernel;
   // Kernels have at most 4 KiB of parameters, or 32,764 bytes from CUDA 12.1 on.
@@ -172,55 +174,36 @@ inline CUresult Execution::Launch(const Effect& effect, Failure* failure) {
       return code;
     }
   }
-  const int ordinal = call_.place_.device.device_id;
-  CUresult code;
-  if (CULAUNCH_UNLIKELY((launch.flags & ~kHasSharedMemory) != 0)) {
-    const culaunch::DriverLaunchConfig config(ConfigOf(effect));
-    CUlaunchConfig own = config.get();
-    own.hStream = call_.place_.stream;
-    code = kernel.state->Launch(own, ordinal, pointers.data());
-    if (code != CUDA_SUCCESS) failure->config = own;
-    return code;
-  }
-  CUlaunchConfig config;
-  config.gridDimX = static_cast<unsigned>(Int(launch.dims[0]));
-  config.gridDimY = static_cast<unsigned>(Int(launch.dims[1]));
-  config.gridDimZ = static_cast<unsigned>(Int(launch.dims[2]));
-  config.blockDimX = static_cast<unsigned>(Int(launch.dims[3]));
-  config.blockDimY = static_cast<unsigned>(Int(launch.dims[4]));
-  config.blockDimZ = static_cast<unsigned>(Int(launch.dims[5]));
-  config.sharedMemBytes = SharedMemoryOf(launch);
-  config.hStream = call_.place_.stream;
-  config.attrs = nullptr;
-  config.numAttrs = 0;
-  code = kernel.state->Launch(config, ordinal, pointers.data());
-  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) failure->config = config;
+  const culaunch::DriverLaunchConfig config(ConfigOf(effect));
+  CUlaunchConfig own = config.get();
+  own.hStream = call_.place_.stream;
+  const CUresult code = kernel.state->Launch(own, call_.place_.device.device_id, pointers.data());
+  if (code != CUDA_SUCCESS) failure->config = own;
   return code;
 }
 
-const Effect* Execution::Enqueue(const Effect* effect, const Effect* end, Failure* failure) {
+const ReplayStep* Execution::Enqueue(const ReplayStep* step, const ReplayStep* end,
+                                     Failure* failure) {
   const bool is_noted = call_.place_.driver->note_array != nullptr;
   if (CULAUNCH_UNLIKELY(is_noted)) TellDriver();
   // A launch waits while the stream's queue is full.
   const ReleaseGil released;
-  for (; effect != end; ++effect) {
-    CUresult code = CUDA_SUCCESS;
-    if (effect->code == EffectCode::kLaunch) {
-      if (CULAUNCH_UNLIKELY(effect->predicate >= 0) && IsSkipped(*effect)) continue;
-      code = Launch(*effect, failure);
-    } else if (effect->code == EffectCode::kView) {
-      MakeView(*effect);
-    } else {
-      break;
+  for (; step != end; ++step) {
+    if (step->code == EffectCode::kView) {
+      MakeView(*step->effect, step->offset);
+      continue;
     }
+    if (step->code != EffectCode::kLaunch) break;
+    const CUresult code = step->launch != nullptr ? Launch(*step->launch, failure)
+                                                  : Launch(*step->effect, failure);
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
-      failure->effect = effect;
+      failure->effect = step->effect;
       failure->code = code;
       break;
     }
-    if (CULAUNCH_UNLIKELY(is_noted)) return effect + 1;
+    if (CULAUNCH_UNLIKELY(is_noted)) return step + 1;
   }
-  return effect;
+  return step;
 }
 
 bool Execution::RaiseFailure(const Failure& failure) const {
@@ -238,53 +221,52 @@ bool Execution::RaiseFailure(const Failure& failure) const {
   return false;
 }
 
+// Effects but for launches and RETURN. False with a Python error set.
+bool Execution::Do(const ReplayStep& step) {
+  const Effect& effect = *step.effect;
+  switch (step.code) {
+    case EffectCode::kAllocate: {
+      if (!Allocate(step)) {
+        PrefixError(Text(effect));
+        return false;
+      }
+      const ArrayValue& value = call_.arrays_[static_cast<size_t>(step.array)];
+      return !effect.zeros || Zero(effect, value.data, 0, value.bytes);
+    }
+    case EffectCode::kView:
+      MakeView(effect, step.offset);
+      return true;
+    case EffectCode::kMemset: {
+      const ArrayValue& value = call_.arrays_[static_cast<size_t>(step.array)];
+      return CheckFill(effect) &&
+             Zero(effect, value.data, Int(effect.value), static_cast<size_t>(Int(effect.bytes)));
+    }
+    case EffectCode::kConstantArray:
+      return ReadConstantArray(effect);
+    default:
+      return Call(effect);
+  }
+}
+
 PyObject* Execution::Run() {
-  if (!is_checked_) {
+  if (replay_ == nullptr) {
     if (!CheckEffects()) return nullptr;
     Remember();
   }
-  const std::vector<Effect>& effects = program_.blocks[static_cast<size_t>(leaf_)].effects;
-  const Effect* const end = effects.data() + effects.size();
-  for (const Effect* effect = effects.data(); effect != end;) {
-    if (effect->code == EffectCode::kLaunch) {
+  const ReplayStep* const end = replay_->end();
+  for (const ReplayStep* step = replay_->begin(); step != end;) {
+    if (step->code == EffectCode::kLaunch) {
       Failure failure;
-      effect = Enqueue(effect, end, &failure);
+      step = Enqueue(step, end, &failure);
       if (CULAUNCH_UNLIKELY(failure.effect != nullptr)) return RaiseFailure(failure), nullptr;
       continue;
     }
-    bool is_done = true;
-    switch (effect->code) {
-      case EffectCode::kAllocate:
-        is_done = Allocate(*effect);
-        if (!is_done) PrefixError(Text(*effect));
-        if (is_done && effect->zeros) {
-          const ArrayValue& value = call_.arrays_[static_cast<size_t>(effect->array)];
-          is_done = Zero(*effect, value.data, 0, value.bytes);
-        }
-        break;
-      case EffectCode::kView:
-        MakeView(*effect);
-        break;
-      case EffectCode::kMemset:
-        if (!IsSkipped(*effect)) {
-          const ArrayValue& value = call_.arrays_[static_cast<size_t>(effect->array)];
-          is_done = CheckFill(*effect) && Zero(*effect, value.data, Int(effect->value),
-                                               static_cast<size_t>(Int(effect->bytes)));
-        }
-        break;
-      case EffectCode::kConstantArray:
-        is_done = ReadConstantArray(*effect);
-        break;
-      case EffectCode::kCall:
-        is_done = IsSkipped(*effect) || Call(*effect);
-        break;
-      default: {
-        const Word* word = effect->result.data();
-        return Result(&word).release();
-      }
+    if (step->code == EffectCode::kReturn) {
+      const Word* word = step->effect->result.data();
+      return Result(&word).release();
     }
-    if (!is_done) return nullptr;
-    ++effect;
+    if (!Do(*step)) return nullptr;
+    ++step;
   }
   return nullptr;
 }

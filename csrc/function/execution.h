@@ -3,11 +3,9 @@
 
 #include "function/call.h"
 #include "function/plan.h"
+#include "function/replay.h"
 
 namespace function {
-
-// The number of bytes of a dense array; false where it is more than there can be.
-bool BytesOf(const Effect& effect, const Word* registers, size_t* bytes);
 
 Ref TupleOf(const int64_t* numbers, int count);
 
@@ -25,6 +23,7 @@ class Execution {
   PyObject* Run();
 
  private:
+  static constexpr size_t kUsualRegisters = 96;
   static constexpr const char* kEncoding = "encoding a tensor map for";
 
   // Why effects stopped, where no Python error could be set yet.
@@ -37,6 +36,7 @@ class Execution {
 
   bool Recall();
   void Remember();
+  bool Do(const ReplayStep& step);
   // Whether the effects of the leaf can be done, as far as that can be known before.
   bool CheckEffects();
   bool CheckAllocation(const Effect& effect);
@@ -45,17 +45,21 @@ class Execution {
   void PretendArray(const Effect& effect);
   bool TakesBlock(culaunch::KernelState& kernel, const culaunch::LaunchConfig& config) const;
   bool IsSkipped(const Effect& effect) const {
-    return effect.predicate >= 0 && registers_[static_cast<size_t>(effect.predicate)] == 0;
+    return effect.predicate >= 0 && registers_[effect.predicate] == 0;
   }
 
   bool ReadConstantArray(const Effect& effect);
-  bool Allocate(const Effect& effect);
-  bool AllocateAsFramework(const Effect& effect, const int64_t* shape);
-  void MakeView(const Effect& effect);
+  bool Allocate(const ReplayStep& step);
+  // As an array of `number` elements.
+  bool AllocateMemory(ArrayValue* value, uint8_t number, int rank, const int64_t* shape);
+  bool AllocateAsFramework(ArrayValue* value, uint8_t number, int rank, const int64_t* shape);
+  bool PlaceScratch(const ReplayStep& step);
+  void MakeView(const Effect& effect, int64_t offset);
   bool CheckFill(const Effect& effect);
   bool Call(const Effect& effect);
   // Launches and fills, as many as follow each other, without the GIL.
-  const Effect* Enqueue(const Effect* effect, const Effect* end, Failure* failure);
+  const ReplayStep* Enqueue(const ReplayStep* step, const ReplayStep* end, Failure* failure);
+  CUresult Launch(const ReadyLaunch& ready, Failure* failure);
   CUresult Launch(const Effect& effect, Failure* failure);
   CUresult FillMemory(CUdeviceptr begin, Word value, size_t bytes);
   bool Zero(const Effect& effect, char* begin, Word value, size_t bytes);
@@ -76,14 +80,16 @@ class Execution {
   uint32_t SharedMemoryOf(const function::Launch& launch) const {
     return launch.shared_memory < 0 ? 0 : static_cast<uint32_t>(Int(launch.shared_memory));
   }
-  Word Int(int32_t index) const { return registers_[static_cast<size_t>(index)]; }
+  Word Int(int32_t index) const { return registers_[index]; }
   PyObject* Text(const Effect& effect) const { return program_.Text(effect.text); }
 
   FunctionCall& call_;
   const Program& program_;
-  SmallBuffer<Word, 96> registers_;
+  const Word* registers_ = nullptr;  // the replay's, or at first those of the plan
+  Replay* replay_ = nullptr;
+  char* scratch_ = nullptr;  // the block of the scratch arrays, once it is there
   int32_t leaf_ = -1;
-  bool is_checked_ = false;
+  SmallBuffer<Word, kUsualRegisters> planned_;
 };
 
 }  // namespace function

@@ -6,6 +6,7 @@
 #include "arguments/device_array_exchange.h"
 #include "driver/errors.h"
 #include "function/execution.h"
+#include "function/parts.h"
 #include "function/problems.h"
 #include "python/upcalls.h"
 
@@ -84,21 +85,20 @@ bool Execution::ReadConstantArray(const Effect& effect) {
   return true;
 }
 
-bool Execution::AllocateAsFramework(const Effect& effect, const int64_t* shape) {
+bool Execution::AllocateAsFramework(ArrayValue* value, uint8_t number, int rank,
+                                    const int64_t* shape) {
   const CallPlace& place = call_.place_;
-  ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
-  const int rank = static_cast<int>(effect.shape.size());
   if (place.first == nullptr || place.entry == nullptr) {
     const Ref tuple = TupleOf(shape, rank);
-    const DLDataType type = operands::TypeOf(effect.number);
+    const DLDataType type = operands::TypeOf(number);
     if (!tuple) return false;
     Ref array =
         CallUp(Upcall::kAllocateArray, "Oiiiii", tuple.get(), int{type.code}, int{type.bits},
                int{type.lanes}, place.device.device_type, place.device.device_id);
     if (!array) return false;
-    value.data = static_cast<char*>(ViewOf(array.get()).data);
-    value.object = array.release();
-    value.is_owned = true;
+    value->data = static_cast<char*>(ViewOf(array.get()).data);
+    value->object = array.release();
+    value->is_owned = true;
     return true;
   }
   operands::Operand first;
@@ -112,35 +112,58 @@ bool Execution::AllocateAsFramework(const Effect& effect, const int64_t* shape) 
   own.types = operands::kAllTypes;
   own.checks_gradient = false;
   operands::Operand made;
-  Ref array = operands::Allocate(own, effect.number, rank, shape, nullptr, &made);
+  Ref array = operands::Allocate(own, number, rank, shape, nullptr, &made);
   if (!array) return false;
-  value.data = made.data;
-  value.object = array.release();
-  value.is_owned = true;
+  value->data = made.data;
+  value->object = array.release();
+  value->is_owned = true;
   return true;
 }
 
-bool Execution::Allocate(const Effect& effect) {
+bool Execution::AllocateMemory(ArrayValue* value, uint8_t number, int rank, const int64_t* shape) {
   const CallPlace& place = call_.place_;
-  ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
-  int64_t shape[operands::kMaxDims];
-  const auto rank = static_cast<int32_t>(effect.shape.size());
-  for (int32_t i = 0; i < rank; ++i) shape[i] = Int(effect.shape[static_cast<size_t>(i)]);
-  size_t bytes = 0;
-  BytesOf(effect, registers_.data(), &bytes);
   const DLPackExchangeAPI* api =
       place.entry != nullptr && place.entry->kind == ArgumentKind::kExchange ? place.entry->api
                                                                              : nullptr;
   if (api != nullptr && api != DeviceArrayExchange() && api->managed_tensor_allocator != nullptr) {
-    const DLTensor like = {nullptr, place.device, rank, operands::TypeOf(effect.number),
-                           shape,   nullptr,      0};
-    value.data = ::Allocate(api, like, &value.allocated);
-    if (!value.allocated.is_made()) return false;
-  } else if (!AllocateAsFramework(effect, shape)) {
-    return false;
+    const DLTensor like = {nullptr, place.device, rank, operands::TypeOf(number),
+                           const_cast<int64_t*>(shape), nullptr, 0};
+    value->data = ::Allocate(api, like, &value->allocated);
+    return value->allocated.is_made();
+  }
+  return AllocateAsFramework(value, number, rank, shape);
+}
+
+// One allocation for all arrays that Python never sees: each costs about half of a launch. A driver
+// that wants to know of each array gets them apart, and sees what runs over an end.
+bool Execution::PlaceScratch(const ReplayStep& step) {
+  ArrayValue& value = call_.arrays_[static_cast<size_t>(step.array)];
+  if (scratch_ == nullptr) {
+    static const uint8_t number = operands::NumberOf({kDLUInt, 8, 1});
+    const auto bytes = static_cast<int64_t>(replay_->scratch_bytes());
+    if (!AllocateMemory(&value, number, 1, &bytes)) return false;
+    scratch_ = value.data;
+  }
+  value.data = scratch_ + step.offset;
+  return true;
+}
+
+bool Execution::Allocate(const ReplayStep& step) {
+  const Effect& effect = *step.effect;
+  ArrayValue& value = call_.arrays_[static_cast<size_t>(step.array)];
+  size_t bytes = 0;
+  BytesOf(effect, registers_, &bytes);
+  if (step.offset >= 0 && replay_->scratch_bytes() != 0 &&
+      call_.place_.driver->note_array == nullptr) {
+    if (!PlaceScratch(step)) return false;
+  } else {
+    int64_t shape[operands::kMaxDims];
+    const auto rank = static_cast<int>(effect.shape.size());
+    for (int i = 0; i < rank; ++i) shape[i] = Int(effect.shape[static_cast<size_t>(i)]);
+    if (!AllocateMemory(&value, effect.number, rank, shape)) return false;
   }
   value.number = effect.number;
-  value.base = effect.array;
+  value.base = step.array;
   value.effect = &effect;
   value.begin = value.data;
   value.bytes = bytes;

@@ -5,27 +5,15 @@
 
 #include "driver/errors.h"
 #include "function/execution.h"
+#include "function/parts.h"
 #include "function/problems.h"
 #include "launch/launch_failure.h"
 
 namespace function {
 
-bool BytesOf(const Effect& effect, const Word* registers, size_t* bytes) {
-  int64_t size = operands::ItemSize(effect.number);
-  bool is_empty = false;
-  bool fits = true;
-  for (const int32_t index : effect.shape) {
-    const Word dim = registers[index];
-    is_empty = is_empty || dim == 0;
-    fits = fits && !__builtin_mul_overflow(size, std::max<Word>(dim, 1), &size);
-  }
-  *bytes = is_empty ? 0 : static_cast<size_t>(size);
-  return fits;
-}
-
 bool Execution::CheckAllocation(const Effect& effect) {
   size_t bytes = 0;
-  const Word* registers = registers_.data();
+  const Word* registers = registers_;
   const bool is_negative = std::any_of(effect.shape.begin(), effect.shape.end(),
                                        [&](int32_t index) { return registers[index] < 0; });
   if (!is_negative && (effect.code == EffectCode::kView || BytesOf(effect, registers, &bytes))) {
@@ -155,7 +143,7 @@ bool Execution::CheckMaps(const Effect& effect) {
 // Give an array that is still to come an address, from which maps are encoded to be checked.
 void Execution::PretendArray(const Effect& effect) {
   ArrayValue& value = call_.arrays_[static_cast<size_t>(effect.array)];
-  if (effect.code == EffectCode::kView) return MakeView(effect);
+  if (effect.code == EffectCode::kView) return MakeView(effect, Int(effect.value));
   value.data = reinterpret_cast<char*>(uintptr_t{1} << 20);
   value.base = effect.array;
 }
@@ -171,7 +159,5 @@ bool Execution::CheckEffects() {
   }
   return true;
 }
-
-// ---- arrays
 
 }  // namespace function

@@ -30,8 +30,8 @@ inline int64_t StrideOf(const int64_t* shape, const int64_t* strides, int ndim, 
 // Put the inputs that are of an array where they belong.
 inline void GatherArray(const Program& program, size_t array, const char* data,
                         const int64_t* shape, const int64_t* strides, int ndim, Word* inputs) {
-  const uint32_t end = program.array_inputs[array + 1];
-  for (uint32_t i = program.array_inputs[array]; i < end; ++i) {
+  const ArgumentArray& one = program.of_arrays[array];
+  for (uint32_t i = one.first_input; i < one.end_input; ++i) {
     const Input& input = program.inputs[i];
     if (input.kind == Input::kDim) {
       inputs[i] = shape[input.axis];

@@ -89,6 +89,7 @@ struct CallRecord {
 
 struct Effect {
   EffectCode code;
+  bool is_scratch = false;  // an array that is allocated and that Python never sees
   int32_t array = -1;
   int32_t source = -1;  // of a view: the array; of an array that is a constant: that
   int32_t predicate = -1;
@@ -113,46 +114,52 @@ struct Block {
   std::vector<Effect> effects;
 };
 
-// The registers that the last call led to, and what it began with.
-struct Memo {
-  std::vector<Word> inputs;
-  std::vector<Word> registers;
-  int32_t leaf = -1;
+class Replay;
+
+// What a call needs of an array that is an argument.
+struct ArgumentArray {
+  uint32_t first_input = 0;
+  uint32_t end_input = 0;
+  bool needs_extent = false;  // its memory is written or shown
 };
 
 class Program {
  public:
+  Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program();
+
   // Decode and check; false with a ValueError set. The objects are the caller's to keep.
   static std::unique_ptr<Program> Decode(const char* words, size_t bytes, PyObject* constants,
                                          PyObject* texts);
 
-  size_t registers = 0;
+  // What every call reads comes first, together.
   size_t argument_arrays = 0;
   size_t arrays = 0;
-  std::vector<Instruction> instructions;
-  std::vector<Check> checks;
-  std::vector<Block> blocks;
   std::vector<Input> inputs;  // those of an array together, those of the device last
-  // For each argument array, where its inputs begin; one more at the end.
-  std::vector<uint32_t> array_inputs;
+  std::vector<ArgumentArray> of_arrays;  // of each argument array
+  culaunch::Driver* driver = nullptr;    // of the kernels; null: there are none
+  Replay* replay = nullptr;              // of the last call
+  int32_t device_input = -1;
+  bool computes = false;  // it launches, or returns arrays that are no arguments as they came
   static constexpr size_t kMostParameters = 255;
   int32_t number_inputs[kMostParameters] = {};        // of each parameter: its input; -1: none
   std::vector<std::pair<int32_t, int32_t>> elements;  // (parameter, element) that come back
   int32_t parameters = 0;                             // one more than the greatest that is named
-  int32_t device_input = -1;
-  std::vector<uint8_t> needs_extent;   // of each argument array: its memory is written or shown
-  PyObject* constants = nullptr;       // borrowed
-  PyObject* texts = nullptr;           // borrowed
-  culaunch::Driver* driver = nullptr;  // of the kernels; null: there are none
-  bool computes = false;  // it launches, or returns arrays that are no arguments as they came
+  size_t registers = 0;
+  std::vector<Instruction> instructions;
+  std::vector<Check> checks;
+  std::vector<Block> blocks;
+  PyObject* constants = nullptr;  // borrowed
+  PyObject* texts = nullptr;      // borrowed
 
   // The texts, or null for -1.
   PyObject* Text(int32_t index) const {
     return index < 0 ? nullptr : PyTuple_GetItem(texts, index);
   }
 
-  std::mutex mutex;  // of the memo, where there is no GIL
-  Memo memo;
+  std::mutex mutex;  // of the replay, where there is no GIL
 };
 
 // The letters of an opcode's operands; null where there is no such opcode.

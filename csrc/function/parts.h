@@ -1,0 +1,17 @@
+// The parts of a kernel's parameters that do not depend on where arrays lie.
+#pragma once
+
+#include "function/program.h"
+
+namespace function {
+
+// Whether the registers alone say what a part is.
+bool IsFixed(const Part& part);
+
+// Write such a part.
+void FillFixed(const Part& part, const Word* registers, unsigned char* target);
+
+// The number of bytes of a dense array; false where it is more than there can be.
+bool BytesOf(const Effect& effect, const Word* registers, size_t* bytes);
+
+}  // namespace function

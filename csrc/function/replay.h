@@ -1,0 +1,74 @@
+// What a call need not find out again that brings the same inputs as the one before.
+#pragma once
+
+#include <memory>
+
+#include "function/program.h"
+
+namespace function {
+
+// A launch of which the addresses of arrays and the stream alone are missing.
+struct ReadyLaunch {
+  culaunch::KernelState* kernel;  // borrowed from the program's constants
+  CUlaunchConfig config;          // but for the stream
+  size_t count;                   // of parameters
+  // Of each parameter: the array whose address it is, or, as ~offset, where it lies in `bytes`.
+  const int32_t* sources;
+  unsigned char* bytes;
+};
+
+// An effect that is to be done. What it takes most often lies here, beside the others': after the
+// driver has worked, little of a program is left in the processor's caches.
+struct ReplayStep {
+  EffectCode code;
+  int32_t array = -1;
+  int32_t source = -1;                  // of a view
+  int64_t offset = -1;                  // of a view, in bytes; of scratch memory, in its block
+  const ReadyLaunch* launch = nullptr;  // null: parameters are made at each call
+  const Effect* effect = nullptr;
+};
+
+// Made by a call, and only read from then on: calls that have let go of the GIL may be in it.
+class Replay {
+ public:
+  static constexpr size_t kAlignment = 256;  // of scratch arrays in their block
+  static constexpr size_t kMostScratch = size_t{1} << 40;
+
+  // The effects of a leaf, and what led to it. `old` is made anew where nobody else has it.
+  static Replay* Make(const Program& program, const Word* inputs, const Word* registers,
+                      int32_t leaf, Replay* old);
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  const Word* inputs() const { return inputs_; }
+  const Word* registers() const { return registers_; }
+  int32_t leaf() const { return leaf_; }
+  const ReplayStep* begin() const { return steps_; }
+  const ReplayStep* end() const { return steps_end_; }
+  // Of the arrays that the leaf makes for itself alone, which share one allocation. 0: they do not.
+  size_t scratch_bytes() const { return scratch_bytes_; }
+
+  // Those who have it: the program, and its calls. Under the program's lock.
+  void Take() { ++users_; }
+  void Drop() {
+    if (--users_ == 0) delete this;
+  }
+
+ private:
+  Replay() = default;
+  ~Replay() = default;
+
+  void PlaceScratch();
+
+  int users_ = 1;
+  int32_t leaf_ = -1;
+  ReplayStep* steps_ = nullptr;
+  ReplayStep* steps_end_ = nullptr;
+  const Word* inputs_ = nullptr;
+  const Word* registers_ = nullptr;
+  size_t scratch_bytes_ = 0;
+  size_t bytes_ = 0;  // of the room, in which all of the others lie
+  std::unique_ptr<Word[]> room_;
+};
+
+}  // namespace function
