@@ -7,6 +7,7 @@
 #include <string>
 
 #include "arguments/element_types.h"
+#include "arguments/torch_modes.h"
 
 namespace {
 
@@ -23,7 +24,7 @@ class Libraries {
  public:
   template <class F>
   bool Find(const char* name, F* function) const {
-    for (void* library : {cpu_, python_}) {
+    for (void* library : {cpu_, python_, cuda_}) {
       void* found = library != nullptr ? dlsym(library, name) : nullptr;
       *function = reinterpret_cast<F>(found);
       if (found != nullptr) return true;
@@ -34,6 +35,7 @@ class Libraries {
  private:
   void* cpu_ = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
   void* python_ = dlopen("libtorch_python.so", RTLD_LAZY | RTLD_NOLOAD);
+  void* cuda_ = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
 };
 
 Found Find() {
@@ -49,6 +51,11 @@ Found Find() {
       libraries.Find("aoti_torch_device_type_cpu", &host) &&
       libraries.Find("aoti_torch_device_type_cuda", &gpu);
   if (!found.is_complete) return found;
+  // at::cuda::empty_strided.
+  libraries.Find(
+      "_ZN2at4cuda13empty_stridedEN3c108ArrayRefIlEES3_St8optionalINS1_10ScalarTypeEES4_"
+      "INS1_6LayoutEES4_INS1_6DeviceEES4_IbE",
+      &found.allocator.empty_on_gpu);
   found.host = host();
   found.gpu = gpu();
   for (uint8_t number = 0; number < operands::kAllTypes; ++number) {
@@ -66,6 +73,25 @@ const Found& TheFound() {
 
 }  // namespace
 
+// Torch's dispatcher takes a sixth of an allocation on a GPU. What it would ask on the way is asked
+// here: whether a mode, a trace or a transformation wants to see the operation. On the host the
+// stable interface goes this way itself.
+void* TorchAllocator::MakeOnGpu(const DLTensor& like, const int64_t* strides, int32_t dtype) const {
+  if (empty_on_gpu == nullptr || TorchKeysOfThread() == nullptr || IsTorchWatching()) {
+    return nullptr;
+  }
+  const auto count = static_cast<size_t>(like.ndim);
+  const torch_direct::Device device = {static_cast<int8_t>(TheFound().gpu),
+                                       static_cast<int8_t>(like.device.device_id)};
+  try {
+    return new torch_direct::Tensor(empty_on_gpu({like.shape, count}, {strides, count},
+                                                 static_cast<int8_t>(dtype), std::nullopt, device,
+                                                 std::nullopt));
+  } catch (...) {
+    return nullptr;  // the stable interface will say what is wrong
+  }
+}
+
 void* TorchAllocator::Make(const DLTensor& like, char** address) const {
   constexpr int32_t kMostDimensions = 8;
   const Found& found = TheFound();
@@ -81,9 +107,10 @@ void* TorchAllocator::Make(const DLTensor& like, char** address) const {
     strides[i] = next;
     if (__builtin_mul_overflow(next, std::max<int64_t>(like.shape[i], 1), &next)) return nullptr;
   }
-  void* tensor = nullptr;
+  void* tensor = is_host ? nullptr : MakeOnGpu(like, strides, found.dtypes[number]);
   void* data = nullptr;
-  if (empty(like.ndim, like.shape, strides, found.dtypes[number], is_host ? found.host : found.gpu,
+  if (tensor == nullptr &&
+      empty(like.ndim, like.shape, strides, found.dtypes[number], is_host ? found.host : found.gpu,
             is_host ? 0 : like.device.device_id, &tensor) != 0) {
     PyErr_Clear();  // of a mode that was asked
     return nullptr;

@@ -2,10 +2,39 @@
 // allocates a description as well, and makes a second tensor over the first one's memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "formats/dlpack.h"
 #include "python/python.h"
+
+// What the function takes and gives that torch's dispatcher ends in, by its C++ name. That tells
+// the types of all parameters: a torch that changes one has no function of this name.
+namespace torch_direct {
+
+struct Sizes {  // c10::ArrayRef<int64_t>
+  const int64_t* data;
+  size_t count;
+};
+struct Device {  // c10::Device
+  int8_t type;
+  int8_t index;
+};
+// at::Tensor. It is no trivial type: a function gives it through memory of its caller.
+struct Tensor {
+  explicit Tensor(void* of) : implementation(of) {}
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+  ~Tensor() {}  // NOLINT: with a default one it would come in a register; who has it frees it
+
+  void* implementation;
+};
+using Empty = Tensor (*)(Sizes shape, Sizes strides, std::optional<int8_t> dtype,
+                         std::optional<int8_t> layout, std::optional<Device> device,
+                         std::optional<bool> is_pinned);
+
+}  // namespace torch_direct
 
 struct TorchAllocator {
   // Of the stable interface; they return 0 for success.
@@ -13,12 +42,18 @@ struct TorchAllocator {
                    int32_t device_type, int32_t device_index, void** tensor);
   int32_t (*data)(void* tensor, void** data);
   int32_t (*free)(void* tensor);
+  // at::cuda::empty_strided, what `empty` comes to on a GPU where nobody wants to see the
+  // operation; null: this torch has none.
+  torch_direct::Empty empty_on_gpu;
   // THPVariable_Wrap of its Python half: a new reference to the object of a tensor.
   PyObject* (*wrap)(const void* tensor);
 
   // Make a dense tensor; null, without an error, where torch's exchange function is to be asked,
   // which says what is wrong.
   void* Make(const DLTensor& like, char** address) const;
+
+ private:
+  void* MakeOnGpu(const DLTensor& like, const int64_t* strides, int32_t dtype) const;
 };
 
 // Of torch as it is loaded, looked for once; null where it lacks one of these functions.

@@ -46,8 +46,8 @@ void Decoder::DecodeEffects(Block& block, int64_t count, WordReader& reader) {
     block.effects.push_back(std::move(effect));
   }
   for (Effect& effect : block.effects) {
-    effect.is_scratch = effect.code == EffectCode::kAllocate &&
-                        is_shown_[static_cast<size_t>(effect.array)] == 0;
+    effect.is_scratch =
+        effect.code == EffectCode::kAllocate && is_shown_[static_cast<size_t>(effect.array)] == 0;
   }
   // Arrays of the program's own are read before anything is done.
   std::vector<Effect> all;

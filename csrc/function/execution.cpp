@@ -194,8 +194,8 @@ const ReplayStep* Execution::Enqueue(const ReplayStep* step, const ReplayStep* e
       continue;
     }
     if (step->code != EffectCode::kLaunch) break;
-    const CUresult code = step->launch != nullptr ? Launch(*step->launch, failure)
-                                                  : Launch(*step->effect, failure);
+    const CUresult code =
+        step->launch != nullptr ? Launch(*step->launch, failure) : Launch(*step->effect, failure);
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
       failure->effect = step->effect;
       failure->code = code;

@@ -126,8 +126,9 @@ bool Execution::AllocateMemory(ArrayValue* value, uint8_t number, int rank, cons
       place.entry != nullptr && place.entry->kind == ArgumentKind::kExchange ? place.entry->api
                                                                              : nullptr;
   if (api != nullptr && api != DeviceArrayExchange() && api->managed_tensor_allocator != nullptr) {
-    const DLTensor like = {nullptr, place.device, rank, operands::TypeOf(number),
-                           const_cast<int64_t*>(shape), nullptr, 0};
+    const DLTensor like = {
+        nullptr, place.device, rank, operands::TypeOf(number), const_cast<int64_t*>(shape), nullptr,
+        0};
     value->data = ::Allocate(api, like, &value->allocated);
     return value->allocated.is_made();
   }

@@ -137,7 +137,7 @@ class Program {
   // What every call reads comes first, together.
   size_t argument_arrays = 0;
   size_t arrays = 0;
-  std::vector<Input> inputs;  // those of an array together, those of the device last
+  std::vector<Input> inputs;             // those of an array together, those of the device last
   std::vector<ArgumentArray> of_arrays;  // of each argument array
   culaunch::Driver* driver = nullptr;    // of the kernels; null: there are none
   Replay* replay = nullptr;              // of the last call

@@ -123,8 +123,8 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
     step->effect = &effect;
     if (effect.code == EffectCode::kView) step->offset = registers[effect.value];
     if (effect.code == EffectCode::kLaunch && CanBeReady(*effect.launch)) {
-      step->launch = MakeLaunch(*effect.launch, registers,
-                                pieces.Take<char>(BytesOfLaunch(*effect.launch)));
+      step->launch =
+          MakeLaunch(*effect.launch, registers, pieces.Take<char>(BytesOfLaunch(*effect.launch)));
     }
   }
   auto* own_registers = pieces.Take<Word>(program.registers);
