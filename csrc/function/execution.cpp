@@ -141,23 +141,6 @@ CUresult Execution::Fill(const Part& part, unsigned char* target) {
   return CUDA_SUCCESS;
 }
 
-// As the last call launched it, with the addresses of this one.
-inline CUresult Execution::Launch(const ReadyLaunch& ready, Failure* failure) {
-  SmallBuffer<const void*, 64> pointers(ready.count);
-  for (size_t i = 0; i < ready.count; ++i) {
-    const int32_t source = ready.sources[i];
-    pointers[i] = source >= 0
-                      ? static_cast<const void*>(&call_.arrays_[static_cast<size_t>(source)].data)
-                      : ready.bytes + ~source;
-  }
-  CUlaunchConfig config = ready.config;
-  config.hStream = call_.place_.stream;
-  const CUresult code = ready.kernel->Launch(config, call_.place_.device.device_id,
-                                             const_cast<void**>(pointers.data()));
-  if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) failure->config = config;
-  return code;
-}
-
 CUresult Execution::Launch(const Effect& effect, Failure* failure) {
   const function::Launch& launch = *effect.launch;
   const KernelObject& kernel = *launch.kernel;
@@ -194,8 +177,14 @@ const ReplayStep* Execution::Enqueue(const ReplayStep* step, const ReplayStep* e
       continue;
     }
     if (step->code != EffectCode::kLaunch) break;
-    const CUresult code =
-        step->launch != nullptr ? Launch(*step->launch, failure) : Launch(*step->effect, failure);
+    CUresult code;
+    if (!CULAUNCH_UNLIKELY(step->launch == nullptr)) {
+      code = step->launch->Launch(
+          call_.place_.device.device_id, call_.place_.stream, &failure->config,
+          [this](int32_t array) { return &call_.arrays_[static_cast<size_t>(array)].data; });
+    } else {
+      code = Launch(*step->effect, failure);
+    }
     if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
       failure->effect = step->effect;
       failure->code = code;

@@ -59,7 +59,6 @@ class Execution {
   bool Call(const Effect& effect);
   // Launches and fills, as many as follow each other, without the GIL.
   const ReplayStep* Enqueue(const ReplayStep* step, const ReplayStep* end, Failure* failure);
-  CUresult Launch(const ReadyLaunch& ready, Failure* failure);
   CUresult Launch(const Effect& effect, Failure* failure);
   CUresult FillMemory(CUdeviceptr begin, Word value, size_t bytes);
   bool Zero(const Effect& effect, char* begin, Word value, size_t bytes);

@@ -27,22 +27,21 @@ inline int64_t StrideOf(const int64_t* shape, const int64_t* strides, int ndim, 
   return dense;
 }
 
+// What an input is of an array.
+inline Word InputOf(const Input& input, const void* data, const int64_t* shape,
+                    const int64_t* strides, int ndim) {
+  if (input.kind == Input::kDim) return shape[input.axis];
+  if (input.kind == Input::kContiguous) return IsContiguous(shape, strides, ndim);
+  if (input.kind == Input::kStride) return StrideOf(shape, strides, ndim, input.axis);
+  return static_cast<Word>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kAddresses));
+}
+
 // Put the inputs that are of an array where they belong.
 inline void GatherArray(const Program& program, size_t array, const char* data,
                         const int64_t* shape, const int64_t* strides, int ndim, Word* inputs) {
   const ArgumentArray& one = program.of_arrays[array];
   for (uint32_t i = one.first_input; i < one.end_input; ++i) {
-    const Input& input = program.inputs[i];
-    if (input.kind == Input::kDim) {
-      inputs[i] = shape[input.axis];
-    } else if (input.kind == Input::kContiguous) {
-      inputs[i] = IsContiguous(shape, strides, ndim);
-    } else if (input.kind == Input::kStride) {
-      inputs[i] = StrideOf(shape, strides, ndim, input.axis);
-    } else {
-      inputs[i] =
-          static_cast<Word>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kAddresses));
-    }
+    inputs[i] = InputOf(program.inputs[i], data, shape, strides, ndim);
   }
 }
 

@@ -36,6 +36,8 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
 int Traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(Self(object)->constants);
+  // The replay has them, too.
+  if (Self(object)->program->replay != nullptr) Py_VISIT(Self(object)->constants);
   return 0;
 }
 

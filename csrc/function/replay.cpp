@@ -69,7 +69,7 @@ size_t BytesOfLaunch(const Launch& launch) {
   return pieces.used();
 }
 
-ReadyLaunch* MakeLaunch(const Launch& launch, const Word* registers, char* room) {
+ReadyLaunch* MakeLaunch(const Launch& launch, PyObject* text, const Word* registers, char* room) {
   Pieces pieces(room);
   auto* ready = new (pieces.Take<ReadyLaunch>(1)) ReadyLaunch;
   auto* sources = pieces.Take<int32_t>(launch.parts.size());
@@ -77,6 +77,7 @@ ReadyLaunch* MakeLaunch(const Launch& launch, const Word* registers, char* room)
   ready->config = ConfigOf(launch, registers);
   ready->count = launch.parts.size();
   ready->sources = sources;
+  ready->text = text;
   ready->bytes = pieces.Take<unsigned char>(launch.kernel->bytes);
   for (const Part& part : launch.parts) {
     if (part.source == Source::kArray) {
@@ -112,6 +113,8 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
     replay = new Replay;
     replay->room_.reset(new Word[bytes / sizeof(Word)]);
     replay->bytes_ = bytes;
+    replay->constants_ = Ref::Borrow(program.constants);
+    replay->texts_ = Ref::Borrow(program.texts);
   }
   Pieces pieces(reinterpret_cast<char*>(replay->room_.get()));
   auto* own_inputs = pieces.Take<Word>(input_count);
@@ -123,8 +126,8 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
     step->effect = &effect;
     if (effect.code == EffectCode::kView) step->offset = registers[effect.value];
     if (effect.code == EffectCode::kLaunch && CanBeReady(*effect.launch)) {
-      step->launch =
-          MakeLaunch(*effect.launch, registers, pieces.Take<char>(BytesOfLaunch(*effect.launch)));
+      step->launch = MakeLaunch(*effect.launch, program.Text(effect.text), registers,
+                                pieces.Take<char>(BytesOfLaunch(*effect.launch)));
     }
   }
   auto* own_registers = pieces.Take<Word>(program.registers);
@@ -133,7 +136,23 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
   replay->registers_ = own_registers;
   replay->leaf_ = leaf_number;
   replay->PlaceScratch();
+  replay->is_quick_ = replay->FindResult(program);
   return replay;
+}
+
+// Whether there is nothing but launches that are ready, and a result that needs no making.
+bool Replay::FindResult(const Program& program) {
+  const ReplayStep* step = steps_;
+  while (step->code == EffectCode::kLaunch && step->launch != nullptr) ++step;
+  if (step == steps_ || step->code != EffectCode::kReturn ||
+      program.argument_arrays > kQuickArrays) {
+    return false;
+  }
+  const std::vector<Word>& result = step->effect->result;
+  const auto kind = static_cast<Value>(result[0]);
+  result_ = kind == Value::kArray ? static_cast<int32_t>(result[1]) : kNothing;
+  return kind == Value::kNone ||
+         (kind == Value::kArray && result_ < static_cast<int32_t>(program.argument_arrays));
 }
 
 // Give each array that is the leaf's own a place in one block. What is alone is allocated as it is,

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "function/program.h"
+#include "python/small_buffer.h"
 
 namespace function {
 
@@ -15,6 +16,22 @@ struct ReadyLaunch {
   // Of each parameter: the array whose address it is, or, as ~offset, where it lies in `bytes`.
   const int32_t* sources;
   unsigned char* bytes;
+  PyObject* text;  // where it stands in the body, borrowed; null: not known
+
+  // Launch it on a device and a stream; `address_of` gives the place of an array's address.
+  // *used is how, for the words of a failure.
+  template <class AddressOf>
+  CUresult Launch(int ordinal, CUstream stream, CUlaunchConfig* used,
+                  const AddressOf& address_of) const {
+    SmallBuffer<const void*, 64> pointers(count);
+    for (size_t i = 0; i < count; ++i) {
+      const int32_t source = sources[i];
+      pointers[i] = source >= 0 ? static_cast<const void*>(address_of(source)) : bytes + ~source;
+    }
+    *used = config;
+    used->hStream = stream;
+    return kernel->Launch(*used, ordinal, const_cast<void**>(pointers.data()));
+  }
 };
 
 // An effect that is to be done. What it takes most often lies here, beside the others': after the
@@ -33,6 +50,8 @@ class Replay {
  public:
   static constexpr size_t kAlignment = 256;  // of scratch arrays in their block
   static constexpr size_t kMostScratch = size_t{1} << 40;
+  static constexpr size_t kQuickArrays = 16;
+  static constexpr int32_t kNothing = -1;
 
   // The effects of a leaf, and what led to it. `old` is made anew where nobody else has it.
   static Replay* Make(const Program& program, const Word* inputs, const Word* registers,
@@ -48,6 +67,12 @@ class Replay {
   // Of the arrays that the leaf makes for itself alone, which share one allocation. 0: they do not.
   size_t scratch_bytes() const { return scratch_bytes_; }
 
+  // Whether the leaf is launches that are ready, and gives None or an argument as it came, with no
+  // more than kQuickArrays arguments that are arrays.
+  bool is_quick() const { return is_quick_; }
+  // Of such a leaf: the argument array that it gives; kNothing: None.
+  int32_t result() const { return result_; }
+
   // Those who have it: the program, and its calls. Under the program's lock.
   void Take() { ++users_; }
   void Drop() {
@@ -59,9 +84,12 @@ class Replay {
   ~Replay() = default;
 
   void PlaceScratch();
+  bool FindResult(const Program& program);
 
   int users_ = 1;
   int32_t leaf_ = -1;
+  int32_t result_ = kNothing;
+  bool is_quick_ = false;
   ReplayStep* steps_ = nullptr;
   ReplayStep* steps_end_ = nullptr;
   const Word* inputs_ = nullptr;
@@ -69,6 +97,9 @@ class Replay {
   size_t scratch_bytes_ = 0;
   size_t bytes_ = 0;  // of the room, in which all of the others lie
   std::unique_ptr<Word[]> room_;
+  // The kernels and the texts stay as long as a call is in it.
+  Ref constants_;
+  Ref texts_;
 };
 
 }  // namespace function

@@ -3,10 +3,13 @@
 #include "driver/errors.h"
 #include "function/call.h"
 #include "function/execution.h"
+#include "function/quick_call.h"
 
 namespace function {
 
-PyObject* RunFunction(State& state, PyObject* const* args) {
+namespace {
+
+CULAUNCH_APART PyObject* RunGenerally(State& state, PyObject* const* args) {
   constexpr int kMostTraces = 8;
   FunctionCall call(state, args);
   for (int traces = 0; traces <= kMostTraces; ++traces) {
@@ -34,6 +37,14 @@ PyObject* RunFunction(State& state, PyObject* const* args) {
                  state.name.get());
   }
   return nullptr;
+}
+
+}  // namespace
+
+PyObject* RunFunction(State& state, PyObject* const* args) {
+  PyObject* quick;
+  if (!CULAUNCH_UNLIKELY(!CallQuickly(state, args, &quick))) return quick;
+  return RunGenerally(state, args);
 }
 
 }  // namespace function

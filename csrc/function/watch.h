@@ -33,6 +33,15 @@ class Watch {
     return guards_.Hold();
   }
 
+  // The same where that can be seen without a call of Python's; false: it is to be looked at.
+  bool HoldsAtAGlance() const {
+    for (const Cell& cell : cells_) {
+      const bool is_seen = cell.is_read_in_place && InPlace(cell.cell.get()) == cell.value.get();
+      if (CULAUNCH_UNLIKELY(!is_seen)) return false;
+    }
+    return guards_.HasSeenAll();
+  }
+
   int Traverse(visitproc visit, void* arg) const;
   // Let go of what is watched: it is watched no more. A call without the GIL may be in it still,
   // and then it stays until the function goes.

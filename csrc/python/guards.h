@@ -24,6 +24,9 @@ class Guards {
     return AreUnchanged() || Look();
   }
 
+  // Whether no dict has changed since all was seen to hold; of guards that are entries alone.
+  bool HasSeenAll() const { return !has_more_ && AreUnchanged(); }
+
   // Likewise, whatever is in the lists that should be empty: hooks.
   bool AllButHooksHold() {
     for (const List& one : lists_) {
