@@ -150,7 +150,7 @@ def test_a_closed_over_name_that_changed_is_seen(host_driver):
         kernel[1, 32](x, factor)
 
     (x,) = tensors(1)
-    for factor in (2, 2, 2, 3, 3):  # noqa: B007 - the body reads it
+    for factor in (2, 2, 2, 3, 3):
         assert scaled(x) is None
         assert struct.unpack("<i", host_driver.last.arguments[1]) == (factor,)
 
