@@ -8,6 +8,7 @@
 
 #include "arguments/device_array_object.h"
 #include "driver/errors.h"
+#include "driver/made_things.h"
 #include "python/type_builder.h"
 
 using namespace device_array;
@@ -79,6 +80,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
         result = is_in_order ? table->cuMemAllocAsync(&self->data, self->bytes, StreamOf(handle))
                              : table->cuMemAlloc(&self->data, self->bytes);
       }
+      if (result == CUDA_SUCCESS) NoteMade(*table, ordinal, Thing::kMemory, self->data);
     }
     if (result != CUDA_SUCCESS) self->data = 0;
     table->Check(result, "allocating " + std::to_string(self->bytes) + " bytes on device " +
@@ -122,7 +124,9 @@ void Dealloc(PyObject* object) {
       const ReleaseGil released;
       const culaunch::RelaxedCaptureGuard relaxed(driver);
       const culaunch::DeviceGuard guard(driver, self->device.device_id);
-      if (guard.code() == CUDA_SUCCESS) driver.cuMemFree(self->data);
+      if (guard.code() == CUDA_SUCCESS && MayRelease(driver, Thing::kMemory, self->data)) {
+        driver.cuMemFree(self->data);
+      }
     }
     PyErr_Restore(type_raised, value, trace);
   }

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "driver/driver_object.h"
+#include "driver/made_things.h"
 #include "driver/on_device.h"
 
 namespace {
@@ -106,6 +107,35 @@ enum class Kind {
   kRelease,  // nobody waits for an answer, least of all when the process ends
 };
 
+// What a function makes or releases, which may be a context's of the user's own.
+template <auto member>
+constexpr int kMakes = -1;
+template <auto member>
+constexpr int kReleases = -1;
+
+#define CULAUNCH_THING(thing, make, release)                                           \
+  template <>                                                                          \
+  constexpr int kMakes<&culaunch::DriverTable::make> = static_cast<int>(Thing::thing); \
+  template <>                                                                          \
+  constexpr int kReleases<&culaunch::DriverTable::release> = static_cast<int>(Thing::thing);
+CULAUNCH_THING(kStream, cuStreamCreateWithPriority, cuStreamDestroy)
+CULAUNCH_THING(kEvent, cuEventCreate, cuEventDestroy)
+CULAUNCH_THING(kHostMemory, cuMemHostAlloc, cuMemFreeHost)
+CULAUNCH_THING(kMemory, cuMemAllocManaged, cuMemFree)
+CULAUNCH_THING(kArray, cuArray3DCreate, cuArrayDestroy)
+CULAUNCH_THING(kTexture, cuTexObjectCreate, cuTexObjectDestroy)
+CULAUNCH_THING(kSurface, cuSurfObjectCreate, cuSurfObjectDestroy)
+#undef CULAUNCH_THING
+
+template <class T>
+uint64_t HandleNumber(T handle) {
+  if constexpr (std::is_pointer_v<T>) {
+    return reinterpret_cast<uintptr_t>(handle);
+  } else {
+    return static_cast<uint64_t>(handle);
+  }
+}
+
 // What the driver is asked, and what that is called in errors.
 struct Doing {
   const char* function;
@@ -150,8 +180,18 @@ struct Call<member, kResults, CUresult (*)(Parameters...)> {
     bool is_ready = true;
     const Ref done(OnDevice(driver, ordinal.value, doing.what, [&](culaunch::Driver& table) {
       const culaunch::RelaxedCaptureGuard relaxed(table);
+      if constexpr (kReleases<member> >= 0) {
+        const uint64_t handle = HandleNumber(std::get<0>(arguments).value);
+        if (!MayRelease(table, static_cast<Thing>(kReleases<member>), handle)) return CUDA_SUCCESS;
+      }
       const CUresult code =
           (table.*member)(&std::get<R>(results)..., std::get<A>(arguments).value...);
+      if constexpr (kMakes<member> >= 0) {
+        const uint64_t handle = HandleNumber(std::get<0>(results));
+        if (code == CUDA_SUCCESS) {
+          NoteMade(table, ordinal.value, static_cast<Thing>(kMakes<member>), handle);
+        }
+      }
       is_ready = doing.kind != Kind::kQuery || code != CUDA_ERROR_NOT_READY;
       return is_ready && doing.kind != Kind::kRelease ? code : CUDA_SUCCESS;
     }));

@@ -81,7 +81,8 @@
   X(cuSurfObjectDestroy, 5000, false)                        \
   X(cuDevicePrimaryCtxRelease, 11000, false)                 \
   X(cuDeviceCanAccessPeer, 4000, false)                      \
-  X(cuCtxEnablePeerAccess, 4000, false)
+  X(cuCtxEnablePeerAccess, 4000, false)                      \
+  X(cuCtxGetId, 12000, false)
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -115,7 +116,7 @@ using NoteArrayFunction = void (*)(const void* begin, size_t bytes, unsigned not
 // A driver that one copy of culaunch offers to the others in its process.
 struct PublishedDriver {
   // Changes with CULAUNCH_DRIVER_FUNCTIONS and with this struct.
-  static constexpr unsigned kVersion = 4;
+  static constexpr unsigned kVersion = 5;
 
   unsigned version;
   const char* name;

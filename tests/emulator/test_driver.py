@@ -26,9 +26,9 @@ NOT_FOUND = Result.NOT_FOUND
 
 def test_the_table_has_the_functions_of_the_header():
     # Tensor maps are for sm_90 and newer; textures and surfaces are not emulated, and the one
-    # device has no peers.
+    # device has no peers and one context.
     optional = {
-        "cuCtxEnablePeerAccess", "cuDeviceCanAccessPeer",
+        "cuCtxEnablePeerAccess", "cuCtxGetId", "cuDeviceCanAccessPeer",
         "cuTensorMapEncodeTiled", "cuArray3DCreate", "cuArrayDestroy", "cuMemcpy3DAsync",
         "cuTexObjectCreate", "cuTexObjectDestroy", "cuSurfObjectCreate", "cuSurfObjectDestroy",
     }  # fmt: skip

@@ -106,6 +106,10 @@ class DriverApi(AroundLaunches):
             return 201
         return put(ctypes.c_int, out, 100 + self.contexts[self.stack[-1]])
 
+    def cuCtxGetId(self, context, out):
+        # Unique for the life of the process, as an address is not.
+        return put(ctypes.c_uint64, out, self.ids.setdefault(context, next(self._numbers)))
+
     def cuCtxPushCurrent(self, context):
         self.stack.append(context)
 

@@ -64,6 +64,7 @@ class RecordingDriver(DriverApi):
         self.failures: dict[str, list[int]] = {}
         self.defects: list[BaseException] = []  # exceptions in a callback: the fixture raises them
         self.contexts = {0xC0000 + i: i for i in range(devices)}  # the primary ones first
+        self.ids: dict[int, int] = {}  # context -> its number
         self.streams: dict[int, int] = {}  # handle -> context
         self.capturing: set[int] = set()
         self.apart: set[tuple[int, int]] = set()  # devices without a connection
@@ -83,6 +84,7 @@ class RecordingDriver(DriverApi):
         self.recording = True
         self._thread = threading.local()
         self._handles = itertools.count(0x10000, 16)
+        self._numbers = itertools.count(1)
         self._kept = []
         CALLBACKS.append(self._kept)
         self._of_one: dict = {}
@@ -122,6 +124,13 @@ class RecordingDriver(DriverApi):
         handle = next(self._handles)
         self.contexts[handle] = device
         return handle
+
+    def destroy_context(self, context):
+        """Destroy one, with what is in it; the next one may be at its address."""
+        assert self.stack[-1:] == [context]
+        self.stack.pop()
+        del self.contexts[context]
+        self.ids.pop(context, None)
 
     def make_stream(self, device=0) -> int:
         handle = next(self._handles)
