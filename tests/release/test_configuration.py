@@ -76,7 +76,11 @@ def test_only_the_jobs_that_publish_may_write():
     for job in workflow["jobs"].values():
         for step in job["steps"]:
             if "uses" in step:
-                assert re.fullmatch(r"[\w./-]+@[\w./]+", step["uses"])
+                # By its commit: a tag may be moved.
+                assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"])
+    # Its version is beside it, for whoever looks for a newer one.
+    versions = re.findall(r"@[0-9a-f]{40}(.*)", WORKFLOW.read_text())
+    assert all(re.fullmatch(r" # v\d+\.\d+\.\d+", one) for one in versions)
 
 
 def test_the_workflow_and_the_page_use_what_is_there():

@@ -139,6 +139,31 @@ def test_the_bill_names_everything_of_others_that_the_sources_include_or_restate
     assert all(file in (ROOT / "NOTICE").read_text() for file in restated)
 
 
+COPYRIGHTS = {
+    "DLPack": ("torch", "torch/include/ATen/dlpack.h"),
+    "XLA": ("jaxlib", "jaxlib/include/xla/ffi/api/c_api.h"),
+    "PyTorch": ("torch", "torch-*.dist-info/licenses/LICENSE"),
+}
+
+
+@pytest.mark.parametrize("name", COPYRIGHTS)
+def test_the_notice_has_what_the_packages_say(name):
+    """Of what is installed here: the words of the copyright, whatever is between them."""
+    package, file = COPYRIGHTS[name]
+    spec = importlib.util.find_spec(package) or pytest.skip(f"needs {package}")
+    found = sorted(Path(spec.origin).parents[1].glob(file))
+    if not found:
+        pytest.skip(f"{package} comes without {file}")
+    notice = (ROOT / "NOTICE").read_text()
+    ours = re.search(rf"^  {name} \(.*?\n((?:    .*\n)+)", notice, re.MULTILINE)[1]
+    head = " ".join(ours.split()).partition(" and the other")[0].partition(". Apache")[0]
+    assert words(head) in words(found[0].read_text(errors="replace"))
+
+
+def words(text):
+    return " ".join(re.findall(r"\w+", text)).lower()
+
+
 def test_a_static_runtime_is_in_the_bill():
     bill = json.loads(sbom.document("13.0", "3.12", "libc++", is_static=True))
     (llvm,) = (one for one in bill["components"] if one["name"] == "llvm")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._core import Function as CoreFunction
 from culaunch._jax.package import jax_package
 from culaunch._jax.plan import Plan, filled
+from culaunch._jax.varying import axes_of, varying
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,4 +77,5 @@ def _gradient(jax: Any, array: Any, given: Any) -> Any:
         import numpy as np
 
         return np.zeros(array.shape, jax.dtypes.float0)
-    return jax.numpy.zeros_like(array) if given is None else given
+    found = jax.numpy.zeros_like(array) if given is None else given
+    return varying(jax, found, axes_of(jax, [array]))

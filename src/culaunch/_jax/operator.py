@@ -12,6 +12,7 @@ from culaunch._jax.gradients import differentiable
 from culaunch._jax.package import TARGET, jax_package
 from culaunch._jax.plan import Plan, dtype_of, filled
 from culaunch._jax.texts import ARRAY, VALUE
+from culaunch._jax.varying import axes_of, varying
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,8 +85,11 @@ class JaxOperator:
             for name, value in zip(self.function.declaration.names, values, strict=True)
         )
         plan, call, jitted = self._plan(values, kinds, found)
-        is_traced = any(isinstance(one, jax.core.Tracer) for one in found)
-        return plan, call if is_traced else jitted, found
+        if not any(isinstance(one, jax.core.Tracer) for one in found):
+            return plan, jitted, found
+        # Before gradients are thought of: that of what is the same on all devices is a sum then.
+        axes = axes_of(jax, found)
+        return plan, call, [varying(jax, one, axes) for one in found]
 
     def __repr__(self) -> str:
         return f"<culaunch.JaxOperator {self.function}>".replace("\n", " ")

@@ -11,6 +11,7 @@ from culaunch._function import AbstractArray, DType, Function
 from culaunch._function.views import dense_strides
 from culaunch._jax.package import TARGET, jax_package
 from culaunch._jax.texts import ARRAY, VALUE, call_text
+from culaunch._jax.varying import axes_of, varying
 from culaunch._launch.driver import current_driver
 from culaunch._launch.dtype import find_dtype
 
@@ -95,7 +96,12 @@ class Plan:
             input_output_aliases=aliases or None,
             has_side_effect=not results,
         )
-        return lambda *arrays: tuple(call(*arrays, call=self.text))
+
+        def called(*arrays: Any) -> tuple[Any, ...]:
+            axes = axes_of(jax, arrays)
+            return tuple(varying(jax, one, axes) for one in call(*arrays, call=self.text))
+
+        return called
 
     def rebuild(self, outputs: Sequence[Any], arrays: Sequence[Any]) -> Any:
         """Return what the function returns, of XLA's results and the arrays that went in."""

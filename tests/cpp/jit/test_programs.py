@@ -37,6 +37,22 @@ def test_a_program_compiles_keeps_loads_and_launches(
     assert list(tmp_path.glob("culaunch-pch-*")) == []  # precompiled headers go with the process
 
 
+@pytest.mark.parametrize("how", ["scope", "static", "new"])
+def test_where_a_jit_stands_when_the_process_ends(
+    build, jit_part, gxx, run_cpp, how, tmp_path, monkeypatch
+):
+    """In a static variable it unloads when the driver may be gone; never deleted, it does not."""
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
+    monkeypatch.setenv("CULAUNCH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("FAKE_DRIVER_LOG_FILE", str(tmp_path / "log"))
+    part = jit_part(gxx, "-fno-gnu-unique")
+    program = build(gxx, f"jit_at_exit_{how}", *WARNINGS, CPP / "jit_at_exit.cpp", part, "-ldl")
+    assert run_cpp(program, how) == "the end of main\n"
+    log = (tmp_path / "log").read_text().splitlines()
+    assert sum(line.startswith("load k") for line in log) == 1
+    assert log.count("unload") == (0 if how == "new" else 1)
+
+
 EMULATED = """
 import ctypes, os, sys
 import numpy

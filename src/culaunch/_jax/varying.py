@@ -1,0 +1,39 @@
+"""Along which axes of a mesh arrays differ, inside of ``jax.shard_map``.
+
+With ``check_vma``, its default, JAX keeps this in the type of every array. A call of XLA's that is
+not JAX's own says nothing of its results: they would count as the same on every device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def axes_of(jax: Any, arrays: Iterable[Any]) -> tuple[str, ...]:
+    """Return the axes along which one of some arrays differs."""
+    return tuple(dict.fromkeys(axis for one in arrays for axis in _axes(jax, one)))
+
+
+def varying(jax: Any, array: Any, axes: tuple[str, ...]) -> Any:
+    """Return an array that differs along some axes, too, as far as its type says.
+
+    JAX's own operations do so where their arguments differ along different axes: the gradient of
+    what was the same everywhere is then the sum of those of all devices.
+    """
+    more = tuple(axis for axis in axes if axis not in _axes(jax, array))
+    if not more:
+        return array
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(array, more, to="varying")
+    return jax.lax.pvary(array, more)
+
+
+def _axes(jax: Any, array: Any) -> Iterable[str]:
+    kind = jax.typeof(array) if hasattr(jax, "typeof") else None
+    # It has had several names.
+    found = getattr(getattr(kind, "manual_axis_type", None), "varying", None)
+    axes: Iterable[str] = getattr(kind, "vma", ()) if found is None else found
+    return axes
