@@ -115,9 +115,11 @@ bool Guards::Set(PyObject* guards, PyObject* lists, PyObject* cells) {
   std::swap(items_, items);
   has_more_ = !items_.empty();
   for (Py_ssize_t i = 0; i < kLists; ++i) {
-    Ref list(i < size ? Ref::Borrow(given[i].list).release() : PyList_New(0));
+    // Places that are left have the first one again: a call touches no more memory than it must.
+    const Py_ssize_t from = i < size ? i : 0;
+    Ref list(size != 0 ? Ref::Borrow(given[from].list).release() : PyList_New(0));
     if (!list) return false;
-    lists_[i].size = i < size ? given[i].size : 0;
+    lists_[i].size = size != 0 ? given[from].size : 0;
     Py_DECREF(std::exchange(lists_[i].list, list.release()));
   }
   return true;

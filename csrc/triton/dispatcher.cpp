@@ -124,6 +124,7 @@ int Clear(PyObject* self) {
 
 void Dealloc(PyObject* self) {
   DeallocCollected(self, [self] {
+    ++g_served_changes;
     if (Self(self)->state != nullptr) {
       Clear(self);
       for (Form* form : StateOf(self).retired) delete form;
@@ -138,6 +139,7 @@ PyObject* Subscript(PyObject* object, PyObject* grid) { return LauncherFor(Self(
 }  // namespace
 
 PyTypeObject* g_dispatcher_type = nullptr;
+uint64_t g_served_changes = 1;
 
 // A grid that came lately is found by identity, or by its numbers.
 PyObject* LauncherFor(DispatcherObject* self, PyObject* grid) {

@@ -128,6 +128,7 @@ PyObject* Serve(PyObject* self, PyObject* args) {
   state.launches = static_cast<uint64_t*>(view.buf);
   state.falls_back = true;
   Self(self)->served = kernel != Py_None ? kernel : nullptr;
+  ++g_served_changes;
   if (before.obj != nullptr) PyBuffer_Release(&before);
   Py_RETURN_NONE;
 }

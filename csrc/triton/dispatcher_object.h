@@ -21,4 +21,7 @@ struct DispatcherObject {
   Py_buffer count;   // of its launches, one uint64; obj is null where nobody counts
 };
 
+// Counts how often a dispatcher began or ceased to serve a kernel.
+extern uint64_t g_served_changes;
+
 }  // namespace triton

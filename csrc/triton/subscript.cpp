@@ -10,8 +10,18 @@ namespace triton {
 
 namespace {
 
+// Which dispatcher a kernel was found to have: looking up an attribute touches as much memory as
+// the rest of a subscript. Good for as long as no dispatcher serves another kernel than then.
+struct Known {
+  PyObject* kernel;              // borrowed
+  DispatcherObject* dispatcher;  // borrowed
+  uint64_t changes;              // g_served_changes
+};
+
 struct SubscriptObject {
   PyObject_HEAD vectorcallfunc vectorcall;
+  static constexpr size_t kKnown = 32;
+  Known known[kKnown];  // by the kernel's address
   PyObject* attribute;  // owned: the name under which a kernel has its dispatcher
   PyObject* original;   // owned: the method of Triton's that this stands for
   PyObject* find;       // owned: called as find(kernel, grid) where there is no dispatcher yet
@@ -20,9 +30,8 @@ struct SubscriptObject {
 
 SubscriptObject* Self(PyObject* self) { return reinterpret_cast<SubscriptObject*>(self); }
 
-// The launcher of the dispatcher that serves a kernel. Null without an error where there is none,
-// or where the grid is one that it does not read: the slow way says what to do.
-PyObject* QuickLauncher(SubscriptObject* self, PyObject* kernel, PyObject* grid) {
+// The dispatcher that serves a kernel: borrowed; null without an error where there is none.
+CULAUNCH_APART DispatcherObject* LookUpDispatcher(SubscriptObject* self, PyObject* kernel) {
   const Ref found(PyObject_GetAttr(kernel, self->attribute));
   if (!found) {
     PyErr_Clear();
@@ -31,7 +40,31 @@ PyObject* QuickLauncher(SubscriptObject* self, PyObject* kernel, PyObject* grid)
   if (PyObject_TypeCheck(found.get(), g_dispatcher_type) == 0) return nullptr;
   auto* dispatcher = reinterpret_cast<DispatcherObject*>(found.get());
   // A copy of a kernel has the dispatcher of the one that it was copied from.
-  if (dispatcher->served != kernel) return nullptr;
+  return dispatcher->served == kernel ? dispatcher : nullptr;
+}
+
+DispatcherObject* DispatcherOf(SubscriptObject* self, PyObject* kernel) {
+#ifndef Py_GIL_DISABLED
+  // Objects that are collected are 48 bytes or more.
+  Known& known = self->known[reinterpret_cast<uintptr_t>(kernel) / 64 % SubscriptObject::kKnown];
+  if (!CULAUNCH_UNLIKELY(known.kernel != kernel || known.changes != g_served_changes)) {
+    return known.dispatcher;
+  }
+  DispatcherObject* dispatcher = LookUpDispatcher(self, kernel);
+  if (dispatcher != nullptr) known = {kernel, dispatcher, g_served_changes};
+  return dispatcher;
+#else
+  return LookUpDispatcher(self, kernel);
+#endif
+}
+
+// The launcher of the dispatcher that serves a kernel. Null without an error where there is none,
+// or where the grid is one that it does not read: the slow way says what to do.
+PyObject* QuickLauncher(SubscriptObject* self, PyObject* kernel, PyObject* grid) {
+  DispatcherObject* dispatcher = DispatcherOf(self, kernel);
+  if (dispatcher == nullptr) return nullptr;
+  // Reading a grid may run Python, which may have the kernel let its dispatcher go.
+  const Ref kept = Ref::Borrow(reinterpret_cast<PyObject*>(dispatcher));
   PyObject* launcher = LauncherFor(dispatcher, grid);
   if (launcher == nullptr) PyErr_Clear();
   return launcher;

@@ -282,6 +282,25 @@ def test_kernels_are_freed(kernels):
 
 
 @pytest.mark.slow
+def test_a_kernel_where_another_was(kernels):
+    """What is remembered by a kernel's address is not another's that is there later."""
+    addresses = set()
+    with install():
+        for i in range(40):
+            kernel = triton.jit(kernels.add.fn)
+            for block in (64, 128, 64):
+                check(kernel, BLOCK=block)
+            addresses.add(id(kernel))
+            if i % 10 == 0:
+                with install(include="installed_*"):  # every half is made again
+                    check(kernel, BLOCK=64)
+            del kernel
+            gc.collect()
+    assert len(addresses) < 40
+    assert counts()[ADD] == (40 * 3 + 4, 0)
+
+
+@pytest.mark.slow
 def test_many_threads(kernels):
     failures = []
 
