@@ -145,7 +145,7 @@ def test_paths_mean_the_same_on_every_worker(cache, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="contextlib.chdir")
 @pytest.mark.parametrize("size", [4000, 5000])
-def test_what_is_large_crosses_for_the_first_requests_alone(cache, tmp_path, size):
+def test_what_is_large_crosses_once(cache, tmp_path, size):
     # Random, or a worker that other tests had would know it.
     headers = {"big.h": f"// {os.urandom(50_000).hex()}\n"}
     source = '#include "big.h"\n__global__ void k() {}\n'
@@ -155,7 +155,7 @@ def test_what_is_large_crosses_for_the_first_requests_alone(cache, tmp_path, siz
     cl.compile_many(requests, executor=executor, headers=headers, arch="sm_80", cache=cache)
     with_headers = [one for one in executor.bytes if one > 100_000]
     without = [one for one in executor.bytes if one < 100_000]
-    assert 1 <= len(with_headers) <= 8
+    assert len(with_headers) == 1
     # Several requests go in one message; a text of 4,096 characters and more is in none of them.
     assert max(without) < 20 * 600 if size > 4096 else min(without) > size
 

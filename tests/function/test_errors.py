@@ -1,6 +1,7 @@
 """Bad input: each a named error, with the argument or the line, and nothing launched half."""
 
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -165,6 +166,17 @@ def test_arithmetic_fails_with_the_line(compute, bad, error, message):
 COUNT = 0
 LIMITS = {"most": 4}
 limit = 7
+
+
+def test_a_body_that_warns():
+    """Python notes in the globals which warnings were shown: that is no change by the body."""
+
+    def body(n):
+        warnings.warn("n is old", DeprecationWarning, stacklevel=1)
+        return n
+
+    with pytest.warns(DeprecationWarning, match="n is old"):
+        assert cl.function(body)(1) == 1
 
 
 def test_a_body_that_changes_a_global():

@@ -114,3 +114,26 @@ for n in (1024, 1000, 1001, 2048, 999):
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+KERNEL_ALONE = """
+import sys
+import torch
+import culaunch as cl
+kernel = cl.load_library(sys.argv[1]).kernels["scale<float>"]
+x = torch.arange(1000, device="cuda", dtype=torch.float32)
+y = torch.empty_like(x)
+kernel[4, 256](y, x, 2.0, 1000)
+assert torch.equal(y, x * 2)
+print([one for one in ("culaunch._compile",) if one in sys.modules])
+"""
+
+
+def test_a_kernel_by_name_in_a_fresh_process(tmp_path):
+    names = ["scale<float>", "scale<double>"]
+    module = cl.load(cl.compile(SOURCE, names=names, arch="native"))
+    cl.save([], tmp_path / "k.culib", kernels=[module[name] for name in names])
+    command = [sys.executable, "-c", KERNEL_ALONE, str(tmp_path / "k.culib")]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"

@@ -8,7 +8,7 @@ import queue
 import time
 from collections import deque
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
@@ -33,6 +33,10 @@ _PATIENCE_AT_FIRST = 2.0
 # milliseconds whatever is in it. No worker begins another one of them after that time.
 _TOGETHER_SECONDS = 0.25
 _MOST_TOGETHER = 32
+# What many tasks share is sent once to a worker that lacks it. A task that came there before it is
+# sent without it again so many times: an engine may give messages to others than who asked, and in
+# another order.
+_MOST_LACKED = 2
 # Less work than this is not worth a message of its own, whoever waits for it.
 _LEAST_SECONDS = 0.005
 # Seconds between looks at jobs that cannot say when they are done.
@@ -68,6 +72,8 @@ class OnTheWay:
         self._room = len(tasks) if is_here else _FIRST_SENT
         self._widened = time.monotonic() + _PATIENCE_AT_FIRST - _PATIENCE
         self._workers: set[bytes] = set()
+        # Who was sent what it lacks, and has not answered yet.
+        self._asked: set[tuple[bytes, tuple[str, ...]]] = set()
         self._done = 0
         self._each = 0.0  # seconds that one task takes a worker, the last ones above all
 
@@ -164,6 +170,8 @@ class OnTheWay:
 
     def _ends_of(self, sent: _Sent) -> list[tuple[int, Made | Failed]]:
         """Return what came of the tasks of a message; let wait again what has to be sent again."""
+        # Whoever got it: a worker that still lacks it then asks again.
+        self._asked -= {one.asked_by for one in sent.tasks if one.asked_by is not None}
         try:
             error = sent.future.exception()
             reply = None if error is not None else _reply(sent)
@@ -178,7 +186,7 @@ class OnTheWay:
             if len(sent.tasks) == 1:
                 return [(sent.tasks[0].index, Failed(error, ""))]
             # One of them may have ended its worker: each goes alone, so that this one fails alone.
-            self._wait_again(_Waiting(one.index, one.whole, alone=True) for one in sent.tasks)
+            self._wait_again(replace(one, alone=True) for one in sent.tasks)
             return []
         self._note(reply)
         ended: list[tuple[int, Made | Failed]] = []
@@ -186,11 +194,21 @@ class OnTheWay:
         for one, answer in zip(sent.tasks, reply.answers, strict=True):
             if isinstance(answer, (Made, Failed)):
                 ended.append((one.index, answer))
+            elif isinstance(answer, Lacking):
+                again.append(self._with_what_lacks(one, reply.worker))
             else:
-                whole = one.whole or isinstance(answer, Lacking)
-                again.append(_Waiting(one.index, whole, one.alone))
+                again.append(one)
         self._wait_again(again)
         return ended
+
+    def _with_what_lacks(self, one: _Waiting, worker: bytes) -> _Waiting:
+        """Return how a task is sent again to a worker that lacks what it shares."""
+        digests = tuple(shared.digest for shared in self._tasks[one.index].shared.values())
+        if (worker, digests) not in self._asked or one.lacked == _MOST_LACKED:
+            self._asked.add((worker, digests))
+            return _Waiting(one.index, one.alone, one.lacked, (worker, digests))
+        # It is on its way there, ahead of this one.
+        return _Waiting(one.index, one.alone, one.lacked + 1)
 
     def _note(self, reply: Reply) -> None:
         """Learn from a reply: who works, how long it takes, and that more can be sent."""
@@ -213,9 +231,16 @@ class _Waiting:
     """A task that is to be sent."""
 
     index: int
-    whole: bool = False
-    """With what it shares with others."""
     alone: bool = False
+    lacked: int = 0
+    """How often it was sent without what it shares to a worker that was waiting for that."""
+    asked_by: tuple[bytes, tuple[str, ...]] | None = None
+    """The worker that lacks what it shares with others, and what that is: it is sent with it."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it goes with what it shares with others."""
+        return self.asked_by is not None
 
 
 @dataclass(frozen=True)

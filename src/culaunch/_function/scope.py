@@ -38,7 +38,8 @@ class Scope:
         """Return what a run changed of globals and closures, in words; None: nothing."""
         for copy, seen, real in self._globals.values():
             for name, value in copy.items():
-                if seen.get(name, _EMPTY) is not value:
+                # Where Python notes which warnings were shown is nothing that a body computes with.
+                if seen.get(name, _EMPTY) is not value and name != "__warningregistry__":
                     return f"the global {name!r}"
             for name in seen:
                 if name not in copy:
