@@ -4,11 +4,14 @@ set -uo pipefail
 
 usage() {
     cat <<'USAGE'
-usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--select EXPRESSION] [--marker EXPRESSION] [PATH...]
+usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--third-party FOLDER] [--select EXPRESSION] [--marker EXPRESSION] [PATH...]
 
   --tests         the tests, those that need a GPU too (the default, with no other part named)
   --sanitize      the tests of the launch path under compute-sanitizer's memcheck
   --bench NAME    benchmarks/NAME.py; may be repeated; 'NAME --option' gives it an option
+  --third-party FOLDER
+                  test suites of others, by Triton and then natively: the folder has them, and
+                  suites.json (tools/third_party/compare_suites.py)
   --select EXPR   only the tests that match pytest's -k EXPR
   --marker EXPR   only the tests that match pytest's -m EXPR: gpu, for what needs one
   PATH...         only these tests (default: tests; tests/launch/test_gpu_launch.py
@@ -28,12 +31,13 @@ site=$scratch/site
 seconds=${PART_SECONDS:-420}
 python=${PYTHON:-python3}
 
-parts=() benches=() paths=() select=() marker=()
+third= parts=() benches=() paths=() select=() marker=()
 while (($#)); do
     case $1 in
         --tests) parts+=(tests) ;;
         --sanitize) parts+=(sanitize) ;;
         --bench) benches+=("${2:?--bench needs a name}") && shift ;;
+        --third-party) third=$(cd "${2:?--third-party needs a folder}" && pwd) && shift ;;
         --marker) marker=(-m "${2:?--marker needs an expression}") && shift ;;
         --select) select=(-k "${2:?--select needs an expression}") && shift ;;
         -h | --help) usage && exit 0 ;;
@@ -42,7 +46,7 @@ while (($#)); do
     esac
     shift
 done
-((${#parts[@]} + ${#benches[@]})) || parts=(tests)
+((${#parts[@]} + ${#benches[@]})) || [[ -n $third ]] || parts=(tests)
 mkdir -p "$out" "$scratch"
 log=$out/gpu_check.log
 table=() failed=0
@@ -110,6 +114,10 @@ if part build bash -c build; then
         fi
         part "bench-$name" "$python" "$root/benchmarks/$name.py" "${target[@]}" "${words[@]:1}"
     done
+    if [[ -n $third ]]; then
+        part third-party "$python" "$root/tools/third_party/compare_suites.py" "$third" \
+            --output "$out/third_party" --seconds $((seconds - 15)) --jobs "${JOBS:-12}"
+    fi
 fi
 
 echo
