@@ -144,8 +144,61 @@ def test_a_hook_that_sets_to_zero_is_carried(kernels, emulator, tmp_path, is_tun
     if not is_tuned:
         loaded[(1,)](x, out, 64, BLOCK=128)
         assert out[0] == 2016
-    with pytest.raises(TypeError, match=r"'out_ptr' .* is set to zero .* must be a PyTorch tensor"):
+    # NumPy's would be filled without a word of torch's streams.
+    with pytest.raises(TypeError, match=r"'out_ptr' .* is set to zero .* beside a torch"):
         loaded[(1,)](x, out.numpy(), 64)
+
+
+@pytest.mark.slow
+def test_what_is_set_to_zero_need_not_be_torchs(kernels, emulator):
+    import numpy as np
+
+    import culaunch as cl
+    from culaunch.triton import compile  # noqa: A004
+
+    made = compile(kernels.tuned(zero), FLOATS, arch="sm_80", keep_ptx=True)
+    host = np.arange(64, dtype="f4")
+    for x, out in (
+        (host, np.ones(4, "f4")),
+        (host, np.ones(8, "f4")[::2]),  # of a view, what lies between its elements stays
+        (cl.to_device(host), cl.to_device(np.ones(4, "f4"))),
+    ):
+        for n, total in ((64, 2016), (32, 496), (64, 2016)):
+            made[(1,)](x, out, n)
+            found = out if isinstance(out, np.ndarray) else out.on_host()
+            assert found.tolist()[0] == total
+    assert isinstance(out, cl.DeviceArray)
+
+
+def test_an_array_is_filled_on_its_device():
+    from culaunch._triton.set_to_zero import set_to_zero
+
+    seen = []
+
+    class Device:
+        def __enter__(self):
+            seen.append("enter")
+
+        def __exit__(self, *_):
+            seen.append("exit")
+
+    class Array:
+        device = Device()
+        __cuda_array_interface__ = None
+
+        def fill(self, value):
+            seen.append(value)
+
+    set_to_zero("k", "x", {"x": Array(), "n": 3})
+    assert seen == ["enter", 0, "exit"]
+    with pytest.raises(TypeError, match="beside"):
+        set_to_zero("k", "x", {"x": Array(), "y": type("Other", (Array,), {})()})
+    with pytest.raises(TypeError, match="got 3"):
+        set_to_zero("k", "x", {"x": 3})
+    # As JAX's, which cannot be written in its place.
+    fixed = type("Fixed", (), {"__dlpack__": None})()
+    with pytest.raises(TypeError, match=r"must be an array .* fill.* \(got a .*Fixed\)"):
+        set_to_zero("k", "x", {"x": fixed})
 
 
 @pytest.mark.gpu

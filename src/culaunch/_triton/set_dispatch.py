@@ -10,6 +10,7 @@ from culaunch._triton.messages import raise_binding
 from culaunch._triton.object_kinds import type_name
 from culaunch._triton.saved_grid import SavedGrid
 from culaunch._triton.set_choice import SetChoice, tensor_types
+from culaunch._triton.set_to_zero import set_to_zero
 from culaunch._triton.variant_dispatch import VariantDispatcher
 
 if TYPE_CHECKING:
@@ -115,13 +116,7 @@ class SetDispatcher(VariantDispatcher):
     def _run_hook(self, _: Any, values: dict[str, Any]) -> None:
         """Set to zero what is to be zero before a launch, in the order of the array's stream."""
         for name in self._saved.zeroes:
-            clear = getattr(values.get(name), "zero_", None)
-            if clear is None:
-                raise TypeError(
-                    f"argument {name!r} of {self.name}() is set to zero before each launch, by its "
-                    f"method zero_(): it must be a PyTorch tensor (got {type(values.get(name))})"
-                )
-            clear()
+            set_to_zero(self.name, name, values)
 
 
 if TYPE_CHECKING:  # the extension calls methods of it

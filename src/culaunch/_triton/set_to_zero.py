@@ -1,0 +1,61 @@
+"""Arrays that a saved set sets to zero before each launch."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def set_to_zero(kernel: str, name: str, values: Mapping[str, Any]) -> None:
+    """Set an argument to zero, in the order of the stream on which the kernel is launched.
+
+    Parameters
+    ----------
+    kernel : str
+        For messages.
+    name : str
+        Of the argument.
+    values : mapping
+        All arguments of the call by name.
+
+    Raises
+    ------
+    TypeError
+        If the argument has no way to be set to zero, or one on another stream.
+    """
+    array = values.get(name)
+    if (clear := getattr(array, "zero_", None)) is not None:
+        clear()
+        return
+    # The libraries whose arrays have `fill` work on a current stream of their own. It is the
+    # launch's where every array is of that library.
+    others = [one for one in values.values() if _is_array(one) and type(one) is not type(array)]
+    fill = getattr(array, "fill", None)
+    if fill is None or not _is_array(array) or others:
+        beside = f" beside {_named(others[0])}" if fill is not None and others else ""
+        raise TypeError(
+            f"argument {name!r} of {kernel}() is set to zero before each launch: it must be an "
+            "array with the method zero_(), as PyTorch's, or with fill(), as those of NumPy, CuPy "
+            f"and culaunch, where all arrays of the call are of its type (got {_named(array)}"
+            f"{beside})"
+        )
+    # CuPy's arrays are filled on the device that is current, and launched on theirs.
+    device: Any = getattr(array, "device", None)
+    if not hasattr(type(device), "__enter__"):
+        device = contextlib.nullcontext()
+    with device:
+        fill(0)
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__")
+
+
+def _named(value: Any) -> str:
+    kind = type(value)
+    return f"a {kind.__module__}.{kind.__qualname__}" if _is_array(value) else spell(value)
