@@ -114,6 +114,21 @@ def test_names_and_types_that_only_the_compiler_knew(tmp_path):
     assert again.signature.source == "user"
 
 
+def test_one_kernel_that_was_found_with_a_signature_and_without(tmp_path):
+    bare = cl.load(
+        cl.compile('extern "C" __global__ void k(int* y) { *y = 1; }', arch="sm_80").data
+    )
+    given = bare.kernel("k", signature="int*")
+    for kernels in ([bare["k"], given], [given, bare["k"]], [bare["k"], given, given]):
+        cl.save([], tmp_path / "k.culib", kernels=kernels)
+        (types,) = (
+            one.types for one in cl.load_library(tmp_path / "k.culib").kernels.entries.values()
+        )
+        assert types == ("int*",)
+    with pytest.raises(ValueError, match="two that are called k, of different signatures"):
+        cl.save([], tmp_path / "k.culib", kernels=[given, bare.kernel("k", signature="float*")])
+
+
 def test_from_one_library_to_another_without_a_driver(data, tmp_path):
     lib = cl.load_library(data)
     before = len(cl.load_report())

@@ -37,6 +37,8 @@ def write_used(folder: str) -> None:
             _write(folder, saved_bytes(functions))
         for kernels in _without_namesakes(_launched(made)):
             _write(folder, saved_bytes([], kernels=kernels))
+    except (CulaunchError, TypeError, ValueError) as error:
+        _say(f"kernels are left out: {error}")
     except OSError as error:
         _say(f"nothing is kept in {folder}: {error.strerror or error}")
 
@@ -92,15 +94,19 @@ def _without_namesakes(kernels: list[Kernel]) -> list[list[Kernel]]:
 
     Which of several of one name is meant is not ours to say: whoever joins the libraries sees them.
     """
-    groups: list[dict[str, Kernel]] = []
+    groups: list[dict[str, list[Kernel]]] = []
     for kernel in sorted(kernels, key=lambda one: one.name):
-        given = GivenKernel.of(kernel)
+        code = GivenKernel.of(kernel).code
         for group in groups:
-            if GivenKernel.of(group.setdefault(kernel.name, kernel)) == given:
+            known = group.setdefault(kernel.name, [kernel])
+            if known[0] is kernel:
+                break
+            if GivenKernel.of(known[0]).code == code:
+                known.append(kernel)
                 break
         else:
-            groups.append({kernel.name: kernel})
-    return [list(group.values()) for group in groups]
+            groups.append({kernel.name: [kernel]})
+    return [[one for several in group.values() for one in several] for group in groups]
 
 
 def _write(folder: str, library: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_list
@@ -21,14 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GivenKernel:
-    """A kernel to save, wherever it came from. Two are equal that are the same code."""
+    """A kernel to save, wherever it came from."""
 
     image: Image
     symbol: str
     expressions: tuple[str, ...]
     types: tuple[str | None, ...] | None
     by_user: bool
-    module: Module | None = field(default=None, compare=False)
+    module: Module | None = None
+
+    @property
+    def code(self) -> tuple[Image, str]:
+        """What two have in common that are one kernel."""
+        return self.image, self.symbol
 
     @classmethod
     def of(cls, kernel: Kernel) -> GivenKernel:
@@ -71,11 +76,17 @@ def checked_kernels(kernels: Any) -> dict[str, GivenKernel]:
             raise ValueError(
                 f"kernels has the name {spell(name)}: it must be a str of printable characters"
             )
-        if found.setdefault(name, given) != given:
+        known = found.setdefault(name, given)
+        said = known.by_user and given.by_user and known.types != given.types
+        if known.code != given.code or said:
+            what = "signatures" if said else "images"
             raise ValueError(
-                f"kernels has two that are called {name}, of different images: give them names of "
+                f"kernels has two that are called {name}, of different {what}: give them names of "
                 "your own, as in kernels={'first': kernel, ...}"
             )
+        # It may have been found with a signature, and without.
+        if given.by_user:
+            found[name] = given
     return found
 
 
