@@ -25,6 +25,8 @@ def test_what_depends_on_the_data_names_the_line():
         (lambda x: x.tolist(), r"is asked for tolist\(\)"),
         (lambda x: x[x], "is indexed by an array"),
         (lambda x: 3 in x, "is searched"),
+        (lambda x: np.asarray(x), "is made an array of NumPy's"),
+        (lambda x: np.array(x, copy=True), "is made an array of NumPy's"),
         (lambda x: cl.check(x, "x"), "is used as a condition"),
     ):
         with pytest.raises(TypeError, match=rf"{HERE}.*argument x {message}.*on its data"):

@@ -85,6 +85,9 @@ class Refusals:
     def __index__(self) -> NoReturn:
         raise reads_data(self._said(), "is used as an int", _AS_NUMBER)
 
+    def __array__(self, *_: object, **_keywords: object) -> NoReturn:
+        raise reads_data(self._said(), "is made an array of NumPy's", "launch a kernel on it")
+
     def __iter__(self) -> NoReturn:
         raise TypeError(
             f"at {here().text()}: {self._said()} is iterated over: index it, as in "
