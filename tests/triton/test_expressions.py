@@ -100,7 +100,7 @@ def _closing_over_a_class(kind):
         (lambda args: args["flag"] is True, "asks whether an object is another one"),
         (lambda args: math.log2(args["n"]), "does with n what no expression can say"),
         (lambda args: isinstance(args["n"], int), "asks for the type of n"),
-        (lambda args: args["x"].shape[0], "does with x what no expression can say"),
+        (lambda args: len(args["x"].shape), "reads the shape of x as a whole"),
         (lambda args: args["other"], "reads other, which is no parameter"),
         (lambda args: (args["n"], 1), "makes a tuple"),
         (lambda args: 2 ** args["n"], "does with n what no expression"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.constants import SavedType
 from culaunch._triton.expressions import (
+    SHAPES,
     ExpressionError,
     evaluate,
     known_values,
@@ -71,7 +72,7 @@ class SavedGrid:
 
         None where it asks for more.
         """
-        if any(names_of(one, "dtype") for one in self._open):
+        if any(names_of(one, "dtype", *SHAPES) for one in self._open):
             return None
         values, nones = (
             set().union(*(names_of(one, op) for one in self._open)) for op in ("value", "is_none")

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.choice import Choice
 from culaunch._triton.constants import same_constant
-from culaunch._triton.expressions import ExpressionError, evaluate, names_of
+from culaunch._triton.expressions import SHAPES, ExpressionError, evaluate, names_of, walk
 from culaunch._triton.saved_grid import element_type
 from culaunch._triton.select import arch_fits, settings_fit
+from culaunch._triton.shape_reads import ShapeKind
 from culaunch._triton.stack import NONE, NUMBER, TYPE, VALUE
 from culaunch._triton.tuned_table import TunedEntry, TunedTable
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from culaunch._triton.saved_set import SavedHeuristic, SavedSet
+
+
+_SHAPE_KINDS = {
+    "size": ShapeKind.SIZE, "stride": ShapeKind.STRIDE, "rank": ShapeKind.RANK,
+    "count": ShapeKind.COUNT,
+}  # fmt: skip
 
 
 class SetChoice:
@@ -29,8 +36,11 @@ class SetChoice:
     ----------
     is_needed : bool
         Whether there is anything to choose, or to do, before a launch.
-    key : list of (int, int)
-        The parameters that the choice depends on, and how (csrc/triton/tuning.h).
+    key : list of (int, int, int)
+        The parameters that the choice depends on, how (csrc/triton/tuning.h), and which dimension
+        of a shape.
+    shaped : frozenset of str
+        The arguments of whose shapes a heuristic reads a part.
     common : dict
         The constants that all variants agree in.
     """
@@ -42,6 +52,9 @@ class SetChoice:
         self._computed = frozenset(one.name for one in saved.computed)
         self.is_needed = saved.table is not None or bool(saved.zeroes or saved.computed)
         self.key = self._key()
+        self.shaped = frozenset(
+            name for one in saved.computed for name in names_of(one.value, *SHAPES)
+        )
 
     def choose(
         self,
@@ -145,17 +158,25 @@ class SetChoice:
         )
         return f", and the set has variants for {', '.join(found)}" if found else ""
 
-    def _key(self) -> list[tuple[int, int]]:
+    def _key(self) -> list[tuple[int, int, int]]:
         saved = self._saved
-        kinds: set[tuple[str, int]] = set()
+        kinds: set[tuple[str, int, int]] = set()
         if saved.table is not None:
-            kinds.update((name, VALUE) for name in saved.table.key)
+            kinds.update((name, VALUE, 0) for name in saved.table.key)
         for one in saved.computed:
             for op, kind in (("value", NUMBER), ("is_none", NONE), ("dtype", TYPE)):
-                kinds.update((name, kind) for name in names_of(one.value, op))
+                kinds.update((name, kind, 0) for name in names_of(one.value, op))
+            for part in walk(one.value):
+                if part.op in SHAPES:
+                    name, dimension = (*part.operands, 0)[:2]
+                    kinds.add((name, int(_SHAPE_KINDS[part.op]), dimension))
         numbers = {one.name: i for i, one in enumerate(saved.parameters)}
         # What the set works out itself is not in the key: it follows from what is.
-        return sorted((numbers[name], kind) for name, kind in kinds if name not in self._computed)
+        return sorted(
+            (numbers[name], kind, dimension)
+            for name, kind, dimension in kinds
+            if name not in self._computed
+        )
 
 
 def _common(saved: SavedSet) -> dict[str, Any]:

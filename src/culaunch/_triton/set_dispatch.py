@@ -11,6 +11,7 @@ from culaunch._triton.object_kinds import type_name
 from culaunch._triton.saved_grid import SavedGrid
 from culaunch._triton.set_choice import SetChoice, tensor_types
 from culaunch._triton.set_to_zero import set_to_zero
+from culaunch._triton.shape_reads import has_plain_shape
 from culaunch._triton.variant_dispatch import VariantDispatcher
 
 if TYPE_CHECKING:
@@ -70,8 +71,13 @@ class SetDispatcher(VariantDispatcher):
         # Through the dispatcher without decorators: this one would choose again.
         result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
         has_hook = bool(self._saved.zeroes)
+        # Native code reads the shapes of plain arrays alone as Python does.
+        is_kept = all(
+            values.get(name) is None or has_plain_shape(values[name])
+            for name in self._choice.shaped
+        )
         return (
-            chosen.constants, chosen.options, chosen, has_hook, result, chosen.replaced, True,
+            chosen.constants, chosen.options, chosen, has_hook, result, chosen.replaced, is_kept,
         )  # fmt: skip
 
     def _choose_in_body(
@@ -87,11 +93,17 @@ class SetDispatcher(VariantDispatcher):
                 "which is Python: allocate with cl.zeros in the body, and save the set without "
                 "the hook"
             )
+        if self._choice.shaped:
+            raise TypeError(
+                f"{self.name} has a heuristic that reads the shape of "
+                f"{', '.join(sorted(self._choice.shaped))}, which a function cannot choose by: "
+                "save the kernel below the heuristic, and give its value in the body"
+            )
         if not self._choice.is_needed:
             return Choice()
         names = self._parameter_names
         values = dict(bound)
-        for index, _ in self._choice.key:
+        for index, *_ in self._choice.key:
             if names[index] in values:
                 values[names[index]] = pinned(body, values[names[index]])
         dtypes = [

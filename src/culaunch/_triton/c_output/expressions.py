@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.data_files import data_text
 from culaunch._triton.c_output.values import c_value
 from culaunch._triton.constants import same_constant
+from culaunch._triton.expressions import SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -105,6 +106,8 @@ class CExpressions:
             if found is None:
                 raise CannotSay(expression)
             return found
+        if op in SHAPES:  # C has an array's address alone
+            raise CannotSay(expression)
         if op == "is_none":
             if operands[0] not in self._pointers:
                 raise CannotSay(expression)

@@ -9,9 +9,17 @@ from culaunch._triton.expressions.evaluate import (
 from culaunch._triton.expressions.saved import read_expression, write_expression
 from culaunch._triton.expressions.text import parse_expressions
 from culaunch._triton.expressions.traced import traced_grid, traced_heuristic
-from culaunch._triton.expressions.tree import Expression, constant, is_boolean, names_of
+from culaunch._triton.expressions.tree import (
+    SHAPES,
+    Expression,
+    constant,
+    is_boolean,
+    names_of,
+    walk,
+)
 
 __all__ = [
+    "SHAPES",
     "Expression",
     "ExpressionError",
     "constant",
@@ -24,5 +32,6 @@ __all__ = [
     "read_expression",
     "traced_grid",
     "traced_heuristic",
+    "walk",
     "write_expression",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.constants import normal_constant
 from culaunch._triton.expressions.arithmetic import APPLY, ExpressionError
-from culaunch._triton.expressions.tree import Expression, constant, make
+from culaunch._triton.expressions.tree import LEAVES, SHAPES, Expression, constant, make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,13 +39,15 @@ def evaluate(
         return operands[0]
     if op == "error":
         raise ExpressionError(operands[0])
-    if op in ("value", "is_none", "dtype"):
+    if op in LEAVES:
         name = operands[0]
         if name not in values:
             raise ExpressionError(f"{name} is not given")
         value = values[name]
         if op == "is_none":
             return value is None
+        if op in SHAPES:
+            return _of_shape(op, name, value, *operands[1:])
         return _plain(name, value) if op == "value" else type_of(value)
     if op == "if":
         condition, chosen, other = operands
@@ -65,8 +69,8 @@ def partly(expression: Expression, known: Callable[[str, str], Any]) -> Expressi
     op, operands = expression.op, expression.operands
     if op in ("constant", "error"):
         return expression
-    if op in ("value", "is_none", "dtype"):
-        found = known(op, operands[0])
+    if op in LEAVES:
+        found = known(op, operands[0]) if op not in SHAPES else None
         return expression if found is None else found
     if op == "if":
         # A known condition leaves one branch, and an error in the other one away.
@@ -86,6 +90,26 @@ def known_values(values: Mapping[str, Any]) -> Callable[[str, str], Expression |
         return constant(values[name] is None if op == "is_none" else values[name])
 
     return known
+
+
+def _of_shape(op: str, name: str, array: Any, dimension: int = 0) -> int:
+    """Return a part of an array's shape, or of its strides in elements."""
+    try:
+        shape = tuple(map(operator.index, array.shape))
+        if op == "size":
+            return shape[dimension]
+        if op == "rank":
+            return len(shape)
+        if op == "count":
+            return math.prod(shape)
+        if callable(array.stride if hasattr(array, "stride") else None):
+            return operator.index(array.stride(dimension))
+        return operator.index(array.strides[dimension]) // operator.index(array.itemsize)
+    except IndexError:
+        raise ExpressionError(f"{name} has no dimension {dimension}") from None
+    except (AttributeError, TypeError):
+        kind = type(array).__qualname__
+        raise ExpressionError(f"{name} is a {kind}, whose {op} cannot be read") from None
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._triton.checks import check_identifier
 from culaunch._triton.constants import checked, decode, encode
 from culaunch._triton.expressions.arithmetic import ARITY
-from culaunch._triton.expressions.tree import LEAVES, Expression, walk
+from culaunch._triton.expressions.tree import DIMENSIONED, LEAVES, Expression, walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _DEEPEST = 60
 _MOST = 1000  # operations of one expression
 _LONGEST = 1000  # of the text of an error
+_DIMENSIONS = 64  # as many as DLPack's arrays can have
 
 
 def write_expression(expression: Expression) -> Any:
@@ -23,7 +24,7 @@ def write_expression(expression: Expression) -> Any:
         value = encode(expression.value)
         return value if _is_plain(value) else ["constant", value]
     if expression.op in (*LEAVES, "error"):
-        return [expression.op, expression.operands[0]]
+        return [expression.op, *expression.operands]
     return [expression.op, *(write_expression(one) for one in expression.operands)]
 
 
@@ -65,13 +66,21 @@ def _read(entry: Any, names: Collection[str], depth: int) -> Expression:
         return Expression(op, (decode(operands[0]),))
     if op == "error" and len(operands) == 1 and len(checked(operands[0], str)) <= _LONGEST:
         return Expression(op, (operands[0],))
-    if op in LEAVES and len(operands) == 1:
-        if check_identifier(operands[0]) not in names:
-            raise ValueError(f"an expression reads {operands[0]!r:.60}, which it cannot")
-        return Expression(op, (operands[0],))
+    if op in LEAVES and len(operands) == (2 if op in DIMENSIONED else 1):
+        name, *dimension = operands
+        if check_identifier(name) not in names:
+            raise ValueError(f"an expression reads {name!r:.60}, which it cannot")
+        if not all(map(is_dimension, dimension)):
+            raise ValueError(f"{dimension[0]!r:.60} is no dimension")
+        return Expression(op, (name, *dimension))
     if ARITY.get(op) != len(operands):
         raise ValueError(f"{op!r:.60} with {len(operands)} operands is no operation")
     return Expression(op, tuple(_read(one, names, depth + 1) for one in operands))
+
+
+def is_dimension(value: Any) -> bool:
+    """Whether a value can be the number of a dimension."""
+    return type(value) is int and -_DIMENSIONS <= value < _DIMENSIONS
 
 
 def _is_plain(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from culaunch._triton.constants import normal_constant
+from culaunch._triton.expressions.saved import is_dimension
 from culaunch._triton.expressions.tree import Expression, constant, make, same
 from culaunch._triton.purity import Unknown
 
@@ -79,6 +80,42 @@ class Symbol:
             self._refuse()
         return Symbol(Expression("dtype", self.expression.operands), self.answers)
 
+    @property
+    def shape(self) -> Shape:
+        """The shape of an argument."""
+        if self.expression.op != "value":
+            self._refuse()
+        return Shape(self)
+
+    def size(self, dimension: Any) -> Symbol:
+        """Return the size of one dimension."""
+        return self.of_shape("size", dimension)
+
+    def stride(self, dimension: Any) -> Symbol:
+        """Return the stride of one dimension, in elements."""
+        return self.of_shape("stride", dimension)
+
+    @property
+    def ndim(self) -> Symbol:
+        """The number of dimensions."""
+        return self.of_shape("rank")
+
+    def dim(self) -> Symbol:
+        """Return the number of dimensions."""
+        return self.of_shape("rank")
+
+    def numel(self) -> Symbol:
+        """Return the number of elements."""
+        return self.of_shape("count")
+
+    ndimension, nelement = dim, numel
+
+    def of_shape(self, op: str, *dimension: Any) -> Symbol:
+        """Return a part of the shape of an argument."""
+        if self.expression.op != "value" or not all(map(is_dimension, dimension)):
+            self._refuse()
+        return Symbol(Expression(op, (*self.expression.operands, *dimension)), self.answers)
+
     def __bool__(self) -> bool:
         return self.answers.ask(self.expression)
 
@@ -134,6 +171,24 @@ for _name, _op in {**_BINARY, **_COMPARED, **_UNARY}.items():
     setattr(Symbol, f"__{_name}__", _method(_op))
 for _name, _op in _BINARY.items():
     setattr(Symbol, f"__r{_name}__", _method(_op, is_reflected=True))
+
+
+class Shape:
+    """The shape of an argument, of which one dimension at a time can be read."""
+
+    def __init__(self, array: Symbol) -> None:
+        self._array = array
+
+    def __getitem__(self, dimension: Any) -> Symbol:
+        return self._array.of_shape("size", dimension)
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise Unknown(f"it reads the shape of {self._array.expression} as a whole")
+
+    __bool__ = __len__ = __iter__ = __contains__ = __hash__ = __reversed__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __mul__ = __rmul__ = __format__ = __str__ = __repr__ = _refuse
+    __getattr__ = _refuse
 
 
 class Arguments:

@@ -13,10 +13,11 @@ from culaunch._triton.expressions.symbols import (
     Arguments,
     Failure,
     Fork,
+    Shape,
     Symbol,
     expression_of,
 )
-from culaunch._triton.expressions.tree import Expression, make
+from culaunch._triton.expressions.tree import SHAPES, Expression, make
 from culaunch._triton.purity import Unknown
 from culaunch._triton.reads import Reads
 
@@ -142,7 +143,7 @@ def _uses(expression: Expression, name: str) -> bool:
     operands = expression.operands
     if expression.op == "if":
         return _uses(operands[0], name) or (_uses(operands[1], name) and _uses(operands[2], name))
-    if expression.op == "dtype":
+    if expression.op in ("dtype", *SHAPES):
         return bool(operands[0] == name)
     if expression.op == "error":
         return True
@@ -237,8 +238,8 @@ class _Module:
 
 
 def _isinstance(value: Any, kinds: Any) -> bool:
-    if isinstance(value, Symbol):
-        raise Unknown(f"it asks for the type of {value.expression}")
+    if isinstance(value, (Symbol, Shape)):
+        raise Unknown("it asks for the type of an argument, or of a shape")
     return isinstance(value, kinds)
 
 

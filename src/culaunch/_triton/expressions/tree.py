@@ -10,8 +10,12 @@ from culaunch._triton.expressions.arithmetic import APPLY, ExpressionError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What is asked of one argument: its value, whether it is None, its element type.
-LEAVES = ("value", "is_none", "dtype")
+# What is asked of an array's shape: of one dimension, from the end where it is negative, and of all
+# of it.
+SHAPES = ("size", "stride", "rank", "count")
+DIMENSIONED = ("size", "stride")
+# What is asked of one argument: its value, whether it is None, its element type, its shape.
+LEAVES = ("value", "is_none", "dtype", *SHAPES)
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _OF_ANYTHING = frozenset({"==", "!=", "not", "bool"})
 _INFIX = frozenset({*_COMPARISONS, "+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^"})
@@ -26,7 +30,8 @@ class Expression:
     op : str
         ``"constant"``, one of `LEAVES`, ``"error"``, ``"if"``, or an operation of `APPLY`.
     operands : tuple
-        The constant's value; the argument's name; the text of an error; expressions.
+        The constant's value; the argument's name, and a dimension of it; the text of an error;
+        expressions.
     """
 
     op: str
@@ -51,6 +56,14 @@ class Expression:
             return f"({self.operands[0]} is None)"
         if self.op == "dtype":
             return f"{self.operands[0]}.dtype"
+        if self.op in SHAPES:
+            text = {
+                "size": "shape[{1}]",
+                "stride": "stride({1})",
+                "rank": "ndim",
+                "count": "numel()",
+            }
+            return ("{0}." + text[self.op]).format(*self.operands)
         if self.op == "error":
             return f"error({self.operands[0]!r:.80})"
         if self.op == "if":
