@@ -54,6 +54,7 @@ def append_metadata(
         return data
     text = json.dumps(
         {"names": dict(names), "signatures": {k: list(v) for k, v in signatures.items()}},
+        # The same image gets the same bytes, whatever the order in which the names were asked for.
         sort_keys=True,
         separators=(",", ":"),
     ).encode()
@@ -119,6 +120,7 @@ def _read(text: bytes, source: str, offset: int) -> tuple[Names, Signatures]:
         found = json.loads(text)
         names = dict(found.get("names", {}).items())
         signatures = {name: tuple(types) for name, types in found.get("signatures", {}).items()}
+    # The checksum says that it is as it was written, but not that we wrote it.
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ImageError("its metadata is damaged", source=source, offset=offset) from error
     texts = [*names, *names.values(), *signatures]

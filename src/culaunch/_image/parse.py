@@ -32,6 +32,7 @@ def parse(
     data: bytes | mmap.mmap, path: str | None, signatures: Signatures, kernels: bool
 ) -> Inspection:
     """Tell what is in an image or a file, of which `signatures` are known by another way."""
+    # What errors call the image: its path, or what it looks like.
     source = describe(data, path)
     form = file_format(data, source)
     return Inspection(path, form, _images(data, form, source, signatures, kernels))
@@ -79,6 +80,7 @@ def _images(
     if form == "ptx":
         return (_ptx(data, reader, budget),)
     if form == "fatbin":
+        # In a host program a small record stands before the container and points to it.
         start = wrapper_size(data)
         container = reader.window(start, len(reader) - start, "a fatbin")
         return tuple(_entries(container, budget))

@@ -90,6 +90,7 @@ def parameter_block(
         if not size:
             raise tokens.error("is corrupt: a parameter of no bytes")
         found.append((offset, size, spelled))
+    # A name that tells another number of parameters is about something else.
     if types is None or len(types) != len(found):
         types = (None,) * len(found)
     return tuple(

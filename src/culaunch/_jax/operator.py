@@ -60,6 +60,7 @@ class JaxOperator:
         try:
             outputs = call(*arrays)
         except TypeError as error:
+            # JAX's own words name neither the function nor what to do.
             if "forward-mode" not in str(error):
                 raise
             raise TypeError(
@@ -85,6 +86,8 @@ class JaxOperator:
             for name, value in zip(self.function.declaration.names, values, strict=True)
         )
         plan, call, jitted = self._plan(values, kinds, found)
+        # Outside of a trace the call is a compiled program of its own; in one it is a part of that,
+        # and a jit inside would be one more level that XLA has to take away.
         if not any(isinstance(one, jax.core.Tracer) for one in found):
             return plan, jitted, found
         # Before gradients are thought of: that of what is the same on all devices is a sum then.
@@ -107,6 +110,7 @@ class JaxOperator:
             known = self._plans.get(key)
         except TypeError:  # what cannot be hashed is refused with its name
             known = key = None
+        # A global that the body reads may have changed since, or its path been forgotten.
         if known is not None and self._is_current(known[0]):
             return known
         plan = Plan(self.function, values, kinds, shapes)  # type: ignore[arg-type]
@@ -130,6 +134,7 @@ class JaxOperator:
         if vmap in ("sequential", "sequential_unrolled"):
             return plan.ffi_call(str(vmap))
         jax = jax_package()
+        # JAX itself knows only the ways that repeat the call; the others are a rule of ours.
         call = jax.custom_batching.custom_vmap(plan.ffi_call(None))
 
         @call.def_vmap  # type: ignore[untyped-decorator]
@@ -143,6 +148,7 @@ class JaxOperator:
                 ]
                 result = self(*filled(values, kinds, spread))
             outputs = tuple(jax.tree_util.tree_leaves(result))
+            # Every result has a batch, also where only some arguments had one.
             return outputs, (True,) * len(outputs)
 
         return call
@@ -189,6 +195,8 @@ def _sorted(jax: Any, function: Any, name: str, value: Any, found: list[Any]) ->
     """Append the arrays of an argument; return what it is."""
     if type(value) in (tuple, list) and value and _is_array(jax, value[0]):
         found += [_array(jax, function, f"{name}[{i}]", one) for i, one in enumerate(value)]
+        # The sign tells a list from a tuple, since a body may tell them apart; none is a VALUE,
+        # which an empty one is.
         return len(value) if type(value) is tuple else -1 - len(value)
     if not _is_array(jax, value):
         return VALUE
@@ -219,6 +227,7 @@ def _takes_number(function: Any, name: str) -> bool:
 def _is_array(jax: Any, value: Any) -> bool:
     if isinstance(value, jax.Array):
         return True
+    # By its name, since NumPy need not be there; a subclass may mean something of its own.
     return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
 
 

@@ -71,6 +71,7 @@ class Plan:
             *(one for name, one in pairs if name not in named),
             **{name: one for name, one in pairs if name in named},
         )
+        # XLA knows arrays by their place in one flat list; bodies know them by parameter and item.
         self._places = _places(arrays)
         self.writes = self._written(function)
         self._made: list[AbstractArray] = []
@@ -88,12 +89,14 @@ class Plan:
         jax = jax_package()
         results = [jax.ShapeDtypeStruct(shape, _jax_dtype(self.name, kind))
                    for shape, kind in self.outputs]  # fmt: skip
+        # The result is the memory of the argument: XLA copies that before where it is still needed.
         aliases = {one: self.returned + i for i, one in enumerate(self.writes)}
         call = jax.ffi.ffi_call(
             TARGET,
             results,
             vmap_method=vmap,
             input_output_aliases=aliases or None,
+            # A call without results would be dropped as one that nobody needs.
             has_side_effect=not results,
         )
 
@@ -113,6 +116,7 @@ class Plan:
         new = [written[i] for i, _ in self._extra]
         if self.result is None and len(new) == 1:
             return new[0]
+        # What is written and not returned would be lost: arrays of JAX do not change.
         names = [name for _, name in self._extra]
         if self.result is not None:
             names, new = ["result", *names], [result, *new]
@@ -154,6 +158,7 @@ class Plan:
                 continue
             dense = dense_strides(one.shape)
             strides = one.strides or dense
+            # Strides of a dimension of one element, or of an array of none, are never walked.
             if 0 not in one.shape and any(
                 size != 1 and step != want
                 for size, step, want in zip(one.shape, strides, dense, strict=True)
@@ -228,6 +233,7 @@ def _leaves(value: Any) -> Any:
 
 
 def _traced(shape: tuple[int, ...], kind: DType) -> XlaArray:
+    # It has a type and a shape and no memory: what a body does with it is only written down.
     return XlaArray(shape, kind.code, kind.bits, current_driver().device_types[0])
 
 

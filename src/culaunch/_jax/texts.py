@@ -37,6 +37,8 @@ def call_text(function: Any, values: Sequence[Any], arrays: Sequence[int], write
     writes : iterable of int
         Which of the arrays, one after the other, are written.
     """
+    # JAX keeps compiled programs by their text: what differs here is compiled anew, and what is
+    # the same must be written the same.
     written = [
         _written(value) if kind == VALUE else None
         for value, kind in zip(values, arrays, strict=True)
@@ -92,6 +94,7 @@ def _written(value: Any) -> Any:
     if value is None:
         return None
     if kind is float:
+        # In hexadecimal digits, since JSON has neither an infinity nor a NaN, and no digit is lost.
         return ["float", value.hex()]
     if kind in (bool, int, str):
         return [kind.__name__, value]
@@ -114,6 +117,8 @@ def _read(written: Any) -> Any:
 def _name_of(function: Any) -> str:
     """Return module:name, by which other processes find it, too; else a number of this one."""
     name = f"{function.__module__}:{function.__qualname__}"
+    # The name counts only where it leads back to this very function: it may be one that was made
+    # in another function, or one whose name stands for something else now.
     return name if _found(name) is function else f"#{_number_of(function)}"
 
 

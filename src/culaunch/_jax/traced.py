@@ -14,6 +14,7 @@ def call_traced(function: Any, values: tuple[Any, ...]) -> Any:
         As ``function.jax``; and where the function writes an argument, which its caller would look
         for in vain: arrays of JAX do not change.
     """
+    # The door of this function for JAX is made once, with what it knows of earlier calls.
     operator = function.jax
     plan, call, arrays = operator.prepare(values)
     if plan.writes:

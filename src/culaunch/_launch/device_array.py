@@ -112,6 +112,7 @@ class DeviceArray(CoreDeviceArray):
                 raise IndexError(f"index {start} is out of range: the array has {count} rows")
             start %= count
             shape = self.shape[1:]
+        # In C order a part along the first axis is one piece of memory: an address and a shape.
         row = math.prod(self.shape[1:]) * self.dtype.itemsize
         return self._part(start * row, shape, self.dtype)
 
@@ -227,6 +228,7 @@ class DeviceArray(CoreDeviceArray):
                 "the host reaches managed memory alone: make the array with culaunch.managed, or "
                 "copy it with array.numpy()"
             )
+        # The NumPy array keeps this one, and so the memory, alive.
         return over_host(self.address, self.shape, self.dtype, self)
 
     def _part(self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceArray:
@@ -237,6 +239,7 @@ class DeviceArray(CoreDeviceArray):
     def __array__(
         self, dtype: DTypeLike | None = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
+        # NumPy 2 says with False that it would rather have an error than a copy.
         if copy is False:
             raise ValueError("an array on a device cannot become a NumPy array without a copy")
         return self.numpy().astype(dtype or self.dtype, copy=False)

@@ -30,6 +30,7 @@ class KernelLaunches(CoreKernel):
     That class stands beside Module: modules make kernels, and each kernel knows its module.
     """
 
+    # Declared as a Module there. Its driver is what is asked for devices here.
     module: Any
 
     def __call__(self, *args: Any, **_: Any) -> NoReturn:

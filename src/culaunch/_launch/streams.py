@@ -89,6 +89,7 @@ class Stream:
         handle = stream_handle(stream)
         self = cls.__new__(cls)
         self._driver = current_driver()
+        # The default streams are handles that every device has; the driver cannot say of which.
         if handle in _DEFAULT:
             self.device = device_ordinal(self._driver, device)
         else:
@@ -142,6 +143,8 @@ class Stream:
         TypeError
             If it is neither.
         """
+        # A stream is waited for by an event that is recorded in it now: what comes later does not
+        # count.
         if not isinstance(other, Event):
             other = Stream.from_handle(other).record()
         self._driver.stream_wait_event(self.device, self.handle, other.handle, 0)
@@ -149,6 +152,7 @@ class Stream:
     def __enter__(self) -> Stream:
         before = current_stream(self.device)
         set_current_stream(self.device, self.handle)
+        # By thread, as the current stream is: one Stream may be entered in several at once.
         self._entered.before.append(before)
         return self
 

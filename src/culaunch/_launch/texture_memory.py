@@ -43,6 +43,7 @@ class TextureMemory:
     def __init__(
         self, driver: Driver, device: int, array: Any, channels: int, *, is_surface: bool
     ) -> None:
+        # Before anything is allocated: an array that is none leaves nothing behind.
         source = array if isinstance(array, DeviceArray) else host_array(driver, array)
         self.driver = driver
         self.device = device
@@ -111,9 +112,11 @@ class TextureMemory:
 
     def _run(self, copy: CopyDescriptor, stream: int) -> None:
         self.driver.copy_3d(self.device, copy, stream)
+        # The source may be a temporary copy of this call, and the driver may still read it.
         self.driver.stream_synchronize(self.device, stream)
 
     def __del__(self) -> None:
+        # The class has a 0 for an object whose constructor failed.
         if self.handle:
             self.driver.array_destroy(self.device, self.handle)
             self.handle = 0

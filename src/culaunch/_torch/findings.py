@@ -83,6 +83,7 @@ class Findings:
         if not self.is_free:
             template = plain(self.name, self.names, template)
             outputs = with_none(template, reader.outputs)
+        # A schema is one: torch computes shapes by it before anybody knows which path a call takes.
         if self.outputs is not None and (outputs, template) != (self.outputs, self.template):
             raise TypeError(
                 f"{self.name} returns {_words(self.outputs)} on one path and {_words(outputs)} on "

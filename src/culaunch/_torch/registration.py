@@ -117,6 +117,7 @@ def as_function(function: Any) -> AnyFunction:
     if isinstance(function, CoreElementwise):
         names = ", ".join(function._parameters)  # type: ignore[attr-defined]
         scope: dict[str, Any] = {"fused": function}
+        # A body with named parameters: a schema is made of these, and *args has none.
         exec(f"def body({names}): return fused({names})", scope)  # noqa: S102 - names of parameters
         body = scope["body"]
         wrapped = getattr(function, "__wrapped__", function)
@@ -149,11 +150,13 @@ def register(operator: TorchOperator) -> None:
                 "operators live as long as the process, choose another name"
             ) from None
         raise ValueError(f"torch refuses the operator {operator.schema}: {error}") from error
+    # torch takes the operator back when the library object goes.
     operator._library = library
     operator.overload = getattr(getattr(torch.ops, namespace), name).default
     dispatch.register(operator, library)
     torch.library.register_fake(operator.name, fake.fake_of(operator), lib=library)
     kernels.register(operator, library)
+    # A backward function may be given long after this, or never: it is registered when it is.
     operator._register_gradients = lambda: gradients.make(operator, _register_gradient)
     if operator.function._gradient is not None:
         operator.differentiate()
@@ -236,6 +239,7 @@ def _reloaded(there: TorchOperator, operator: TorchOperator) -> TorchOperator:
     old: Any = getattr(there.function, "__wrapped__", there.function)
     new: Any = getattr(operator.function, "__wrapped__", operator.function)
     names = tuple(f"{one.__module__}.{one.__qualname__}" for one in (old, new))
+    # The name is what tells a module that is loaded again from another module's function.
     if names[0] != names[1]:
         raise ValueError(
             f"name: {there.name} is the operator of {names[0]}, and "

@@ -142,6 +142,8 @@ def schema_text(
     parameters: tuple[Parameter, ...], mutates: tuple[str, ...], outputs: tuple[str, ...]
 ) -> str:
     """Write a schema without the operator's name: ``(Tensor x, float a) -> Tensor``."""
+    # Each tensor that is written has a letter of its own, by which torch knows that no two of them
+    # share memory.
     letters = iter("abcdefghijklmnopqrstuvwxyz" * (1 + len(parameters) // 26))
     words: list[str] = []
     for one in parameters:
@@ -177,6 +179,7 @@ def _type(
     if annotation is None:
         if default is MISSING or default is None:
             return "Tensor", default is None, Array()
+        # By the very type: a bool is an int, too, and is no number here.
         if type(default) in _PLAIN:
             return _PLAIN[type(default)], False, None
         if not isinstance(default, str) and find_dtype(default) is not None:
@@ -195,6 +198,7 @@ def _type(
             return "Tensor", is_optional or want.is_optional, want.array
         if want is not None and want.array is None and len(want.plain) == 1:
             return _PLAIN[want.plain[0]], is_optional or want.is_optional, None
+        # A whole number goes into a float; a schema has no union of the two.
         if want is not None and set(want.plain) == {int, float} and want.array is None:
             return "float", is_optional or want.is_optional, None
     shown = f"the default {spell(default)}" if annotation is None else f"{annotation!r}"
@@ -212,6 +216,7 @@ def _without_none(annotation: Any) -> tuple[bool, Any]:
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         parts = typing.get_args(annotation)
         rest = tuple(one for one in parts if one is not type(None))
+        # A union of more types than one is for the function to tell apart, and no schema has it.
         if len(rest) == 1 and len(parts) == 2:
             return True, rest[0]
     return False, annotation

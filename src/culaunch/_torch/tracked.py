@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def call_once(operator: TorchOperator, *args: Any) -> Any:
     """Call an operator for a gradient: a gradient of that may be an error, and the call is none."""
     torch = torch_package()
+    # An operator with gradients is followed by its own kernel for autograd. Without, autograd
+    # would not see the call at all, and a gradient would be zero without a word.
     is_recorded = operator.gradients is None and torch.is_grad_enabled()
     if is_recorded and any(one.requires_grad for one in tensors_of(args)):
         return call_tracked(operator, args)
@@ -26,6 +28,7 @@ def call_tracked(operator: TorchOperator, values: tuple[Any, ...]) -> Any:
     sizes = tuple(len(one) if isinstance(one, (list, tuple)) else None for one in values)
     gradients = operator.gradients
     if gradients is None:
+        # This class only exists so that its backward raises.
         made = differentiable(operator, _keep_nothing, _refusal(operator), sizes)
     elif any(one is not None for one in sizes):
         made = differentiable(operator, gradients.setup, gradients.backward, sizes)
@@ -44,6 +47,7 @@ def differentiable(
 
     `sizes` has the number of tensors of each argument that is a list: such a function takes none.
     """
+    # A function of autograd takes arguments by position alone.
     count = sum(not one.is_keyword_only for one in operator.parameters)
     names = [one.name for one in operator.parameters[count:]]
     sizes = sizes or (None,) * len(operator.parameters)
@@ -58,6 +62,7 @@ def differentiable(
     def flat_backward(ctx: Any, *grads: Any) -> Any:
         found = backward(ctx, *grads)
         each = [
+            # No gradient for a list is none for each of its tensors.
             [None] * size if one is None and size is not None else one
             for one, size in zip(found, sizes, strict=True)
         ]
@@ -71,6 +76,7 @@ def differentiable(
         "setup_context": staticmethod(setup_context),
         "backward": staticmethod(flat_backward),
         "jvp": staticmethod(jvp),
+        # The body of forward is torch operations alone, so that torch can batch it by itself.
         "generate_vmap_rule": True,
     }
     base = torch_package().autograd.Function

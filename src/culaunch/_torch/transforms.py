@@ -29,6 +29,7 @@ def transformed(operator: TorchOperator, /, *args: Any, **keywords: Any) -> Any:
     """
     torch = torch_package()
     interpreter = torch._functorch.pyfunctorch.retrieve_current_functorch_interpreter()
+    # A tensor may have outlived the transformation that wrapped it: it is an ordinary one again.
     call = _Call(operator, interpreter, args, keywords).mapped(torch._C._functorch.unwrap_if_dead)
     return _LAYERS[interpreter.key().name](call)
 
@@ -50,6 +51,7 @@ class _Call:
 
     def run(self) -> Any:
         """Call the operator."""
+        # Through the dispatcher, so that the layer below, if there is one, gets its turn.
         return self.operator.overload(*self.args, **self.keywords)
 
     def tensors(self) -> Iterator[Any]:
@@ -76,6 +78,7 @@ def _gradient(call: _Call) -> Any:
     """Do the part of ``grad``, ``vjp``, ``jvp`` and what is made of them."""
     torch = torch_package()
     functorch, operator, level = torch._C._functorch, call.operator, call.level
+    # In all layers at once: a tangent of a layer above would be lost below without a word.
     if any(map(_has_tangent, call.tensors())):
         raise no_tangent(operator)
     if any(one.requires_grad and _is_of(one, level) for one in call.tensors()):
@@ -83,6 +86,7 @@ def _gradient(call: _Call) -> Any:
             raise no_gradient(operator)
         return call_tracked(operator, operator.function._bind(call.args, call.keywords))
     written = call.written()
+    # The write would happen below this layer, whose graph would go on with the value from before.
     if not all(_is_of(one, level) for one in written):
         raise call.captured("transformation of torch.func")
     below = call.mapped(lambda one: functorch._unwrap_for_grad(one, level))
@@ -125,6 +129,8 @@ def _batch(call: _Call) -> Any:
         rows = [call.mapped(partial(row, i)).run() for i in range(count)]
         if not operator.outputs:
             return None
+        # Without a row there is nothing to stack, but a result has a shape and a type all the same:
+        # that of a row without memory.
         shown = rows if count else [call.mapped(partial(_shape_of_row, level)).run()]
         is_tuple = isinstance(shown[0], (tuple, list))
         columns = zip(*shown, strict=True) if is_tuple else (shown,)
@@ -132,6 +138,7 @@ def _batch(call: _Call) -> Any:
         stacks = [torch.stack(column)[:count] for column in columns]
         if not count:
             stacks = [torch.empty_like(one, device=device) for one in stacks]
+    # The rows lie along the first dimension, wherever those of the arguments did.
     results = tuple(functorch._add_batch_dim(one, 0, level) for one in stacks)
     return results if is_tuple else results[0]
 
@@ -150,6 +157,7 @@ def _functionalized(call: _Call) -> Any:
 
     values = {id(one): value(one) for one in written}
     with call.interpreter.lower():
+        # What is written is another tensor: that one takes the place of the first in the graph.
         copies = {which: one.clone() for which, one in values.items()}
         result = call.mapped(lambda one: copies.get(id(one), value(one))).run()
     for one in written:

@@ -39,6 +39,7 @@ class _Operators:
         self.of_kind: dict[Any, TorchOperator] = {}
 
 
+# By the address of a function, which its entry keeps alive: no other can come to have it.
 _known: dict[int, _Operators] = {}
 _names: set[str] = set()
 
@@ -59,6 +60,8 @@ def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
         If it takes no such call, or is one that no operator can be.
     """
     with _lock:
+        # The body may be traced in here, and what it calls may ask for its own operators: the lock
+        # is one that a thread may take again.
         known = _known.get(id(target)) or _Operators(target)
         function = known.function
         values = function._bind(args, keywords)
@@ -68,6 +71,7 @@ def operator_for(target: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -
             for name, value in zip(names, values, strict=True)
         )
         key = key_of(kind)
+        # A function is kept only once it has an operator: a call that is refused leaves nothing.
         if key not in known.of_kind:
             known.of_kind[key] = _made(function, kind, key, values)
             _known[id(target)] = known
@@ -85,6 +89,8 @@ def call_refused(function: AnyFunction, values: tuple[Any, ...], error: TypeErro
     if error is None and _seen.is_inside:
         return NotImplemented
     parameters = function.declaration.parameters
+    # The operator's schema has the function's own parameters, so that it is called in the same
+    # way: what is by name there is by name here.
     args = tuple(v for (_, kind), v in zip(parameters, values, strict=True) if kind != 2)
     keywords = {n: v for (n, kind), v in zip(parameters, values, strict=True) if kind == 2}
     try:
@@ -190,6 +196,7 @@ def _described(value: Any) -> Any:
     torch = torch_package()
     if isinstance(value, torch.Tensor):
         shape, strides = (tuple(map(_size, sizes)) for sizes in (value.shape, value.stride()))
+        # The address and the element type do not matter: the kind has the type already.
         return ArrayInfo(0, shape, strides, 2, 32, (2, 0))
     if isinstance(value, (list, tuple)):
         return tuple(map(_described, value))
@@ -201,6 +208,7 @@ def _size(value: Any) -> Any:
     node = getattr(value, "node", None)
     if node is None:
         return value
+    # Any size takes a path; one of thousands takes that of most calls, and not that of none.
     return node.hint if node.has_hint() else 4096
 
 
@@ -235,6 +243,8 @@ def _free_name(function: AnyFunction, text: str) -> str:
     words += [] if code is None else _code_words(code)
     digest = hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
     stem = re.sub(r"\W+", "_", "_".join(names), flags=re.ASCII).strip("_")
+    # torch's caches on disk know an operator by its name: the name must change with the code, or a
+    # graph that was compiled with another body would be taken.
     name = f"{_NAMESPACE}::{stem}_{digest}"
     number = 1
     # Functions that are made in a loop are of the same name and text, and not the same.
@@ -251,5 +261,6 @@ def _code_words(code: types.CodeType) -> list[str]:
         if hasattr(one, "co_code"):
             words += _code_words(one)
         else:
+            # The order of a frozenset is that of hashes, which are others in the next process.
             words.append(repr(sorted(map(repr, one)) if isinstance(one, frozenset) else one))
     return words

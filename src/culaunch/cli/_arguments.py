@@ -99,6 +99,7 @@ def parse_argument(text: str, index: int, seed: int) -> Argument:
         return Argument(given_name or name, _number(text, dtype, fill), is_array=False)
     sizes = tuple(int(size) for size in re.split(r"[,x ]+", shape) if size)
     try:
+        # Each random array has a seed of its own, and the same one in the next run.
         made = _made(text, dtype, sizes, fill, seed + index)
     except (MemoryError, OverflowError, ValueError):
         raise _refusal(text, "an array that fits into memory") from None
@@ -134,6 +135,7 @@ def _number(text: str, dtype: Any, word: str) -> Any:
 
 def _dtype(text: str, name: str) -> Any:
     if name == "bfloat16":
+        # NumPy has this type only where this package has registered it.
         import ml_dtypes
 
         return _numpy().dtype(ml_dtypes.bfloat16)
@@ -148,6 +150,7 @@ def _dtype(text: str, name: str) -> Any:
 
 def _load(path: str) -> Any:
     try:
+        # A pickle would run code of whoever made the file.
         return _numpy().load(path, allow_pickle=False)
     except ValueError as error:
         raise click.UsageError(f"{path} is no .npy file: {error}") from None

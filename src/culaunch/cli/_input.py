@@ -68,6 +68,7 @@ def object_of_file(text: str) -> tuple[Any, ModuleType]:
         raise click.UsageError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(file.parent))  # as for a script
+    # Under its name before it runs, as an import would: its dataclasses and pickles look there.
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
     found = getattr(module, name, None)

@@ -28,6 +28,8 @@ def output_path(output: str, suffix: str = "") -> Iterator[str]:
     if output != STANDARD:
         yield output
         return
+    # Through a file, because what writes images needs a path, and a failure must leave nothing in
+    # the pipe that its reader would take for an image.
     with tempfile.TemporaryDirectory(prefix="culaunch-") as directory:
         path = os.path.join(directory, f"output{suffix}")
         yield path

@@ -100,6 +100,7 @@ def command(
     for option, value in given_for_c.items():
         if value and c_output is None:
             raise click.UsageError(f"{option} is of the output in C: it needs --c-output FILE.c")
+    # A library holds what was compiled: options for a compiler would do nothing.
     if ".culib" in kernel:
         extra = (signatures, arches, constants, configs, options, grid, output)
         if any(extra) or keep_ptx or {num_warps, num_stages, num_ctas} != {None}:
@@ -157,6 +158,7 @@ def _compiled(
 
 def _grid(text: str | None, kernel: Any, module: Any) -> Any:
     """Return the function of the file that a text names, or the text."""
+    # A parameter of the kernel is meant before a function of the file that is called the same.
     if text in getattr(kernel, "arg_names", ()):
         return text
     return named_in(module, text)

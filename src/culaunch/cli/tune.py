@@ -110,6 +110,7 @@ def _target(
     text: str, kernel: str | None, signature: str | None, grid: str | None
 ) -> tuple[Any, Any]:
     """Return what is tuned, and its grid."""
+    # By the name alone: an image may have any ending, and - is standard input.
     is_image = ".py:" not in text and ".culib" not in text
     if not is_image:
         for option, value in (("KERNEL", kernel), ("--signature", signature)):
@@ -130,4 +131,5 @@ def _key(texts: Sequence[str], target: Any) -> list[Any]:
 
     if isinstance(target, KernelSet):
         return list(texts)
+    # The same words have the same types here as in --config.
     return list(read_settings(f"_{i}={text}" for i, text in enumerate(texts)).values())
