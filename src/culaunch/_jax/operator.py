@@ -195,8 +195,8 @@ def _sorted(jax: Any, function: Any, name: str, value: Any, found: list[Any]) ->
     """Append the arrays of an argument; return what it is."""
     if type(value) in (tuple, list) and value and _is_array(jax, value[0]):
         found += [_array(jax, function, f"{name}[{i}]", one) for i, one in enumerate(value)]
-        # The sign tells a list from a tuple, since a body may tell them apart; none is a VALUE,
-        # which an empty one is.
+        # The sign tells a list from a tuple, which a body may tell apart. An empty one has no
+        # arrays, and is a VALUE.
         return len(value) if type(value) is tuple else -1 - len(value)
     if not _is_array(jax, value):
         return VALUE
