@@ -60,11 +60,13 @@ inline bool QuickCall::ReadTensor(const Step& step, PyObject* object) {
     device_ = tensor.device;
   }
   // Tensors that may require grad are asked by the general way.
-  const bool differs = (PackType(tensor.dtype) != step.type) | (tensor.ndim != step.rank) |
-                       step.is_read_only | (tensor.device.device_type != device_.device_type) |
-                       (tensor.device.device_id != device_.device_id) |
-                       MayRequireGrad(entry->api, object);
-  if (CULAUNCH_UNLIKELY(differs)) return false;
+  const int differs = static_cast<int>(PackType(tensor.dtype) != step.type) |
+                      static_cast<int>(tensor.ndim != step.rank) |
+                      static_cast<int>(step.is_read_only) |
+                      (tensor.device.device_type ^ device_.device_type) |
+                      (tensor.device.device_id ^ device_.device_id) |
+                      static_cast<int>(MayRequireGrad(entry->api, object));
+  if (CULAUNCH_UNLIKELY(differs != 0)) return false;
   const ArgumentArray& array = program_.of_arrays[arrays_];
   for (uint32_t i = array.first_input; i < array.end_input; ++i) {
     const Word value =

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from runs import alone_in, folder_of_the_run
 
 import culaunch as cl
 
@@ -55,7 +56,15 @@ def configure(cmake):
 @pytest.fixture(scope="session")
 def fake_driver(cmake, configure, tmp_path_factory) -> Path:
     """The driver that runs nothing and writes down everything, built by a project of its own."""
-    folder = tmp_path_factory.mktemp("fake_driver")
+    folder = folder_of_the_run(tmp_path_factory) / "fake_driver"
+    library = folder / "build" / "libfake.so"
+    with alone_in(folder):
+        if not library.exists():
+            _build_fake_driver(folder, cmake, configure)
+    return library
+
+
+def _build_fake_driver(folder, cmake, configure) -> None:
     sources = " ".join(f'"{path}"' for path in sorted(FAKE_DRIVER.glob("*.cpp")))
     (folder / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\n"
@@ -66,7 +75,6 @@ def fake_driver(cmake, configure, tmp_path_factory) -> Path:
     )
     configure(folder, folder / "build")
     cmake("--build", folder / "build")
-    return folder / "build" / "libfake.so"
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from runs import alone_in, folder_of_the_run
 
 import culaunch as cl
 
@@ -46,16 +48,24 @@ def clang() -> str:
 
 @pytest.fixture(scope="session")
 def build(tmp_path_factory):
-    """Compile C++ files; the flags come first. Return the output."""
-    folder = tmp_path_factory.mktemp("cpp")
+    """Compile C++ files; the flags come first. Return the output.
+
+    What several processes of a run want is compiled by one of them.
+    """
+    folder = folder_of_the_run(tmp_path_factory) / "cpp"
 
     def run(compiler: str, output: str, *words: str | Path) -> Path:
-        target = folder / output
         command = [compiler, "-std=c++17", "-O1", "-g1", f"-I{cl.include_dir()}"]
-        command += ["-isystem", cuda_include(), *map(str, words), "-o", str(target), "-pthread"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
+        command += ["-isystem", cuda_include(), *map(str, words), "-pthread"]
+        key = hashlib.sha256("\0".join(command).encode()).hexdigest()[:16]
+        with alone_in(folder / key) as place:
+            target = place / output
+            # Nothing is there where a file was only looked at, or did not compile.
+            if not target.exists():
+                command += ["-o", str(target)]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+                assert done.stderr == ""
         return target
 
     return run
@@ -70,7 +80,7 @@ def jit_part(build):
         source = Path(cl.cmake_dir()) / "culaunch_jit.cpp"
         key = (compiler, *flags)
         if key not in built:
-            built[key] = build(compiler, f"jit_part_{len(built)}.o", "-c", "-fPIC", *flags, source)
+            built[key] = build(compiler, "jit_part.o", "-c", "-fPIC", *flags, source)
         return built[key]
 
     return run
@@ -81,7 +91,9 @@ def jit_tool(build, jit_part, gxx) -> Path:
     """A program that does what it is asked line by line."""
     part = jit_part(gxx, "-fno-gnu-unique")
     # Two files of a program may bring what the header declares.
-    again = shutil.copy(part, part.with_suffix(".again.o"))
+    again = part.with_suffix(".again.o")
+    with alone_in(part.parent):
+        shutil.copy(part, again)
     words = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wuseless-cast", "-Werror")
     return build(gxx, "jit_tool", *words, HERE / "jit_tool.cpp", part, again, "-ldl")
 

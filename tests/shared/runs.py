@@ -1,5 +1,7 @@
-"""Work in several threads at once, and programs in a process of their own."""
+"""Work in several threads at once, programs of their own, and what the processes of a run share."""
 
+import contextlib
+import fcntl
 import os
 import subprocess
 import sys
@@ -36,3 +38,18 @@ def run_to_the_end(code, **environment):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "done\n"
+
+
+def folder_of_the_run(tmp_path_factory):
+    """Return the temporary folder that is the same in all processes of this run."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@contextlib.contextmanager
+def alone_in(folder):
+    """Let one process at a time into a folder, which is made; the next finds what is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder

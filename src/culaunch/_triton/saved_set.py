@@ -77,8 +77,3 @@ class SavedSet:
         return tuple(
             one.name for one in self.parameters if one.is_heuristic and one.name not in computed
         )
-
-    @property
-    def from_heuristics(self) -> tuple[str, ...]:
-        """The constants that heuristics gave, however a call gets them."""
-        return tuple(one.name for one in self.parameters if one.is_heuristic)
