@@ -143,6 +143,7 @@ def test_paths_mean_the_same_on_every_worker(cache, tmp_path, monkeypatch):
     assert names(found) == ["two()"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="contextlib.chdir")
 @pytest.mark.parametrize("size", [4000, 5000])
 def test_what_is_large_crosses_once(cache, tmp_path, size):

@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for recording, fake_arrays and what they need
 
-from recorders import driver, host_driver, install  # noqa: F401 - fixtures
+from recorders import driver, host_driver, install, known  # noqa: F401 - fixtures
 
 import culaunch as cl
 

@@ -112,7 +112,11 @@ def test_tensors_of_other_classes_and_modes(info):
         assert info(tensor)[0] == tensor.data_ptr()
 
 
-@pytest.mark.parametrize("kind", REFUSED)
+# What makes a fake tensor takes a second to import.
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "fake")) for kind in REFUSED],
+)
 def test_tensors_without_plain_memory_are_never_read_in_place(info, kind):
     answers = []
     call_with(kind, lambda tensor: answers.append(_core.reads_in_place(tensor)))

@@ -12,7 +12,9 @@ jax = pytest.importorskip("jax")
 jnp = jax.numpy
 
 
-@pytest.mark.parametrize("way", ["itself", "itself by name", "jax"])
+@pytest.mark.parametrize(
+    "way", [pytest.param("itself", marks=pytest.mark.slow), "itself by name", "jax"]
+)
 def test_gradients(scale, x, way):
     """One declaration serves every framework: in it the function is called as it is."""
 

@@ -127,6 +127,7 @@ def test_donated_arrays(bump, x):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_programs_that_are_looked_at(scale, x):
     """Compiled ahead of time, without a compiler, and with the checks of JAX."""
     program = jax.jit(lambda x: scale.jax(x, 2.0))
