@@ -2,11 +2,13 @@
 
 import contextlib
 import fcntl
+import io
 import os
 import subprocess
 import sys
 import textwrap
 import threading
+from typing import NamedTuple
 
 
 def in_threads(work, count):
@@ -53,3 +55,21 @@ def alone_in(folder):
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
+
+
+class Said(NamedTuple):
+    exit_code: int
+    output: str  # of both streams
+
+
+def run_command(*words):
+    """Run ``culaunch words...`` in this process, as a shell would start it."""
+    from culaunch.cli import main
+
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            main(list(words))
+        except SystemExit as end:
+            code = end.code or 0
+    return Said(code, said.getvalue())

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from runs import run_command
 
 import culaunch as cl
-from culaunch.cli._group import group
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -276,7 +275,7 @@ def test_the_command(library, tmp_path):
     target = tmp_path / "dist"
     target.mkdir()
     options = ["--name", "k", "--version", "1.0", "--requires", "numpy>=1.26", "-o", str(target)]
-    done = CliRunner().invoke(group, ["package", str(library), *options])
+    done = run_command("package", str(library), *options)
     assert done.exit_code == 0, done.output
     assert done.output.strip() == str(target / "k-1.0-py3-none-any.whl")
     assert (

@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from library_parts import parts_of
+from runs import run_command
 
 import culaunch as cl
 from culaunch._function import AbstractArray
-from culaunch.cli._group import group
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -252,15 +251,14 @@ def test_gradients(scale, kernels, path):
 def test_inspect_lists_the_functions(scale, path):
     scale.specialize()
     cl.save([scale], path)
-    runner = CliRunner()
-    done = runner.invoke(group, ["inspect", str(path)])
+    done = run_command("inspect", str(path))
     assert done.exit_code == 0
     assert done.output == f"{cl.load_library(path)}\n"
     assert "scale(x: Array('float32 | float64', 'n'), factor: float, twice: bool = False)" in (
         done.output
     )
     assert "    y = x * factor.\n    for x: float32[_], factor: float, twice: False" in done.output
-    (one,) = json.loads(runner.invoke(group, ["inspect", "--json", str(path)]).output)["functions"]
+    (one,) = json.loads(run_command("inspect", "--json", str(path)).output)["functions"]
     assert (one["name"], one["kind"], one["mutates"]) == ("scale", "function", [])
     assert one["kinds"] == list(cl.load_library(path).scale.kinds)
 

@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from library_parts import packed, parts_of, saved_bytes
+from runs import run_command
 
 import culaunch as cl
-from culaunch.cli._group import group
 
 pytestmark = pytest.mark.usefixtures("emulated")
 
@@ -53,11 +52,11 @@ def test_there_and_back(kernels, tmp_path):
 def test_a_terminal_shows_them(data, tmp_path):
     path = tmp_path / "k.culib"
     path.write_bytes(data)
-    said = CliRunner().invoke(group, ["inspect", str(path)])
+    said = run_command("inspect", str(path))
     assert said.exit_code == 0, said.output
     assert "void scale<float>(float*, float const*, float, int)" in said.output
     assert "fill(int*, int, int)" in said.output
-    said = CliRunner().invoke(group, ["inspect", "--json", str(path)])
+    said = run_command("inspect", "--json", str(path))
     assert [one["demangled"] for one in json.loads(said.output)["kernels"]][1] == "fill"
 
 

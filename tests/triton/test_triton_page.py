@@ -5,10 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from runs import run_command
 from sets import check_syntax
-
-from culaunch.cli._group import group
 
 pytestmark = pytest.mark.needs("triton", "torch", "gcc")
 
@@ -33,7 +31,7 @@ def test_the_commands_make_what_the_c_calls(tmp_path, monkeypatch):
     for command in commands:
         words = shlex.split(command.replace("\\\n", " "))
         assert words[0] == "culaunch"
-        done = CliRunner().invoke(group, words[1:])
+        done = run_command(*words[1:])
         assert done.exit_code == 0, done.output
     assert {one.name for one in tmp_path.iterdir()} >= {"scale.culib", "scale.c", "scale.h"}
     (program,) = blocks("text")
