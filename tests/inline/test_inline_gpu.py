@@ -43,34 +43,6 @@ tvm::ffi::Tensor add_new(TensorView x, double a) {
   return y;
 }
 
-void reverse(float* x, int n) {
-  extern __shared__ float kept[];
-  for (int i = threadIdx.x; i < n; i += blockDim.x) kept[i] = x[i];
-  __syncthreads();
-  for (int i = threadIdx.x; i < n; i += blockDim.x) x[i] = kept[n - 1 - i];
-}
-"""
-CODE = """
-using culaunch::ffi::CurrentStream;
-using culaunch::ffi::Data;
-using tvm::ffi::TensorView;
-CULAUNCH_EMBED_CUBIN(kernels);
-
-void add(TensorView y, TensorView x, double a) {
-  CULAUNCH_CHECK_DEVICE(x);
-  CULAUNCH_CHECK_SAME_DEVICE(y, x);
-  // No guard: the stream says which device.
-  const int n = static_cast<int>(x.numel());
-  CULAUNCH_GET_KERNEL(kernels, "add")
-  ({(n + 255u) / 256, 256, 0, CurrentStream(x)}, Data(y), Data(x), static_cast<float>(a), n);
-}
-
-tvm::ffi::Tensor add_new(TensorView x, double a) {
-  tvm::ffi::Tensor y = culaunch::ffi::EmptyLike(x);
-  add(y, x, a);
-  return y;
-}
-
 void add_guarded(TensorView y, TensorView x, double a) {
   const culaunch::ffi::TensorGuard guard(x);
   add(y, x, a);
