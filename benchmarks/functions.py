@@ -26,7 +26,7 @@ from overhead.bench import Bench
 from overhead.build import build_library, cuda_include
 from overhead.cases import BLOCK, GRID, MAIN
 from overhead.machine import describe
-from overhead.timing import Plan, Trial, python_burst, run
+from overhead.timing import Plan, Trial, difference, python_burst, run
 from overhead.transformer import Transformer
 
 import culaunch as cl
@@ -316,14 +316,15 @@ CONTENDERS: dict[str, Callable[[Functions], Burst]] = {
 }
 
 
-def bars(found: dict[str, float]) -> list[Bar]:
+def bars(trials: list[Trial]) -> list[Bar]:
     """Hold what was measured against what was promised."""
+    found = {trial.contender: trial.median for trial in trials}
 
     def over(a: str, b: str) -> float | None:
         return found[a] / found[b] if a in found and b in found else None
 
     def more(a: str, b: str) -> float | None:
-        return found[a] - found[b] if a in found and b in found else None
+        return difference(trials, a, b, MAIN.key)
 
     return [
         Bar(f"{LAUNCHER} / {C_LOOP}", 1.10, "x", over(LAUNCHER, C_LOOP)),
@@ -345,7 +346,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"cannot start: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
     # The queue of launches is 1024 deep: ten launches each, and twelve, stay below it.
-    plan = Plan(burst=60, warmup=12, rounds=150)
+    plan = Plan(burst=60, warmup=12, rounds=400)
     if options.quick:
         plan = Plan(burst=25, warmup=4, rounds=3)
     made = Functions(bench)
@@ -359,7 +360,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for trial, reason in run(trials, plan, bench.synchronize):
         missing[trial.contender] = reason
     found = {trial.contender: trial.median for trial in trials}
-    held = bars(found)
+    held = bars(trials)
     machine = describe(bench)
     print(*machine.values(), sep="\n") if isinstance(machine, dict) else print(machine)
     print(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from overhead import ours, parts, peers, tvm
 from overhead.cases import COUNTS, FLOAT_CASES, INT_CASES, MAIN, TENSOR_CASES, Case
-from overhead.timing import Trial, slope
+from overhead.timing import Trial, difference, slope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,8 +79,9 @@ def breakdown(found: Medians, cost: Mapping[str, float]) -> dict[str, float]:
     return {**shares, "the interpreter's call and culaunch": whole - sum(shares.values())}
 
 
-def bars(found: Medians, cost: Mapping[str, float], *, host_only: bool) -> list[Bar]:
+def bars(trials: list[Trial], cost: Mapping[str, float], *, host_only: bool) -> list[Bar]:
     """Return every bar of a run, met or not, measured or not."""
+    found = medians(trials)
     mine = ours.LAUNCHER
 
     def ratio(limit: float, *names: str, label: str = "") -> Bar:
@@ -89,7 +90,7 @@ def bars(found: Medians, cost: Mapping[str, float], *, host_only: bool) -> list[
         measured = own / min(others) if own is not None and others else None
         return Bar(f"{mine} / {label or names[0]}", limit, "x", measured)
 
-    extra = _difference(found, ours.SUBSCRIPT, mine, MAIN)
+    extra = difference(trials, ours.SUBSCRIPT, mine, MAIN.key)
     subscript = Bar("kernel[grid, block](...) over a configured launcher", 60, "ns", extra)
     tensor = Bar("each further torch tensor", 15, "ns", cost.get("tensor"))
     if host_only:

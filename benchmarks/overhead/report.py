@@ -97,7 +97,7 @@ class Report:
         return breakdown(medians(self.trials), self._costs())
 
     def _bars(self) -> list[Bar]:
-        return bars(medians(self.trials), self._costs(), host_only=self.host_only)
+        return bars(self.trials, self._costs(), host_only=self.host_only)
 
     def _heading(self) -> str:
         machine = self.machine

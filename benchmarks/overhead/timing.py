@@ -55,6 +55,18 @@ class Trial:
         return sorted(self.samples)[len(self.samples) // 10]
 
 
+def difference(trials: list[Trial], one: str, other: str, case: str) -> float | None:
+    """Return by how many nanoseconds one contender is dearer: the median over the rounds.
+
+    Both are measured in each round, one behind the other: what drifts during a run is in both, where
+    it is in the difference of their medians. None where one of them is missing.
+    """
+    found = {trial.contender: trial.samples for trial in trials if trial.case == case}
+    if not found.get(one) or not found.get(other):
+        return None
+    return median(a - b for a, b in zip(found[one], found[other], strict=True))
+
+
 def run(
     trials: list[Trial], plan: Plan, synchronize: Callable[[], None]
 ) -> list[tuple[Trial, str]]:

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "arguments/element_types.h"
+#include "arguments/torch_layout.h"
 #include "arguments/torch_modes.h"
 
 namespace {
@@ -115,7 +116,9 @@ void* TorchAllocator::Make(const DLTensor& like, char** address) const {
     PyErr_Clear();  // of a mode that was asked
     return nullptr;
   }
-  if (this->data(tensor, &data) != 0) {
+  if (ReadTorchData(g_torch_layout, *static_cast<const char* const*>(tensor), &data)) {
+    // It lies where that of other tensors does.
+  } else if (this->data(tensor, &data) != 0) {
     PyErr_Clear();
     free(tensor);
     return nullptr;

@@ -90,6 +90,16 @@ inline bool ReadPlain(const TorchLayout& layout, const TorchLayout::Plain& plain
   return true;
 }
 
+// The address of a C++ tensor's first element, of one that begins where its memory does and is
+// nothing but that. False: it must be asked.
+inline bool ReadTorchData(const TorchLayout& layout, const char* tensor, void** data) {
+  if (layout.api == nullptr) return false;
+  const auto* storage = LoadAt<const char*>(tensor, layout.storage);
+  *data = LoadAt<void*>(storage, layout.data);
+  return *data != nullptr && LoadAt<uint8_t>(storage, layout.is_special) == 0 &&
+         LoadAt<int64_t>(tensor, layout.storage_offset) == 0;
+}
+
 // The address and the type, and where it is, of an object that is a tensor of torch. False: it is
 // not plain, and its exchange function must say.
 inline bool ReadInPlace(const TorchLayout& layout, PyObject* object, DLTensor* read) {

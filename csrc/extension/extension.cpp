@@ -27,6 +27,7 @@
 #include "python/numbers.h"
 #include "python/python.h"
 #include "python/recording.h"
+#include "python/tuples.h"
 #include "python/upcalls.h"
 #include "torch/interface.h"
 #include "torch/operator.h"
@@ -66,6 +67,8 @@ PyObject* UseShortcut(PyObject*, PyObject* args) {
     UseTorchBits(use != 0);
   } else if (wanted == "places") {
     ReadTorchInPlace(use != 0);
+  } else if (wanted == "tuples") {
+    UseTuples(use != 0);
   } else if (wanted == "functions") {
     UseFunctionParts(use != 0);
   } else if (wanted == "forms") {
@@ -87,6 +90,7 @@ PyObject* TryNumbersAgain(PyObject*, PyObject* args) {
 
 int Execute(PyObject* module) {
   TryNumbers(0);
+  TryTuples();
   return PyModule_AddStringConstant(module, "__version__", kVersion) == 0 &&
                  PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) ==
                      0 &&

@@ -272,7 +272,8 @@ size_t FunctionCall::ParameterOf(PyObject* array) const {
 
 bool FunctionCall::CheckWatch() {
   Watch* watch = state_.watch.load(std::memory_order_acquire);
-  if (CULAUNCH_UNLIKELY(watch != nullptr && !watch->Holds())) {
+  if (watch == nullptr || watch->HoldsAtAGlance()) return true;
+  if (CULAUNCH_UNLIKELY(!watch->Holds())) {
     if (PyErr_Occurred() != nullptr) return false;
     state_.Forget();
   }

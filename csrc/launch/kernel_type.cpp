@@ -11,6 +11,7 @@
 #include "launch/occupancy.h"
 #include "python/free_threaded_lock.h"
 #include "python/recording.h"
+#include "python/tuples.h"
 #include "python/type_builder.h"
 
 PyTypeObject* g_kernel_type = nullptr;
@@ -125,10 +126,10 @@ bool ReadSimpleKey(PyObject* key, uint32_t* numbers) {
 bool HasSameItems(PyObject* kept, PyObject* key) {
   if (kept == key) return true;
   if (!PyTuple_CheckExact(key)) return false;
-  const Py_ssize_t size = PyTuple_Size(key);
-  if (size != PyTuple_Size(kept)) return false;
+  const Py_ssize_t size = Py_SIZE(key);
+  if (size != Py_SIZE(kept)) return false;
   for (Py_ssize_t i = 0; i < size; ++i) {
-    if (PyTuple_GetItem(kept, i) != PyTuple_GetItem(key, i)) return false;
+    if (TupleItem(kept, i) != TupleItem(key, i)) return false;
   }
   return true;
 }

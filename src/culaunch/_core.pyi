@@ -450,7 +450,9 @@ reads_numbers_in_place: int
 """Whether ints and floats are read without the C API: 1, where their layout is known."""
 
 def use_shortcut(
-    name: Literal["numbers", "dicts", "torch", "places", "forms", "functions"], use: bool, /
+    name: Literal["numbers", "tuples", "dicts", "torch", "places", "forms", "functions"],
+    use: bool,
+    /,
 ) -> None: ...
 def try_numbers(version: int, /) -> bool:
     """Try again whether numbers can be read in place, as on a version of Python; 0: this one."""

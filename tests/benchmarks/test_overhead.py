@@ -93,20 +93,27 @@ def test_slope_is_the_cost_of_one_more(overhead: Callable[[str], Any]) -> None:
     assert overhead("timing").slope(counts, [30 + 7.0 * n for n in counts]) == pytest.approx(7)
 
 
+def trials(overhead: Callable[[str], Any], samples: dict[str, tuple[float, ...]]) -> list[Any]:
+    make = overhead("timing").Trial
+    return [make(name, "4", lambda count: 0, samples=[*found]) for name, found in samples.items()]
+
+
 def test_bars_are_met_missed_or_not_measured(overhead: Callable[[str], Any]) -> None:
     bars, ours = overhead("bars"), overhead("ours")
     peers, tvm = overhead("peers"), overhead("tvm")
-    found = {
-        (ours.LAUNCHER, "4"): 200.0,
-        (ours.SUBSCRIPT, "4"): 301.0,
-        (tvm.EMPTY, "4"): 400.0,
-        (tvm.CUBIN_RUNTIME, "4"): 1000.0,
-        (tvm.CUBIN_DRIVER, "4"): 250.0,
-    }
+    # A host that becomes slower, and one burst that something disturbed.
+    found = trials(overhead, {
+        ours.LAUNCHER: (100.0, 200.0, 300.0),
+        ours.SUBSCRIPT: (161.0, 900.0, 361.0),
+        tvm.EMPTY: (400.0,) * 3,
+        tvm.CUBIN_RUNTIME: (1000.0,) * 3,
+        tvm.CUBIN_DRIVER: (250.0,) * 3,
+    })  # fmt: skip
     host = {bar.name: bar for bar in bars.bars(found, {}, host_only=True)}
     assert host[f"{ours.LAUNCHER} / {tvm.EMPTY}"].met is True
     assert host[f"{ours.LAUNCHER} / {peers.CORE_RAW}"].met is None
-    assert host["kernel[grid, block](...) over a configured launcher"].met is False
+    subscript = host["kernel[grid, block](...) over a configured launcher"]
+    assert (subscript.measured, subscript.met) == (61.0, False)
     cost = {"tensor": 24.0, "exchange": 50.0, "c_tensor": 10.0}
     gpu = bars.bars(found, cost, host_only=False)
     faster = next(bar for bar in gpu if "the faster one" in bar.name)

@@ -16,7 +16,7 @@ NUMBERS = [0, 1, -1, 255, 256, 2**30 - 1, 2**30, -(2**30), 2**31, 2**62, -(2**63
 FLOATS = [0.0, -0.0, 1.5, 5e-324, 1e300, math.inf, -math.inf]
 
 
-@pytest.fixture(params=["numbers", "dicts", "torch", "places", "forms"])
+@pytest.fixture(params=["numbers", "tuples", "dicts", "torch", "places", "forms"])
 def without(request):
     """Call culaunch without one of them, as where the trial of it failed."""
     _core.use_shortcut(request.param, False)
@@ -55,6 +55,15 @@ def arrive(host_driver):
         assert host_driver.bytes_of(number, 8) == number.to_bytes(8, sys.byteorder, signed=True)
     for number in FLOATS:
         assert host_driver.bytes_of(number, 8) == struct.pack("d", number)
+
+
+def test_launchers_are_found_all_the_same(host_driver, without):
+    kernel = host_driver.kernel(4)
+    for grid, block, *more in ((3, 32), (3, 64), (3, 32, 128), ((2, 2), 32), (3, 32), ((2, 2), 32)):
+        kernel[(grid, block, *more)](1)
+        last = host_driver.last
+        assert last.grid == ((3, 1, 1) if grid == 3 else (2, 2, 1))
+        assert (last.block, last.shared_memory) == ((block, 1, 1), *(more or [0]))
 
 
 @pytest.mark.needs("torch")
