@@ -58,8 +58,8 @@ class Trial:
 def difference(trials: list[Trial], one: str, other: str, case: str) -> float | None:
     """Return by how many nanoseconds one contender is dearer: the median over the rounds.
 
-    Both are measured in each round, one behind the other: what drifts during a run is in both, where
-    it is in the difference of their medians. None where one of them is missing.
+    Both are measured in each round, one behind the other: what drifts during a run is in both of
+    these, where it is in the difference of the medians. None where one of them is missing.
     """
     found = {trial.contender: trial.samples for trial in trials if trial.case == case}
     if not found.get(one) or not found.get(other):
