@@ -52,9 +52,9 @@ Found Find() {
       libraries.Find("aoti_torch_device_type_cpu", &host) &&
       libraries.Find("aoti_torch_device_type_cuda", &gpu);
   if (!found.is_complete) return found;
-  // at::cuda::empty_strided.
+  // at::native::empty_strided_cuda.
   libraries.Find(
-      "_ZN2at4cuda13empty_stridedEN3c108ArrayRefIlEES3_St8optionalINS1_10ScalarTypeEES4_"
+      "_ZN2at6native18empty_strided_cudaEN3c108ArrayRefIlEES3_St8optionalINS1_10ScalarTypeEES4_"
       "INS1_6LayoutEES4_INS1_6DeviceEES4_IbE",
       &found.allocator.empty_on_gpu);
   found.host = host();

@@ -42,7 +42,7 @@ struct TorchAllocator {
                    int32_t device_type, int32_t device_index, void** tensor);
   int32_t (*data)(void* tensor, void** data);
   int32_t (*free)(void* tensor);
-  // at::cuda::empty_strided, what `empty` comes to on a GPU where nobody wants to see the
+  // at::native::empty_strided_cuda, what `empty` comes to on a GPU where nobody wants to see the
   // operation; null: this torch has none.
   torch_direct::Empty empty_on_gpu;
   // THPVariable_Wrap of its Python half: a new reference to the object of a tensor.

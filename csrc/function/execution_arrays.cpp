@@ -6,15 +6,13 @@
 #include "arguments/device_array_exchange.h"
 #include "driver/errors.h"
 #include "function/execution.h"
-#include "function/parts.h"
+#include "function/fresh_memory.h"
 #include "function/problems.h"
 #include "python/upcalls.h"
 
 namespace function {
 
 namespace {
-
-constexpr size_t kAlignment = 16;  // of what a program allocates
 
 // What a view that is shown to Python keeps: the array that it is a view of, and its own shape.
 struct HeldView {
@@ -126,13 +124,10 @@ bool Execution::AllocateMemory(ArrayValue* value, uint8_t number, int rank, cons
       place.entry != nullptr && place.entry->kind == ArgumentKind::kExchange ? place.entry->api
                                                                              : nullptr;
   if (api != nullptr && api != DeviceArrayExchange() && api->managed_tensor_allocator != nullptr) {
-    const DLTensor like = {
-        nullptr, place.device, rank, operands::TypeOf(number), const_cast<int64_t*>(shape), nullptr,
-        0};
-    value->data = ::Allocate(api, like, &value->allocated);
-    return value->allocated.is_made();
+    const DLDataType type = operands::TypeOf(number);
+    return AllocateDense(api, place.device, type, rank, shape, &value->data, &value->allocated);
   }
-  return AllocateAsFramework(value, number, rank, shape);
+  return AllocateAsFramework(value, number, rank, shape) && IsAligned(value->data);
 }
 
 // One allocation for all arrays that Python never sees: each costs about half of a launch. A driver
@@ -150,29 +145,19 @@ bool Execution::PlaceScratch(const ReplayStep& step) {
 }
 
 bool Execution::Allocate(const ReplayStep& step) {
-  const Effect& effect = *step.effect;
+  const ReadyMemory& memory = *step.memory;
   ArrayValue& value = call_.arrays_[static_cast<size_t>(step.array)];
-  size_t bytes = 0;
-  BytesOf(effect, registers_, &bytes);
-  if (step.offset >= 0 && replay_->scratch_bytes() != 0 &&
-      call_.place_.driver->note_array == nullptr) {
-    if (!PlaceScratch(step)) return false;
-  } else {
-    int64_t shape[operands::kMaxDims];
-    const auto rank = static_cast<int>(effect.shape.size());
-    for (int i = 0; i < rank; ++i) shape[i] = Int(effect.shape[static_cast<size_t>(i)]);
-    if (!AllocateMemory(&value, effect.number, rank, shape)) return false;
-  }
-  value.number = effect.number;
+  value.number = step.effect->number;
   value.base = step.array;
-  value.effect = &effect;
-  value.begin = value.data;
-  value.bytes = bytes;
-  if (reinterpret_cast<uintptr_t>(value.data) % kAlignment != 0 && bytes != 0) {
-    PyErr_Format(PyExc_RuntimeError,
-                 "the framework allocated an array at %p, which is no multiple of 16", value.data);
+  value.effect = step.effect;
+  value.bytes = memory.bytes;
+  const bool is_shared = step.offset >= 0 && replay_->scratch_bytes() != 0 &&
+                         call_.place_.driver->note_array == nullptr;
+  if (!(is_shared ? PlaceScratch(step)
+                  : AllocateMemory(&value, value.number, memory.rank, memory.shape))) {
     return false;
   }
+  value.begin = value.data;
   return true;
 }
 

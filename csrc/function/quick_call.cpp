@@ -1,7 +1,10 @@
 #include "function/quick_call.h"
 
+#include "arguments/allocated.h"
+#include "arguments/element_types.h"
 #include "arguments/torch_modes.h"
 #include "arguments/torch_tensor.h"
+#include "function/fresh_memory.h"
 #include "function/gather.h"
 #include "function/problems.h"
 #include "function/replay.h"
@@ -12,39 +15,57 @@ namespace function {
 
 namespace {
 
-// The arguments, compared with those of the last call while they are read.
 class QuickCall {
  public:
-  QuickCall(const Kind& kind, const Program& program, const Replay& replay)
+  QuickCall(const Kind& kind, const Program& program, Replay* replay)
       : kind_(kind), program_(program), replay_(replay) {}
+  QuickCall(const QuickCall&) = delete;
+  QuickCall& operator=(const QuickCall&) = delete;
+  ~QuickCall() {
+    if (!is_kept_) return;
+    for (size_t i = 0; i < made_count_; ++i) Free(&made_[i].memory);
+    replay_->Drop();
+  }
 
-  // False: something is different.
+  // Read the arguments, which are compared with those of the last call meanwhile. False: something
+  // is different.
   bool Read(PyObject* const* args);
 
   // Set the stream; -1 with a Python error set, 0 where the call is not for this device.
   int FindStream(int device_type);
 
-  // Without the GIL. The step that failed; null: none.
-  const ReplayStep* Launch(CUlaunchConfig* config, CUresult* code);
-
-  int ordinal() const { return device_.device_id; }
-  PyObject* object(int32_t array) const { return objects_[array]; }
+  // Do the effects, and give the result. The program may go meanwhile, the replay stays.
+  PyObject* Run();
 
  private:
+  // An array that was allocated.
+  struct Made {
+    int32_t array;
+    Allocated memory;
+  };
+
   bool ReadTensor(const Step& step, PyObject* object);
   bool HasInput(int32_t input, Word value) const {
-    return input < 0 || replay_.inputs()[input] == value;
+    return input < 0 || replay_->inputs()[input] == value;
   }
+  // Up to a step that is another effect, without the GIL; null with a Python error set.
+  const ReplayStep* Launch(const ReplayStep* step);
+  bool Allocate(const ReplayStep& step);
+  PyObject* Result(int32_t array);
 
   const Kind& kind_;
   const Program& program_;
-  const Replay& replay_;
+  Replay* const replay_;
+  bool is_kept_ = false;
   const TypeEntry* entry_ = nullptr;
   size_t arrays_ = 0;
+  size_t made_count_ = 0;
+  char* scratch_ = nullptr;
   DLDevice device_ = {0, 0};
   CUstream stream_ = nullptr;
-  const char* addresses_[Replay::kQuickArrays];
+  char* addresses_[Replay::kQuickArrays];
   PyObject* objects_[Replay::kQuickArrays];
+  Made made_[Replay::kQuickArrays];
 };
 
 inline bool QuickCall::ReadTensor(const Step& step, PyObject* object) {
@@ -71,9 +92,9 @@ inline bool QuickCall::ReadTensor(const Step& step, PyObject* object) {
   for (uint32_t i = array.first_input; i < array.end_input; ++i) {
     const Word value =
         InputOf(program_.inputs[i], tensor.data, tensor.shape, tensor.strides, tensor.ndim);
-    if (CULAUNCH_UNLIKELY(value != replay_.inputs()[i])) return false;
+    if (CULAUNCH_UNLIKELY(value != replay_->inputs()[i])) return false;
   }
-  addresses_[arrays_] = static_cast<const char*>(tensor.data);
+  addresses_[arrays_] = static_cast<char*>(tensor.data);
   objects_[arrays_++] = object;
   return true;
 }
@@ -114,13 +135,79 @@ inline int QuickCall::FindStream(int device_type) {
   return 1;
 }
 
-inline const ReplayStep* QuickCall::Launch(CUlaunchConfig* config, CUresult* code) {
-  for (const ReplayStep* step = replay_.begin(); step->code == EffectCode::kLaunch; ++step) {
-    *code = step->launch->Launch(device_.device_id, stream_, config,
-                                 [this](int32_t array) { return &addresses_[array]; });
-    if (CULAUNCH_UNLIKELY(*code != CUDA_SUCCESS)) return step;
+inline const ReplayStep* QuickCall::Launch(const ReplayStep* step) {
+  CUlaunchConfig config;
+  CUresult code = CUDA_SUCCESS;
+  {
+    // A launch waits while the stream's queue is full.
+    const ReleaseGil released;
+    for (;; ++step) {
+      if (step->code == EffectCode::kLaunch) {
+        code = step->launch->Launch(device_.device_id, stream_, &config,
+                                    [this](int32_t array) { return &addresses_[array]; });
+        if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) break;
+      } else if (step->code == EffectCode::kView) {
+        addresses_[step->array] = addresses_[step->source] + step->offset;
+      } else {
+        break;
+      }
+    }
   }
+  if (!CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) return step;
+  RaiseLaunchFailure(*step->launch->kernel, config, device_.device_id, code);
+  PrefixError(step->text);
   return nullptr;
+}
+
+inline bool QuickCall::Allocate(const ReplayStep& step) {
+  const bool is_shared = step.offset >= 0 && replay_->scratch_bytes() != 0;
+  char*& data = addresses_[step.array];
+  if (is_shared && scratch_ != nullptr) {
+    data = scratch_ + step.offset;
+    return true;
+  }
+  const auto shared = static_cast<int64_t>(replay_->scratch_bytes());
+  const ReadyMemory& memory = *step.memory;
+  Made& made = made_[made_count_++];
+  made = {step.array, {nullptr, nullptr}};
+  const bool is_made =
+      is_shared
+          ? AllocateDense(entry_->api, device_, {kDLUInt, 8, 1}, 1, &shared, &data, &made.memory)
+          : AllocateDense(entry_->api, device_, operands::TypeOf(step.number), memory.rank,
+                          memory.shape, &data, &made.memory);
+  if (CULAUNCH_UNLIKELY(!is_made)) {
+    PrefixError(step.text);
+    return false;
+  }
+  if (is_shared) {
+    scratch_ = data;
+    data += step.offset;
+  }
+  return true;
+}
+
+inline PyObject* QuickCall::Result(int32_t array) {
+  if (array == Replay::kNothing) return Ref::Borrow(Py_None).release();
+  if (static_cast<size_t>(array) < arrays_) return Ref::Borrow(objects_[array]).release();
+  size_t i = 0;
+  while (made_[i].array != array) ++i;
+  return TakeObject(entry_->api, &made_[i].memory);
+}
+
+inline PyObject* QuickCall::Run() {
+  replay_->Take();
+  is_kept_ = true;
+  const ReplayStep* step = replay_->begin();
+  while (step->code != EffectCode::kReturn) {
+    if (step->code == EffectCode::kAllocate) {
+      if (CULAUNCH_UNLIKELY(!Allocate(*step))) return nullptr;
+      ++step;
+    } else {
+      step = Launch(step);
+      if (CULAUNCH_UNLIKELY(step == nullptr)) return nullptr;
+    }
+  }
+  return Result(replay_->result());
 }
 
 }  // namespace
@@ -134,7 +221,7 @@ bool CallQuickly(State& state, PyObject* const* args, PyObject** result) {
   if (CULAUNCH_UNLIKELY(kind == nullptr) || CULAUNCH_UNLIKELY(kind->program == nullptr)) {
     return false;
   }
-  const Program& program = *kind->program->program;  // until the GIL is released
+  const Program& program = *kind->program->program;
   Replay* replay = program.replay;
   const Watch* watch = state.watch.load(std::memory_order_relaxed);
   const culaunch::Driver* driver = state.driver.load(std::memory_order_relaxed);
@@ -144,28 +231,12 @@ bool CallQuickly(State& state, PyObject* const* args, PyObject** result) {
       CULAUNCH_UNLIKELY(watch != nullptr && !watch->HoldsAtAGlance())) {
     return false;
   }
-  QuickCall call(*kind, program, *replay);
+  QuickCall call(*kind, program, replay);
   if (CULAUNCH_UNLIKELY(!call.Read(args)) || CULAUNCH_UNLIKELY(IsTorchWatching())) return false;
   *result = nullptr;
   const int found = call.FindStream(state.device_type.load(std::memory_order_relaxed));
   if (CULAUNCH_UNLIKELY(found <= 0)) return found < 0;
-  CUlaunchConfig config;
-  CUresult code = CUDA_SUCCESS;
-  const ReplayStep* failed;
-  replay->Take();
-  {
-    // A launch waits while the stream's queue is full.
-    const ReleaseGil released;
-    failed = call.Launch(&config, &code);
-  }
-  if (CULAUNCH_UNLIKELY(failed != nullptr)) {
-    RaiseLaunchFailure(*failed->launch->kernel, config, call.ordinal(), code);
-    PrefixError(failed->launch->text);
-  } else {
-    const int32_t array = replay->result();
-    *result = Ref::Borrow(array < 0 ? Py_None : call.object(array)).release();
-  }
-  replay->Drop();
+  *result = call.Run();
   return true;
 #endif
 }

@@ -1,5 +1,5 @@
 // A call like the one before it: tensors of torch with the same shapes, the same numbers, and
-// launches alone.
+// launches with what is allocated for them alone.
 #pragma once
 
 #include "function/state.h"

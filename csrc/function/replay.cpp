@@ -69,7 +69,7 @@ size_t BytesOfLaunch(const Launch& launch) {
   return pieces.used();
 }
 
-ReadyLaunch* MakeLaunch(const Launch& launch, PyObject* text, const Word* registers, char* room) {
+ReadyLaunch* MakeLaunch(const Launch& launch, const Word* registers, char* room) {
   Pieces pieces(room);
   auto* ready = new (pieces.Take<ReadyLaunch>(1)) ReadyLaunch;
   auto* sources = pieces.Take<int32_t>(launch.parts.size());
@@ -77,7 +77,6 @@ ReadyLaunch* MakeLaunch(const Launch& launch, PyObject* text, const Word* regist
   ready->config = ConfigOf(launch, registers);
   ready->count = launch.parts.size();
   ready->sources = sources;
-  ready->text = text;
   ready->bytes = pieces.Take<unsigned char>(launch.kernel->bytes);
   for (const Part& part : launch.parts) {
     if (part.source == Source::kArray) {
@@ -88,6 +87,32 @@ ReadyLaunch* MakeLaunch(const Launch& launch, PyObject* text, const Word* regist
     *sources++ = ~static_cast<int32_t>(part.offset);
   }
   return ready;
+}
+
+size_t BytesOfMemory(const Effect& effect) {
+  Pieces pieces(nullptr);
+  pieces.Take<ReadyMemory>(1);
+  pieces.Take<int64_t>(effect.shape.size());
+  return pieces.used();
+}
+
+ReadyMemory* MakeMemory(const Effect& effect, const Word* registers, char* room) {
+  Pieces pieces(room);
+  auto* memory = new (pieces.Take<ReadyMemory>(1)) ReadyMemory;
+  auto* shape = pieces.Take<int64_t>(effect.shape.size());
+  BytesOf(effect, registers, &memory->bytes);
+  memory->shape = shape;
+  memory->rank = static_cast<int32_t>(effect.shape.size());
+  for (const int32_t index : effect.shape) *shape++ = registers[index];
+  return memory;
+}
+
+size_t BytesOfEffect(const Effect& effect) {
+  if (effect.code == EffectCode::kAllocate) return BytesOfMemory(effect);
+  if (effect.code == EffectCode::kLaunch && CanBeReady(*effect.launch)) {
+    return BytesOfLaunch(*effect.launch);
+  }
+  return 0;
 }
 
 }  // namespace
@@ -103,11 +128,7 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
   size_t bytes = RoundUp(input_count * sizeof(Word), kRound) +
                  RoundUp(program.registers * sizeof(Word), kRound) +
                  RoundUp(leaf.effects.size() * sizeof(ReplayStep), kRound);
-  for (const Effect& effect : leaf.effects) {
-    if (effect.code == EffectCode::kLaunch && CanBeReady(*effect.launch)) {
-      bytes += BytesOfLaunch(*effect.launch);
-    }
-  }
+  for (const Effect& effect : leaf.effects) bytes += BytesOfEffect(effect);
   Replay* replay = old;
   if (old == nullptr || old->users_ > 1 || old->bytes_ < bytes) {
     replay = new Replay;
@@ -122,12 +143,17 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
   std::copy(inputs, inputs + input_count, own_inputs);
   for (const Effect& effect : leaf.effects) {
     if (IsSkipped(effect, registers)) continue;
-    auto* step = new (replay->steps_end_++) ReplayStep{effect.code, effect.array, effect.source};
+    auto* step = new (replay->steps_end_++)
+        ReplayStep{effect.code, effect.number, effect.array, effect.source};
     step->effect = &effect;
-    if (effect.code == EffectCode::kView) step->offset = registers[effect.value];
-    if (effect.code == EffectCode::kLaunch && CanBeReady(*effect.launch)) {
-      step->launch = MakeLaunch(*effect.launch, program.Text(effect.text), registers,
-                                pieces.Take<char>(BytesOfLaunch(*effect.launch)));
+    step->text = program.Text(effect.text);
+    char* room = pieces.Take<char>(BytesOfEffect(effect));
+    if (effect.code == EffectCode::kView) {
+      step->offset = registers[effect.value];
+    } else if (effect.code == EffectCode::kAllocate) {
+      step->memory = MakeMemory(effect, registers, room);
+    } else if (effect.code == EffectCode::kLaunch && CanBeReady(*effect.launch)) {
+      step->launch = MakeLaunch(*effect.launch, registers, room);
     }
   }
   auto* own_registers = pieces.Take<Word>(program.registers);
@@ -140,19 +166,26 @@ Replay* Replay::Make(const Program& program, const Word* inputs, const Word* reg
   return replay;
 }
 
-// Whether there is nothing but launches that are ready, and a result that needs no making.
 bool Replay::FindResult(const Program& program) {
-  const ReplayStep* step = steps_;
-  while (step->code == EffectCode::kLaunch && step->launch != nullptr) ++step;
-  if (step == steps_ || step->code != EffectCode::kReturn ||
-      program.argument_arrays > kQuickArrays) {
-    return false;
+  const Effect& last = *steps_end_[-1].effect;
+  const auto kind = static_cast<Value>(last.result[0]);
+  result_ = kind == Value::kArray ? static_cast<int32_t>(last.result[1]) : kNothing;
+  const bool is_given = result_ < static_cast<int32_t>(program.argument_arrays);
+  return (kind == Value::kNone || kind == Value::kArray) && program.arrays <= kQuickArrays &&
+         program.driver != nullptr && AreQuick(is_given ? kNothing : result_);
+}
+
+bool Replay::AreQuick(int32_t result) const {
+  bool is_made = result == kNothing;
+  for (const ReplayStep* step = steps_; step != steps_end_ - 1; ++step) {
+    if (step->code == EffectCode::kAllocate && !step->effect->zeros) {
+      is_made = is_made || step->array == result;
+    } else if (step->code != EffectCode::kView &&
+               (step->code != EffectCode::kLaunch || step->launch == nullptr)) {
+      return false;
+    }
   }
-  const std::vector<Word>& result = step->effect->result;
-  const auto kind = static_cast<Value>(result[0]);
-  result_ = kind == Value::kArray ? static_cast<int32_t>(result[1]) : kNothing;
-  return kind == Value::kNone ||
-         (kind == Value::kArray && result_ < static_cast<int32_t>(program.argument_arrays));
+  return is_made;
 }
 
 // Give each array that is the leaf's own a place in one block. What is alone is allocated as it is,
@@ -161,13 +194,10 @@ void Replay::PlaceScratch() {
   size_t end = 0;
   int count = 0;
   for (ReplayStep* step = steps_; step != steps_end_; ++step) {
-    size_t bytes = 0;
-    if (step->code != EffectCode::kAllocate || !step->effect->is_scratch ||
-        !BytesOf(*step->effect, registers_, &bytes) || bytes == 0) {
-      continue;
-    }
-    size_t next = 0;
-    if (__builtin_add_overflow(end, bytes, &next) || next > kMostScratch) continue;
+    if (step->code != EffectCode::kAllocate || !step->effect->is_scratch) continue;
+    const size_t bytes = step->memory->bytes;
+    if (bytes == 0 || bytes > kMostScratch || end + bytes > kMostScratch) continue;
+    const size_t next = end + bytes;
     step->offset = static_cast<int64_t>(end);
     end = RoundUp(next, kAlignment);
     ++count;

@@ -16,7 +16,6 @@ struct ReadyLaunch {
   // Of each parameter: the array whose address it is, or, as ~offset, where it lies in `bytes`.
   const int32_t* sources;
   unsigned char* bytes;
-  PyObject* text;  // where it stands in the body, borrowed; null: not known
 
   // Launch it on a device and a stream; `address_of` gives the place of an array's address.
   // *used is how, for the words of a failure.
@@ -34,15 +33,25 @@ struct ReadyLaunch {
   }
 };
 
+// An array that is allocated.
+struct ReadyMemory {
+  size_t bytes;
+  const int64_t* shape;
+  int32_t rank;
+};
+
 // An effect that is to be done. What it takes most often lies here, beside the others': after the
 // driver has worked, little of a program is left in the processor's caches.
 struct ReplayStep {
   EffectCode code;
+  uint8_t number = 0;  // the element type of an array that is allocated
   int32_t array = -1;
   int32_t source = -1;                  // of a view
   int64_t offset = -1;                  // of a view, in bytes; of scratch memory, in its block
   const ReadyLaunch* launch = nullptr;  // null: parameters are made at each call
-  const Effect* effect = nullptr;
+  const ReadyMemory* memory = nullptr;  // of an array that is allocated
+  const Effect* effect = nullptr;       // the program's
+  PyObject* text = nullptr;             // where it stands in the body, borrowed; null: not known
 };
 
 // Made by a call, and only read from then on: calls that have let go of the GIL may be in it.
@@ -50,7 +59,7 @@ class Replay {
  public:
   static constexpr size_t kAlignment = 256;  // of scratch arrays in their block
   static constexpr size_t kMostScratch = size_t{1} << 40;
-  static constexpr size_t kQuickArrays = 16;
+  static constexpr size_t kQuickArrays = 24;
   static constexpr int32_t kNothing = -1;
 
   // The effects of a leaf, and what led to it. `old` is made anew where nobody else has it.
@@ -67,10 +76,10 @@ class Replay {
   // Of the arrays that the leaf makes for itself alone, which share one allocation. 0: they do not.
   size_t scratch_bytes() const { return scratch_bytes_; }
 
-  // Whether the leaf is launches that are ready, and gives None or an argument as it came, with no
-  // more than kQuickArrays arguments that are arrays.
+  // Whether the leaf is launches that are ready, with what they take: arrays that came, that are
+  // allocated, and views, no more than kQuickArrays; and gives None or one of the first two.
   bool is_quick() const { return is_quick_; }
-  // Of such a leaf: the argument array that it gives; kNothing: None.
+  // Of such a leaf: the array that it gives; kNothing: None.
   int32_t result() const { return result_; }
 
   // Those who have it: the program, and its calls. Under the program's lock.
@@ -85,6 +94,8 @@ class Replay {
 
   void PlaceScratch();
   bool FindResult(const Program& program);
+  // Whether the steps but for the last are done so, and one makes the array that is given, if any.
+  bool AreQuick(int32_t result) const;
 
   int users_ = 1;
   int32_t leaf_ = -1;

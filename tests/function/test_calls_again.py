@@ -83,6 +83,71 @@ def test_whatever_differs_is_seen(body):
         assert result is args[0]
 
 
+@pytest.fixture
+def maker(host_driver):
+    """A function that allocates what it gives, with scratch memory and a view between."""
+    kernel = host_driver.kernel(8, 8, 8, 4)
+
+    @cl.function
+    def maker(x, n: int, kind: str = "float32"):
+        own = cl.empty((n, x.shape[0]), kind, like=x)
+        more = cl.empty(n, "int8", like=x)
+        y = cl.empty((n, 2), kind, like=x)
+        kernel[n, 32](own, own[1:], more, n)
+        kernel[1, 32](y, own, x, n)
+        return y
+
+    return maker
+
+
+def test_what_is_allocated_comes_back_each_time(maker, host_driver):
+    import torch
+
+    (x,) = tensors(1)
+    kept = []
+    for n, kind in [(4, "float32")] * 3 + [(5, "float32"), (5, "float64"), (4, "float32")] * 3:
+        y = maker(x, n, kind)
+        assert (y.shape, y.dtype, y.is_contiguous()) == ((n, 2), getattr(torch, kind), True)
+        assert type(y) is torch.Tensor
+        assert not y.requires_grad
+        y.fill_(n)  # it is memory, and its own
+        kept.append((y, n))
+        first, second = host_driver.launches[-2:]
+        own, view, more = (struct.unpack("<Q", one)[0] for one in first.arguments[:3])
+        result, again, given = (struct.unpack("<Q", one)[0] for one in second.arguments[:3])
+        size = 96 * y.dtype.itemsize
+        assert (view - own, more - own) == (size, -(-n * size // 256) * 256)
+        assert (result, again, given) == (y.data_ptr(), own, x.data_ptr())
+    assert all(bool((y == n).all()) for y, n in kept)
+
+
+def test_memory_that_runs_out_names_its_line_and_loses_nothing(maker, host_driver):
+    """What was allocated before goes; the next call is as any."""
+    import gc
+
+    (x,) = tensors(1)
+    for _ in range(3):
+        maker(x, 4)
+    before = len(host_driver.launches)
+    host_driver.fail("cuLaunchKernelEx", 0, 2)  # neither is recorded
+    with pytest.raises(cl.DriverError, match=r"test_calls_again.py:\d+.*CUDA_ERROR_OUT_OF_MEMORY"):
+        maker(x, 4)
+    gc.collect()
+    assert len(host_driver.launches) == before
+    assert maker(x, 4).shape == (4, 2)
+
+
+def test_in_inference_mode_and_with_deterministic_algorithms(maker):
+    import torch
+
+    (x,) = tensors(1)
+    maker(x, 4)
+    with torch.inference_mode():
+        assert maker(x, 4).is_inference()
+        assert maker(x, 4).is_inference()
+    assert not maker(x, 4).is_inference()
+
+
 def test_other_numbers_and_arguments_are_refused_as_at_the_first_call(body):
     import torch
 
