@@ -10,6 +10,7 @@
 #include "function/replay.h"
 #include "launch/launch_failure.h"
 #include "python/numbers.h"
+#include "python/tuples.h"
 
 namespace function {
 
@@ -45,6 +46,7 @@ class QuickCall {
   };
 
   bool ReadTensor(const Step& step, PyObject* object);
+  bool ReadTensors(const Step& sequence, PyObject* object);
   bool HasInput(int32_t input, Word value) const {
     return input < 0 || replay_->inputs()[input] == value;
   }
@@ -99,13 +101,26 @@ inline bool QuickCall::ReadTensor(const Step& step, PyObject* object) {
   return true;
 }
 
+bool QuickCall::ReadTensors(const Step& sequence, PyObject* object) {
+  if (!PyTuple_Check(object) || Py_SIZE(object) != sequence.items) return false;
+  for (int32_t i = 0; i < sequence.items; ++i) {
+    if (!ReadTensor((&sequence)[1 + i], TupleItem(object, i))) return false;
+  }
+  return true;
+}
+
 inline bool QuickCall::Read(PyObject* const* args) {
   const int32_t* input = program_.number_inputs;
-  for (const Step& step : kind_.steps) {
+  const Step* const end = kind_.steps.data() + kind_.steps.size();
+  for (const Step* next = kind_.steps.data(); next != end;) {
+    const Step& step = *next++;
     PyObject* object = *args++;
     bool is_same = false;
     if (step.code == Step::kArray) {
       is_same = ReadTensor(step, object);
+    } else if (step.code == Step::kTuple) {
+      is_same = ReadTensors(step, object);
+      next += step.items;
     } else if (step.code == Step::kInt) {
       int64_t value;
       is_same =

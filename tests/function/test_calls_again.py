@@ -121,6 +121,28 @@ def test_what_is_allocated_comes_back_each_time(maker, host_driver):
     assert all(bool((y == n).all()) for y, n in kept)
 
 
+def test_tensors_in_a_tuple(host_driver):
+    from collections import namedtuple
+
+    kernel = host_driver.kernel(8, 8, 8)
+    Pair = namedtuple("Pair", "a b")
+
+    @cl.function
+    def f(pair, x):
+        kernel[pair[1].shape[0], 32](pair[0], pair[1], x)
+
+    a, b, x = tensors(3)
+    short = b[:7]
+    calls = [((a, b), x), (Pair(a, b), x), ((b, a), x), ((a, short), x), ([a, b], x), ((x, x), a)]
+    for (pair, other), _ in [(call, i) for i in range(3) for call in calls]:
+        f(pair, other)
+        addresses = tuple(struct.pack("<Q", one.data_ptr()) for one in (*pair, other))
+        assert host_driver.last.arguments == addresses
+        assert host_driver.last.grid == (len(pair[1]), 1, 1)
+    with pytest.raises((TypeError, ValueError)):
+        f((a, None), x)
+
+
 def test_memory_that_runs_out_names_its_line_and_loses_nothing(maker, host_driver):
     """What was allocated before goes; the next call is as any."""
     import gc

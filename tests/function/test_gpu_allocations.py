@@ -65,33 +65,13 @@ def test_what_is_not_written_is_filled_where_torch_is_to_be_deterministic():
         torch.use_deterministic_algorithms(False)
 
 
-def test_a_mode_sees_the_operation():
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    seen = []
-
-    class Mode(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            seen.append(str(func))
-            return func(*args, **(kwargs or {}))
-
-    x = torch.zeros(2, device="cuda")
-    make(x, 3, 5, "float32")
-    with Mode():
-        make(x, 3, 5, "float32")
-    assert any("empty" in name for name in seen)
-
-
 def test_memory_that_runs_out_is_torchs_own_error_with_the_line():
     import torch
 
     x = torch.zeros(2, device="cuda")
     make(x, 3, 5, "float32")
     for _ in range(2):
-        with pytest.raises(
-            RuntimeError, match=r"test_gpu_allocations.py:\d+: (?s:.*)out of memory"
-        ):
+        with pytest.raises(RuntimeError, match=r"gpu_allocations.py:\d+: (?s:.*)out of memory"):
             make(x, 1 << 20, 1 << 25, "float32")  # 128 TiB
     assert make(x, 3, 5, "float32").shape == (3, 5)
 
