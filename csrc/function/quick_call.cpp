@@ -163,6 +163,8 @@ inline const ReplayStep* QuickCall::Launch(const ReplayStep* step) {
         if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) break;
       } else if (step->code == EffectCode::kView) {
         addresses_[step->array] = addresses_[step->source] + step->offset;
+      } else if (step->code == EffectCode::kAllocate && scratch_ != nullptr && step->offset >= 0) {
+        addresses_[step->array] = scratch_ + step->offset;
       } else {
         break;
       }
@@ -177,10 +179,6 @@ inline const ReplayStep* QuickCall::Launch(const ReplayStep* step) {
 inline bool QuickCall::Allocate(const ReplayStep& step) {
   const bool is_shared = step.offset >= 0 && replay_->scratch_bytes() != 0;
   char*& data = addresses_[step.array];
-  if (is_shared && scratch_ != nullptr) {
-    data = scratch_ + step.offset;
-    return true;
-  }
   const auto shared = static_cast<int64_t>(replay_->scratch_bytes());
   const ReadyMemory& memory = *step.memory;
   Made& made = made_[made_count_++];
@@ -214,7 +212,8 @@ inline PyObject* QuickCall::Run() {
   is_kept_ = true;
   const ReplayStep* step = replay_->begin();
   while (step->code != EffectCode::kReturn) {
-    if (step->code == EffectCode::kAllocate) {
+    // Memory for all scratch arrays comes at the first of them: the others are placed by Launch.
+    if (step->code == EffectCode::kAllocate && (step->offset < 0 || scratch_ == nullptr)) {
       if (CULAUNCH_UNLIKELY(!Allocate(*step))) return nullptr;
       ++step;
     } else {

@@ -59,7 +59,7 @@ class Replay {
  public:
   static constexpr size_t kAlignment = 256;  // of scratch arrays in their block
   static constexpr size_t kMostScratch = size_t{1} << 40;
-  static constexpr size_t kQuickArrays = 24;
+  static constexpr size_t kQuickArrays = 64;
   static constexpr int32_t kNothing = -1;
 
   // The effects of a leaf, and what led to it. `old` is made anew where nobody else has it.
