@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from overhead import ours, parts, peers, tvm
 from overhead.cases import COUNTS, FLOAT_CASES, INT_CASES, MAIN, TENSOR_CASES, Case
-from overhead.timing import Trial, difference, slope
+from overhead.timing import Trial, difference, slope, slope_difference
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,7 +101,8 @@ def bars(trials: list[Trial], cost: Mapping[str, float], *, host_only: bool) -> 
             tensor,
         ]
     # The driver itself copies one more parameter, which the C loop pays as well.
-    net = _over(cost, "tensor", "c_tensor")
+    cases = {case.pointers: case.key for case in TENSOR_CASES}
+    net = slope_difference(trials, mine, ours.C_LOOP, cases)
     return [
         ratio(1.10, ours.C_LOOP),
         ratio(1.10, ours.C_LOOP_KERNEL),
@@ -122,7 +123,3 @@ def _difference(found: Medians, one: str, other: str, case: Case) -> float | Non
     if (one, case.key) not in found or (other, case.key) not in found:
         return None
     return found[one, case.key] - found[other, case.key]
-
-
-def _over(cost: Mapping[str, float], one: str, other: str) -> float | None:
-    return cost[one] - cost[other] if one in cost and other in cost else None

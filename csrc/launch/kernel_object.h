@@ -11,9 +11,12 @@
 
 // A launcher made by kernel[grid, block], kept for the next time.
 struct CachedLauncher {
-  PyObject* key;  // owned: the same tuple again is found without reading it
+  static constexpr Py_ssize_t kItems = 3;
+  PyObject* items[kItems];  // of its key: the same objects again are found without reading them
+  Py_ssize_t size;          // of its key
+  PyObject* launcher;       // owned
+  PyObject* key;            // owned
   uint32_t numbers[7];
-  PyObject* launcher;  // owned
 };
 
 struct KernelObject {
@@ -23,8 +26,8 @@ struct KernelObject {
   size_t count;
   size_t bytes;  // of the parameter block
   static constexpr int kCached = 8;
+  int cached;  // how many launchers are kept
+  int next;    // which one is replaced next
   CachedLauncher cache[kCached];
-  int cached;                       // how many of them are filled
-  int next;                         // which one is replaced next
   std::atomic<bool> is_configured;  // a launcher was made of it: for `culaunch bundle`
 };

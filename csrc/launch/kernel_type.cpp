@@ -123,13 +123,10 @@ bool ReadSimpleKey(PyObject* key, uint32_t* numbers) {
 
 // The same numbers without a look at them: keys that are kept are tuples of exact integers and of
 // tuples of these, which cannot change.
-bool HasSameItems(PyObject* kept, PyObject* key) {
-  if (kept == key) return true;
-  if (!PyTuple_CheckExact(key)) return false;
-  const Py_ssize_t size = Py_SIZE(key);
-  if (size != Py_SIZE(kept)) return false;
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    if (TupleItem(kept, i) != TupleItem(key, i)) return false;
+bool HasSameItems(const CachedLauncher& kept, PyObject* key) {
+  if (!PyTuple_CheckExact(key) || Py_SIZE(key) != kept.size) return false;
+  for (Py_ssize_t i = 0; i < kept.size; ++i) {
+    if (kept.items[i] != TupleItem(key, i)) return false;
   }
   return true;
 }
@@ -141,7 +138,7 @@ PyObject* FindLauncher(KernelObject* self, PyObject* key, const uint32_t* number
     const CachedLauncher& cached = self->cache[i];
     const bool is_same = numbers != nullptr
                              ? std::memcmp(cached.numbers, numbers, sizeof cached.numbers) == 0
-                             : HasSameItems(cached.key, key);
+                             : HasSameItems(cached, key);
     if (is_same) {
       Py_INCREF(cached.launcher);
       return cached.launcher;
@@ -159,6 +156,8 @@ void KeepLauncher(KernelObject* self, PyObject* key, const uint32_t* numbers, Py
     Py_INCREF(key);
     Py_INCREF(launcher);
     slot.key = key;
+    slot.size = PyTuple_Size(key);
+    for (Py_ssize_t i = 0; i < slot.size; ++i) slot.items[i] = PyTuple_GetItem(key, i);
     slot.launcher = launcher;
     std::memcpy(slot.numbers, numbers, sizeof slot.numbers);
     self->next = (self->next + 1) % KernelObject::kCached;

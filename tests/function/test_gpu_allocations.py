@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import culaunch as cl
@@ -42,6 +44,7 @@ def test_its_memory_is_torchs_and_goes_back():
 
     x = torch.zeros(2, device="cuda")
     make(x, 1000, 1000, "float32")
+    gc.collect()  # of the tests before
     before = torch.cuda.memory_allocated()
     made = make(x, 1000, 1000, "float32")
     assert torch.cuda.memory_allocated() - before == 4_000_256
@@ -89,6 +92,7 @@ def test_scratch_memory_is_one_block_of_torchs():
 
     x = torch.zeros(2, device="cuda")
     f(x)
+    gc.collect()
     torch.cuda.reset_peak_memory_stats()
     before, count = torch.cuda.memory_allocated(), _allocations()
     f(x)
