@@ -41,11 +41,13 @@ def without(shortcut: str, burst: Burst) -> Burst:
     return longer
 
 
-def launcher_without(shortcut: str) -> Callable[[Bench], Callable[[Case], ours.Made]]:
-    """Make the contender that is a launcher with torch tensors, without a shortcut."""
+def made_without(
+    shortcut: str, contender: Callable[[Bench], Callable[[Case], ours.Made]] = ours.launcher
+) -> Callable[[Bench], Callable[[Case], ours.Made]]:
+    """Make the contender without a shortcut; it is a launcher with torch tensors, or as given."""
 
     def factory(bench: Bench) -> Callable[[Case], ours.Made]:
-        make = ours.launcher(bench)
+        make = contender(bench)
 
         def made(case: Case) -> ours.Made:
             burst, pointers = make(case)

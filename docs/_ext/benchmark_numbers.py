@@ -61,6 +61,10 @@ SHORTCUTS = {
     "culaunch launcher (torch), torch's tensors asked": (
         "torch's tensors asked whether they are lazy views, too"
     ),
+    "culaunch kernel[grid, block] (torch)": "`kernel[grid, block]`, as it is",
+    "culaunch kernel[grid, block] (torch), tuples through Python's C API": (
+        "`kernel[grid, block]`, tuples through Python's C API"
+    ),
 }
 _CODE = re.compile(r"\w+\[[\w, ]+\](\(\.\.\.\))?")  # in the name of a bar, what is Python
 PACKAGES = ("torch", "triton", "cupy", "cuda-core", "apache-tvm-ffi")
