@@ -113,7 +113,8 @@ def test_many_launches_take_no_memory(install):
         finally:
             tracemalloc.stop()
         assert growth < 2000
-        assert least_growth(run, 200_000, resident_bytes, 1 << 20) < 1 << 20
+        # A sanitizer holds 256 MiB of freed memory back, which takes some ten rounds.
+        assert least_growth(run, 200_000, resident_bytes, 1 << 20, rounds=24) < 1 << 20
 
 
 # ---- the interpreter
