@@ -1,0 +1,31 @@
+"""A plugin for Liger's own tests: a device that it knows of, and no Transformers.
+
+Its test helpers import Transformers and Tokenizers, which the tests of kernels do not use.
+"""
+
+import sys
+import types
+
+import torch
+
+torch.cuda.get_device_name = lambda *_: "NVIDIA A100"
+torch.cuda.get_device_capability = lambda *_: (8, 0)
+
+
+class Absent(types.ModuleType):
+    """A package whose names are empty classes."""
+
+    __path__ = ()
+    __version__ = "0"
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {})
+
+
+for name in (
+    "transformers", "transformers.tokenization_utils_base", "tokenizers", "tokenizers.models",
+    "tokenizers.pre_tokenizers", "tokenizers.trainers",
+):  # fmt: skip
+    sys.modules[name] = Absent(name)
