@@ -33,15 +33,10 @@ constexpr TypeInfo kInfo[kAllTypes] = {
     {{kDLFloat4_e2m1fn, 4, 2}, "float4_e2m1fn_x2"},
 };
 
-constexpr uint32_t Packed(DLDataType type) {
-  return type.code | static_cast<uint32_t>(type.bits) << 8 |
-         static_cast<uint32_t>(type.lanes > 1 ? type.lanes : 1) << 16;
-}
-
 // One comparison for each type: an allocation looks for its own.
 struct PackedTypes {
   constexpr PackedTypes() {
-    for (uint8_t i = 0; i < kAllTypes; ++i) types[i] = Packed(kInfo[i].type);
+    for (uint8_t i = 0; i < kAllTypes; ++i) types[i] = PackType(kInfo[i].type);
   }
   uint32_t types[kAllTypes] = {};
 };
@@ -50,7 +45,7 @@ constexpr PackedTypes kPacked;
 }  // namespace
 
 uint8_t NumberOf(DLDataType type) {
-  const uint32_t packed = Packed(type);
+  const uint32_t packed = PackType(type);
   uint8_t number = 0;
   while (number < kAllTypes && kPacked.types[number] != packed) ++number;
   return number;

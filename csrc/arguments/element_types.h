@@ -34,6 +34,12 @@ enum Number : uint8_t {
 // The number of an array's element type; kAllTypes where there is none.
 uint8_t NumberOf(DLDataType type);
 
+// An element type as one number, with one lane where DLPack says none.
+constexpr uint32_t PackType(DLDataType type) {
+  return type.code | static_cast<uint32_t>(type.bits) << 8 |
+         static_cast<uint32_t>(type.lanes > 1 ? type.lanes : 1) << 16;
+}
+
 DLDataType TypeOf(uint8_t number);
 const char* NameOf(uint8_t number);
 inline int ItemSize(uint8_t number) { return TypeOf(number).bits * TypeOf(number).lanes / 8; }

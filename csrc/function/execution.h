@@ -44,9 +44,6 @@ class Execution {
   bool CheckMaps(const Effect& effect);
   void PretendArray(const Effect& effect);
   bool TakesBlock(culaunch::KernelState& kernel, const culaunch::LaunchConfig& config) const;
-  bool IsSkipped(const Effect& effect) const {
-    return effect.predicate >= 0 && registers_[effect.predicate] == 0;
-  }
 
   bool ReadConstantArray(const Effect& effect);
   bool Allocate(const ReplayStep& step);

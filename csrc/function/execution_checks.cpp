@@ -153,7 +153,7 @@ bool Execution::CheckEffects() {
     if (effect.code == EffectCode::kAllocate || effect.code == EffectCode::kView) {
       if (!CheckAllocation(effect)) return false;
       PretendArray(effect);
-    } else if (effect.code == EffectCode::kLaunch && !IsSkipped(effect)) {
+    } else if (effect.code == EffectCode::kLaunch && !IsSkipped(effect, registers_)) {
       if (!CheckLaunch(effect)) return false;
     }
   }

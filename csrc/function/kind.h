@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "arguments/element_types.h"
 #include "arguments/type_table.h"
 #include "function/program_object.h"
 #include "python/python.h"
@@ -35,11 +36,7 @@ struct Step {
         value(std::move(other.value)) {}
 };
 
-// An element type as one number, with one lane where DLPack says none.
-inline uint32_t PackType(DLDataType type) {
-  return type.code | static_cast<uint32_t>(type.bits) << 8 |
-         static_cast<uint32_t>(type.lanes > 1 ? type.lanes : 1) << 16;
-}
+using operands::PackType;
 
 // Whether a value is equal to another: of the same type, and ==; of tuples, so are their items. -1
 // with a Python error set.

@@ -5,6 +5,11 @@
 
 namespace function {
 
+// Whether an effect is left out: of a launch with a condition, say.
+inline bool IsSkipped(const Effect& effect, const Word* registers) {
+  return effect.predicate >= 0 && registers[effect.predicate] == 0;
+}
+
 // Whether the registers alone say what a part is.
 bool IsFixed(const Part& part);
 

@@ -15,10 +15,6 @@ constexpr size_t kRound = 16;
 
 constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
-bool IsSkipped(const Effect& effect, const Word* registers) {
-  return effect.predicate >= 0 && registers[effect.predicate] == 0;
-}
-
 // Whether a launch's parameters are numbers and addresses, and its configuration needs no list of
 // attributes: the others are made at each call.
 bool CanBeReady(const Launch& launch) {
