@@ -102,8 +102,13 @@ def test_a_library_compiles_for_the_emulator(build, jit_part, gxx, tmp_path):
         "CULAUNCH_DRIVER": "emulator",
         "CULAUNCH_CACHE_DIR": str(tmp_path / "emulated"),
     }
+    launch_from(library, EMULATED, environment, "-W", "error")
+
+
+def launch_from(library, code, environment, *options):
+    """Run Python code on a library that was built, in a process with these options."""
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", EMULATED, library, loaded_library()],
+        [sys.executable, *options, "-c", code, library, loaded_library()],
         env=environment,
         capture_output=True,
         text=True,
@@ -130,12 +135,4 @@ def test_a_library_compiles_for_the_gpu(build, jit_part, gxx, tmp_path):
     code = code.replace("(y == 7.0 * x).all()", "(y.numpy() == 7.0 * x.numpy()).all()")
     code = code.replace('"ptx"', '"cubin"')
     environment = {**os.environ, "CULAUNCH_CACHE_DIR": str(tmp_path / "on-gpu")}
-    done = subprocess.run(
-        [sys.executable, "-c", code, library, loaded_library()],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    launch_from(library, code, environment)
