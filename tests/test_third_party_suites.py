@@ -1,13 +1,15 @@
-"""The tool that runs test suites of others both ways, on a suite of three lines."""
+"""The tools that run suites of others both ways, on suites of a few lines."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-TOOL = Path(__file__).parents[1] / "tools" / "third_party" / "compare_suites.py"
+TOOLS = Path(__file__).parents[1] / "tools" / "third_party"
+TOOL = TOOLS / "compare_suites.py"
 SUITE = """
 import os
 import pytest
@@ -24,6 +26,87 @@ def test_worse():
 def test_better():
     assert "CULAUNCH_TRITON_CHECK" in os.environ
 """
+
+
+# Scripts: what each leaves, natively and otherwise.
+NATIVE = 'import os, torch\nnative = "CULAUNCH_TRITON_CHECK" in os.environ\n'
+SCRIPTS = {
+    "same": "result = {'one': torch.ones(3), 'two': [torch.rand(4), 5]}",
+    "different": "result = torch.ones(3) + native * 1e-7",
+    "different in two runs of Triton": "result = torch.tensor([float(os.getpid())])",
+    "failed the same way": "raise ValueError(f'at {hex(7)}')",
+    "failed differently": "raise ValueError if native else TypeError",
+    "failed natively alone": "assert not native\nresult = torch.ones(1)",
+    "failed by Triton alone": "assert native",
+    "ran": "print('nothing is left')",
+    "no time": "import time; time.sleep(60)",
+}
+KERNEL = """
+import torch, triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+x = torch.randn(100, device="cuda")
+result = torch.empty_like(x)
+assert x.is_cuda
+double[(triton.cdiv(100, 64),)](x, result, 100, BLOCK=64)
+if BEYOND:
+    double[(2,)](x, torch.empty(1), 1 << 20, BLOCK=64)
+"""
+
+
+@pytest.mark.needs("triton", "torch")
+@pytest.mark.slow
+def test_scripts_that_went_worse_are_named(tmp_path):
+    folder, output = tmp_path / "scripts", tmp_path / "output"
+    folder.mkdir()
+    for name, text in SCRIPTS.items():
+        (folder / f"{name.replace(' ', '_')}.py").write_text(NATIVE + text)
+    (tmp_path / "suites.json").write_text(
+        json.dumps({"some": {"scripts": "scripts", "each": 6}, "none": {"scripts": "absent"}})
+    )
+    environment = {key: one for key, one in os.environ.items() if key != "CULAUNCH_DRIVER"}
+    done = subprocess.run(
+        [sys.executable, TOOL, tmp_path, "--output", output, "--jobs", "2", "--only", "some"],
+        capture_output=True, text=True, check=False, env=environment,
+    )  # fmt: skip
+    rows = json.loads((output / "some" / "scripts.json").read_text())
+    assert {row["name"]: row["outcome"] for row in rows} == {
+        name.replace(" ", "_"): name for name in SCRIPTS
+    }, done.stdout + done.stderr
+    assert done.returncode == 1
+    assert "worse than by Triton, in all suites: 3" in done.stdout
+    assert "torch.float32, up to 1.19e-07 apart" in done.stdout
+    assert "native: AssertionError" in done.stdout
+    assert not list(output.glob("**/*.pt"))
+
+
+@pytest.mark.needs("triton", "torch", "numpy")
+@pytest.mark.slow
+def test_scripts_for_a_gpu_run_on_the_emulator(tmp_path):
+    for name, beyond in (("within", False), ("beyond", True)):
+        (tmp_path / f"{name}.py").write_text(KERNEL.replace("BEYOND", str(beyond)))
+    output = tmp_path / "output"
+    done = subprocess.run(
+        [sys.executable, TOOLS / "compare_scripts.py", tmp_path, "--output", output,
+         "--emulator", "--jobs", "2"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    rows = {row["name"]: row for row in json.loads((output / "scripts.json").read_text())}
+    assert rows["within"]["outcome"] == "same", done.stdout + done.stderr
+    assert (rows["within"]["results"], rows["within"]["native"], rows["within"]["triton"]) == (
+        2,
+        1,
+        0,
+    )
+    assert rows["beyond"]["outcome"] == "stopped at an illegal access"
+    assert done.returncode == 0
 
 
 @pytest.mark.needs("triton", "torch")
@@ -49,9 +132,9 @@ def test_a_test_that_passes_by_triton_alone_is_named(tmp_path):
     # What was being written when a process was ended is no outcome.
     with (output / "some.native.test_it.py.jsonl").open("a") as file:
         file.write('{"id": "half')
-    sys.path.insert(0, str(TOOL.parent))
+    sys.path.insert(0, str(TOOLS))
     try:
         from compare_suites import compared
     finally:
-        sys.path.remove(str(TOOL.parent))
+        sys.path.remove(str(TOOLS))
     assert compared("some", output)[1] == 1

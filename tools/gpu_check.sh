@@ -4,7 +4,7 @@ set -uo pipefail
 
 usage() {
     cat <<'USAGE'
-usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--third-party FOLDER] [--select EXPRESSION] [--marker EXPRESSION] [PATH...]
+usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--third-party FOLDER [--suite NAME]...] [--select EXPRESSION] [--marker EXPRESSION] [PATH...]
 
   --tests         the tests, those that need a GPU too (the default, with no other part named)
   --sanitize      the tests of the launch path under compute-sanitizer's memcheck
@@ -12,6 +12,7 @@ usage: tools/gpu_check.sh [--tests] [--sanitize] [--bench NAME]... [--third-part
   --third-party FOLDER
                   test suites of others, by Triton and then natively: the folder has them, and
                   suites.json (tools/third_party/compare_suites.py)
+  --suite NAME    only this one of them; may be repeated
   --select EXPR   only the tests that match pytest's -k EXPR
   --marker EXPR   only the tests that match pytest's -m EXPR: gpu, for what needs one
   PATH...         only these tests (default: tests; tests/launch/test_gpu_launch.py
@@ -31,13 +32,14 @@ site=$scratch/site
 seconds=${PART_SECONDS:-420}
 python=${PYTHON:-python3}
 
-third= parts=() benches=() paths=() select=() marker=()
+third= suites=() parts=() benches=() paths=() select=() marker=()
 while (($#)); do
     case $1 in
         --tests) parts+=(tests) ;;
         --sanitize) parts+=(sanitize) ;;
         --bench) benches+=("${2:?--bench needs a name}") && shift ;;
         --third-party) third=$(cd "${2:?--third-party needs a folder}" && pwd) && shift ;;
+        --suite) suites+=(--only "${2:?--suite needs a name}") && shift ;;
         --marker) marker=(-m "${2:?--marker needs an expression}") && shift ;;
         --select) select=(-k "${2:?--select needs an expression}") && shift ;;
         -h | --help) usage && exit 0 ;;
@@ -116,7 +118,8 @@ if part build bash -c build; then
     done
     if [[ -n $third ]]; then
         part third-party "$python" "$root/tools/third_party/compare_suites.py" "$third" \
-            --output "$out/third_party" --seconds $((seconds - 15)) --jobs "${JOBS:-12}"
+            --output "$out/third_party" --seconds $((seconds - 15)) --jobs "${JOBS:-12}" \
+            "${suites[@]}"
     fi
 fi
 

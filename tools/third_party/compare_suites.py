@@ -10,6 +10,12 @@ Each file is run in two processes, one after the other: by Triton for some half 
 then natively with the tests that are through. Results are lines of JSON, written as they come, so
 that whatever ends a run leaves what was found. A test that passes by Triton alone is a failure of
 ours.
+
+A suite may also be scripts that leave results, with no tests in them, such as TritonBench's:
+
+    {"tritonbench": {"scripts": "tritonbench/data/TritonBench_G_v1", "each": 45, "configs": 1}}
+
+See compare_scripts.py for how those are run and compared.
 """
 
 from __future__ import annotations
@@ -44,12 +50,23 @@ class Suite:
     files: dict[str, float]
 
 
+@dataclass(frozen=True)
+class ScriptSuite:
+    """A folder of scripts that leave results, as ``suites.json`` has it."""
+
+    name: str
+    scripts: Path
+    environment: dict[str, str]
+    each: float
+    configs: int
+
+
 class Run:
     """All suites, one after another; the files of one at the same time.
 
     Parameters
     ----------
-    suites : list of Suite
+    suites : list of (Suite or ScriptSuite)
     output : pathlib.Path
     seconds : float
         For all of it.
@@ -57,7 +74,9 @@ class Run:
         Files at a time.
     """
 
-    def __init__(self, suites: list[Suite], output: Path, seconds: float, jobs: int) -> None:
+    def __init__(
+        self, suites: list[Suite | ScriptSuite], output: Path, seconds: float, jobs: int
+    ) -> None:
         self._suites = suites
         self._output = output
         self._start = time.monotonic()
@@ -69,6 +88,9 @@ class Run:
         """Run them, each for its share of the time that is left."""
         for i, suite in enumerate(self._suites):
             until = time.monotonic() + (self._end - time.monotonic()) / (len(self._suites) - i)
+            if isinstance(suite, ScriptSuite):
+                self._compare_scripts(suite, until - time.monotonic())
+                continue
             queue = list(suite.files.items())
             share = (until - time.monotonic()) * self._jobs / max(self._jobs, len(queue))
             threads = [
@@ -80,6 +102,16 @@ class Run:
             for thread in threads:
                 thread.join()
             print("\n".join(compared(suite.name, self._output)[0]), flush=True)
+
+    def _compare_scripts(self, suite: ScriptSuite, seconds: float) -> None:
+        print(f"{suite.name}:", flush=True)
+        command = [sys.executable, str(HERE / "compare_scripts.py"), str(suite.scripts)]
+        command += ["--output", str(self._output / suite.name), "--jobs", str(self._jobs)]
+        command += ["--seconds", str(seconds), "--each", str(suite.each)]
+        command += ["--configs", str(suite.configs)]
+        if os.environ.get("CULAUNCH_DRIVER") == "emulator":
+            command.append("--emulator")
+        subprocess.run(command, check=False, env={**os.environ, **suite.environment})
 
     def _work(
         self, suite: Suite, queue: list[tuple[str, float]], share: float, until: float
@@ -196,21 +228,28 @@ def _last(text: str) -> list[str]:
     return text[-600:].splitlines()
 
 
-def read_suites(folder: Path, wanted: list[str]) -> list[Suite]:
+def faults(suite: Suite | ScriptSuite, output: Path) -> int:
+    """Return how many tests or scripts of a suite went worse natively than by Triton."""
+    if isinstance(suite, Suite):
+        return compared(suite.name, output)[1]
+    rows = json.loads((output / suite.name / "scripts.json").read_text())
+    return sum(row["fault"] for row in rows)
+
+
+def read_suites(folder: Path, wanted: list[str]) -> list[Suite | ScriptSuite]:
     """Read which suites there are."""
     found = json.loads((folder / "suites.json").read_text())
-    return [
-        Suite(
-            name,
-            (folder / one["tests"]).parent,
-            folder / one["tests"],
-            [folder / path for path in one.get("path", [])],
-            one.get("environment", {}),
-            one["files"],
-        )
-        for name, one in found.items()
-        if not wanted or name in wanted
-    ]
+    return [_suite(folder, *one) for one in found.items() if not wanted or one[0] in wanted]
+
+
+def _suite(folder: Path, name: str, one: dict[str, Any]) -> Suite | ScriptSuite:
+    environment = one.get("environment", {})
+    if "scripts" in one:
+        scripts = folder / one["scripts"]
+        return ScriptSuite(name, scripts, environment, one.get("each", 45), one.get("configs", 1))
+    tests = folder / one["tests"]
+    path = [folder / path for path in one.get("path", [])]
+    return Suite(name, tests.parent, tests, path, environment, one["files"])
 
 
 def main() -> int:
@@ -224,9 +263,8 @@ def main() -> int:
     options = parser.parse_args()
     suites = read_suites(options.folder.resolve(), options.only)
     Run(suites, options.output.resolve(), options.seconds, options.jobs).run()
-    found = [compared(one.name, options.output.resolve()) for one in suites]
-    worse = sum(count for _, count in found)
-    print(f"passed by Triton alone, in all suites: {worse}")
+    worse = sum(faults(one, options.output.resolve()) for one in suites)
+    print(f"worse than by Triton, in all suites: {worse}")
     return 1 if worse else 0
 
 

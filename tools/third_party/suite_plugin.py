@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -69,14 +68,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure() -> None:
     """Let autotuners try few configurations, where that was asked for."""
-    if not _CONFIGS:
-        return
-    from triton.runtime.autotuner import Autotuner
+    if _CONFIGS:
+        from few_configurations import few_configurations
 
-    original = Autotuner.__init__
-
-    def few(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        self.configs = self.configs[:_CONFIGS]
-
-    Autotuner.__init__ = few
+        few_configurations(_CONFIGS)

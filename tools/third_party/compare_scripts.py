@@ -1,0 +1,348 @@
+"""Run scripts of others by Triton and then with culaunch.triton.install(), and compare to the bit.
+
+FOLDER holds them (TritonBench's ``data/TritonBench_G_v1``, say), and is no part of this repository.
+Each ``*.py`` launches Triton kernels and leaves what they computed in global names; each runs in a
+process of its own. Where the results differ, Triton runs the script once more: results that differ
+between two runs of Triton itself say nothing. With ``--emulator`` there is no GPU: scripts run
+natively on the host, and what they leave is compared with Triton's interpreter.
+
+``scripts.json`` in the output folder has what became of each; the table is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from run_script import run
+
+# What became of a script, and whether that is our fault.
+OUTCOMES = {
+    "same": False,
+    "different": True,
+    "different in two runs of Triton": False,
+    "failed the same way": False,
+    "failed by Triton alone": False,
+    "failed natively alone": True,
+    "failed differently": True,
+    "stopped at an illegal access": False,  # by the emulator, where a GPU may read on
+    "no time": False,
+    "ran": False,  # and there was nothing to compare
+}
+_ILLEGAL = "CUDA_ERROR_ILLEGAL_ADDRESS"
+
+
+@dataclass
+class Script:
+    """One script, and how it ended each way until now."""
+
+    path: Path
+    ended: dict[str, dict[str, Any]] = field(default_factory=dict)
+    differences: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its file's name."""
+        return self.path.stem
+
+
+class Comparison:
+    """Scripts run in several ways, many at a time, until the time is over.
+
+    Parameters
+    ----------
+    scripts : list of Script
+    output : pathlib.Path
+    seconds : float
+        For all of it.
+    each : float
+        Seconds for one process.
+    jobs : int
+        Processes at a time.
+    on_emulator : bool
+    configs : int
+        How many configurations each autotuner tries; 0: all.
+    """
+
+    def __init__(
+        self, scripts: list[Script], output: Path, seconds: float, each: float, jobs: int,
+        on_emulator: bool, configs: int,
+    ) -> None:  # fmt: skip
+        self._scripts = scripts
+        self._output = output
+        self._end = time.monotonic() + seconds
+        self._each = each
+        self._jobs = jobs
+        self._on_emulator = on_emulator
+        self._configs = configs
+        self._reference = "interpreter" if on_emulator else "triton"
+        output.mkdir(parents=True, exist_ok=True)
+        # Frameworks are imported once, by a process that the others are forked from.
+        self._forked = multiprocessing.get_context("forkserver")
+        self._forked.set_forkserver_preload(["torch", "triton", "culaunch.triton"])
+        self._fresh = multiprocessing.get_context("spawn")
+
+    def run(self) -> None:
+        """Run them all; ``scripts.json`` is written anew whenever a script is through."""
+        first = self._forked.Process()  # the frameworks' import is not the first script's time
+        first.start()
+        first.join()
+        waiting = list(self._scripts)
+        running: dict[int, tuple[Any, Script, str, float]] = {}
+        while waiting or running:
+            while waiting and len(running) < self._jobs and time.monotonic() < self._end:
+                script = waiting.pop(0)
+                way = self._next(script)
+                assert way is not None
+                process = self._begin(script, way)
+                running[process.sentinel] = (process, script, way, time.monotonic())
+            if not running:  # no time is left for those that wait
+                break
+            wait(list(running), timeout=0.2)
+            for sentinel, (process, script, way, begun) in list(running.items()):
+                taken = time.monotonic() - begun
+                late = taken > self._each or time.monotonic() > self._end
+                if process.is_alive() and not late:
+                    continue
+                if process.is_alive():
+                    _end(process)
+                process.join()
+                del running[sentinel]
+                script.ended[way] = self._how_it_ended(script, way, taken)
+                self._compare(script, way)
+                if self._next(script) is not None:
+                    waiting.insert(0, script)
+                    continue
+                for done in script.ended:  # which is much, and was compared
+                    self._into(script, done).with_suffix(".pt").unlink(missing_ok=True)
+                self._write()
+        self._write()
+
+    def table(self) -> list[str]:
+        """Return lines that say how it went."""
+        rows = [self._row(script) for script in self._scripts]
+        counts = Counter(row["outcome"] for row in rows)
+        reasons: Counter[str] = Counter()
+        for row in rows:
+            reasons.update(row["reasons"])
+        lines = [f"{counts[outcome]:5} {outcome}" for outcome in OUTCOMES if counts[outcome]]
+        for row in rows:
+            if row["fault"]:
+                lines.append(f"  {row['name']}: {row['outcome']}")
+                lines += [f"    {way}: {error}" for way, error in row["errors"].items()]
+                lines += [f"    {one}" for one in row["differences"][:3]]
+        launches = [sum(row[way] for row in rows) for way in ("native", "triton")]
+        lines.append(f"launches: {launches[0]} native, {launches[1]} by Triton")
+        lines += [f"  by Triton {count} x: {reason}" for reason, count in reasons.most_common(12)]
+        results = sum(row["results"] for row in rows if row["outcome"] == "same")
+        lines.append(
+            f"{len(rows)} scripts, {counts['same']} with the same results ({results} tensors); "
+            f"worse than by Triton: {self.faults()}"
+        )
+        return lines
+
+    def faults(self) -> int:
+        """Return how many scripts went worse than by Triton."""
+        return sum(OUTCOMES[self._outcome(script)] for script in self._scripts)
+
+    def _begin(self, script: Script, way: str) -> Any:
+        into = self._into(script, way)
+        for suffix in (".json", ".pt", ".report"):
+            into.with_suffix(suffix).unlink(missing_ok=True)
+        # The interpreter is chosen when Triton is imported.
+        context = self._fresh if way == "interpreter" else self._forked
+        process = context.Process(
+            target=run,
+            args=(script.path, way.removesuffix(" again"), into),
+            kwargs={"on_host": self._on_emulator, "configs": self._configs},
+        )
+        process.start()
+        return process
+
+    def _next(self, script: Script) -> str | None:
+        """Return which way a script is to be run next, if any."""
+        wanted = script.ended.get(self._reference, {"ended": "ok"})
+        if wanted["ended"] == "no time" and not self._on_emulator:
+            return None
+        for way in (self._reference, "native"):
+            if way not in script.ended:
+                return way
+        again = "triton again"
+        if not self._on_emulator and again not in script.ended and script.differences["native"]:
+            return again
+        return None
+
+    def _how_it_ended(self, script: Script, way: str, taken: float) -> dict[str, Any]:
+        path = self._into(script, way).with_suffix(".json")
+        try:
+            found: dict[str, Any] = json.loads(path.read_text())
+        except (OSError, ValueError):  # it was ended, or died
+            late = taken > self._each or time.monotonic() > self._end
+            found = {"ended": "no time"} if late else {"ended": "failed", "error": "it died"}
+        return {**found, "seconds": round(taken, 2)}
+
+    def _compare(self, script: Script, way: str) -> None:
+        if way == self._reference:
+            return
+        both = [script.ended[one]["ended"] for one in (self._reference, way)]
+        script.differences[way] = []
+        if both == ["ok", "ok"]:
+            held = [_read(self._into(script, one)) for one in (self._reference, way)]
+            script.ended[way]["results"] = sum(not isinstance(one, str) for one in held[1].values())
+            script.differences[way] = differences(*held, exact=not self._on_emulator)
+
+    def _outcome(self, script: Script) -> str:
+        ways = (self._reference, "native")
+        wanted, found = (script.ended.get(way, {"ended": "no time"}) for way in ways)
+        if self._on_emulator and _ILLEGAL in found.get("error", ""):
+            return "stopped at an illegal access"
+        if self._on_emulator and found["ended"] == "ok" != wanted["ended"]:
+            return "ran"  # the interpreter cannot do all that kernels do
+        how = (wanted["ended"], found["ended"])
+        if "no time" in how:
+            return "no time"
+        if how == ("failed", "failed"):
+            return (
+                f"failed {'the same way' if wanted['error'] == found['error'] else 'differently'}"
+            )
+        if "failed" in how:
+            return f"failed {'natively' if how[0] == 'ok' else 'by Triton'} alone"
+        if script.differences["native"]:
+            again = script.differences.get("triton again")
+            return "different in two runs of Triton" if again else "different"
+        return "same" if found["results"] else "ran"
+
+    def _row(self, script: Script) -> dict[str, Any]:
+        """Return all that is known of a script."""
+        report: dict[str, Any] = {"native": 0, "triton": 0, "kernels": []}
+        with contextlib.suppress(OSError, ValueError):
+            report = json.loads(self._into(script, "native").with_suffix(".report").read_text())
+        reasons: Counter[str] = Counter()
+        for kernel in report["kernels"]:
+            reasons.update(kernel["reasons"])
+        return {
+            "name": script.name,
+            "outcome": self._outcome(script),
+            "fault": OUTCOMES[self._outcome(script)],
+            "seconds": {way: one["seconds"] for way, one in script.ended.items()},
+            "errors": {way: one["error"] for way, one in script.ended.items() if "error" in one},
+            "results": script.ended.get("native", {}).get("results", 0),
+            "differences": script.differences.get("native", []),
+            "native": report["native"],
+            "triton": report["triton"],
+            "reasons": dict(reasons),
+        }
+
+    def _into(self, script: Script, way: str) -> Path:
+        # A name of a script may have dots, which with_suffix() would cut.
+        return self._output / f"{script.name}.{way.replace(' ', '_')}.out"
+
+    def _write(self) -> None:
+        rows = [self._row(script) for script in self._scripts]
+        part = self._output / "scripts.json.part"
+        part.write_text(json.dumps(rows, indent=1) + "\n")
+        part.replace(self._output / "scripts.json")
+
+
+def differences(wanted: dict[str, Any], found: dict[str, Any], *, exact: bool) -> list[str]:
+    """Return lines that say which results differ: in a bit, or by more than rounding.
+
+    Parameters
+    ----------
+    wanted, found : dict of str to (torch.Tensor or str)
+        Results by where they stand.
+    exact : bool
+        Whether every bit counts; else numbers may differ by some rounding of their type.
+    """
+    lines = [f"{path}: only one way" for path in sorted(wanted.keys() ^ found.keys())]
+    for path in wanted.keys() & found.keys():
+        one, other = wanted[path], found[path]
+        if isinstance(one, str) or isinstance(other, str):
+            if exact and one is not other and one != other:
+                lines.append(f"{path}: {one} and {other}")
+        elif (one.dtype, one.shape) != (other.dtype, other.shape):
+            lines.append(f"{path}: {one.dtype} {one.shape} and {other.dtype} {other.shape}")
+        elif _bits(one) != _bits(other) and (exact or not _near(one, other)):
+            apart = (one.double() - other.double()).abs()
+            lines.append(f"{path}: {one.dtype}, up to {apart.nan_to_num().max().item():.3g} apart")
+    return lines
+
+
+def _bits(tensor: Any) -> bytes:
+    import torch
+
+    flat = tensor.contiguous().reshape(-1)
+    return bytes(flat.view(torch.uint8).numpy()) if flat.numel() else b""
+
+
+def _near(one: Any, other: Any) -> bool:
+    import torch
+
+    if not one.is_floating_point():
+        return False
+    rounding = {torch.float64: 1e-6, torch.float32: 2e-3}.get(one.dtype, 3e-2)
+    return torch.allclose(
+        one.double(), other.double(), rtol=rounding, atol=rounding, equal_nan=True
+    )
+
+
+def _read(into: Path) -> dict[str, Any]:
+    import torch
+
+    found: dict[str, Any] = torch.load(into.with_suffix(".pt"), weights_only=True)
+    return found
+
+
+def _end(process: Any) -> None:
+    """End a process and what it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+def main() -> int:
+    """Run what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="of the scripts")
+    parser.add_argument("--only", action="append", default=[], help="one script; may be repeated")
+    parser.add_argument("--output", type=Path, required=True, help="a folder")
+    parser.add_argument("--seconds", type=float, default=240, help="for all of it (240)")
+    parser.add_argument("--each", type=float, default=45, help="for one process (45)")
+    parser.add_argument("--jobs", type=int, default=12, help="processes at a time (12)")
+    parser.add_argument(
+        "--configs", type=int, default=1, help="that an autotuner tries; 0: all of them (1)"
+    )
+    parser.add_argument(
+        "--emulator", action="store_true", help="natively, compared with Triton's interpreter"
+    )
+    options = parser.parse_args()
+    scripts = [
+        Script(path)
+        for path in sorted(options.folder.resolve().glob("*.py"))
+        if not options.only or path.stem in options.only
+    ]
+    if options.emulator:
+        os.environ["CULAUNCH_DRIVER"] = "emulator"
+    comparison = Comparison(
+        scripts, options.output.resolve(), options.seconds, options.each, options.jobs,
+        options.emulator, options.configs,
+    )  # fmt: skip
+    comparison.run()
+    print("\n".join(comparison.table()), flush=True)
+    return 1 if comparison.faults() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
