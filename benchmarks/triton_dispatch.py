@@ -45,6 +45,7 @@ STACK = ("IS0", "IS1", "IS2", "SIZE")
 
 C_LOOP, LEAST = "C loop", "C loop with torch's calls and the GIL"
 NATIVE, NATIVE_CALLABLE = "native[grid]", "native[callable grid]"
+NATIVE_KEYWORDS, TRITON_KEYWORDS = "native[grid], by keywords", "Triton jit[grid], by keywords"
 NATIVE_TUNED, SAVED = "native, autotuned", "KernelSet[grid]"
 TRITON, TRITON_CALLABLE = "Triton jit[grid]", "Triton jit[callable grid]"
 TRITON_TUNED, TRITON_RUN = "Triton, autotuned", "Triton compiled[grid]"
@@ -124,11 +125,13 @@ class Kernels:
         return dict(zip(case.names, values, strict=True))
 
     def call(
-        self, case: Case, kernel: Any, grid: Any = (GRID,), how: str = "kernel[grid]"
-    ) -> Burst:
+        self, case: Case, kernel: Any, grid: Any = (GRID,), how: str = "kernel[grid]",
+        by_keywords: bool = False,
+    ) -> Burst:  # fmt: skip
         """Make a burst of calls from Python."""
         arguments = self.arguments(case)
-        return python_burst(f"{how}({', '.join(arguments)})", kernel=kernel, grid=grid, **arguments)
+        words = [f"{name}={name}" if by_keywords else name for name in arguments]
+        return python_burst(f"{how}({', '.join(words)})", kernel=kernel, grid=grid, **arguments)
 
     def c_loop(self, case: Case) -> Burst:
         """Launch Triton's own image from C, with the same arguments."""
@@ -197,6 +200,10 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
         LEAST: (SHAPES + TENSORS, kernels.least),
         NATIVE: (SHAPES + slopes, lambda case: kernels.call(case, native(kernels.jit(case)))),
         NATIVE_CALLABLE: (SHAPES, lambda case: kernels.call(case, native(kernels.jit(case)), lazy)),
+        NATIVE_KEYWORDS: (
+            SHAPES,
+            lambda case: kernels.call(case, native(kernels.jit(case)), by_keywords=True),
+        ),
         NATIVE_TUNED: ((FIVE,), lambda case: kernels.call(case, native(kernels.tuner()))),
         SAVED: (SHAPES, lambda case: kernels.call(case, kernels.saved(case))),
         INSTALLED: (SHAPES, lambda case: installed(kernels.call(case, kernels.jit(case)))),
@@ -213,15 +220,22 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
             SHAPES,
             lambda case: by_triton(kernels.call(case, kernels.jit(case), lazy)),
         ),
+        TRITON_KEYWORDS: (
+            SHAPES,
+            lambda case: by_triton(kernels.call(case, kernels.jit(case), by_keywords=True)),
+        ),
         TRITON_TUNED: ((FIVE,), lambda case: by_triton(kernels.call(case, kernels.tuner()))),
         TRITON_STACK: ((FIVE,), lambda case: by_triton(kernels.call(case, kernels.stack(), lazy))),
     }
     for shortcut in shortcuts.NAMES:
+        with_keywords = shortcut == "keywords"
 
-        def longer(case: Case, shortcut: str = shortcut) -> Burst:
-            return shortcuts.without(shortcut, kernels.call(case, native(kernels.jit(case))))
+        def longer(case: Case, shortcut: str = shortcut, named: bool = with_keywords) -> Burst:
+            burst = kernels.call(case, native(kernels.jit(case)), by_keywords=named)
+            return shortcuts.without(shortcut, burst)
 
-        table[shortcuts.name(NATIVE, shortcut)] = (SHAPES, longer)
+        name = NATIVE_KEYWORDS if with_keywords else NATIVE
+        table[shortcuts.name(name, shortcut)] = (SHAPES, longer)
     if not kernels.bench.host_only:
 
         def compiled(case: Case) -> Burst:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NAMES = {
     "numbers": "numbers through Python's C API",
     "tuples": "tuples through Python's C API",
+    "keywords": "dicts of keywords through Python's C API",
     "places": "torch's exchange function",
     "torch": "torch's tensors asked",
     "dicts": "globals looked up",

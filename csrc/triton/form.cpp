@@ -8,6 +8,7 @@
 
 #include "arguments/torch_tensor.h"
 #include "formats/half.h"
+#include "python/keyword_dicts.h"
 #include "python/numbers.h"
 #include "python/upcalls.h"
 #include "triton/grid.h"
@@ -108,9 +109,16 @@ bool Form::Arrange(const State& state, PyObject* args, PyObject* keywords, PyObj
   for (size_t i = 0; i < count; ++i) {
     arranged[i] = PyTuple_GetItem(args, static_cast<Py_ssize_t>(i));
   }
+  arranged += count;
+  if (const keyword_dicts::Entry* entry = EntriesOf(keywords, size)) {
+    for (PyObject* const expected : form->each_name_) {
+      if (entry->name != expected) return false;
+      *arranged++ = (entry++)->value;
+    }
+    return true;
+  }
   PyObject* name = nullptr;
   Py_ssize_t position = 0;
-  arranged += count;
   for (PyObject* const expected : form->each_name_) {
     if (PyDict_Next(keywords, &position, &name, arranged++) == 0 || name != expected) return false;
   }

@@ -1,8 +1,11 @@
 """Calls whose keywords CPython puts in a dict: more than some 15 of them, or ``**keywords``."""
 
 import gc
+from collections import OrderedDict
 
 import pytest
+
+from culaunch import _core
 
 pytestmark = pytest.mark.needs("triton", "torch")
 
@@ -46,6 +49,15 @@ def expected(recorder, kernel, x, last, grid=(1,)):
     return told(recorder)
 
 
+@pytest.fixture(params=["in place", "asked"])
+def way(request):
+    """Read dicts where they lie, and as where the trial of that failed."""
+    _core.use_shortcut("keywords", request.param == "in place")
+    yield
+    _core.use_shortcut("keywords", True)
+
+
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("grid", [(1,), lambda meta: (meta["last"],)])
 def test_many_keywords(kernel, recorder, x, grid):
     call = spelt()
@@ -59,6 +71,45 @@ def test_many_keywords(kernel, recorder, x, grid):
     assert kernel._misses == before
 
 
+class Named:
+    """Its attributes are in a dict whose keys all objects of the class share."""
+
+    def __init__(self, x, last):
+        self.x = x
+        for i, name in enumerate(NAMES):
+            setattr(self, name, i)
+        self.last = last
+
+
+@pytest.mark.usefixtures("way")
+def test_dicts_of_every_make(kernel, recorder, x):
+    """Names deleted before, names that share their keys, strings that are not interned."""
+    call, launcher = spelt(), kernel[(1,)]
+    numbers = dict(zip(NAMES, range(20), strict=True))
+    right = expected(recorder, kernel, x, 9)
+    for _ in range(OFTEN):
+        call(kernel, (1,), x, 9)
+
+    class Other(dict):
+        pass
+
+    for _ in range(3):
+        first = {"gone": 0, "x": x, **numbers, "last": 9}
+        del first["gone"]
+        late = {"x": x, "n0": 5, "gone": 0, **numbers, "last": 8}
+        del late["gone"]
+        late["last"] = 9
+        for keywords in (
+            first, late, vars(Named(x, 9)), Other(first), OrderedDict(first),
+            {"".join([*name]): value for name, value in first.items()},
+        ):  # fmt: skip
+            launcher(**keywords)
+            assert told(recorder) == right
+    with pytest.raises(TypeError, match="string"):
+        launcher(**{**first, 7: 7})
+
+
+@pytest.mark.usefixtures("way")
 def test_a_launcher_that_takes_dicts_is_called_in_any_way(kernel, recorder, x):
     call, launcher = spelt(), kernel[(1,)]
     numbers = dict(zip(NAMES, range(20), strict=True))
