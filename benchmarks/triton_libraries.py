@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from libraries.modes import GPU, HOST_ONLY, SMOKE
 from libraries.operators import FLA_OPERATORS, LIGER_OPERATORS
-from libraries.results import Results
+from libraries.results import Results, first_name
 from libraries.table import draw, lines
 from libraries.worker import Worker
 
@@ -139,42 +139,52 @@ class Libraries:
             self.results.missing.append(f"{part}: {why}")
 
     def _first(self, seconds: float) -> None:
-        """Make first calls in fresh processes, with a cold and then a warm cache on disk."""
+        """Make first calls in fresh processes, with a cold and then a warm cache on disk.
+
+        Once with as many configurations of each autotuner as elsewhere, and once with all of them:
+        then measuring these is nearly all that takes time.
+        """
         until = time.monotonic() + seconds
-        caches = {way: tempfile.mkdtemp(dir=self._folder) for way in ("triton", "native")}
         plan = [("triton", "cold"), ("native", "cold")]
         plan += [("native", "warm"), ("triton", "warm")] * 2 + [("profile", "warm")]
-        for way, cache in plan:
-            left = until - time.monotonic()
-            name = {"triton": "Triton", "native": "native", "profile": "native, profiled"}[way]
-            if left < 3:
-                self.results.missing.append(f"first calls, {name}, {cache}: no time was left")
-                continue
-            folder = caches["triton" if way == "triton" else "native"]
-            environment = {"TRITON_CACHE_DIR": folder, "CULAUNCH_CACHE_DIR": folder}
-            found: list[dict[str, Any]] = []
-            why = self._work(f"first_{way}", [], min(left, 60), environment, found)
-            if not found:
-                self.results.missing.append(f"first calls, {name}, {cache}: {why}")
-                continue
-            key, best = f"{name}, {cache} cache", found[0]
-            self._say(f"first calls, {key}: {best['seconds']:.2f} s")
-            if best["seconds"] < self.results.first.get(key, best)["seconds"] + 1e-9:
-                self.results.first[key] = best
+        full = [("native", "cold"), ("native", "warm"), ("triton", "cold"), ("triton", "warm")]
+        for configs, runs in ((self._options.configs, plan), (0, full)):
+            caches = {way: tempfile.mkdtemp(dir=self._folder) for way in ("triton", "native")}
+            for way, cache in runs:
+                folder = caches["triton" if way == "triton" else "native"]
+                self._first_run(way, cache, configs, folder, until)
+
+    def _first_run(self, way: str, cache: str, configs: int, folder: str, until: float) -> None:
+        left = until - time.monotonic()
+        name = {"triton": "Triton", "native": "native", "profile": "native, profiled"}[way]
+        key = first_name(name, cache, all_configurations=not configs)
+        if left < 3:
+            self.results.missing.append(f"first calls, {key}: no time was left")
+            return
+        environment = {"TRITON_CACHE_DIR": folder, "CULAUNCH_CACHE_DIR": folder}
+        found: list[dict[str, Any]] = []
+        why = self._work(f"first_{way}", [], min(left, 60), environment, found, configs)
+        if not found:
+            self.results.missing.append(f"first calls, {key}: {why}")
+            return
+        best = found[0]
+        self._say(f"first calls, {key}: {best['seconds']:.2f} s")
+        if best["seconds"] < self.results.first.get(key, best)["seconds"] + 1e-9:
+            self.results.first[key] = best
 
     # ---- processes
 
     def _work(
         self, part: str, names: list[str], seconds: float,
         environment: dict[str, str] | None = None, first: list[dict[str, Any]] | None = None,
+        configs: int | None = None,
     ) -> str | None:  # fmt: skip
         """Run a part in another process and take its findings; say what went wrong, if anything."""
         into = self._folder / f"{next(self._numbers)}.jsonl"
         options = self._options
         command = [sys.executable, str(Path(__file__).resolve()), "--mode", options.mode]
         command += ["--worker", part, "--into", str(into), "--seconds", str(seconds - 2)]
-        # First calls tune as they do without this benchmark.
-        configs = 0 if part.startswith("first") else options.configs
+        configs = options.configs if configs is None else configs
         command += ["--configs", str(configs), *(["--quick"] if options.quick else [])]
         command += [word for name in names for word in ("--only", name)]
         cache = {"TRITON_CACHE_DIR": str(self._folder / "triton")}

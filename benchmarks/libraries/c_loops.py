@@ -7,6 +7,7 @@ depends on these, and not on what a kernel does.
 from __future__ import annotations
 
 import ctypes
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from overhead import parts
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from libraries.launches import Launch
 
+OVER = "native / C loop"
 # Triton's kernels take two pointers to scratch memory besides.
 _HIDDEN = 2
 
@@ -29,6 +31,8 @@ def measure(
     launches: Mapping[int, Launch], bursts: Mapping[int, Burst], plan: Plan
 ) -> dict[int, dict[str, float]]:
     """Measure loops in C beside native launches: nanoseconds by the number of the launch.
+
+    The quotient of the two is the median over the rounds, each of which measures both.
 
     Parameters
     ----------
@@ -65,10 +69,16 @@ def measure(
     run(trials, plan, bench.synchronize)
     medians = {(one.contender, int(one.case)): one.median for one in trials if one.samples}
     found = {}
+    samples = {(one.contender, int(one.case)): one.samples for one in trials}
     for i, kind in kinds.items():
-        loop, native = medians.get(("C loop", shapes.index(kind))), medians.get(("native", i))
-        if loop is not None and native is not None:
-            found[i] = {"C loop": loop, "native": native}
+        loop, native = ("C loop", shapes.index(kind)), ("native", i)
+        if loop in medians and native in medians:
+            pairs = zip(samples[native], samples[loop], strict=True)
+            found[i] = {
+                "C loop": medians[loop],
+                "native": medians[native],
+                OVER: median(a / b for a, b in pairs),
+            }
     return found
 
 

@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from overhead.timing import Burst
 
 WAYS = ("Triton", "native")
+# Of these two, round by round.
+SHARE = "native / Triton"
 # A third one for whole operators: what they take when launching costs nothing.
 NO_LAUNCH = "no launch"
+# And how many launches one of them makes.
+LAUNCHES = "launches"
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from overhead.timing import Plan, Trial, python_burst, run
+from overhead.timing import Plan, Trial, python_burst, quotient, run
 
-from libraries.launches import NO_LAUNCH, WAYS, recorded
+from libraries.launches import LAUNCHES, NO_LAUNCH, SHARE, WAYS, recorded
 from libraries.operators import Inputs
 
 if TYPE_CHECKING:
@@ -65,11 +65,13 @@ def measure_operators(
 ) -> Iterator[dict[str, dict[str, float]]]:  # fmt: skip
     """Measure the host's time of whole forward passes: yield nanoseconds by name and way.
 
-    What they take without launches is no launcher's to change.
+    What they take without launches is no launcher's to change. How many launches they make is
+    among them, too.
     """
     import torch
 
     trials = []
+    counts: dict[str, int] = {}
     with torch.no_grad():
         for operator in operators:
             if time.monotonic() > until:
@@ -78,6 +80,11 @@ def measure_operators(
             try:
                 inputs = operator.inputs(Inputs(mode.device))
                 burst = python_burst("call(*inputs)", call=operator.call, inputs=inputs)
+                made: list[Launch] = []
+                ways.use("Triton")
+                with recorded(made, operator.name):
+                    burst(1)
+                counts[operator.name] = len(made)
                 for way in (*WAYS, NO_LAUNCH):
                     timed = ways.burst(way, burst)
                     timed(3)
@@ -85,7 +92,8 @@ def measure_operators(
                     trials.append(Trial(way, operator.name, timed))
             except Exception as error:  # noqa: BLE001
                 missing.append(f"forward of {operator.name}: {error}"[:300])
-        yield from _measured(trials, mode, plan, until, missing, str)
+        for found in _measured(trials, mode, plan, until, missing, str):
+            yield {name: {**ns, LAUNCHES: counts[name]} for name, ns in found.items()}
 
 
 def _measured(
@@ -101,4 +109,8 @@ def _measured(
         for trial in trials:
             if trial.samples:
                 found.setdefault(key(trial.case), {})[trial.contender] = trial.median
+        for case in {trial.case for trial in trials}:
+            share = quotient(trials, "native", "Triton", case)
+            if share is not None:
+                found[key(case)][SHARE] = share
         yield found

@@ -8,7 +8,8 @@ from typing import Any
 
 from overhead.bars import Bar
 
-from libraries.launches import NO_LAUNCH, WAYS
+from libraries.c_loops import OVER
+from libraries.launches import LAUNCHES, NO_LAUNCH, SHARE, WAYS
 from libraries.modes import GPU
 from libraries.operators import FORWARDS
 
@@ -69,9 +70,8 @@ class Results:
         if self.mode != GPU:
             return []
         ratios = [ratio(one["ns"]) for one in self.launches if is_whole(one.get("ns"))]
-        over = [
-            one["loop"]["native"] / one["loop"]["C loop"] for one in self.launches if "loop" in one
-        ]
+        over = [over_loop(one["loop"]) for one in self.launches if "loop" in one]
+        in_c = median_of([one["loop"]["C loop"] for one in self.launches if "loop" in one])
         compared = [one["said"] for one in self.equal.values() if not _is_failure(one)]
         wrong = sum(not one.startswith("equal") for one in compared) if compared else None
         went = sum(one.get("triton", 0) for one in self.equal.values()) if compared else None
@@ -88,9 +88,9 @@ class Results:
             Bar("jit alone, the slowest, native / C loop", 1.35, "x", max(over, default=None)),
         ]
         for name in FORWARDS:
-            made += _forward_bars(name, self.forwards.get(name))
+            made += _forward_bars(name, self.forwards.get(name), in_c)
         for cache, limit in (("warm", 0.7), ("cold", 4.1)):
-            seconds = self.first.get(f"native, {cache} cache", {}).get("seconds")
+            seconds = self.first.get(first_name("native", cache), {}).get("seconds")
             made.append(Bar(f"first calls, native, {cache} cache", limit, "s", seconds))
         return made
 
@@ -111,10 +111,15 @@ class Results:
         }
 
 
-def _forward_bars(name: str, ns: Any) -> list[Bar]:
+def _forward_bars(name: str, ns: Any, in_c: float | None) -> list[Bar]:
     share = ratio(ns) if is_whole(ns) else None
-    least = ns.get(NO_LAUNCH) if share is not None else None
-    note = f"{least / ns['Triton']:.2f} without any launch" if least is not None else ""
+    note = ""
+    if share is not None and NO_LAUNCH in ns:
+        least = ns[NO_LAUNCH]
+        note = f"{least / ns['Triton']:.2f} without any launch"
+        if in_c is not None and LAUNCHES in ns:
+            bare = (least + ns[LAUNCHES] * in_c) / ns["Triton"]
+            note += f", {bare:.2f} with {ns[LAUNCHES]} by a loop in C"
     return [
         Bar(f"forward of {name}, host, native / Triton", 0.30, "x", share, note),
         Bar(f"forward of {name}, what launching costs, likewise", 0.30, "x", left(ns)),
@@ -134,8 +139,18 @@ def is_whole(ns: Any) -> bool:
 
 
 def ratio(ns: Any) -> float:
-    """Return the native time over Triton's."""
-    return float(ns["native"] / ns["Triton"])
+    """Return the native time over Triton's, round by round where that is known."""
+    return float(ns.get(SHARE) or ns["native"] / ns["Triton"])
+
+
+def over_loop(loop: Any) -> float:
+    """Return the native time over that of the loop in C, likewise."""
+    return float(loop.get(OVER) or loop["native"] / loop["C loop"])
+
+
+def first_name(way: str, cache: str, *, all_configurations: bool = False) -> str:
+    """Name a run of first calls."""
+    return f"{way}, {cache} cache" + (", all configurations" if all_configurations else "")
 
 
 def _is_failure(one: dict[str, Any]) -> bool:

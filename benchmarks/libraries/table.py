@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from libraries.launches import NO_LAUNCH, WAYS
 from libraries.operators import FIRST
-from libraries.results import is_whole, left, median_of, ratio
+from libraries.results import is_whole, left, median_of, over_loop, ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,11 +103,10 @@ def _launch(one: dict[str, Any]) -> str:
     above = ", ".join(one["decorators"])[:26]
     line = (
         f"  {one['kernel'][:50]:52}{above:28}{one['arguments']:5}"
-        f"{ns['Triton']:10.0f}{ns['native']:10.0f}{ns['Triton'] / ns['native']:8.2f}"
+        f"{ns['Triton']:10.0f}{ns['native']:10.0f}{1 / ratio(ns):8.2f}"
     )
     if loop := one.get("loop"):
-        ratio = loop["native"] / loop["C loop"]
-        line += f"{loop['C loop']:9.0f}{loop['native']:9.0f}{ratio:7.2f}"
+        line += f"{loop['C loop']:9.0f}{loop['native']:9.0f}{over_loop(loop):7.2f}"
     return line
 
 

@@ -86,7 +86,7 @@ class Worker:
         alone = {i: one for i, one in enumerate(launches) if not one.decorators}
         try:
             bursts = {i: ways.burst("native", one.burst()) for i, one in alone.items()}
-            self._write("looped", ns=measure(alone, bursts, self._plan(64, 12)))
+            self._write("looped", ns=measure(alone, bursts, self._plan(128, 40)))
         except Exception as error:  # noqa: BLE001 - without a compiler there is no loop
             self._missing.append(f"no C loop: {type(error).__name__}: {error}"[:300])
 

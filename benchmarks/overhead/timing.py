@@ -67,6 +67,17 @@ def difference(trials: list[Trial], one: str, other: str, case: str) -> float | 
     return median(a - b for a, b in zip(found[one], found[other], strict=True))
 
 
+def quotient(trials: list[Trial], one: str, other: str, case: str) -> float | None:
+    """Return how many times as dear one contender is as another: the median over the rounds.
+
+    As :func:`difference`. None where one of them is missing.
+    """
+    found = {trial.contender: trial.samples for trial in trials if trial.case == case}
+    if not found.get(one) or not found.get(other):
+        return None
+    return median(a / b for a, b in zip(found[one], found[other], strict=True))
+
+
 def run(
     trials: list[Trial], plan: Plan, synchronize: Callable[[], None]
 ) -> list[tuple[Trial, str]]:
