@@ -143,6 +143,7 @@ CALLS = {
     "triton.install": lambda: triton.install(),
     "triton.report": lambda: triton.report(),
     "triton.uninstall": lambda: triton.uninstall(),
+    "triton.TensorDescriptor": lambda: triton.TensorDescriptor(Tensor(), [8], [1], [8]),
     "triton.KernelSet": lambda: triton.KernelSet.load(FOLDER / "none.culib"),
 }
 MODULES = {"cl": cl, "testing": testing, "ew": ew, "triton": triton}

@@ -11,6 +11,7 @@ from culaunch._triton import (
     KernelSet,
     NativeKernel,
     Report,
+    TensorDescriptor,
     compile,  # noqa: A004
     from_cache,
     from_compiled,
@@ -26,6 +27,7 @@ __all__ = [
     "KernelSet",
     "NativeKernel",
     "Report",
+    "TensorDescriptor",
     "compile",
     "from_cache",
     "from_compiled",

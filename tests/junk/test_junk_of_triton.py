@@ -71,6 +71,30 @@ def with_grid():
     )
 
 
+@functools.cache
+def of_descriptors():
+    import kernels_of_triton
+
+    kind = "tensordesc<fp32[8, 8]>"
+    return face().compile(kernels_of_triton.copy_block, f"{kind}, {kind}", arch="compute_80")
+
+
+def described(**call):
+    of_descriptors()[(1,)](face().TensorDescriptor(**call), face().TensorDescriptor(**call))
+
+
+def block():
+    import torch
+
+    return {"base": torch.ones(64, 64), "shape": [64, 64], "strides": [64, 1],
+            "block_shape": [8, 8], "padding": "zero"}  # fmt: skip
+
+
+def from_tensor(tensor, **call):
+    made = face().TensorDescriptor.from_tensor(tensor, **call)
+    of_descriptors()[(1,)](made, made)
+
+
 COMPILED = {"signature": SIGNATURE, "arch": "sm_80", "constants": {"BLOCK": 64}, "grid": "n"}
 CALLS = {
     "compile": lambda: (face().compile, {**COMPILED, "kernel": jit()}),
@@ -88,6 +112,10 @@ CALLS = {
     ),
     "KernelSet.__getitem__": lambda: (lambda grid: saved()[grid](**given()), {"grid": (1,)}),
     "KernelSet.__call__": lambda: (lambda **call: with_grid()(**call), given()),
+    "TensorDescriptor": lambda: (described, block()),
+    "TensorDescriptor.from_tensor": lambda: (
+        from_tensor, {"tensor": block()["base"], "block_shape": [8, 8], "padding": "zero"}
+    ),
     "KernelSet()": lambda: (lambda **call: saved()[(1,)](**call), given()),
     "NativeKernel": lambda: (face().NativeKernel, {"function": Odd(), "tuner": None}),
     "NativeKernel.__getitem__": lambda: (lambda grid: native()[grid](**given()), {"grid": (1,)}),

@@ -87,3 +87,11 @@ def tuned(hook, sizes=(64, 128)):
 @triton.jit
 def of_type(out_ptr, V: tl.constexpr):
     tl.store(out_ptr, tl.full([], 3, V))
+
+
+@triton.jit
+def of_tensor_or_number(out, x, IS_TENSOR: tl.constexpr):
+    if IS_TENSOR:
+        tl.store(out, tl.load(x) + 1)
+    else:
+        tl.store(out, x)

@@ -82,6 +82,14 @@ def hook_over(cell):
     return lambda kw: kw[cell[0]].zero_()
 
 
+def effects(hook):
+    from culaunch._triton.hook_effects import effects_of
+
+    return effects_of(
+        hook, {"BLOCK": 64}, dict.fromkeys(["out_ptr", "x_ptr", "n", *"Cab"], "*fp32")
+    )
+
+
 @pytest.mark.parametrize(
     ("hook", "names"),
     [
@@ -94,9 +102,8 @@ def hook_over(cell):
     ],
 )
 def test_a_hook_that_can_only_set_to_zero_is_data(hook, names):
-    from culaunch._triton.zeroing import zeroed_by
-
-    assert zeroed_by(hook) == names
+    assert effects(hook).zeroes == names
+    assert effects(hook).blocks == {}
 
 
 @pytest.mark.parametrize(
@@ -113,9 +120,7 @@ def test_a_hook_that_can_only_set_to_zero_is_data(hook, names):
     ],
 )  # fmt: skip
 def test_a_hook_that_may_do_anything_else_is_not(hook):
-    from culaunch._triton.zeroing import zeroed_by
-
-    assert zeroed_by(hook) is None
+    assert effects(hook) is None
 
 
 @pytest.mark.slow
@@ -255,7 +260,7 @@ def test_hooks_that_differ_or_zero_a_constant(kernels):
     tuner = triton.autotune(configs, key=["n"])(kernels.accumulate)
     with pytest.raises(ValueError, match=r"different arguments to zero .* \(\) of .*BLOCK: 128"):
         compile(tuner, FLOATS, arch="sm_80")
-    with pytest.raises(ValueError, match="BLOCK to zero, which is no run-time argument"):
+    with pytest.raises(ValueError, match="has a pre_hook, which is Python"):
         compile(kernels.tuned(init_to_zero("BLOCK")), FLOATS, arch="sm_80")
 
 
@@ -269,6 +274,40 @@ def test_what_concerns_measuring_alone_is_no_hook(kernels):
         [triton.Config({"BLOCK": 64})], key=[], reset_to_zero=["out_ptr"], restore_value=["x_ptr"]
     )(kernels.accumulate)
     assert compile(tuner, FLOATS, arch="sm_80").zeroes == ()
+
+
+def test_an_autotuner_of_a_class_of_its_own(kernels):
+    """As fla's: its configurations are compiled, and its hooks are not dropped."""
+    import triton
+    from triton.runtime.autotuner import Autotuner
+
+    from culaunch.triton import compile  # noqa: A004
+
+    class Cached(Autotuner):
+        def run(self, *args, **kwargs):
+            return super().run(*args, **kwargs)
+
+    def tuner(hook):
+        kernel = kernels.accumulate
+        configs = [triton.Config({"BLOCK": size}, pre_hook=hook) for size in (64, 128)]
+        return Cached(kernel, kernel.arg_names, configs, ["n"], None, None)
+
+    made = compile(tuner(zero), FLOATS, arch="sm_80")
+    assert [one.constants["BLOCK"] for one in made.variants] == [64, 128]
+    assert made.zeroes == ("out_ptr",)
+    with pytest.raises(ValueError, match=r"BLOCK: 64.* has a pre_hook"):
+        compile(tuner(counts), FLOATS, arch="sm_80")
+
+
+def test_a_decorator_of_somebody_elses_is_not_dropped(kernels):
+    from culaunch.triton import compile  # noqa: A004
+
+    class Logged:
+        def __init__(self, fn):
+            self.fn = fn
+
+    with pytest.raises(TypeError, match=r"Logged\): compile what is below it \(.fn\)"):
+        compile(Logged(kernels.accumulate), FLOATS, arch="sm_80", constants={"BLOCK": 64})
 
 
 def test_pre_run_hooks_are_refused(kernels):

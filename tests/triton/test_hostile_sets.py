@@ -29,6 +29,7 @@ FUNCTION = function(
     tuning={"key": ["n"], "entries": [{"values": [64], "dtypes": ["fp32"], "arch": "sm_90",
                                        "constants": {"BLOCK": 64}, "options": {}}]},
     zeroes=["x"],
+    blocks=["pair"],
     heuristics=[{"name": "T", "value": ["if", ["is_none", "x"], 1, ["//", ["value", "n"], 64]],
                  "early": False}],
     grid=[["cdiv", ["value", "n"], ["value", "BLOCK"]], 1],
@@ -50,6 +51,7 @@ def test_inspect_shows_it(tmp_path):
     assert done.exit_code == 0
     assert "k(x, n, pair, BLOCK, T), 1 variants" in done.output
     assert "  x set to zero before each launch" in done.output
+    assert "  blocks of pair set before each launch" in done.output
     assert "  T = (1 if (x is None) else (n // 64))" in done.output
     assert "  grid (cdiv(n, BLOCK), 1)" in done.output
     assert "sm_90a (*fp32:16, i32, (i32, *fp16)) BLOCK=64" in done.output
@@ -142,6 +144,10 @@ def test_inspect_shows_it(tmp_path):
         (("zeroes",), ["missing"]),
         (("zeroes",), ["BLOCK"]),
         (("zeroes",), ["x", "x"]),
+        (("blocks",), "pair"),
+        (("blocks",), ["missing"]),
+        (("blocks",), ["BLOCK"]),
+        (("blocks",), ["x", "x"]),
         (("heuristics",), {}),
         (("heuristics", 0), []),
         (("heuristics", 0, "name"), "missing"),
@@ -151,6 +157,7 @@ def test_inspect_shows_it(tmp_path):
         (("heuristics", 0, "value"), ["value", "T"]),
         (("heuristics", 0, "value"), ["value", "missing"]),
         (("heuristics", 0, "value"), ["is_none", "x", "n"]),
+        (("heuristics", 0, "value"), ["is_array", "missing"]),
         (("heuristics", 0, "value"), ["__import__", "os"]),
         (("heuristics", 0, "value"), ["constant", {"code": "evil()"}]),
         (("grid",), []),

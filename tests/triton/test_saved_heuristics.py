@@ -142,6 +142,35 @@ def test_values_that_only_a_call_decides_are_to_be_named(kernels, recorder):
         made[(1,)](x, x, 129)
 
 
+def test_a_heuristic_that_asks_for_a_tensor(kernels, emulator, tmp_path):
+    """As those of fla's kernels, of which an argument is a tensor or a number."""
+    import torch
+    import triton
+
+    from culaunch.triton import KernelSet, compile  # noqa: A004
+
+    kernel = triton.heuristics({"IS_TENSOR": lambda args: isinstance(args["x"], torch.Tensor)})(
+        kernels.of_tensor_or_number
+    )
+    made = compile(kernel, ["*fp32, *fp32", "*fp32, fp32"], arch="compute_80", grid=[1])
+    assert [one.constants for one in made.variants] == [{"IS_TENSOR": True}, {"IS_TENSOR": False}]
+    made.save(tmp_path / "k.culib")
+    for one in (made, KernelSet.load(tmp_path / "k.culib")):
+        assert one.computed == {"IS_TENSOR": "(False if (x is None) else (x is an array))"}
+        out = torch.zeros(1)
+        for x, result in ((torch.full([1], 5.0), 6), (7.0, 7), (torch.full([1], 2.0), 3)):
+            one(out, x)
+            assert out.item() == result
+        ends = [cl.to_device(array.numpy()) for array in (out, torch.full([1], 9.0))]
+        one(*ends)
+        assert ends[0].numpy() == 10
+    kernel = triton.heuristics({"IS_TENSOR": lambda args: not isinstance(args["x"], int)})(
+        kernels.of_tensor_or_number
+    )
+    with pytest.raises(ValueError, match="IS_TENSOR of of_tensor_or_number cannot be saved"):
+        compile(kernel, "*fp32, fp32", arch="compute_80")
+
+
 def test_a_heuristic_that_no_expression_can_say_is_refused_by_name(kernels):
     import triton
 

@@ -10,6 +10,7 @@ from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.native import native
 from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.report import KernelReport, Report
+from culaunch._triton.tensor_descriptor import TensorDescriptor
 
 __all__ = [
     "Installation",
@@ -17,6 +18,7 @@ __all__ = [
     "KernelSet",
     "NativeKernel",
     "Report",
+    "TensorDescriptor",
     "compile",
     "from_cache",
     "from_compiled",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._farm.progress import Progress
+    from culaunch._triton.saved_hooks import SavedHooks
 
 
 def compile(  # noqa: A001
@@ -46,8 +47,9 @@ def compile(  # noqa: A001
         What ``@triton.jit`` makes. With ``@triton.autotune`` above it, its configurations are
         compiled: those that it chose, with the table of its choices, if it has tuned already; else
         all of them. A ``pre_hook`` of a configuration is Python and cannot be saved, unless it does
-        nothing but set arguments to zero (``kw["out_ptr"].zero_()``): the set does that before
-        each launch. Heuristics are kept as expressions where their code is arithmetic and
+        nothing but set arguments to zero (``kw["out_ptr"].zero_()``), or blocks of tensor
+        descriptors to numbers (``kw["desc"].block_shape = [kw["BLOCK"], 64]``): the set does that
+        before each launch. Heuristics are kept as expressions where their code is arithmetic and
         comparisons of arguments: what the signature and the constants decide is compiled, and both
         forms where only a call can decide between True and False. The values of any other are
         given by `constants` or `configs` here; and in every call, where it is no expression.
@@ -93,7 +95,7 @@ def compile(  # noqa: A001
     """
     decorated = Decorated.of(kernel)
     function = decorated.function
-    zeroes = decorated.zeroes(configs is not None)
+    hooks = decorated.hooks(has_own_configs=configs is not None)
     table = None
     # Configurations that the caller names replace the autotuner's, and its table of choices with
     # them: the table would name variants that are not compiled.
@@ -122,11 +124,10 @@ def compile(  # noqa: A001
     work = []
     for text, config, target in itertools.product(signatures, configs or ({},), arches):
         settings = {**(constants or {}), **options, **config}
-        fixed = {name: value for name, value in settings.items() if name in names}
         extra = {name: value for name, value in settings.items() if name not in names}
         work += [
             VariantRequest(arguments, target, extra, keep_ptx)
-            for arguments in _cases(function, text, fixed, heuristics)
+            for arguments in _cases(function, text, settings, config, heuristics, hooks)
         ]
     # In the order of signatures, configurations, architectures: of variants that fit a call equally
     # well, the first is taken.
@@ -136,8 +137,8 @@ def compile(  # noqa: A001
         for one in parameters_of(function, frozenset())
     ]
     return KernelSet(
-        function.__name__, parameters, variants, members.__getitem__, table, zeroes,
-        heuristics.saved, sizes,
+        function.__name__, parameters, variants, members.__getitem__, table, hooks.zeroes,
+        heuristics.saved, sizes, hooks.blocks,
     )  # fmt: skip
 
 
@@ -149,13 +150,19 @@ def _texts(what: str, given: Any) -> list[str]:
 
 
 def _cases(
-    function: Any, text: str, fixed: Mapping[str, Any], heuristics: Heuristics
+    function: Any,
+    text: str,
+    settings: Mapping[str, Any],
+    config: Mapping[str, Any],
+    heuristics: Heuristics,
+    hooks: SavedHooks,
 ) -> Iterator[list[Argument]]:
     """Give the kernel's arguments for each variant that a signature needs."""
+    fixed = {name: value for name, value in settings.items() if name in function.arg_names}
     # What a heuristic gives is left out of the signature: nobody writes what is worked out.
     open_ones = [one for one in function.params if not heuristics.is_given(one.name)]
     own = {name: value for name, value in fixed.items() if not heuristics.is_given(name)}
-    by_name = _arguments(function, open_ones, text, own)
+    by_name = hooks.apply(_arguments(function, open_ones, text, own), config, settings)
     for case in heuristics.cases(by_name, fixed, text):
         made = {**by_name, **{name: make_constant(value) for name, value in case.items()}}
         yield [made[one.name] for one in function.params]

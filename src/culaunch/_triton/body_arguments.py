@@ -9,7 +9,7 @@ from culaunch._base.values import spell
 from culaunch._launch.array import array_info
 from culaunch._triton.body_numbers import pinned, plain
 from culaunch._triton.messages import raise_binding
-from culaunch._triton.object_kinds import TensorStandIn, describe_constant, type_name
+from culaunch._triton.object_kinds import DESCRIPTORS, TensorStandIn, describe_constant, type_name
 from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class BodyArguments:
         ):
             kind, key = describe_constant(value)
             return kind, key, value
-        if ("triton.tools.tensor_descriptor", "TensorDescriptor") in names:
+        if names & DESCRIPTORS:
             return self._descriptor(parameter, value)
         raise self._refused(parameter, value)
 

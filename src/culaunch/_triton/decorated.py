@@ -10,9 +10,9 @@ from culaunch._triton.autotuner import split_config
 from culaunch._triton.constants import normal_constant
 from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.object_kinds import type_name
+from culaunch._triton.saved_hooks import SavedHooks
 from culaunch._triton.target import triton_module
 from culaunch._triton.tuned_table import TunedEntry, TunedTable
-from culaunch._triton.zeroing import zeroed_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +64,7 @@ class Decorated:
             If hooks run before each launch of it, or two autotuners are above it.
         """
         function_type = triton_module("runtime.jit").JITFunction
+        kinds = triton_module("runtime.autotuner")
         tuner = None
         heuristics: dict[str, Heuristic] = {}
         while not isinstance(kernel, function_type):
@@ -73,23 +74,26 @@ class Decorated:
             if isinstance(kernel, NativeKernel):
                 kernel = kernel._kernel  # noqa: SLF001 - other names are Triton's
                 continue
-            found = kernel if type(kernel).__name__ == "Autotuner" else None
+            # Classes that are made from Triton's, too: fla has an autotuner of its own.
+            found = kernel if isinstance(kernel, kinds.Autotuner) else None
             if found is not None and tuner is not None:
                 raise ValueError(
                     "compile() takes a kernel with one autotuner above it: give the inner one (.fn)"
                 )
             tuner = tuner or found
-            if type(kernel).__name__ == "Heuristics":
+            if isinstance(kernel, kinds.Heuristics):
                 for name, call in kernel.values.items():
                     heuristics.pop(name, None)  # the inner one has the last word
                     heuristics[name] = Heuristic(name, call, is_early=tuner is None)
-            inner = getattr(kernel, "fn", None)
-            if inner is None:
+            elif found is None:
+                kind = f"{type(kernel).__module__}.{type(kernel).__qualname__}"
+                # What another decorator does is Python that nobody has looked at.
+                advice = ": compile what is below it (.fn)" if hasattr(kernel, "fn") else ""
                 raise TypeError(
-                    "compile() takes what @triton.jit makes "
-                    f"(got {type(kernel).__module__}.{type(kernel).__qualname__})"
+                    "compile() takes what @triton.jit makes, under @triton.autotune and "
+                    f"@triton.heuristics (got {kind}){advice}"
                 )
-            kernel = inner
+            kernel = kernel.fn
         if kernel.pre_run_hooks:
             raise ValueError(
                 f"{kernel.__name__} has pre-run hooks, which are Python and are not saved: compile "
@@ -100,53 +104,18 @@ class Decorated:
             heuristics = {name: replace(one, is_early=False) for name, one in heuristics.items()}
         return cls(kernel, tuner, tuple(heuristics.values()))
 
-    def zeroes(self, has_own_configs: bool) -> tuple[str, ...]:
-        """Return the arguments that the ``pre_hook`` of every configuration sets to zero.
+    def hooks(self, *, has_own_configs: bool) -> SavedHooks:
+        """Return what the hooks of the configurations do.
 
         Parameters
         ----------
         has_own_configs : bool
             Whether the caller names configurations: whose hooks these need is not known then.
-
-        Raises
-        ------
-        ValueError
-            If a hook may do anything else, or not all configurations set the same to zero.
         """
-        if self.tuner is None:
-            return ()
-        used = self.tuner.configs if has_own_configs else self._used()
-        name = self.function.__name__
-        advice = (
-            "Compile the kernel below the autotuner (.fn) with configs=[...], and do what the "
-            f"hook does before each launch of {name}"
-        )
-        found: dict[tuple[str, ...], Any] = {}
-        for config in used:
-            zeroed: tuple[str, ...] | None = ()
-            if config.pre_hook is not None:
-                zeroed = zeroed_by(config.pre_hook)
-            if zeroed is None:
-                raise ValueError(
-                    f"the configuration {config} of {name} has a pre_hook, which is Python and "
-                    "cannot be saved; a hook that does nothing but set arguments to zero, "
-                    f'kw["out_ptr"].zero_(), can. {advice}'
-                )
-            constexprs = {one.name for one in self.function.params if one.is_constexpr}
-            wrong = set(zeroed) - (set(self.function.arg_names) - constexprs)
-            if wrong:
-                raise ValueError(
-                    f"the pre_hook of the configuration {config} sets {', '.join(sorted(wrong))} "
-                    f"to zero, which is no run-time argument of {name}"
-                )
-            found.setdefault(tuple(sorted(zeroed)), config)
-        if len(found) > 1:
-            (one, first), (two, second), *_ = found.items()
-            raise ValueError(
-                f"the configurations of {name} set different arguments to zero before a launch: "
-                f"({', '.join(one)}) of {first}, ({', '.join(two)}) of {second}. {advice}"
-            )
-        return next(iter(found), ())
+        used: Sequence[Any] = ()
+        if self.tuner is not None:
+            used = self.tuner.configs if has_own_configs else self._used()
+        return SavedHooks(self.function, used, has_own_configs=has_own_configs)
 
     def configs(self) -> tuple[Sequence[dict[str, Any]] | None, TunedTable | None]:
         """Return the configurations to compile, and the table of those that were chosen."""

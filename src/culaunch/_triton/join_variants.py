@@ -33,6 +33,12 @@ def merge_sets(sets: Sequence[SavedSet]) -> SavedSet:
                 f"one set of {first.name} sets ({', '.join(first.zeroes)}) to zero before each "
                 f"launch, and another ({', '.join(other.zeroes)}): compile both the same way"
             )
+        if set(other.blocks) != set(first.blocks):
+            raise ValueError(
+                f"one set of {first.name} sets the blocks of ({', '.join(first.blocks)}) before "
+                f"each launch, and another of ({', '.join(other.blocks)}): compile both the same "
+                "way"
+            )
         # By their text: expressions of two sets are equal if they say the same.
         for what, own, given in (
             ("the grid", first.grid, other.grid),

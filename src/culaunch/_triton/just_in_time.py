@@ -11,8 +11,9 @@ from culaunch._triton.compiler_digest import known_compiler
 from culaunch._triton.hooks import load_hooks
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.load_variant import load_variant, resources_missing
-from culaunch._triton.object_kinds import TensorStandIn
+from culaunch._triton.object_kinds import TensorStandIn, type_name
 from culaunch._triton.target import triton_module
+from culaunch._triton.tensor_descriptor import TensorDescriptor
 
 if TYPE_CHECKING:
     from culaunch._core import Driver, TritonVariant
@@ -130,10 +131,24 @@ def _known_value(value: Any, kind: Any, key: Any) -> Any:
     if isinstance(kind, tuple) and isinstance(value, tuple):
         items = [_known_value(*one) for one in zip(value, kind, key, strict=True)]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, TensorDescriptor):
+        return _known_descriptor(value)
     if not str(kind).startswith("*") or hasattr(value, "data_ptr") or value is None:
         return value
     if isinstance(value, int):
         return value  # an address, of a parameter that is declared a pointer
-    name = kind.lstrip("*k")
+    return _stand_in(kind.lstrip("*k"), divisible=key == "D")
+
+
+def _known_descriptor(given: TensorDescriptor) -> Any:
+    """Return Triton's own descriptor for one of culaunch."""
+    made = object.__new__(triton_module("tools.tensor_descriptor").TensorDescriptor)
+    vars(made).update(vars(given))
+    if not hasattr(given.base, "data_ptr"):
+        made.base = _stand_in(type_name(given.base.dtype), divisible=True)
+    return made
+
+
+def _stand_in(name: str, *, divisible: bool) -> TensorStandIn:
     dtype = triton_module("language").dtype("int1" if name == "u1" else name)
-    return TensorStandIn(dtype, divisible=key == "D")
+    return TensorStandIn(dtype, divisible=divisible)

@@ -53,6 +53,7 @@ class KernelSet(SetDispatcher):
     zeroes : sequence of str, optional
     computed : sequence of SavedHeuristic, optional
     grid : sequence of Expression, optional
+    blocks : sequence of str, optional
 
     Attributes
     ----------
@@ -61,11 +62,14 @@ class KernelSet(SetDispatcher):
     variants : tuple of SavedVariant
     zeroes : tuple of str
         The arguments that are set to zero before each launch, as a ``pre_hook`` did.
+    blocks : tuple of str
+        The tensor descriptors whose blocks are set before each launch, as a ``pre_hook`` did.
     """
 
     variants: tuple[SavedVariant, ...]
     parameters: tuple[TritonParameter, ...]
     zeroes: tuple[str, ...]
+    blocks: tuple[str, ...]
 
     def __new__(
         cls,
@@ -77,16 +81,18 @@ class KernelSet(SetDispatcher):
         zeroes: Sequence[str] = (),
         computed: Sequence[SavedHeuristic] = (),
         grid: Sequence[Expression] | None = None,
+        blocks: Sequence[str] = (),
     ) -> Self:
         """Make one."""
         saved = SavedSet(
             name, tuple(parameters), tuple(variants), read, table, tuple(zeroes), tuple(computed),
-            None if grid is None else tuple(grid),
+            None if grid is None else tuple(grid), tuple(blocks),
         )  # fmt: skip
         self = super().__new__(cls, saved)
         self.parameters = saved.parameters
         self.variants = saved.variants
         self.zeroes = saved.zeroes
+        self.blocks = saved.blocks
         return self
 
     # ---- files
@@ -189,7 +195,7 @@ class KernelSet(SetDispatcher):
         return KernelSet(
             saved.name, saved.parameters, saved.variants, saved.read,
             table if saved.table is None else table.merge(saved.table),
-            saved.zeroes, saved.computed, saved.grid,
+            saved.zeroes, saved.computed, saved.grid, saved.blocks,
         )  # fmt: skip
 
     def read(self, member: str) -> bytes:
@@ -265,7 +271,8 @@ class KernelSet(SetDispatcher):
             If one is no set.
         ValueError
             If they are of different kernels, were tuned by different arguments, set different
-            arguments to zero before a launch, or have other heuristics or another grid.
+            arguments to zero, or blocks of different descriptors, before a launch, or have other
+            heuristics or another grid.
         """
         for other in others:
             if not isinstance(other, KernelSet):
@@ -273,7 +280,7 @@ class KernelSet(SetDispatcher):
         made = merge_sets([self._saved, *(one._saved for one in others)])  # noqa: SLF001 - sets alike
         return KernelSet(
             made.name, made.parameters, made.variants, made.read, made.table, made.zeroes,
-            made.computed, made.grid,
+            made.computed, made.grid, made.blocks,
         )  # fmt: skip
 
     def __len__(self) -> int:

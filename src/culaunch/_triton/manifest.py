@@ -39,6 +39,8 @@ def write_entry(kernels: SavedSet) -> dict[str, Any]:
     }
     if kernels.zeroes:
         entry["zeroes"] = list(kernels.zeroes)
+    if kernels.blocks:
+        entry["blocks"] = list(kernels.blocks)
     if kernels.computed:
         entry["heuristics"] = [
             {"name": one.name, "value": write_expression(one.value), "early": one.is_early}
@@ -56,6 +58,7 @@ def version_of(kernels: SavedSet) -> int:
     """
     needs_two = (
         kernels.zeroes
+        or kernels.blocks
         or any(one.is_heuristic for one in kernels.parameters)
         or any(_has_fields((*one.types, *one.constants.values())) for one in kernels.variants)
         or (kernels.table is not None and any(one.arch for one in kernels.table.entries))
@@ -108,7 +111,8 @@ def _read(entry: dict[str, Any], members: Collection[str]) -> dict[str, Any]:
         "parameters": parameters,
         "variants": variants,
         "table": _read_table(entry["tuning"], constexprs, names),
-        "zeroes": _read_zeroes(entry.get("zeroes", []), names, constexprs),
+        "zeroes": _read_arguments("zeroes", entry, names, constexprs),
+        "blocks": _read_arguments("blocks", entry, names, constexprs),
         "computed": _read_heuristics(entry.get("heuristics", []), parameters),
         "grid": _read_grid(entry.get("grid"), names),
     }
@@ -139,12 +143,13 @@ def _read_table(
     return table
 
 
-def _read_zeroes(
-    zeroes: Any, names: Collection[str], constexprs: Collection[str]
+def _read_arguments(
+    what: str, entry: dict[str, Any], names: Collection[str], constexprs: Collection[str]
 ) -> tuple[str, ...]:
-    found = tuple(check_identifier(name) for name in checked(zeroes, list))
+    """Read the names of arguments to which something is done before a launch."""
+    found = tuple(check_identifier(name) for name in checked(entry.get(what, []), list))
     if len(set(found)) != len(found) or not set(found) <= set(names) - set(constexprs):
-        raise ValueError("what is set to zero before a launch is no argument, or comes twice")
+        raise ValueError(f"a name among {what} is no argument, or comes twice")
     return found
 
 

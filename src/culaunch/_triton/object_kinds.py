@@ -13,6 +13,10 @@ _CONSTANTS = {
     ("triton.runtime.jit", "JITCallable"),
     ("triton.runtime.jit", "JITFunction"),
 }
+DESCRIPTORS = {
+    ("triton.tools.tensor_descriptor", "TensorDescriptor"),
+    ("culaunch._triton.tensor_descriptor", "TensorDescriptor"),
+}
 # Objects of these types never change: a constant is recognised by identity.
 _IMMUTABLE = {("triton.language.core", "dtype"), ("triton.runtime.jit", "JITFunction")}
 
@@ -34,7 +38,7 @@ def classify(kind: type) -> int:
     names = {(base.__module__, base.__name__) for base in kind.__mro__}
     if names & _CONSTANTS:
         return _KINDS["CONSTEXPR"]
-    if ("triton.tools.tensor_descriptor", "TensorDescriptor") in names:
+    if names & DESCRIPTORS:
         return _KINDS["DESCRIPTOR"]
     if any(
         module.startswith("triton.experimental.gluon") and name.startswith("TensorDescriptor")

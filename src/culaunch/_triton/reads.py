@@ -229,10 +229,11 @@ class _Code:
         """Whether a class is what is loaded next; take it."""
         at = self._at
         first = self._ahead(0)
-        if first.opname != "LOAD_GLOBAL":
+        resolve = {"LOAD_GLOBAL": self._resolve, "LOAD_DEREF": self._resolve_cell}.get(first.opname)
+        if resolve is None:
             return False
         self._at += 1
-        found = self._resolve(first.argval)
+        found = resolve(first.argval)
         if isinstance(found, type) and self._ahead(0).opname.startswith("CALL"):
             return True
         self._at = at
@@ -274,6 +275,10 @@ class _Code:
         return found
 
     def _closed_over(self, name: str) -> None:
+        self._check(self._resolve_cell(name), name)
+
+    def _resolve_cell(self, name: str) -> Any:
+        """Return what a closed-over variable, with the attributes of modules, is now."""
         function = self._function
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         if name not in cells:
@@ -283,7 +288,7 @@ class _Code:
         except ValueError:
             raise Unknown(f"it uses {name}, which is not set") from None
         self._reads.cells.append((cells[name], found))
-        self._check(self._of_module(found, name), name)
+        return self._of_module(found, name)
 
     def _check(self, found: Any, name: str) -> None:
         """Refuse what may say something else the next time."""

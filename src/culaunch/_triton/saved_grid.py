@@ -72,7 +72,7 @@ class SavedGrid:
 
         None where it asks for more.
         """
-        if any(names_of(one, "dtype", *SHAPES) for one in self._open):
+        if any(names_of(one, "dtype", "is_array", *SHAPES) for one in self._open):
             return None
         values, nones = (
             set().union(*(names_of(one, op) for one in self._open)) for op in ("value", "is_none")

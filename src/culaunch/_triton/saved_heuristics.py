@@ -9,6 +9,7 @@ from culaunch._triton.expressions import (
     Expression,
     constant,
     is_boolean,
+    known_leaf,
     partly,
     traced_heuristic,
 )
@@ -152,9 +153,10 @@ class _Known:
 
     def __call__(self, op: str, name: str) -> Expression | None:
         if name in self._values and op != "dtype":
-            value = normal_constant(self._values[name])
-            return constant(value is None if op == "is_none" else value)
+            return known_leaf(op, self._values[name])
         kind = getattr(self._arguments.get(name), "type", None)
+        if op == "is_array" and isinstance(kind, str):
+            return constant(kind.startswith("*"))
         if op == "is_none":
             return constant(False) if kind not in (None, "constexpr") else None
         if op == "dtype" and isinstance(kind, str) and kind.startswith("*"):

@@ -55,6 +55,8 @@ class SavedSet:
         The arguments that are worked out from others, in that order.
     grid : tuple of Expression or None
         One to three numbers.
+    blocks : tuple of str
+        The tensor descriptors that get the block of the variant before each launch.
     """
 
     name: str
@@ -65,6 +67,7 @@ class SavedSet:
     zeroes: tuple[str, ...] = ()
     computed: tuple[SavedHeuristic, ...] = ()
     grid: tuple[Expression, ...] | None = None
+    blocks: tuple[str, ...] = ()
 
     def image(self, name: str) -> Image:
         """Return an image; of a library it stays in the file."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from culaunch._triton.saved_set import SavedHeuristic, SavedSet
 
 
+_KINDS = (("value", NUMBER), ("is_none", NONE), ("is_array", TYPE), ("dtype", TYPE))
 _SHAPE_KINDS = {
     "size": ShapeKind.SIZE, "stride": ShapeKind.STRIDE, "rank": ShapeKind.RANK,
     "count": ShapeKind.COUNT,
@@ -36,6 +37,8 @@ class SetChoice:
     ----------
     is_needed : bool
         Whether there is anything to choose, or to do, before a launch.
+    has_hook : bool
+        Whether there is anything to do before a launch.
     key : list of (int, int, int)
         The parameters that the choice depends on, how (csrc/triton/tuning.h), and which dimension
         of a shape.
@@ -50,7 +53,8 @@ class SetChoice:
         self._tables: dict[tuple[int, bool], TunedTable | None] = {}
         self.common = _common(saved)
         self._computed = frozenset(one.name for one in saved.computed)
-        self.is_needed = saved.table is not None or bool(saved.zeroes or saved.computed)
+        self.has_hook = bool(saved.zeroes or saved.blocks)
+        self.is_needed = saved.table is not None or self.has_hook or bool(saved.computed)
         self.key = self._key()
         self.shaped = frozenset(
             name for one in saved.computed for name in names_of(one.value, *SHAPES)
@@ -164,7 +168,7 @@ class SetChoice:
         if saved.table is not None:
             kinds.update((name, VALUE, 0) for name in saved.table.key)
         for one in saved.computed:
-            for op, kind in (("value", NUMBER), ("is_none", NONE), ("dtype", TYPE)):
+            for op, kind in _KINDS:
                 kinds.update((name, kind, 0) for name in names_of(one.value, op))
             for part in walk(one.value):
                 if part.op in SHAPES:

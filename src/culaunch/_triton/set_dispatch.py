@@ -9,6 +9,7 @@ from culaunch._triton.choice import Choice
 from culaunch._triton.messages import raise_binding
 from culaunch._triton.object_kinds import type_name
 from culaunch._triton.saved_grid import SavedGrid
+from culaunch._triton.set_blocks import set_blocks
 from culaunch._triton.set_choice import SetChoice, tensor_types
 from culaunch._triton.set_to_zero import set_to_zero
 from culaunch._triton.shape_reads import has_plain_shape
@@ -66,18 +67,19 @@ class SetDispatcher(VariantDispatcher):
         # Refused as Triton refuses it, and before anything is set to zero.
         for name in (chosen.settings.keys() & values.keys()) - chosen.replaced:
             raise_binding(self, "tuned", name, len(args))
-        if self._saved.zeroes:
-            self._run_hook(chosen, values)
+        where = (capability, only_ptx)
+        if self._choice.has_hook:
+            self._run_hook(where, {**values, **chosen.settings})
         # Through the dispatcher without decorators: this one would choose again.
         result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
-        has_hook = bool(self._saved.zeroes)
         # Native code reads the shapes of plain arrays alone as Python does.
         is_kept = all(
             values.get(name) is None or has_plain_shape(values[name])
             for name in self._choice.shaped
         )
         return (
-            chosen.constants, chosen.options, chosen, has_hook, result, chosen.replaced, is_kept,
+            chosen.constants, chosen.options, where, self._choice.has_hook, result,
+            chosen.replaced, is_kept,
         )  # fmt: skip
 
     def _choose_in_body(
@@ -92,6 +94,12 @@ class SetDispatcher(VariantDispatcher):
                 f"{self.name} sets {', '.join(self._saved.zeroes)} to zero before each launch, "
                 "which is Python: allocate with cl.zeros in the body, and save the set without "
                 "the hook"
+            )
+        if self._saved.blocks:
+            raise TypeError(
+                f"{self.name} sets the blocks of {', '.join(self._saved.blocks)} before each "
+                "launch, which is Python: save the kernel below the autotuner (.fn) with "
+                "configs=[...], and give descriptors with the blocks of one of them"
             )
         if self._choice.shaped:
             raise TypeError(
@@ -125,8 +133,10 @@ class SetDispatcher(VariantDispatcher):
         values, nones = (tuple(sorted(numbers[name] for name in names)) for names in reads)
         return values, nones, (), False
 
-    def _run_hook(self, _: Any, values: dict[str, Any]) -> None:
-        """Set to zero what is to be zero before a launch, in the order of the array's stream."""
+    def _run_hook(self, where: tuple[int, bool], values: dict[str, Any]) -> None:
+        """Do what hooks did before a launch: blocks, and zeros in the order of the stream."""
+        if self._saved.blocks:
+            set_blocks(self._saved, values, *where)
         for name in self._saved.zeroes:
             set_to_zero(self.name, name, values)
 

@@ -32,6 +32,8 @@ def library_lines(path: str) -> list[str]:
         lines.append(f"  every call gives {', '.join(kernels.heuristics)}")
     if kernels.zeroes:
         lines.append(f"  {', '.join(kernels.zeroes)} set to zero before each launch")
+    if kernels.blocks:
+        lines.append(f"  blocks of {', '.join(kernels.blocks)} set before each launch")
     for name, value in kernels.computed.items():
         lines.append(f"  {name} = {value}")
     if kernels.grid is not None:

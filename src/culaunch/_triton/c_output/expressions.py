@@ -106,7 +106,7 @@ class CExpressions:
             if found is None:
                 raise CannotSay(expression)
             return found
-        if op in SHAPES:  # C has an array's address alone
+        if op in (*SHAPES, "is_array"):  # C has an address alone
             raise CannotSay(expression)
         if op == "is_none":
             if operands[0] not in self._pointers:

@@ -8,7 +8,7 @@ from culaunch._image import Image
 from culaunch._triton.c_output.expressions import BOOL, FLOAT, INT, CannotSay, CExpressions
 from culaunch._triton.c_output.parameters import C_TYPES, POINTER, leaf_keys
 from culaunch._triton.constants import SavedType
-from culaunch._triton.expressions import constant, partly
+from culaunch._triton.expressions import constant, known_leaf, partly
 from culaunch._triton.parameter_sources import (
     BASE,
     FILLS_NAN,
@@ -123,12 +123,13 @@ class CVariant:
     def _known(self, op: str, name: str) -> Expression | None:
         constants = self._variant.constants
         if name in constants:
-            value = constants[name]
-            return None if op == "dtype" else constant(value is None if op == "is_none" else value)
+            return known_leaf(op, constants[name])
         one = self._argument(name)
         if one is None:
             return None
         kind, key = self._kinds[one.leaf], self._keys[one.leaf]
+        if op == "is_array":
+            return constant(kind.startswith("*"))
         if kind == "constexpr":
             return {"value": constant(key), "is_none": constant(key is None)}.get(op)
         if op == "is_none" and not kind.startswith("*"):

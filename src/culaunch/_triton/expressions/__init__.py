@@ -1,8 +1,9 @@
 """Expressions over a kernel's arguments: what of a heuristic or of a grid can be saved."""
 
+from culaunch._triton.expressions.arithmetic import ExpressionError
 from culaunch._triton.expressions.evaluate import (
-    ExpressionError,
     evaluate,
+    known_leaf,
     known_values,
     partly,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "constant",
     "evaluate",
     "is_boolean",
+    "known_leaf",
     "known_values",
     "names_of",
     "parse_expressions",

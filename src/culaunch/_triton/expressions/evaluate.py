@@ -13,8 +13,6 @@ from culaunch._triton.expressions.tree import LEAVES, SHAPES, Expression, consta
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["ExpressionError", "evaluate", "partly"]
-
 
 def evaluate(
     expression: Expression, values: Mapping[str, Any], type_of: Callable[[Any], Any]
@@ -46,6 +44,8 @@ def evaluate(
         value = values[name]
         if op == "is_none":
             return value is None
+        if op == "is_array":
+            return is_array(value)
         if op in SHAPES:
             return _of_shape(op, name, value, *operands[1:])
         return _plain(name, value) if op == "value" else type_of(value)
@@ -85,11 +85,25 @@ def known_values(values: Mapping[str, Any]) -> Callable[[str, str], Expression |
     """Return what is known where some arguments are constants."""
 
     def known(op: str, name: str) -> Expression | None:
-        if name not in values or op == "dtype":
-            return None
-        return constant(values[name] is None if op == "is_none" else values[name])
+        return known_leaf(op, values[name]) if name in values else None
 
     return known
+
+
+def known_leaf(op: str, value: Any) -> Expression | None:
+    """Return what is asked of an argument that is a constant."""
+    if op == "dtype":
+        return None
+    if op == "is_array":
+        return constant(False)
+    return constant(value is None if op == "is_none" else normal_constant(value))
+
+
+def is_array(value: Any) -> bool:
+    """Whether an argument is an array, of whatever library."""
+    return any(
+        hasattr(value, one) for one in ("__dlpack__", "__cuda_array_interface__", "data_ptr")
+    )
 
 
 def _of_shape(op: str, name: str, array: Any, dimension: int = 0) -> int:

@@ -67,8 +67,6 @@ def _traced(
     missing = sorted(reads.names - set(names))
     if missing:
         raise Unknown(f"it reads {', '.join(missing)}, which is no parameter")
-    if reads.types:
-        raise Unknown(f"it asks for the type of {', '.join(sorted(reads.types))}")
     tracer = _Tracer(function, is_tuple=is_tuple)
     made = _tidy(tracer.explore(()))
     if len(tracer.lengths) != 1 or not tracer.lengths <= set(counts):
@@ -147,7 +145,7 @@ def _uses(expression: Expression, name: str) -> bool:
         return bool(operands[0] == name)
     if expression.op == "error":
         return True
-    if expression.op in ("value", "is_none", "constant"):
+    if expression.op in ("value", "is_none", "is_array", "constant"):
         return False
     is_number = expression.op not in ("tuple", "==", "!=", "not", "bool")
     return any(
@@ -192,10 +190,22 @@ class _Substitution:
         if found in _TYPES if isinstance(found, type) else False:
             return self._conversion(found)
         if found is isinstance:
-            return _isinstance
+            return self._isinstance
         if found is min or found is max:
             return self._extreme(found)
         return self.function(found) if isinstance(found, types.FunctionType) else found
+
+    def _isinstance(self, value: Any, kinds: Any) -> Any:
+        if not isinstance(value, (Symbol, Shape)):
+            return isinstance(value, kinds)
+        # Which argument it is decides what it can be asked for: a number has no class that is
+        # certain, as a call may give one of NumPy's.
+        is_tensor = (getattr(kinds, "__module__", ""), getattr(kinds, "__qualname__", "")) == (
+            "torch", "Tensor",
+        )  # fmt: skip
+        if isinstance(value, Shape) or not is_tensor or value.expression.op != "value":
+            raise Unknown("it asks for the type of an argument, or of a shape")
+        return Symbol(Expression("is_array", value.expression.operands), self._answers)
 
     def _operation(self, op: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
@@ -235,12 +245,6 @@ class _Module:
 
     def __getattr__(self, name: str) -> Any:
         return self._substitute(getattr(self._module, name))
-
-
-def _isinstance(value: Any, kinds: Any) -> bool:
-    if isinstance(value, (Symbol, Shape)):
-        raise Unknown("it asks for the type of an argument, or of a shape")
-    return isinstance(value, kinds)
 
 
 def _refuse_identity(function: types.FunctionType, depth: int = 0) -> None:

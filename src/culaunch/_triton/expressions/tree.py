@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 # of it.
 SHAPES = ("size", "stride", "rank", "count")
 DIMENSIONED = ("size", "stride")
-# What is asked of one argument: its value, whether it is None, its element type, its shape.
-LEAVES = ("value", "is_none", "dtype", *SHAPES)
+# What is asked of one argument: its value, whether it is None, whether it is an array, its element
+# type, its shape.
+LEAVES = ("value", "is_none", "is_array", "dtype", *SHAPES)
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _OF_ANYTHING = frozenset({"==", "!=", "not", "bool"})
+_TRUTHS = ("is_none", "is_array", "not", "bool")
 _INFIX = frozenset({*_COMPARISONS, "+", "-", "*", "/", "//", "%", "<<", ">>", "&", "|", "^"})
 
 
@@ -54,6 +56,8 @@ class Expression:
             return str(self.operands[0])
         if self.op == "is_none":
             return f"({self.operands[0]} is None)"
+        if self.op == "is_array":
+            return f"({self.operands[0]} is an array)"
         if self.op == "dtype":
             return f"{self.operands[0]}.dtype"
         if self.op in SHAPES:
@@ -135,7 +139,7 @@ def is_boolean(expression: Expression) -> bool:
         return isinstance(expression.value, bool)
     if expression.op == "if":
         return all(is_boolean(one) or one.op == "error" for one in expression.operands[1:])
-    return expression.op in _COMPARISONS or expression.op in ("is_none", "not", "bool")
+    return expression.op in _COMPARISONS or expression.op in _TRUTHS
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

@@ -1,0 +1,118 @@
+"""``TensorDescriptor``: a tensor and the block of it that one access takes, without Triton."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._launch import DeviceArray
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_TYPE = re.compile(r"tensordesc<([^\[<>]*)\[([\d, ]+)\]>")
+_MOST_DIMENSIONS = 5
+
+
+@dataclass
+class TensorDescriptor:
+    """A tensor, of which the accesses of a kernel take blocks of one shape.
+
+    What ``triton.tools.tensor_descriptor.TensorDescriptor`` is, for programs without Triton:
+    kernels of a saved set take either.
+
+    Parameters
+    ----------
+    base : array
+        Whatever a kernel takes as an argument.
+    shape, strides : sequence of int
+        Of the tensor, in elements; one to five dimensions.
+    block_shape : sequence of int
+        Of a block.
+    padding : str, default "zero"
+        What is read past the end: ``"zero"`` or ``"nan"``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is none of these, or they have different numbers of dimensions.
+    """
+
+    base: Any
+    shape: Sequence[int]
+    strides: Sequence[int]
+    block_shape: Sequence[int]
+    padding: str = "zero"
+
+    def __post_init__(self) -> None:
+        ranks = [_rank(name, getattr(self, name)) for name in ("shape", "strides", "block_shape")]
+        if len(set(ranks)) != 1 or not 1 <= ranks[0] <= _MOST_DIMENSIONS:
+            raise ValueError(
+                "shape, strides and block_shape must have the same number of dimensions, 1 to "
+                f"{_MOST_DIMENSIONS} (got {ranks[0]}, {ranks[1]} and {ranks[2]})"
+            )
+        if self.padding not in ("zero", "nan"):
+            raise ValueError(f'padding must be "zero" or "nan" (got {spell(self.padding)})')
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, block_shape: Sequence[int], padding: str = "zero") -> Self:
+        """Return the descriptor of a whole tensor.
+
+        Parameters
+        ----------
+        tensor : array
+            Of PyTorch, NumPy, CuPy or culaunch, or another with ``__cuda_array_interface__``.
+        block_shape : sequence of int
+        padding : str, default "zero"
+        """
+        try:
+            shape, strides = tuple(tensor.shape), _strides(tensor)
+        except (AttributeError, KeyError, TypeError):
+            raise TypeError(
+                f"tensor must be an array with shape and strides (got {spell(tensor)}); or give "
+                "them: TensorDescriptor(tensor, shape, strides, block_shape)"
+            ) from None
+        return cls(tensor, shape, strides, block_shape, padding)
+
+
+def split_descriptor(kind: Any) -> tuple[str, tuple[int, ...]] | None:
+    """Return the element type and the block of a descriptor's type; None of any other."""
+    match = _TYPE.fullmatch(kind) if isinstance(kind, str) else None
+    if match is None:
+        return None
+    return match[1], tuple(map(int, match[2].split(",")))
+
+
+def descriptor_type(element: str, block: Sequence[int]) -> str:
+    """Return Triton's type of a descriptor."""
+    return f"tensordesc<{element}[{', '.join(map(str, block))}]>"
+
+
+def _rank(name: str, sizes: Any) -> int:
+    # The sizes themselves may be numbers of a function's body, which are not known yet.
+    if isinstance(sizes, (str, bytes)) or not isinstance(sizes, Sequence):
+        raise TypeError(f"{name} must be a sequence of ints (got {spell(sizes)})")
+    return len(sizes)
+
+
+def _strides(tensor: Any) -> Sequence[int]:
+    """Return the strides of a tensor in elements."""
+    if callable(getattr(tensor, "stride", None)):
+        return tensor.stride()  # type: ignore[no-any-return]
+    if isinstance(tensor, DeviceArray):
+        return _rows(tensor.shape)
+    # What has neither, such as an array of a function's body, may mean another unit.
+    interface = getattr(tensor, "__array_interface__", None) or tensor.__cuda_array_interface__
+    if interface.get("strides") is None:  # row after row
+        return _rows(tensor.shape)
+    return [step // tensor.dtype.itemsize for step in interface["strides"]]
+
+
+def _rows(shape: Sequence[int]) -> list[int]:
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 1, 0, -1):
+        strides[i - 1] = strides[i] * shape[i]
+    return strides
