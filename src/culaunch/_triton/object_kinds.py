@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from culaunch._core import NUMBERS
+from culaunch._triton.tensor_descriptor import TensorDescriptor
 
 _KINDS = NUMBERS["TritonObjectKind"]
 
@@ -15,7 +16,7 @@ _CONSTANTS = {
 }
 DESCRIPTORS = {
     ("triton.tools.tensor_descriptor", "TensorDescriptor"),
-    ("culaunch._triton.tensor_descriptor", "TensorDescriptor"),
+    (TensorDescriptor.__module__, "TensorDescriptor"),
 }
 # Objects of these types never change: a constant is recognised by identity.
 _IMMUTABLE = {("triton.language.core", "dtype"), ("triton.runtime.jit", "JITFunction")}
