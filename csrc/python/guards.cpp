@@ -5,6 +5,24 @@
 
 #include "python/function_parts.h"
 
+namespace {
+
+// Whether a dict has these names and no others, in this order: the same objects.
+bool HasNames(PyObject* dict, PyObject* names) {
+  const Py_ssize_t size = PyTuple_Size(names);
+  if (PyDict_Size(dict) != size) return false;
+  PyObject* name = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t position = 0;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    if (PyDict_Next(dict, &position, &name, &value) == 0) return false;
+    if (name != PyTuple_GetItem(names, i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Guards::Guards() {
   for (List& one : lists_) one = {PyList_New(0), 0};
 }
@@ -38,7 +56,7 @@ bool Guards::Look() {
 #endif
   for (const Entry& entry : *entries) {
     if (!entry.name) {
-      if (PyDict_Size(entry.dict.get()) != entry.size) return false;
+      if (!HasNames(entry.dict.get(), entry.expected.get())) return false;
       continue;
     }
     PyObject* found = PyDict_GetItemWithError(entry.dict.get(), entry.name.get());
@@ -67,13 +85,12 @@ bool Guards::Set(PyObject* guards, PyObject* lists, PyObject* cells) {
       return false;
     }
     if (name == Py_None) {
-      const Py_ssize_t entry_size = PyLong_AsSsize_t(expected);
-      if (entry_size < 0) return false;
-      entries->push_back({Ref::Borrow(dict), Ref(), Ref(), entry_size});
+      if (PyTuple_Size(expected) < 0) return false;
+      entries->push_back({Ref::Borrow(dict), Ref(), Ref::Borrow(expected)});
       continue;
     }
     entries->push_back(
-        {Ref::Borrow(dict), Ref::Borrow(name), is_present != 0 ? Ref::Borrow(expected) : Ref(), 0});
+        {Ref::Borrow(dict), Ref::Borrow(name), is_present != 0 ? Ref::Borrow(expected) : Ref()});
   }
   const Py_ssize_t size = PyTuple_Size(lists);
   if (size > kLists) {

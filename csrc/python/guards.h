@@ -36,8 +36,9 @@ class Guards {
   }
 
   // guards: ((dict, name, is present, object), ...), entries of dicts that must be as given, or
-  // (dict, None, True, size); lists: ((list, size, first item or None), ...); cells: ((cell,
-  // object), ...), of closures. False with a Python error set.
+  // (dict, None, True, names), of which it has no others and no other order; lists: ((list, size,
+  // first item or None), ...); cells: ((cell, object), ...), of closures. False with a Python error
+  // set.
   bool Set(PyObject* guards, PyObject* lists, PyObject* cells);
 
   // For the garbage collector.
@@ -51,9 +52,8 @@ class Guards {
   // An entry of a dict that must be an object (null: absent).
   struct Entry {
     Ref dict;
-    Ref name;  // null: the dict has a size
-    Ref expected;
-    Py_ssize_t size;
+    Ref name;      // null: the names that the dict has are guarded,
+    Ref expected;  // which are a tuple
   };
   struct List {
     PyObject* list;  // owned
@@ -80,7 +80,7 @@ class Guards {
 
   CULAUNCH_APART bool MoreHold() const;
 
-  static constexpr Py_ssize_t kLists = 5;
+  static constexpr Py_ssize_t kLists = 7;
   List lists_[kLists];
   bool has_more_ = false;
 #if CULAUNCH_DICTS_HAVE_VERSIONS

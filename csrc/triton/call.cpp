@@ -40,15 +40,8 @@ CULAUNCH_RARE PyObject* Compared(DispatcherObject* self, PyObject* const* args, 
   if (!is_compared) return kept.release();
   const Ref positional = PositionalTuple(args, count);
   const Ref keywords = KeywordDict(args, count, keyword_names);
-  const Ref chosen(PyDict_New());
+  const Ref chosen = choice->Settings(state.parameters.get());
   if (!positional || !keywords || !chosen) return nullptr;
-  for (const auto& one : choice->constants) {
-    PyObject* name = state.parameters[one.name].name.get();
-    if (PyDict_SetItem(chosen.get(), name, one.value.get()) < 0) return nullptr;
-  }
-  for (const auto& one : choice->options) {
-    if (PyDict_SetItem(chosen.get(), one.name.get(), one.value.get()) < 0) return nullptr;
-  }
   const Ref none(PyObject_CallMethod(reinterpret_cast<PyObject*>(self), methods::kCompare, "OOO",
                                      positional.get(), keywords.get(), chosen.get()));
   return none ? kept.release() : nullptr;

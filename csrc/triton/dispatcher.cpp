@@ -88,6 +88,7 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   }
   Py_VISIT(state.interner.numbers());
   Py_VISIT(state.interner.objects());
+  for (const Ref& one : state.types) Py_VISIT(one.get());
   int failed = state.guards.Traverse(visit, arg);
   const unsigned traversal = ++state.traversal;
   const auto visit_choice = [&](const std::shared_ptr<const TunedChoice>& choice) {

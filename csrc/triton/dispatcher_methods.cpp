@@ -50,7 +50,7 @@ PyObject* SetDriver(PyObject* self, PyObject* args) {
   });
 }
 
-// _set_guards(((dict, name, is present, object) or (dict, None, True, size), ...), ((list, size,
+// _set_guards(((dict, name, is present, object) or (dict, None, True, names), ...), ((list, size,
 // first item or None), ...), ((cell, object), ...))
 PyObject* SetGuards(PyObject* self, PyObject* args) {
   PyObject* guards = nullptr;

@@ -137,6 +137,8 @@ std::unique_ptr<Form> Form::Make(State& state, PyObject* const* args, size_t cou
   std::unique_ptr<Form> form(new Form(count, keyword_names));
   for (const size_t i : state.runtime) {
     const Parameter& parameter = state.parameters[i];
+    // What a decorator sets is not what the call gave.
+    if (state.is_tuned && parameter.is_optional) return nullptr;
     const int argument = ArgumentOf(parameter.name.get(), i, count, keyword_names);
     PyObject* object = argument >= 0 ? args[argument] : parameter.default_value.get();
     // A default is no part of an autotuner's key.
@@ -147,7 +149,7 @@ std::unique_ptr<Form> Form::Make(State& state, PyObject* const* args, size_t cou
           return part.parameter == i &&
                  (part.kind == KeyKind::kValue || part.kind == KeyKind::kNumber);
         });
-    if (object == nullptr) return nullptr;  // it is chosen
+    if (object == nullptr) return nullptr;  // the general way says what is missing
     if (!form->AddArgument(parameter, object, argument, is_key)) return nullptr;
     if (argument >= 0 && !form->AddShape(state, i)) return nullptr;
   }

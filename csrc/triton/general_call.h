@@ -53,6 +53,8 @@ class GeneralCall {
   // The tuned configuration (general_call_tuning.cpp).
   std::shared_ptr<const TunedChoice> FindChoice();
   bool ReadShapes();
+  void AddOrder(Words* key) const;
+  void AddTypes(Words* key);
   PyObject* CallTuner();
   bool ApplyChoice(const TunedChoice& choice);
   bool RunHook(const TunedChoice& choice);
@@ -83,6 +85,7 @@ class GeneralCall {
   Words tuning_key_;
   Words shapes_;  // what the choice depends on of them
   bool is_key_known_ = true;
+  bool is_in_order_ = true;  // the keywords are in that of the parameters
   bool is_chosen_ = false;
   VariantObject* variant_ = nullptr;
   Ref kept_;

@@ -12,6 +12,7 @@ bool GeneralCall::Bind() {
   for (size_t i = 0; i < count_; ++i) bound_[i] = args_[i];
   if (keyword_names_ == nullptr) return true;
   const auto size = static_cast<size_t>(PyTuple_Size(keyword_names_));
+  int last = -1;
   for (size_t i = 0; i < size; ++i) {
     PyObject* name = PyTuple_GetItem(keyword_names_, static_cast<Py_ssize_t>(i));
     const int target = FindParameter(state_.parameters.get(), state_.count, name);
@@ -22,6 +23,8 @@ bool GeneralCall::Bind() {
       return RaiseBinding("twice", name);
     } else {
       bound_[static_cast<size_t>(target)] = value;
+      is_in_order_ = is_in_order_ && target > last;
+      last = target;
     }
   }
   return true;

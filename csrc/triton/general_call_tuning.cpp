@@ -38,6 +38,33 @@ bool GeneralCall::ReadShapes() {
   return true;
 }
 
+// An autotuner has the element types in the order in which the arguments are given: that of the
+// parameters, but for keywords.
+void GeneralCall::AddOrder(Words* key) const {
+  const Py_ssize_t size = keyword_names_ != nullptr ? PyTuple_Size(keyword_names_) : 0;
+  if (is_in_order_) return;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* name = PyTuple_GetItem(keyword_names_, i);
+    const int target = FindParameter(state_.parameters.get(), state_.count, name);
+    if (target >= 0) key->Add(MakeWord(WordKind::kOption, static_cast<uint64_t>(target)));
+  }
+}
+
+// What is no number may have an element type, too, whatever else it is to Triton.
+void GeneralCall::AddTypes(Words* key) {
+  const FreeThreadedLock lock(state_.mutex);
+  for (size_t i = 0; i < state_.count; ++i) {
+    PyObject* object = bound_[i];
+    if (object == nullptr || IsNumber(object)) continue;
+    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+    const auto found = std::find_if(state_.types.begin(), state_.types.end(),
+                                    [&](const Ref& one) { return one.get() == type; });
+    const auto number = static_cast<uint64_t>(found - state_.types.begin());
+    if (found == state_.types.end()) state_.types.push_back(Ref::Borrow(type));
+    key->Add(MakeWord(WordKind::kConstant, number << 16 | i));
+  }
+}
+
 std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
   Words& key = tuning_key_;
   if (!ReadShapes()) {
@@ -65,6 +92,8 @@ std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
     if (words.AddConstant(nullptr, object) != Mismatch::kNone) return nullptr;
     for (size_t i = 0; i < words.key.size(); ++i) key.Add(words.key[i]);
   }
+  AddOrder(&key);
+  AddTypes(&key);
   // The element types of the tensors, in the order of the parameters.
   const Words& all = specializer_.key;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -140,13 +169,12 @@ bool GeneralCall::ApplyChoice(const TunedChoice& choice) {
 
 bool GeneralCall::RunHook(const TunedChoice& choice) {
   // It may change what the arguments are (a descriptor's block): they are read again.
-  const Ref values = ArgumentDict(false);
-  if (!values) return false;
-  for (const auto& one : choice.options) {
-    if (PyDict_SetItem(values.get(), one.name.get(), one.value.get()) < 0) return false;
-  }
-  const Ref none(
-      PyObject_CallMethod(Object(), methods::kRunHook, "OO", choice.config.get(), values.get()));
+  const Ref positional = PositionalTuple(args_, count_);
+  const Ref keywords = KeywordDict(args_, count_, keyword_names_);
+  const Ref settings = choice.Settings(state_.parameters.get());
+  if (!positional || !keywords || !settings) return false;
+  const Ref none(PyObject_CallMethod(Object(), methods::kRunHook, "OOOOO", choice.config.get(),
+                                     grid_, positional.get(), keywords.get(), settings.get()));
   return static_cast<bool>(none);
 }
 

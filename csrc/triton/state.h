@@ -42,6 +42,7 @@ struct alignas(64) State {
   bool falls_back = false;        // what cannot be launched goes Triton's way
   bool is_tuned = false;
   std::vector<KeyPart> tuning_key;
+  std::vector<Ref> types;          // of arguments that are no numbers: a key numbers them so
   std::vector<KeyPart> shape_key;  // those of the key that are parts of shapes, by the parameter
   bool chooses_arguments = false;  // of the run-time ones too
   PyObject* self = nullptr;        // borrowed: the dispatcher

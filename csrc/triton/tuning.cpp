@@ -23,6 +23,19 @@ bool ReadShapePart(const KeyPart& part, const DLTensor& tensor, uint64_t* word) 
   return true;
 }
 
+Ref TunedChoice::Settings(const Parameter* parameters) const {
+  Ref dict(PyDict_New());
+  if (!dict) return dict;
+  for (const auto& one : constants) {
+    PyObject* name = parameters[one.name].name.get();
+    if (PyDict_SetItem(dict.get(), name, one.value.get()) < 0) return Ref();
+  }
+  for (const auto& one : options) {
+    if (PyDict_SetItem(dict.get(), one.name.get(), one.value.get()) < 0) return Ref();
+  }
+  return dict;
+}
+
 int TunedChoice::Traverse(visitproc visit, void* arg, unsigned traversal) const {
   if (last_traversal == traversal) return 0;
   last_traversal = traversal;

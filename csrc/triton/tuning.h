@@ -53,6 +53,9 @@ struct TunedChoice {
   Ref config;
   bool has_hook = false;  // to be called before each launch
 
+  // Everything that it sets, by name. Null with a Python error set.
+  Ref Settings(const Parameter* parameters) const;
+
   // For the garbage collector, which must see each once: others share it.
   int Traverse(visitproc visit, void* arg, unsigned traversal) const;
   mutable unsigned last_traversal = 0;

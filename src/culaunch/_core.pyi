@@ -676,7 +676,15 @@ class DispatcherMethods(Protocol):
     def _tune(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int, /
     ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]: ...
-    def _run_hook(self, config: Any, values: dict[str, Any], /) -> None: ...
+    def _run_hook(
+        self,
+        config: Any,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        settings: dict[str, Any],
+        /,
+    ) -> None: ...
     def _chose(self, config: Any, /) -> None: ...
     def _read_grid(
         self, grid: Any, /

@@ -6,8 +6,8 @@ import types
 
 import pytest
 
+from culaunch._triton.code_reads import reads_of
 from culaunch._triton.purity import Unknown
-from culaunch._triton.reads import Reads
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
@@ -77,7 +77,7 @@ def assigned(args):
     ],
 )  # fmt: skip
 def test_what_a_function_depends_on(function, values, nones, others):
-    reads = Reads.of(function)
+    reads = reads_of(function)
     assert reads.values == set(values.split())
     assert reads.nones == set(nones.split())
     assert reads.types | reads.dtypes == set(others.split())
@@ -109,7 +109,7 @@ def test_what_a_function_depends_on(function, values, nones, others):
 )
 def test_what_has_to_be_called(function, reason):
     with pytest.raises(Unknown, match=reason):
-        Reads.of(function)
+        reads_of(function)
 
 
 # ---- what is launched

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from culaunch._triton.code_reads import reads_of
 from culaunch._triton.purity import Unknown
-from culaunch._triton.reads import Reads
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
@@ -34,7 +34,7 @@ WHOLE = {"RANK 0", *(f"SIZE {i}" for i in range(8))}
     ],
 )
 def test_what_is_read_of_a_shape(function, parts):
-    reads = Reads.of(function)
+    reads = reads_of(function)
     assert {f"{part.kind.name} {part.dimension}" for _, part in reads.shapes} == parts
     assert reads.names == {"x"}
     assert not reads.values
@@ -53,7 +53,7 @@ def test_what_is_read_of_a_shape(function, parts):
 )
 def test_what_has_to_be_called(function, reason):
     with pytest.raises(Unknown, match=reason):
-        Reads.of(function)
+        reads_of(function)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_what_has_to_be_called(function, reason):
     ],
 )
 def test_what_an_element_type_says(function, names):
-    reads = Reads.of(function)
+    reads = reads_of(function)
     assert reads.dtypes == reads.names == names
 
 

@@ -27,8 +27,8 @@ class ChoosingDispatcher(Dispatcher):
     # Globals of functions that grids are.
     _grid_guards: list[Guard]
 
-    def _watch(self) -> None:
-        """Guard what calls depend on, as it is now."""
+    def _watch_more(self) -> None:
+        """Guard what calls depend on, which has become more."""
         raise NotImplementedError
 
     # ---- what the native half calls
@@ -51,16 +51,22 @@ class ChoosingDispatcher(Dispatcher):
         else:  # an autotuner may ask Triton for its device
             with compiling_for(self._driver, device):
                 made = self._stack.decide(grid, args, kwargs, launch)
-        self._watch()
+        self._watch_more()
         constants, options = split_settings(made.settings, self._parameter_names)
         has_hook = any(config.pre_hook is not None for _, config in made.configs)
         configs, result = made.configs, made.result
         return constants, options, configs, has_hook, result, made.replaced, made.is_kept
 
-    def _run_hook(self, configs: Any, values: dict[str, Any]) -> None:
-        for _, config in configs:
-            if config.pre_hook is not None:
-                config.pre_hook(values)
+    @untraced
+    def _run_hook(
+        self,
+        configs: Any,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> None:
+        self._stack.run_hooks(dict(configs), grid, args, kwargs, settings)
 
     @untraced
     def _chose(self, configs: tuple[tuple[Any, Any], ...]) -> None:
@@ -86,7 +92,7 @@ class ChoosingDispatcher(Dispatcher):
         values, nones, held, guards = found
         if guards:
             self._grid_guards.extend(guards)
-            self._watch()
+            self._watch_more()
         return values, nones, held, bool(guards)
 
     @untraced

@@ -49,15 +49,32 @@ class Recorder:
         self, function: Any, launch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     ) -> None:
         self.fn = function
+        self.count = 0
+        # Of the last launch.
+        self.grid: Any = None
+        self.args: tuple[Any, ...] = ()
         self.final: dict[str, Any] = {}
+        self.result: Any = None
         self._launch = launch
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         """Launch natively."""
-        self.final = kwargs
+        self.count += 1
+        self.grid, self.args, self.final = grid, args, kwargs
         if warmup:
             return self.fn.run(*args, grid=grid, warmup=True, **kwargs)
-        return self._launch(grid, args, kwargs)
+        self.result = self._launch(grid, args, kwargs)
+        return self.result
+
+    def has(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether the last launch had these: the same objects."""
+        missing = object()
+        return (
+            self.grid is grid
+            and len(self.args) == len(args)
+            and all(one is other for one, other in zip(self.args, args, strict=True))
+            and all(self.final.get(name, missing) is value for name, value in kwargs.items())
+        )
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.fn, name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._triton.code_reads import reads_of
 from culaunch._triton.purity import Unknown
-from culaunch._triton.reads import Reads
 
 if TYPE_CHECKING:
     from culaunch._triton.reads import Guard
@@ -24,13 +24,17 @@ def read_grid(
     """
     numbers = {name: i for i, name in enumerate(parameters)}
     try:
-        reads = Reads.of(grid)
+        reads = reads_of(grid)
     except Unknown:
         return None
     # Native code compares values and asks for None; for anything else it calls the grid.
     if reads.types or reads.dtypes or reads.shapes or not reads.names <= numbers.keys():
         return None
-    held = tuple(cell.cell_contents for cell in grid.__closure__ or ())
+    # Native code looks into the grid's own closed-over variables. A helper may have some, too.
+    own = grid.__closure__ or ()
+    if not all(any(cell is one for one in own) for cell, _ in reads.cells):
+        return None
+    held = tuple(cell.cell_contents for cell in own)
     values, nones = (
         tuple(sorted(numbers[name] for name in names)) for names in (reads.values, reads.nones)
     )

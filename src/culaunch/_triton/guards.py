@@ -23,10 +23,10 @@ class Guards:
         self.entries.append((vars(holder), name, name in vars(holder), vars(holder).get(name)))
 
     def contents(self, entries: dict[Any, Any], *, all_of_it: bool = True) -> None:
-        """Guard what a dict has; it may have more unless all of it is guarded."""
+        """Guard what a dict has; it may have more, in any order, unless all of it is guarded."""
         self.entries += [(entries, name, True, value) for name, value in entries.items()]
         if all_of_it:
-            self.entries.append((entries, None, True, len(entries)))
+            self.entries.append((entries, None, True, tuple(entries)))
 
     def hold(self) -> bool:
         """Whether all is as it was, asked in Python."""
@@ -41,8 +41,8 @@ class Guards:
 
 
 def _is_as_it_was(one: dict[Any, Any], name: Any, is_there: bool, value: object) -> bool:
-    if name is None:
-        return len(one) == value
+    if name is None:  # its names, in their order
+        return tuple(one) == value
     return (name in one) is is_there and (not is_there or one[name] is value)
 
 

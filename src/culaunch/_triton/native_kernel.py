@@ -83,6 +83,7 @@ class NativeKernel(ChoosingDispatcher):
             _stack=stack,
             _inner=inner,
             _successor=None,
+            _first_guards=stack.guards(),
             _grid_guards=[],
             # One table for both halves: what the inner one loaded while decorators decided is what
             # later calls launch.
@@ -95,6 +96,8 @@ class NativeKernel(ChoosingDispatcher):
 
     _kernel: Any
     _function: Any
+    # What the decorators depended on when they were looked at.
+    _first_guards: Guards
     # What stands in its place once the kernel has other decorators than it was made from.
     _successor: NativeKernel | None
     # By the identity of Triton's kernel, which is kept alive by being there.
@@ -163,7 +166,7 @@ class NativeKernel(ChoosingDispatcher):
             return None  # a hook of Triton's took the compilation over
         # After the compilation, which reads globals and adds to those that the kernel was compiled
         # with.
-        self._watch()
+        self._watch_more()
         key = (id(kernel), self._driver.name)
         known = self._loaded.get(key)
         if known is None:
@@ -174,6 +177,9 @@ class NativeKernel(ChoosingDispatcher):
         super()._prepare()
         if self._stack.is_decorated:
             self._tell_choices(checks_choices())
+        # What was changed since it was made.
+        if not self._first_guards.hold():
+            self._changed()
 
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -268,6 +274,11 @@ class NativeKernel(ChoosingDispatcher):
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
         assert self._driver is not None
         return load_compiled(self._driver, self._function, kernel, description, device)
+
+    def _watch_more(self) -> None:
+        # Where something changed meanwhile, the guards stay: they tell the next call.
+        if self._are_as_before():
+            self._watch()
 
     def _watch(self) -> None:
         """Guard what calls depend on, as it is now."""

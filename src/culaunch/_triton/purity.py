@@ -44,6 +44,11 @@ def is_constant(value: object) -> bool:
     return kind in _PLAIN or name in (("torch", "dtype"), ("triton.language.core", "dtype"))
 
 
+def is_plain_class(found: object) -> bool:
+    """Whether it is a class whose instances are what their types say."""
+    return isinstance(found, type) and type(found).__instancecheck__ is type.__instancecheck__
+
+
 def is_pure(found: object) -> bool:
     """Whether it is a function that is known to depend on its arguments alone."""
     if any(found is one for one in _BUILTINS):

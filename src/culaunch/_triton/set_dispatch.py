@@ -8,11 +8,11 @@ from culaunch._triton.body_numbers import pinned
 from culaunch._triton.choice import Choice
 from culaunch._triton.messages import raise_binding
 from culaunch._triton.object_kinds import type_name
+from culaunch._triton.plain_objects import has_plain_shape
 from culaunch._triton.saved_grid import SavedGrid
 from culaunch._triton.set_blocks import set_blocks
 from culaunch._triton.set_choice import SetChoice, tensor_types
 from culaunch._triton.set_to_zero import set_to_zero
-from culaunch._triton.shape_reads import has_plain_shape
 from culaunch._triton.variant_dispatch import VariantDispatcher
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class SetDispatcher(VariantDispatcher):
             raise_binding(self, "tuned", name, len(args))
         where = (capability, only_ptx)
         if self._choice.has_hook:
-            self._run_hook(where, {**values, **chosen.settings})
+            self._prepare_arguments(where, {**values, **chosen.settings})
         # Through the dispatcher without decorators: this one would choose again.
         result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
         # Native code reads the shapes of plain arrays alone as Python does.
@@ -133,7 +133,18 @@ class SetDispatcher(VariantDispatcher):
         values, nones = (tuple(sorted(numbers[name] for name in names)) for names in reads)
         return values, nones, (), False
 
-    def _run_hook(self, where: tuple[int, bool], values: dict[str, Any]) -> None:
+    def _run_hook(
+        self,
+        where: tuple[int, bool],
+        grid: Any,  # noqa: ARG002
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> None:
+        given = dict(zip(self._parameter_names, args, strict=False))
+        self._prepare_arguments(where, {**given, **kwargs, **settings})
+
+    def _prepare_arguments(self, where: tuple[int, bool], values: dict[str, Any]) -> None:
         """Do what hooks did before a launch: blocks, and zeros in the order of the stream."""
         if self._saved.blocks:
             set_blocks(self._saved, values, *where)

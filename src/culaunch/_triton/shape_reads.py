@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from culaunch._triton.instructions import constant_of, is_call, is_method, is_subscript
 
 if TYPE_CHECKING:
     import dis
@@ -68,40 +70,22 @@ def shape_parts(ahead: Sequence[dis.Instruction]) -> tuple[tuple[ShapePart, ...]
         The parts, and how many instructions say so: what comes behind them is done with numbers,
         and tuples of them. Nothing and 0 where they read something else.
     """
-    first, second, third = (*ahead, None, None, None)[:3]
-    if first is None or first.opname not in ("LOAD_ATTR", "LOAD_METHOD"):
+    if not ahead or ahead[0].opname not in ("LOAD_ATTR", "LOAD_METHOD"):
         return (), 0
-    name = first.argval
-    index = _index(second)
-    if name == "shape" and index is not None and _is_subscript(third):
-        return (ShapePart(ShapeKind.SIZE, index),), 3
-    if name in _ATTRIBUTES:
-        return _ATTRIBUTES[name], 1
-    if name in _INDEXED and index is not None and _is_call(third, 1):
+    name = ahead[0].argval
+    index = _index(ahead[1]) if len(ahead) > 2 else None
+    if not is_method(ahead[0]):
+        if name == "shape" and index is not None and is_subscript(ahead[2]):
+            return (ShapePart(ShapeKind.SIZE, index),), 3
+        return (_ATTRIBUTES[name], 1) if name in _ATTRIBUTES else ((), 0)
+    if name in _INDEXED and index is not None and is_call(ahead[2], 1):
         return (ShapePart(_INDEXED[name], index),), 3
-    if name in _METHODS and _is_call(second, 0):
+    if name in _METHODS and len(ahead) > 1 and is_call(ahead[1], 0):
         return _METHODS[name], 2
     return (), 0
 
 
-def has_plain_shape(value: Any) -> bool:
-    """Whether what an object says of its shape is what its memory has: a tensor, no subclass's."""
-    name = (type(value).__module__, type(value).__qualname__)
-    return name in (("torch", "Tensor"), ("torch.nn.parameter", "Parameter"))
-
-
-def _index(one: dis.Instruction | None) -> int | None:
-    if one is None or one.opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
-        return None
-    value = one.argval
+def _index(one: dis.Instruction) -> int | None:
+    found = constant_of(one)
+    value = None if found is None else found[0]
     return value if type(value) is int and -_MOST_INDEX <= value < _MOST_INDEX else None
-
-
-def _is_subscript(one: dis.Instruction | None) -> bool:
-    return one is not None and (
-        one.opname == "BINARY_SUBSCR" or (one.opname, one.argrepr) == ("BINARY_OP", "[]")
-    )
-
-
-def _is_call(one: dis.Instruction | None, count: int) -> bool:
-    return one is not None and one.opname in ("CALL", "CALL_METHOD") and one.argval == count

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import copy
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.autotuner import ATTRIBUTE, OwnWay, set_benchmark
-from culaunch._triton.decision import Decision, Recorder, give_back, refuse_to_measure
+from culaunch._triton.code_reads import reads_of
+from culaunch._triton.copied_layers import CopiedLayers
+from culaunch._triton.decision import Decision
 from culaunch._triton.guards import Guards
+from culaunch._triton.own_autotuners import attributes_of, globals_of
+from culaunch._triton.plain_objects import has_plain_class, has_plain_dtype, has_plain_shape
 from culaunch._triton.purity import Unknown
-from culaunch._triton.reads import Reads
-from culaunch._triton.shape_reads import has_plain_shape
+from culaunch._triton.taken_apart import own_run, take_apart
 from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from culaunch._triton.reads import Guard
+    from culaunch._triton.reads import Reads
 
 # csrc/triton/tuning.h, KeyKind.
 VALUE, NUMBER, NONE, TYPE = range(4)
@@ -49,10 +51,12 @@ class Stack:
 
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
-        self._layers, self.function = _take_apart(kernel)
+        self._layers, self.function = take_apart(kernel)
         self._autotuner = triton_module("runtime.autotuner").Autotuner
         self._reads: list[Reads] = []
         self._set: set[str] = set()
+        # What is set whatever an autotuner chooses.
+        self._certain: set[str] = set()
         self._replaced: set[str] = set()
         kinds: dict[str, set[tuple[int, int]]] = {}
         # Outermost first, which is the order in which they run: what one sets is known when the
@@ -92,7 +96,7 @@ class Stack:
         layers = [
             (id(layer), tuple((name, id(call)) for name, call in layer.values.items()))
             if not self._is_tuner(layer)
-            else (id(layer), id(_own_run(layer, self._autotuner)))
+            else (id(layer), id(own_run(layer, self._autotuner)))
             for layer in self._layers
         ]
         return id(self.function), layers, self.chosen, self.key
@@ -108,45 +112,35 @@ class Stack:
     ) -> Decision:
         """Let the decorators choose, in Python, and launch what they chose.
 
-        Copies of them run, which launch natively; what they note goes to Triton's own objects.
-
         Raises
         ------
         NotMeasured
             If an autotuner has to measure its configurations first, and must not.
         """
-        recorder = Recorder(self.function, launch)
-        inner: Any = recorder
-        tuners = []
-        # From the inside out: each copy calls the one made before it, and the innermost the
-        # recorder.
-        for layer in reversed(self._layers):
-            made = copy.copy(layer)
-            made.fn = inner
-            vars(made)[ATTRIBUTE] = OwnWay()
-            if self._is_tuner(layer):
-                set_benchmark(made)
-                if not may_measure:
-                    made._bench = refuse_to_measure  # noqa: SLF001 - Triton's own place for it
-                tuners.append((layer, made))
-            inner = made
         # An autotuner of a class of its own that left its cache as it was has decided by something
         # that is not known here: such a decision is not kept.
-        caches = [(layer.cache, dict(layer.cache)) for layer, _ in tuners if self._decides(layer)]
-        result = inner.run(*args, grid=grid, warmup=False, **kwargs)
-        for layer, made in tuners:
-            give_back(made, layer)
+        deciding = [tuner for tuner in self.tuners if self._decides(tuner)]
+        caches = [(layer.cache, dict(layer.cache)) for layer in deciding]
+        copies = CopiedLayers(
+            self._layers, self._autotuner, self.function, launch, may_measure=may_measure
+        )
+        result = copies.run(grid, args, kwargs)
+        recorder = copies.recorder
         final = recorder.final
         # What reached the kernel and was not in the call was set by a decorator.
         names = self._replaced | (final.keys() - kwargs.keys())
-        return Decision(
-            {name: final[name] for name in names if name in final},
-            frozenset(self._replaced),
-            tuple((layer, made.best_config) for layer, made in reversed(tuners)),
+        given = {name: value for name, value in kwargs.items() if name not in self._replaced}
+        is_kept = (
             all(before == cache for cache, before in caches)
-            and self._shapes_are_plain(args, kwargs),
-            result,
+            # A class of its own may pass on something else, more than once, and give what it likes.
+            and recorder.has(grid, args, given)
+            and (not deciding or (recorder.count == 1 and recorder.result is result))
+            # A configuration from elsewhere may set other arguments than those that are known.
+            and self._certain <= names
+            and self._are_plain(args, kwargs)
         )
+        settings = {name: final[name] for name in names if name in final}
+        return Decision(settings, frozenset(self._replaced), copies.configs, is_kept, result)
 
     def heuristics_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
         """Return what the heuristics say; None where an autotuner is above any of them."""
@@ -161,18 +155,49 @@ class Stack:
                 )
         return made
 
+    def run_hooks(
+        self,
+        configs: dict[Any, Any],
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> None:
+        """Call the hooks of chosen configurations, as their autotuners do before a launch.
+
+        Parameters
+        ----------
+        configs : dict
+            An autotuner -> what it chose.
+        settings : dict
+            What the decorators set.
+        """
+        found = {"grid": grid, "warmup": False, **kwargs}
+        for layer in self._layers:
+            if not self._is_tuner(layer):
+                found.update((name, settings[name]) for name in layer.values)
+                continue
+            config = configs[layer]
+            if config.pre_hook is not None:
+                layer.nargs = dict(zip(layer.arg_names, args, strict=False))
+                config.pre_hook({**layer.nargs, **found, **config.all_kwargs()})
+                layer.nargs = None
+            found.update(config.all_kwargs())
+
     def guards(self) -> Guards:
         """Return what must be as it is for the decorators to choose as before."""
         guards = Guards()
         for layer in self._layers:
-            guards.attribute(layer, "fn")
-            guards.attribute(layer, "run")
+            for name in ("fn", "run", "arg_names"):
+                guards.attribute(layer, name)
             if not self._is_tuner(layer):
                 guards.attribute(layer, "values")
                 guards.contents(layer.values)
                 continue
             for name in ("configs", "cache", "keys"):
                 guards.attribute(layer, name)
+            if type(layer.keys) is list:
+                guards.lists.append((layer.keys, len(layer.keys), None))
             configs = layer.configs
             # A list is guarded by its length; of a single configuration, which is used without a
             # key, by its identity as well.
@@ -183,17 +208,27 @@ class Stack:
             for config in {id(one): one for one in used}.values():
                 guards.contents(vars(config))
                 guards.contents(config.kwargs)
-            guards.entries += _globals_of(layer, self._autotuner)
+            guards.entries += globals_of(layer, self._autotuner)
+            for name in attributes_of(layer, self._autotuner):
+                guards.attribute(layer, name)
         for reads in self._reads:
             guards.entries += reads.guards
             guards.cells += reads.cells
         return guards
 
-    def _shapes_are_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether native code reads what was read of shapes as Python does."""
+    def _are_plain(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether native code reads what was read of the arguments as Python does."""
         given = {**dict(zip(self.function.arg_names, args, strict=False)), **kwargs}
         return all(
-            has_plain_shape(given[name]) for name in self.shaped if given.get(name) is not None
+            is_plain(given[name])
+            for reads in self._reads
+            for names, is_plain in (
+                ({name for name, _ in reads.shapes}, has_plain_shape),
+                (reads.dtypes, has_plain_dtype),
+                (reads.types, has_plain_class),
+            )
+            for name in names
+            if given.get(name) is not None
         )
 
     # ---- one decorator
@@ -203,13 +238,13 @@ class Stack:
 
     def _decides(self, tuner: Any) -> bool:
         """Whether a subclass of Triton's autotuner decides."""
-        return _own_run(tuner, self._autotuner) is not None
+        return own_run(tuner, self._autotuner) is not None
 
     def _of_heuristics(self, layer: Any) -> Iterator[tuple[str, int, int]]:
         constants = {one.name for one in self.function.params if one.is_constexpr}
         for name, call in layer.values.items():
             try:
-                reads = Reads.of(call)
+                reads = reads_of(call)
                 self._check_names(reads, constants)
             except Unknown as unknown:
                 raise Unknown(f"the heuristic {name} is called: {unknown}") from None
@@ -221,15 +256,16 @@ class Stack:
                 (reads.dtypes, TYPE),
             ):
                 # What a decorator has set before depends on what that one read.
-                yield from ((one, kind, 0) for one in names - self._set)
+                yield from ((one, kind, 0) for one in names - self._certain)
             for one, part in reads.shapes:
                 yield one, part.kind, part.dimension
                 yield one, TYPE, 0
             self._set.add(name)
+            self._certain.add(name)
             self._replaced.add(name)
 
     def _check_names(self, reads: Reads, constants: set[str]) -> None:
-        for name in sorted(reads.names - self._set):
+        for name in sorted(reads.names - self._certain):
             if name not in self.function.arg_names:
                 raise Unknown(f"it reads {name}, which is no parameter")
         for read, what in (
@@ -250,51 +286,8 @@ class Stack:
         # With one configuration there is nothing to choose by.
         if len(layer.configs) > 1 or self._decides(layer):
             names = set(layer.keys) & set(self.function.arg_names)
-            yield from ((one, VALUE, 0) for one in names - self._set)
-        for config in layer.configs:
-            self._set.update(config.kwargs)
-
-
-def _take_apart(kernel: Any) -> tuple[list[Any], Any]:
-    """Return the decorators of a kernel, outermost first, and its JIT function."""
-    function_type = triton_module("runtime.jit").JITFunction
-    autotuner = triton_module("runtime.autotuner")
-    layers = []
-    while not isinstance(kernel, function_type):
-        if isinstance(kernel, autotuner.Heuristics):
-            if _own_run(kernel, autotuner.Heuristics) is not None:
-                raise Unknown(f"{type(kernel).__qualname__} has a run() of its own")
-        elif not isinstance(kernel, autotuner.Autotuner):
-            raise TypeError(f"no kernel of Triton: {type(kernel).__qualname__}")
-        if "run" in vars(kernel):
-            raise Unknown(f"somebody set run of its {type(kernel).__qualname__}")
-        layers.append(kernel)
-        inner = kernel.fn
-        # native() may have been put below a decorator.
-        kernel = getattr(inner, "_kernel", inner) if not isinstance(inner, function_type) else inner
-    if _own_run(kernel, function_type) is not None or "run" in vars(kernel):
-        raise Unknown("it has a run() of its own")
-    return layers, kernel
-
-
-def _own_run(layer: Any, base: type) -> Any:
-    """Return the ``run`` that a subclass of Triton's class defines; None where it defines none."""
-    for kind in type(layer).__mro__:
-        if kind is base:
-            return None
-        if "run" in vars(kind):
-            return vars(kind)["run"]
-    return None
-
-
-def _globals_of(tuner: Any, base: type) -> Iterator[Guard]:
-    """Give the settings that a subclass of Triton's autotuner reads from its module."""
-    for kind in type(tuner).__mro__:
-        if kind is base:
-            return
-        for method in vars(kind).values():
-            code, namespace = getattr(method, "__code__", None), getattr(method, "__globals__", {})
-            for name in code.co_names if code is not None else ():
-                found = namespace.get(name)
-                if name in namespace and not callable(found) and not hasattr(found, "__path__"):
-                    yield namespace, name, True, found
+            yield from ((one, VALUE, 0) for one in names - self._certain)
+        # One that was chosen may be none of the configurations: read from a file, for instance.
+        settings = [set(one.all_kwargs()) for one in chain(layer.configs, layer.cache.values())]
+        self._set.update(*settings)
+        self._certain.update(set.intersection(*settings))

@@ -7,6 +7,7 @@ import dis
 import types
 from typing import TYPE_CHECKING, Any
 
+from culaunch._triton.code_reads import reads_of
 from culaunch._triton.expressions.saved import check_size
 from culaunch._triton.expressions.symbols import (
     Answers,
@@ -19,7 +20,6 @@ from culaunch._triton.expressions.symbols import (
 )
 from culaunch._triton.expressions.tree import SHAPES, Expression, make
 from culaunch._triton.purity import Unknown
-from culaunch._triton.reads import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -62,7 +62,7 @@ def _traced(
     function: Any, names: Collection[str], counts: tuple[int, ...], *, is_tuple: bool
 ) -> tuple[Expression, ...]:
     # Only of what is known to be pure: it is run many times, and must not do anything.
-    reads = Reads.of(function)
+    reads = reads_of(function)
     _refuse_identity(function)
     missing = sorted(reads.names - set(names))
     if missing:

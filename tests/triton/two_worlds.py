@@ -1,0 +1,238 @@
+"""Two worlds of one source: in one Triton's own decorators decide, in the other culaunch's.
+
+Nothing is compiled. Triton's compiler is replaced, in both, by one that notes what it would compile
+for; one world's launches come to Triton's own launcher, replaced as well, and the other's to the
+recording driver. What reaches the kernel is compared: constants with their types, options, element
+types, values, the grid, and how often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import io
+import itertools
+import math
+import os
+import re
+import types
+
+import bare_kernels
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+from recording import layout_of
+from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.jit import JITFunction
+
+from culaunch._image import Image
+from culaunch._triton import native_kernel
+from culaunch._triton.launch_facts import LaunchFacts
+from culaunch._triton.load_variant import load_variant
+from culaunch._triton.parameter_sources import leaves_of, size_of
+from culaunch._triton.target import StandIn
+from culaunch.triton import native
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug")
+NAMES = {
+    "torch": torch, "triton": triton, "tl": tl, "np": np, "math": math, "os": os,
+    "functools": functools, "types": types, "Heuristics": Heuristics, "Autotuner": Autotuner,
+    "Config": triton.Config, "heuristics": triton.heuristics, "autotune": triton.autotune,
+}  # fmt: skip
+
+
+class TwoWorlds:
+    """Both worlds; `recorder` is the driver of culaunch's."""
+
+    def __init__(self, recorder, monkeypatch):
+        self.compiled = {}  # by the name of the kernel
+        self.launched = []  # by Triton
+        self.recorder = recorder
+        self._shared = {}  # address -> name
+        self._own = ({}, {})  # address -> which one it is, in each world
+        monkeypatch.setattr(JITFunction, "_do_compile", self._replacement())
+        monkeypatch.setattr(native_kernel, "load_compiled", self._load)
+        active = triton.runtime.driver
+        monkeypatch.setattr(active, "_active", getattr(active, "_active", None), raising=False)
+        active.set_active(StandIn.of_device(recorder.core, 0))
+
+    def compare(self, source, steps, tensors):
+        """Run the steps in both worlds, whose source makes ``K``: say where they differ first."""
+        self._shared = {one.data_ptr(): name for name, one in tensors.items()}
+        self._own = ({}, {})
+        worlds = [World(self, which, source, dict(tensors)) for which in range(2)]
+        for i, step in enumerate(steps):
+            expected, found = (world.step(step) for world in worlds)
+            if isinstance(found.error, SystemError):
+                return f"step {i}, {step}: {found.error}"
+            for what in ("failed", "launches", "log", "printed"):
+                one, other = getattr(expected, what), getattr(found, what)
+                # Where both fail, what was launched before is theirs.
+                is_same = one == other or (what == "launches" and expected.failed and found.failed)
+                if not is_same:
+                    return (
+                        f"step {i}, {step}: {what}\n  Triton   {one} {expected.error!r}\n"
+                        f"  culaunch {other} {found.error!r}"
+                    )
+        return None
+
+    def take(self, which):
+        """Give what a world has launched since."""
+        if which == 0:
+            found, self.launched = self.launched, []
+            return found
+        found = []
+        for one in self.recorder.launches:
+            kernel = self.compiled[one.kernel.name]
+            values = zip(kernel.passed.items(), one.arguments, strict=False)
+            found.append(
+                kernel.launch(
+                    one.grid,
+                    {name: self._value(1, kind, data) for (name, kind), data in values},
+                )
+            )
+        self.recorder.launches.clear()
+        self.recorder.calls.clear()
+        return found
+
+    def ran(self, kernel, grid, arguments):
+        """Note a launch by Triton."""
+        kinds = kernel.signature.items()
+        values = {
+            name: self._value(0, kind, _data(kind, one))
+            for (name, kind), one in zip(kinds, arguments, strict=True)
+            if kind != "constexpr"
+        }
+        self.launched.append(kernel.launch(grid, values))
+
+    def _value(self, which, kind, data):
+        number = int.from_bytes(data, "little")
+        if not kind.startswith("*"):
+            return number
+        own = self._own[which]
+        return self._shared.get(number) or own.setdefault(number, len(own))
+
+    # ---- in the place of Triton's compiler, and of what loads what it makes
+
+    def _replacement(self):
+        def compile_nothing(function, key, signature, device, constants, options, *_):
+            made = BareKernel(self, function, signature, constants, options)
+            function.device_caches[device][0][key] = made
+            return made
+
+        return compile_nothing
+
+    def _load(self, driver, function, kernel, description, device):
+        kinds = [
+            kind
+            for parameter, (kind, _) in zip(function.params, description, strict=True)
+            if not parameter.is_constexpr
+        ]
+        sizes = [size_of(kind) for kind in leaves_of(kinds) if kind != "constexpr"]
+        image = self.recorder.image({kernel.name: layout_of([*sizes, 8, 8])})
+        facts = LaunchFacts(name=kernel.name, triton_version="3.6.0")
+        return load_variant(driver, Image(image), facts, kinds, {}, kernel)
+
+
+class BareKernel:
+    """What Triton takes for a compiled kernel."""
+
+    numbers = itertools.count()
+    function = 1
+    packed_metadata = ()
+    asm = types.MappingProxyType({})
+
+    def __init__(self, worlds, function, signature, constants, options):
+        self._worlds = worlds
+        self.signature = signature
+        self.passed = {name: kind for name, kind in signature.items() if kind != "constexpr"}
+        self._constants = {
+            function.arg_names[path[0]]: spell(one) for path, one in constants.items()
+        }
+        self._options = {name: spell(getattr(options, name)) for name in OPTIONS}
+        self.name = self.hash = f"bare{next(self.numbers)}"
+        self.metadata = types.SimpleNamespace(name=self.name)
+        worlds.compiled[self.name] = self
+
+    def launch_metadata(self, grid, stream, *arguments):
+        pass
+
+    def run(self, x, y, z, stream, function, packed, metadata, enter, leave, *arguments):
+        """Launch, in Triton's world."""
+        self._worlds.ran(self, (int(x), int(y), int(z)), arguments)
+
+    def launch(self, grid, values):
+        """Describe a launch."""
+        return {
+            **{name: self._constants[name] for name in sorted(self._constants)},
+            **values, **self._options, "grid": tuple(grid), "types": self.passed,
+        }  # fmt: skip
+
+
+class Step:
+    """What one step did."""
+
+    def __init__(self, error, launches, log, printed):
+        self.error, self.launches, self.log, self.printed = error, launches, log, printed
+        self.failed = error is not None
+
+
+class World:
+    """One of the two; the first is Triton's."""
+
+    def __init__(self, worlds, which, source, tensors):
+        self._worlds, self._which = worlds, which
+        self._measured = []
+        self.names = {
+            **NAMES, "__name__": "world", "T": tensors, "LOG": [], "jit": self.jit,
+            "measure": self.measure, "native": native if which else lambda kernel: kernel,
+        }  # fmt: skip
+        exec(compile(source, "<world>", "exec"), self.names)
+        self.names["TRITONS"] = self.names["K"]
+        self.names["K"] = self.names["native"](self.names["K"])
+
+    @staticmethod
+    def jit(name="defaults", **options):
+        return JITFunction(getattr(bare_kernels, name), **options)
+
+    def measure(self, call, quantiles=None):
+        """Find configurations better or worse by what they launch, and never by a clock."""
+        call()
+        found = self._worlds.take(self._which)
+        self._measured += found
+        choosing = [{**launch, "grid": None} for launch in found]
+        digest = hashlib.sha256(repr(choosing).encode()).digest()
+        return [float(digest[0])] * 3
+
+    def step(self, text):
+        """Run one step of the program."""
+        error, printed = None, io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(compile(text, "<step>", "exec"), self.names)
+        except Exception as raised:  # noqa: BLE001
+            error = raised
+        launches = self._measured + self._worlds.take(self._which)
+        self._measured = []
+        log = [repr(one) for one in self.names["LOG"]]
+        self.names["LOG"].clear()
+        return Step(error, launches, log, re.sub(r"after [\d.]+s", "after", printed.getvalue()))
+
+
+def spell(value):
+    """Tell a constant's type and value."""
+    if isinstance(value, tuple):
+        return (type(value).__name__, *map(spell, value))
+    return f"{type(value).__name__} {value!r}"
+
+
+def _data(kind, value):
+    """Give the bytes that Triton's launcher would pass."""
+    if kind.startswith("*"):
+        return int(value.data_ptr() if hasattr(value, "data_ptr") else value).to_bytes(8, "little")
+    if kind == "fp32":
+        return np.float32(value).tobytes()
+    size = size_of(kind)
+    return (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
