@@ -1,5 +1,6 @@
 #include "triton/forced.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "formats/half.h"
@@ -18,8 +19,11 @@ Mismatch ForceFloat(const ForcedType& type, PyObject* object, uint64_t* bits) {
   } else if (type.bits == 32) {
     *bits = SingleBits(value);
   } else {
-    // As Triton's launcher packs them: bfloat16 is cut off, not rounded.
+    // As Triton's launcher packs them: bfloat16 is cut off, not rounded, and a number that would
+    // be an infinite fp16 is refused.
     *bits = type.is_bfloat ? SingleBits(value) >> 16 : Float16Bits(value);
+    const bool is_infinite = (*bits & 0x7fff) == 0x7c00;
+    if (!type.is_bfloat && is_infinite && std::isfinite(value)) return Mismatch::kOverflow;
   }
   return Mismatch::kNone;
 }

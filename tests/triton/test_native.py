@@ -334,7 +334,9 @@ def test_pre_run_hooks(recorder, tutorials, x, monkeypatch):
     tutorials.add.add_pre_run_hook(lambda *args, **kwargs: seen.append((len(args), kwargs)))
     kernel[(1,)](x, x, x, 64, BLOCK=64)
     kernel[(1,)](x, x, x, 65, BLOCK=64)
-    assert seen == [(4, {"BLOCK": 64})] * 2
+    assert [(count, kwargs["BLOCK"], kwargs["debug"]) for count, kwargs in seen] == [
+        (4, 64, False)
+    ] * 2
 
 
 def test_warmup_compiles_and_launches_nothing(recorder, tutorials, x):

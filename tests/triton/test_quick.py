@@ -309,7 +309,7 @@ def test_what_was_learned_is_freed(recorder, x):
     launcher = kernel[(1,)]
     for _ in range(3):
         launcher(x, x, 7, BLOCK=32)
-    ((_, variant),) = kernel._loaded.values()
+    ((_, variant),) = kernel._compiled.loaded.values()
     before = sys.getrefcount(variant)
     kernel._clear()
     after = sys.getrefcount(variant)
@@ -368,7 +368,7 @@ def test_a_grid_function_may_clear_what_was_tuned(recorder):
 
     def grid(meta):
         kernel._clear()
-        kernel._loaded.clear()
+        kernel._compiled.loaded.clear()
         gc.collect()
         return (meta["M"],)
 

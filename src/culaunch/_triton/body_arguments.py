@@ -9,8 +9,13 @@ from culaunch._base.values import spell
 from culaunch._launch.array import array_info
 from culaunch._triton.body_numbers import pinned, plain
 from culaunch._triton.messages import raise_binding
-from culaunch._triton.object_kinds import DESCRIPTORS, TensorStandIn, describe_constant, type_name
-from culaunch._triton.target import triton_module
+from culaunch._triton.object_kinds import (
+    DESCRIPTORS,
+    TensorStandIn,
+    describe_constant,
+    type_in_language,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
@@ -140,8 +145,7 @@ class BodyArguments:
         key = None if not specialize else "D" if is_aligned else ""
         seen = None
         if self.dispatcher.compiles:
-            element = triton_module("language").dtype(_name_in_language(name))
-            seen = TensorStandIn(element, divisible=is_aligned)
+            seen = TensorStandIn(type_in_language(name), divisible=is_aligned)
         return ("*k" if parameter.is_const else "*") + name, key, seen
 
     def _descriptor(self, parameter: TritonParameter, value: Any) -> tuple[str, Any, Any]:
@@ -208,11 +212,3 @@ def _item() -> TritonParameter:
 
 
 _ITEM = _item()
-
-
-def _name_in_language(name: str) -> str:
-    """Return the name that an element type of a signature has in Triton's language."""
-    if name == "u1":
-        return "int1"
-    signed = {"i": "int", "u": "uint"}.get(name[0]) if name[1:].isdigit() else None
-    return name if signed is None else signed + name[1:]

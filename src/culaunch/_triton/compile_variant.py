@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
@@ -13,6 +12,7 @@ from culaunch._triton.compiler_digest import known_compiler
 from culaunch._triton.constants import SavedType, encode, normal_constant
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.make_variant import make_variant
+from culaunch._triton.object_kinds import type_in_language
 from culaunch._triton.target import StandIn, standing_in, triton_module
 
 if TYPE_CHECKING:
@@ -152,9 +152,7 @@ def _collect(
 def _for_triton(value: Any) -> Any:
     """Return a constant as Triton has it: an element type that an expression gave is its own."""
     if isinstance(value, SavedType):
-        # Triton writes i32 in signatures, and calls the type int32.
-        name = re.sub(r"\Ai(?=\d)", "int", re.sub(r"\Au(?=\d)", "uint", value.name))
-        return triton_module("language").dtype("int1" if name == "uint1" else name)
+        return type_in_language(value.name)
     return value
 
 

@@ -11,11 +11,25 @@ if TYPE_CHECKING:
 
 @dataclass
 class Guards:
-    """What must be as it is for the decorators to choose as before; as ``_set_guards`` takes it."""
+    """What must be as it is for the decorators to choose as before; as ``_set_guards`` takes it.
+
+    Attributes
+    ----------
+    entries : list of Guard
+    lists : list of (list, int, object)
+        Those that have a length of 0 are of hooks: that one is there is no change of the kernel.
+    cells : list of (cell, object)
+    quick : list of Guard
+        What native code compares alone: it may change without anything having changed.
+    exact : list of Guard
+        What is looked at then.
+    """
 
     entries: list[Guard] = field(default_factory=list)
     lists: list[tuple[list[Any], int, object]] = field(default_factory=list)
     cells: list[tuple[Any, object]] = field(default_factory=list)
+    quick: list[Guard] = field(default_factory=list)
+    exact: list[Guard] = field(default_factory=list)
 
     def attribute(self, holder: Any, name: str) -> None:
         """Guard an attribute of an object."""
@@ -31,9 +45,9 @@ class Guards:
     def hold(self) -> bool:
         """Whether all is as it was, asked in Python."""
         return (
-            all(_is_as_it_was(*entry) for entry in self.entries)
+            all(_is_as_it_was(*entry) for entry in (*self.entries, *self.exact))
             and all(
-                len(one) == count and (first is None or one[0] is first)
+                count == 0 or (len(one) == count and (first is None or one[0] is first))
                 for one, count, first in self.lists
             )
             and all(_holds(cell, value) for cell, value in self.cells)

@@ -33,6 +33,38 @@ def hooks_installed() -> tuple[Any, Any]:
     return found[0], found[1]
 
 
+class GivenGrid:
+    """A grid as the caller gave it, or as the function said that the caller gave.
+
+    Attributes
+    ----------
+    asked : object
+        What is given to the native half in its place.
+    value : object
+        The grid; of a function what it said last.
+    """
+
+    def __init__(self, grid: Any) -> None:
+        self._grid = grid
+        self.asked = self._ask if callable(grid) else grid
+        self.value = grid
+
+    def _ask(self, arguments: dict[str, Any]) -> Any:
+        self.value = self._grid(arguments)
+        return self.value
+
+
+def options_of_a_run(function: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the keywords of a call with what Triton's own ``run`` puts to them."""
+    knobs = triton_module("knobs")
+    found = {**kwargs, "debug": kwargs.get("debug", function.debug) or knobs.runtime.debug}
+    for group, name in _READ:
+        holder = getattr(knobs, group, None)
+        if name != "debug" and hasattr(holder, name):
+            found[name] = getattr(holder, name)
+    return found
+
+
 def launch_metadata(
     function: Any, variant: TritonVariant, _: int, stream: int, values: dict[str, Any], grid: Any
 ) -> Any:

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._core import TritonsWay
-from culaunch._triton.guards import Guards
 from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from typing_extensions import Self
 
     from culaunch._core import TritonVariant
     from culaunch._triton.classes import Classes
+    from culaunch._triton.reads import Guard
     from culaunch._triton.report import Record
 
 
@@ -41,14 +41,13 @@ class InstalledKernel(NativeKernel):
     ) -> Self:
         """Make one."""
         self = super().__new__(cls, kernel)
-        vars(self).update(_record=record, _classes=classes, _is_retired=False, _own_guards=Guards())
+        vars(self).update(_record=record, _classes=classes, _is_retired=False)
         self._serve(kernel, record.native)
         return self
 
     _record: Record
     _classes: Classes
     _is_retired: bool
-    _own_guards: Guards
 
     def serves(self, kernel: Any) -> bool:
         """Whether it was made for a kernel, and not for one that the kernel is a copy of."""
@@ -92,25 +91,14 @@ class InstalledKernel(NativeKernel):
         self._record.native[0] += 1
         return tuned
 
-    def _guards(self) -> Guards:
-        guards = super()._guards()
-        # Lists of hooks may have any: what is called is looked up then. Configurations may not.
-        lists = [entry for entry in guards.lists if entry[1] != 0]
-        vars(self)["_own_guards"] = Guards(list(guards.entries), lists, guards.cells)
+    def _more_entries(self) -> Iterator[Guard]:
+        """Give those of Triton's classes: that somebody changed them is no change of the kernel."""
         kernel = self._kernel
         while True:
-            guards.entries += self._classes.guards(kernel)
+            yield from self._classes.guards(kernel)
             if kernel is self._function:
-                return guards
+                return
             kernel = kernel.fn
-
-    def _are_as_before(self) -> bool:
-        """Whether all is as it was, whatever somebody did to Triton's classes."""
-        if self._guards_hold():
-            return True
-        # As the native half looks, but without the entries of Triton's classes: that they changed
-        # is no change of the kernel.
-        return self._own_guards.hold()
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         self.retire()  # the next call makes another

@@ -11,7 +11,7 @@ from culaunch._triton.compiler_digest import known_compiler
 from culaunch._triton.hooks import load_hooks
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.load_variant import load_variant, resources_missing
-from culaunch._triton.object_kinds import TensorStandIn, type_name
+from culaunch._triton.object_kinds import TensorStandIn, type_in_language, type_name
 from culaunch._triton.target import triton_module
 from culaunch._triton.tensor_descriptor import TensorDescriptor
 
@@ -150,5 +150,4 @@ def _known_descriptor(given: TensorDescriptor) -> Any:
 
 
 def _stand_in(name: str, *, divisible: bool) -> TensorStandIn:
-    dtype = triton_module("language").dtype("int1" if name == "u1" else name)
-    return TensorStandIn(dtype, divisible=divisible)
+    return TensorStandIn(type_in_language(name), divisible=divisible)

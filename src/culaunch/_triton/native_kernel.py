@@ -15,9 +15,13 @@ from culaunch._core import TritonLauncher
 from culaunch._launch.compiled_regions import in_regions
 from culaunch._triton.autotuner import native_tuner
 from culaunch._triton.choosing_dispatch import ChoosingDispatcher
+from culaunch._triton.compiled_kernels import CompiledKernels
+from culaunch._triton.guards import Guards
 from culaunch._triton.hooks import (
+    GivenGrid,
     hooks_installed,
     launch_metadata,
+    options_of_a_run,
     quiet_guards,
     users_allocator,
 )
@@ -29,14 +33,14 @@ from culaunch._triton.target import compiling_for, triton_module
 from culaunch._triton.used_globals import check_globals, global_guards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from typing_extensions import Self
 
     from culaunch._core import DispatcherMethods, TritonVariant
     from culaunch._launch.recording import RecordingBody
     from culaunch._triton.dispatcher import Dispatcher
-    from culaunch._triton.guards import Guards
+    from culaunch._triton.reads import Guard
 
 
 class NativeKernel(ChoosingDispatcher):
@@ -87,7 +91,8 @@ class NativeKernel(ChoosingDispatcher):
             _grid_guards=[],
             # One table for both halves: what the inner one loaded while decorators decided is what
             # later calls launch.
-            _loaded={} if inner is None else inner._loaded,
+            _compiled=CompiledKernels(function) if inner is None else inner._compiled,
+            _own_guards=Guards(),
         )
         for name in ("__doc__", "__name__", "__qualname__", "__module__", "__globals__"):
             if hasattr(kernel, name):
@@ -100,8 +105,8 @@ class NativeKernel(ChoosingDispatcher):
     _first_guards: Guards
     # What stands in its place once the kernel has other decorators than it was made from.
     _successor: NativeKernel | None
-    # By the identity of Triton's kernel, which is kept alive by being there.
-    _loaded: dict[tuple[int, str], tuple[Any, TritonVariant]]
+    _compiled: CompiledKernels
+    _own_guards: Guards
 
     # ---- what Triton's objects have
 
@@ -164,17 +169,17 @@ class NativeKernel(ChoosingDispatcher):
         # None tells the native half that there is nothing to launch or to remember.
         if kernel is None:
             return None  # a hook of Triton's took the compilation over
+        self._compiled.note(kernel, values.values())
         # After the compilation, which reads globals and adds to those that the kernel was compiled
         # with.
         self._watch_more()
-        key = (id(kernel), self._driver.name)
-        known = self._loaded.get(key)
-        if known is None:
-            known = self._loaded[key] = (kernel, self._load(kernel, description, device))
-        return known[1]
+        return self._compiled.variant(
+            kernel, self._driver.name, lambda: self._load(kernel, description, device)
+        )
 
     def _prepare(self) -> None:
         super()._prepare()
+        self._watch()  # hooks may be there before the first call
         if self._stack.is_decorated:
             self._tell_choices(checks_choices())
         # What was changed since it was made.
@@ -184,28 +189,33 @@ class NativeKernel(ChoosingDispatcher):
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call where a global changed or a hook is installed: rarely, or while profiling."""
-        # This order is that of Triton's own launch: a changed global is refused before hooks run,
-        # and hooks run before anything is compiled.
         if self._successor is not None:
             return self._successor._call(grid, args, kwargs)
-        check_globals(self._function)
         if not self._are_as_before():
             successor = self._changed()
             if successor is not None:
                 return successor(grid, args, kwargs)
         self._watch()
-        for hook in self._function.pre_run_hooks:
-            hook(*args, **kwargs)
+        hooks = self._function.pre_run_hooks
+        if hooks and self._stack.is_decorated:
+            # They are given what the decorators chose: the half below these calls them.
+            assert self._driver is not None
+            return self._tune(grid, args, kwargs, self._driver.current_device())[4]
+        # From here on the order is that of Triton's own launch.
+        for hook in hooks:
+            hook(*args, **options_of_a_run(self._function, kwargs))
+        check_globals(self._function)
         enter, leave = hooks_installed()
         if enter is None and leave is None:
             return self._call_plain(grid, args, kwargs)
-        found = self._resolve(grid, args, kwargs)
+        given = GivenGrid(grid)
+        found = self._resolve(given.asked, args, kwargs)
         if not isinstance(found, tuple):
             return found  # the autotuner has just launched it
-        metadata = launch_metadata(self._function, *found)
+        metadata = launch_metadata(self._function, *found[:-1], given.value)
         if enter is not None:
             enter(metadata)
-        result = self._call_plain(found[-1], args, kwargs)  # the grid is asked once
+        result = self._call_plain(given.value, args, kwargs)  # the grid is asked once
         if leave is not None:
             leave(metadata)
         return result
@@ -235,7 +245,7 @@ class NativeKernel(ChoosingDispatcher):
         return self
 
     def _note_reads(self, body: RecordingBody) -> None:
-        for namespace, name, is_there, found in global_guards(self._function):
+        for namespace, name, is_there, found in global_guards(self._function)[0]:
             if is_there:
                 body.depends_on(namespace, name, found)
 
@@ -243,7 +253,7 @@ class NativeKernel(ChoosingDispatcher):
 
     def _are_as_before(self) -> bool:
         """Whether what calls depend on is as it was; hooks may be there."""
-        return self._guards_hold()
+        return self._guards_hold() or self._own_guards.hold()
 
     def _changed(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None:
         """Look again at the kernel: return what is called in this one's place, if anything is."""
@@ -253,6 +263,7 @@ class NativeKernel(ChoosingDispatcher):
         if stack is not None and stack.fingerprint == self._stack.fingerprint:
             vars(self)["_stack"] = stack
             self._grid_guards.clear()
+            self._compiled.forget()
             self._clear()
             return None
         return self._replace()
@@ -282,8 +293,9 @@ class NativeKernel(ChoosingDispatcher):
 
     def _watch(self) -> None:
         """Guard what calls depend on, as it is now."""
-        guards = self._guards()
-        self._set_guards(tuple(guards.entries), tuple(guards.lists), tuple(guards.cells))
+        guards = vars(self)["_own_guards"] = self._guards()
+        entries = (*guards.entries, *guards.quick, *self._more_entries())
+        self._set_guards(entries, tuple(guards.lists), tuple(guards.cells))
 
     def _guards(self) -> Guards:
         """Return what must be as it is for a call to need no Python."""
@@ -292,10 +304,18 @@ class NativeKernel(ChoosingDispatcher):
         hooks = self._function.pre_run_hooks
         guards.entries += entries
         guards.lists += [(one, 0, None) for one in (*lists, hooks)]
-        guards.entries += global_guards(self._function)
-        guards.attribute(self._function, "pre_run_hooks")
+        found, never = global_guards(self._function)
+        guards.entries += found + self._compiled.guards
+        guards.quick += never + self._compiled.names
+        guards.exact += self._compiled.kept
+        for name in ("pre_run_hooks", "debug", "device_caches"):
+            guards.attribute(self._function, name)
         guards.entries += self._grid_guards
         return guards
+
+    def _more_entries(self) -> Iterable[Guard]:
+        """Return what a call needs besides, and is not of the kernel."""
+        return ()
 
 
 def made_native(kernel: Any) -> Any:

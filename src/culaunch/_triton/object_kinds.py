@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from culaunch._core import NUMBERS
+from culaunch._triton.target import triton_module
 from culaunch._triton.tensor_descriptor import TensorDescriptor
 
 _KINDS = NUMBERS["TritonObjectKind"]
@@ -80,6 +81,14 @@ def type_name(dtype: object) -> str:
     """Return Triton's name of an element type: of PyTorch, of Triton, or of NumPy."""
     name = str(dtype).rpartition(".")[2]
     return TYPE_NAMES.get(name, name)
+
+
+def type_in_language(name: str) -> Any:
+    """Return the element type of Triton's language for its name in signatures: i32 is int32."""
+    if name == "u1":
+        return triton_module("language").int1
+    full = {"i": "int", "u": "uint"}.get(name[0]) if name[1:].isdigit() else None
+    return triton_module("language").dtype(name if full is None else full + name[1:])
 
 
 class TensorStandIn:

@@ -103,6 +103,19 @@ class StandIn:
         """Return what Triton's own driver gives."""
         return {name: self._attribute(number) for name, number in _PROPERTIES.items()}
 
+    @property
+    def launcher_cls(self) -> Any:
+        """Refuse what Triton launches itself: there is no device that it knows.
+
+        Raises
+        ------
+        RuntimeError
+        """
+        raise RuntimeError(
+            f"Triton cannot launch on {self._device}, which is no GPU of its own, and this call is "
+            "left to it: culaunch.triton.report() says why"
+        )
+
     def get_current_target(self) -> Any:
         """Return what to compile for."""
         major, minor = self._capability

@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from culaunch._triton.reads import Guard
 
 
-def global_guards(function: Any) -> list[Guard]:
-    """Return what is in the places of the globals that a JIT function uses."""
-    return [
-        (namespace, name, name in namespace, namespace.get(name))
-        for (name, _), (_, namespace) in function.used_global_vals.items()
-    ]
+# What cannot change in place, or is taken not to.
+_FIXED = (int, float, complex, str, bytes, type, enum.Enum, type(None), type(...))
+_FIXED_NAMES = {("torch", "dtype"), ("triton.language.core", "dtype")}
+# Holds never: an empty dict has no such entry.
+_NEVER: Guard = ({}, "", True, None)
+
+
+def global_guards(function: Any) -> tuple[list[Guard], list[Guard]]:
+    """Return what is in the places of the globals that a JIT function uses.
+
+    Returns
+    -------
+    (list of Guard, list of Guard)
+        What must be as it is; and one that never holds, where a global may change in place without
+        being noticed: it is compared with what it was at every call, as by Triton.
+    """
+    entries: list[Guard] = []
+    is_noticed = True
+    for (name, _), (_, namespace) in function.used_global_vals.items():
+        found = namespace.get(name)
+        entries.append((namespace, name, name in namespace, found))
+        is_noticed &= _guard_contents(found, entries)
+    return entries, [] if is_noticed else [_NEVER]
+
+
+def _guard_contents(value: Any, entries: list[Guard]) -> bool:
+    """Guard what a value is made of; tell whether every change of it is noticed then."""
+    if isinstance(value, _FIXED):
+        return True
+    if type(value) is tuple:
+        return all(_guard_contents(item, entries) for item in value)
+    kind = type(value)
+    if kind.__name__ == "constexpr" and "value" in vars(value):
+        entries.append((vars(value), "value", True, value.value))
+        return _guard_contents(value.value, entries)
+    return (kind.__module__, kind.__name__) in _FIXED_NAMES
 
 
 def check_globals(function: Any) -> None:

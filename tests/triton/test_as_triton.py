@@ -1,0 +1,159 @@
+"""What Triton reads at each call of its own ``run`` is obeyed natively from the first call on."""
+
+import gc
+import inspect
+import weakref
+
+import pytest
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+pytestmark = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
+)
+
+import as_triton_kernels as kernels  # noqa: E402
+import triton.language as tl  # noqa: E402
+from triton import knobs  # noqa: E402
+
+
+@pytest.fixture
+def fresh(launched):
+    """Make a kernel that nobody has called, and what launches it."""
+
+    def make(function, **options):
+        kernel = triton.jit(function.fn, **options)
+        return kernel, launched(kernel)
+
+    return make
+
+
+def launch(kernel, *args, grid=(1,), **more):
+    out = torch.zeros(1, dtype=torch.int64)
+    result = kernel[grid](out, *args, **more)
+    return int(out[0]), result
+
+
+def test_hooks_that_are_there_before_the_first_call(fresh, monkeypatch):
+    seen = []
+    own, kernel = fresh(kernels.put, launch_metadata=lambda grid, _, args: {"g": (grid, args["v"])})
+    own.add_pre_run_hook(lambda *args, **kwargs: seen.append("before"))
+    hook = lambda metadata: seen.append(metadata.get()["g"])  # noqa: E731
+    chain = knobs.runtime.launch_enter_hook
+    if hasattr(chain, "add"):
+        chain.add(hook)
+    else:
+        monkeypatch.setattr(knobs.runtime, "launch_enter_hook", hook)
+    try:
+        assert launch(kernel, 7)[0] == 7
+        assert launch(kernel, 7, grid=lambda meta: [1, 1])[0] == 7
+    finally:
+        if hasattr(chain, "remove"):
+            chain.remove(hook)
+    assert seen == ["before", ((1,), 7), "before", ([1, 1], 7)]
+
+
+def test_a_pre_run_hook_is_given_what_decorators_chose(launched):
+    own = triton.jit(kernels.sized.fn)
+    configs = [triton.Config({"SIZE": 3}, num_warps=2)]
+    above = triton.heuristics({"EVEN": lambda args: args["v"] % 2 == 0})
+    kernel = launched(triton.autotune(configs, key=[])(above(own)))
+    assert launch(kernel, 8)[0] == 12
+    seen = []
+    own.add_pre_run_hook(lambda *args, **kwargs: seen.append(kwargs))
+    assert launch(kernel, 5)[0] == 8
+    (kwargs,) = seen
+    known = {"SIZE": 3, "EVEN": False, "num_warps": 2, "debug": False}
+    assert {name: kwargs[name] for name in known} == known
+    own.pre_run_hooks.clear()
+    assert launch(kernel, 5)[0] == 8
+    assert len(seen) == 1
+
+
+def test_what_triton_forgets_is_compiled_again(fresh):
+    own, kernel = fresh(kernels.put)
+    first = launch(kernel, 7)[1]
+    assert launch(kernel, 7)[1] is first
+    for forget in (
+        own.device_caches.clear,
+        lambda: next(iter(own.device_caches.values()))[0].clear(),
+        lambda: setattr(own, "device_caches", type(own.device_caches)(own.create_binder)),
+    ):
+        forget()
+        value, second = launch(kernel, 7)
+        assert value == 7
+        assert second is not first
+        assert launch(kernel, 7)[1] is second
+        first = second
+    launch(kernel, 1)  # another specialisation leaves it
+    assert launch(kernel, 7)[1] is second
+    gone = weakref.ref(second)
+    own.device_caches.clear()
+    del first, second
+    launch(kernel, 1)
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_function_that_is_a_constant_and_gets_another_source(fresh):
+    if not hasattr(kernels.three, "_unsafe_update_src"):
+        pytest.skip("needs triton.JITFunction._unsafe_update_src")
+    _, kernel = fresh(kernels.asks)
+    three = triton.jit(kernels.three.fn)
+    source = three.src
+    for number in (3, 4, 3):
+        three._unsafe_update_src(source.replace("3", str(number)))
+        assert [launch(kernel, three)[0] for _ in range(2)] == [number] * 2
+
+
+def test_a_global_that_changes_in_place(fresh, monkeypatch):
+    monkeypatch.setattr(kernels, "FACTOR", tl.constexpr(2))
+    _, kernel = fresh(kernels.times)
+    assert [launch(kernel, 7)[0] for _ in range(2)] == [14] * 2
+    kernels.FACTOR.value = 3
+    with pytest.raises(RuntimeError, match="FACTOR has changed since we compiled this kernel"):
+        launch(kernel, 7)
+    kernels.FACTOR.value = 2
+    assert launch(kernel, 7)[0] == 14
+
+
+def test_a_global_that_only_triton_can_compare(fresh, monkeypatch):
+    monkeypatch.setenv("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", "1")
+    monkeypatch.setattr(kernels, "FACTOR", [5])
+    _, kernel = fresh(kernels.times_first)
+    assert [launch(kernel, 7)[0] for _ in range(2)] == [35] * 2
+    kernels.FACTOR[0] = 6
+    with pytest.raises(RuntimeError, match="FACTOR has changed since we compiled this kernel"):
+        launch(kernel, 7)
+
+
+def test_debug_that_is_set_later(fresh):
+    own, kernel = fresh(kernels.put)
+    assert launch(kernel, 7)[1].metadata.debug is False
+    own.debug = True
+    assert launch(kernel, 7)[1].metadata.debug is True
+    own.debug = False
+    assert launch(kernel, 7)[1].metadata.debug is False
+
+
+def test_a_number_that_is_too_large_for_fp16(fresh):
+    _, kernel = fresh(kernels.put_half)
+    with pytest.raises((OverflowError, RuntimeError), match=r"fit fp16|Triton cannot launch"):
+        launch(kernel, 65520.0)
+    assert launch(kernel, 65519.0)[0] == 65504
+    launch(kernel, float("inf"))
+
+
+def test_globals_are_compared_in_tritons_order(fresh, monkeypatch):
+    """After the hooks, which run first."""
+    run = inspect.getsource(inspect.unwrap(triton.runtime.JITFunction.run))
+    assert run.index("pre_run_hooks") < run.index("has changed")
+    monkeypatch.setattr(kernels, "FACTOR", tl.constexpr(2))
+    own, kernel = fresh(kernels.times)
+    launch(kernel, 7)
+    seen = []
+    own.add_pre_run_hook(lambda *_, **__: seen.append("hook"))
+    monkeypatch.setattr(kernels, "FACTOR", tl.constexpr(3))
+    with pytest.raises(RuntimeError, match="FACTOR has changed"):
+        launch(kernel, 7)
+    assert seen == ["hook"]
