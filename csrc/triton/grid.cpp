@@ -19,13 +19,21 @@ bool ReadGrid(PyObject* grid, uint32_t* dims) {
   return false;
 }
 
+bool ReadTritonsGrid(PyObject* grid, bool is_tritons, uint32_t* dims) {
+  if (is_tritons && PyLong_Check(grid) != 0) {
+    PyErr_SetString(PyExc_TypeError, "Triton takes a sequence of ints as the grid, and no int");
+    return false;
+  }
+  return ReadGrid(grid, dims);
+}
+
 bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, bool falls_back,
              uint32_t* dims) {
   // What a saved variant was compiled with and the caller left out.
   if (variant != nullptr && PyDict_Update(values, variant->constants) < 0) return false;
   const Ref found(PyObject_CallFunctionObjArgs(grid, values, nullptr));
   if (!found) return false;
-  if (ReadGrid(found.get(), dims)) return true;
+  if (ReadTritonsGrid(found.get(), falls_back, dims)) return true;
   if (falls_back) GoTritonsWay();
   return false;
 }

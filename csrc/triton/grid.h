@@ -9,6 +9,9 @@ namespace triton {
 // Read a grid: an int, or a sequence of one to three ints; a zero is allowed.
 bool ReadGrid(PyObject* grid, uint32_t* dims);
 
+// Likewise; of a kernel of Triton's own an int is no grid, as in Triton.
+bool ReadTritonsGrid(PyObject* grid, bool is_tritons, uint32_t* dims);
+
 // Ask a grid that is a function: `values` are the arguments by name, to which the constants of a
 // saved variant, if any, are added. What is no grid goes Triton's way where that is taken.
 bool AskGrid(PyObject* grid, PyObject* values, const VariantObject* variant, bool falls_back,

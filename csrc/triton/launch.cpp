@@ -81,10 +81,16 @@ PyObject* LaunchNoGrid(const VariantState& variant, const uint32_t* dims) {
   const std::string ctas =
       variant.ctas > 1 ? ", and num_ctas=" + std::to_string(variant.ctas) + " multiplies the first"
                        : "";
-  PyErr_Format(PyExc_ValueError,
-               "the grid of %s is too large: CUDA allows (2147483647, 65535, 65535) blocks (got "
-               "(%u, %u, %u)%s)",
-               name.c_str(), dims[0], dims[1], dims[2], ctas.c_str());
+  const Ref message(PyUnicode_FromFormat(
+      "the grid of %s is too large: CUDA allows (2147483647, 65535, 65535) blocks (got (%u, %u, "
+      "%u)%s)",
+      name.c_str(), dims[0], dims[1], dims[2], ctas.c_str()));
+  const Ref type = ErrorClass("LaunchError");
+  if (!message || !type) return nullptr;
+  // As where the driver refuses it, which Triton's own launch leaves it to.
+  const Ref error(PyObject_CallFunction(type.get(), "Ois", message.get(), CUDA_ERROR_INVALID_VALUE,
+                                        "CUDA_ERROR_INVALID_VALUE"));
+  if (error) PyErr_SetObject(type.get(), error.get());
   return nullptr;
 }
 

@@ -88,7 +88,8 @@ void Dealloc(PyObject* self) {
 PyObject* MakeLauncher(PyObject* dispatcher, PyObject* grid) {
   uint32_t dims[3] = {0, 0, 0};
   const bool is_fixed = PyCallable_Check(grid) == 0;
-  if (is_fixed && !ReadGrid(grid, dims)) return nullptr;
+  const State& state = *reinterpret_cast<DispatcherObject*>(dispatcher)->state;
+  if (is_fixed && !ReadTritonsGrid(grid, state.falls_back, dims)) return nullptr;
   PyObject* object = PyType_GenericAlloc(g_launcher_type, 0);
   if (object == nullptr) return nullptr;
   LauncherObject* self = Self(object);

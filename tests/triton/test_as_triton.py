@@ -157,3 +157,23 @@ def test_globals_are_compared_in_tritons_order(fresh, monkeypatch):
     with pytest.raises(RuntimeError, match="FACTOR has changed"):
         launch(kernel, 7)
     assert seen == ["hook"]
+
+
+def test_what_triton_refuses_is_refused_where_it_is_installed(on_emulator):
+    from culaunch.triton import install, native, report
+
+    with install():
+        kernel = triton.jit(kernels.put.fn)
+        out = torch.zeros(1, dtype=torch.int64)
+        for grid in (1, lambda meta: 1):
+            with pytest.raises(TypeError, match="has no len"):
+                kernel[grid](out, 7)
+        with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'warmup'"):
+            kernel.run(out, 7, grid=(1,))
+        assert out[0] == 0
+        assert report(clear=True).native == 0
+        # What is too large comes as the driver's refusals do, which Triton leaves it to.
+        with pytest.raises(RuntimeError, match="is too large"):
+            kernel[(1, 70_000)](out, 7)
+    native(kernel)[1](out, 7)
+    assert out[0] == 7

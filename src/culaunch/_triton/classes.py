@@ -138,17 +138,17 @@ class Classes:
         @untraced
         def run(kernel: Any, /, *args: Any, **kwargs: Any) -> Any:
             grid = kwargs.get("grid")
-            # Without a grid, or to compile alone, nothing is launched: that is Triton's. Without
-            # patches somebody kept this function beyond `uninstall`.
-            if not self._patches or grid is None or kwargs.get("warmup"):
+            # Without a grid, or to compile alone, nothing is launched: that is Triton's, which
+            # refuses a call that does not say so, too. Without patches somebody kept this function
+            # beyond `uninstall`.
+            if not self._patches or grid is None or kwargs.get("warmup", True):
                 return original(kernel, *args, **kwargs)
             launcher = None if self.is_passing(kernel) else self._launcher(kernel, grid)
             if launcher is None:
                 if is_function:
                     self._went(kernel)
                 return original(kernel, *args, **kwargs)
-            kwargs.pop("warmup", None)
-            del kwargs["grid"]
+            del kwargs["warmup"], kwargs["grid"]
             running = self._threads.running
             # A launcher that is not served goes back to `kernel.run`, which is this function: that
             # the kernel is on the list tells it apart from a call that somebody else's replacement

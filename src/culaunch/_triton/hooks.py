@@ -66,7 +66,7 @@ def options_of_a_run(function: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def launch_metadata(
-    function: Any, variant: TritonVariant, _: int, stream: int, values: dict[str, Any], grid: Any
+    function: Any, variant: TritonVariant, stream: int, values: dict[str, Any], grid: Any
 ) -> Any:
     """Make what Triton gives its launch hooks; "function" is the driver's CUkernel."""
     kernel = variant.result

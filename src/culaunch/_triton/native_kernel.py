@@ -212,7 +212,8 @@ class NativeKernel(ChoosingDispatcher):
         found = self._resolve(given.asked, args, kwargs)
         if not isinstance(found, tuple):
             return found  # the autotuner has just launched it
-        metadata = launch_metadata(self._function, *found[:-1], given.value)
+        variant, _, stream, values, _ = found
+        metadata = launch_metadata(self._function, variant, stream, values, given.value)
         if enter is not None:
             enter(metadata)
         result = self._call_plain(given.value, args, kwargs)  # the grid is asked once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from culaunch._core import NUMBERS
@@ -106,7 +107,7 @@ class TensorStandIn:
 def read_tensor(value: Any) -> tuple[int, str, object]:
     """Return the address, Triton's element type, and the array that it wraps, if any."""
     base = getattr(value, "base", None)
-    return int(value.data_ptr()), type_name(value.dtype), base
+    return operator.index(value.data_ptr()), type_name(value.dtype), base
 
 
 def memory_of(value: Any) -> tuple[int, int]:
