@@ -44,7 +44,7 @@ def first_calls(way: str, mode: Mode, *, profile: bool = False) -> dict[str, Any
     if profile:
         profiler.disable()
         text = io.StringIO()
-        pstats.Stats(profiler, stream=text).sort_stats("tottime").print_stats(25)
+        pstats.Stats(profiler, stream=text).strip_dirs().sort_stats("tottime").print_stats(25)
         found["profile"] = [line.strip() for line in text.getvalue().splitlines() if line.strip()]
     found["seconds"] = sum(found["each"].values())
     found["again"] = sum(_round(operators, mode).values())
