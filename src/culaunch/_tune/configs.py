@@ -29,7 +29,7 @@ def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) ->
     for i, config in enumerate(checked_list("configs", configs, "dicts, one for each trial")):
         if not isinstance(config, Mapping) or not all(isinstance(name, str) for name in config):
             raise TypeError(f"configs[{i}] must be a dict by str (got {spell(config)})")
-        _check_kept(f"configs[{i}]", dict(config))
+        check_kept(f"configs[{i}]", dict(config))
         if dict(config) in found:
             raise ValueError(f"configs[{i}] is there twice: {spell(dict(config))}")
         found.append(dict(config))
@@ -73,14 +73,14 @@ def same(a: Sequence[Any], b: Sequence[Any]) -> bool:
     )
 
 
-def _check_kept(what: str, value: Any) -> None:
+def check_kept(what: str, value: Any) -> None:
     """Refuse what a file could not give back as it was."""
     if isinstance(value, dict):
         for name, item in value.items():
-            _check_kept(f"{what}[{name!r}]", item)
+            check_kept(f"{what}[{name!r}]", item)
     elif isinstance(value, (tuple, list)):
         for i, item in enumerate(value):
-            _check_kept(f"{what}[{i}]", item)
+            check_kept(f"{what}[{i}]", item)
     elif not isinstance(value, (bool, int, float, str, type(None))):
         raise TypeError(
             f"{what} must be an int, a float, a str, a bool, None, or a tuple of them (got "

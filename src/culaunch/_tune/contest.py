@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._errors import CulaunchError
 from culaunch._launch.benchmark import benchmark
 from culaunch._launch.device import Device
 
@@ -29,6 +28,8 @@ class Contest:
     trials : list of Trial
         What is measured is added to them.
     repeat : int
+    check : callable or None
+        As :func:`culaunch.tune` takes it.
     flush : bool
     stream : object
     """
@@ -40,6 +41,7 @@ class Contest:
         trials: Sequence[Trial],
         repeat: int,
         *,
+        check: Callable[[Any], object] | None = None,
         flush: bool,
         stream: object,
     ) -> None:
@@ -48,18 +50,21 @@ class Contest:
         self._options: dict[str, Any] = {"flush": flush, "stream": stream}
         self._trials = trials
         self._call = call
+        self._check = check
 
     def rounds(self) -> Iterator[bool]:
         """Measure a round at a time; yield whether nothing more is to be learnt."""
         # Once each before any time is taken: compilation, loading and a first launch are no part of
         # it.
-        racing = bind_all(self._call, self._arguments, self._trials)
+        racing = bind_all(self._call, self._arguments, self._trials, self._check)
         while racing:
             # In turns and not one after the other: a device that becomes warmer slows all of them
             # down alike.
             for trial, bound in racing:
-                left = self._repeat - len(trial.times)
-                runs = min(_RUNS, left)
+                # Of what an earlier run left behind, one may have all of its times already.
+                runs = min(_RUNS, self._repeat - len(trial.times))
+                if runs <= 0:
+                    continue
                 timing = benchmark(bound, *self._arguments, repeat=runs, warmup=1, **self._options)
                 trial.times.extend(timing.times)
             racing = _still_racing(racing)
@@ -69,15 +74,25 @@ class Contest:
 Racing = list[tuple["Trial", "Callable[..., object]"]]
 
 
-def bind_all(call: Caller, arguments: tuple[Any, ...], trials: Sequence[Trial]) -> Racing:
+def bind_all(
+    call: Caller,
+    arguments: tuple[Any, ...],
+    trials: Sequence[Trial],
+    check: Callable[[Any], object] | None = None,
+) -> Racing:
     """Call every configuration once; those that fail have the error, and are not measured."""
     working = []
     for trial in trials:
         try:
             bound = call.bind(trial.config)
-            bound(*arguments)
+            result = bound(*arguments)
             Device().synchronize()
-        except CulaunchError as error:  # noqa: PERF203 - each of them may fail
+            if check is not None and check(result) is False:
+                raise ValueError(f"check says that the result is wrong under {trial.config}")
+        except TypeError:  # noqa: PERF203 - how it is called is wrong
+            raise
+        # Whatever a compiler or a checking function raises: Triton's errors are its own.
+        except Exception as error:  # noqa: BLE001
             trial.error = error
         else:
             working.append((trial, bound))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._tune.contest import bind_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from culaunch._tune.candidate import Caller
     from culaunch._tune.tuning import Trial
@@ -21,21 +21,33 @@ class Count:
     call : Caller
     arguments : tuple
     trials : list of Trial
+    check : callable, optional
+        As :func:`culaunch.tune` takes it.
     """
 
-    def __init__(self, call: Caller, arguments: tuple[Any, ...], trials: Sequence[Trial]) -> None:
+    def __init__(
+        self,
+        call: Caller,
+        arguments: tuple[Any, ...],
+        trials: Sequence[Trial],
+        check: Callable[[Any], object] | None = None,
+    ) -> None:
         self._call = call
         self._arguments = arguments
         self._trials = trials
+        self._check = check
 
     def rounds(self) -> Iterator[bool]:
         """Count every configuration once: it is the same every time."""
         from culaunch._emulator import counting
 
-        for trial, bound in bind_all(self._call, self._arguments, self._trials):
+        # What an earlier run counted need not be called again.
+        left = [trial for trial in self._trials if trial.instructions is None]
+        for trial, bound in bind_all(self._call, self._arguments, left, self._check):
             # Threads on the emulator take no time that would say anything; what they execute is the
             # same on each run.
             with counting() as count:
                 bound(*self._arguments)
             trial.instructions = count.total
+            yield False
         yield True

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import math
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path, checked_text
@@ -12,14 +15,22 @@ from culaunch._base.outputs import open_output
 from culaunch._base.values import spell
 from culaunch._cache.lock import lock_key
 from culaunch._launch import Device
-from culaunch._tune.configs import Config, checked_key, same
+from culaunch._tune.configs import Config, check_kept, checked_key
 from culaunch._tune.tuning import Trial, Tuning
+from culaunch._tune.unfinished import (
+    checked_measurement,
+    checked_unfinished,
+    is_of,
+    resume,
+    unfinished_entry,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FORMAT, VERSION = "culaunch tuned configurations", 1
 _LOCK_SECONDS = 60.0
+_KEEP_SECONDS = 2.0  # between two writes of what is not finished
 
 
 class TunedConfigs:
@@ -40,12 +51,21 @@ class TunedConfigs:
     ValueError
         If the file is no such table.
     OSError
-        If it cannot be read.
+        If it cannot be read, or has no directory to be written in.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = None if path is None else checked_path("path", path)
         self._entries: list[dict[str, Any]] = []
+        self._unfinished: list[dict[str, Any]] = []
+        self._kept_at = -math.inf
+        # Before anything is measured for it.
+        if self.path is not None and not os.path.isdir(os.path.dirname(self.path) or "."):
+            raise FileNotFoundError(
+                errno.ENOENT,
+                "the directory of the table does not exist; make it first",
+                os.path.dirname(self.path),
+            )
         self._read()
 
     def __getitem__(self, key: Any) -> Config:
@@ -106,7 +126,7 @@ class TunedConfigs:
     def known(self, device: str, key: tuple[Any, ...], digest: str) -> Tuning | None:
         """Return what was chosen among the same configurations, if it was."""
         for one in self._entries:
-            if one["device"] == device and same(one["key"], key) and one["digest"] == digest:
+            if is_of(one, device, key) and one["digest"] == digest:
                 trial = Trial(dict(one["config"]))
                 is_emulated = one["unit"] == "instructions"
                 if is_emulated:
@@ -133,27 +153,51 @@ class TunedConfigs:
             "value": tuning.best_trial.value,
             "digest": tuning.digest,
         }
-        if self.path is None:
-            self._put(entry)
-            return
-        # Read again under the lock: another process may have added to the file since. The lock is a
-        # file of its own, as this one is replaced.
-        with lock_key(self.path + ".lock", tuning.digest, _LOCK_SECONDS):
-            self._read()
-            self._put(entry)
-            text = json.dumps(
-                {"format": FORMAT, "version": VERSION, "entries": self._entries}, indent=1
-            )
-            with open_output(self.path) as file:
-                file.write(text.encode() + b"\n")
+        with self._changed(tuning):
+            self._entries.append(entry)
 
-    def _put(self, entry: dict[str, Any]) -> None:
-        self._entries = [
-            one
-            for one in self._entries
-            if not (one["device"] == entry["device"] and same(one["key"], entry["key"]))
-        ]
-        self._entries.append(entry)
+    def keep(self, tuning: Tuning) -> None:
+        """Keep what was measured until now, for a process that goes on with it.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        # A round may take less than writing it does.
+        if self.path is None or time.monotonic() < self._kept_at + _KEEP_SECONDS:
+            return
+        with self._changed(tuning, is_finished=False):
+            self._unfinished.append(unfinished_entry(tuning))
+        self._kept_at = time.monotonic()
+
+    def resume(self, tuning: Tuning) -> None:
+        """Give a tuning what was measured before it was stopped."""
+        for one in self._unfinished:
+            if is_of(one, tuning.device, tuning.key) and one["digest"] == tuning.digest:
+                resume(tuning, one)
+
+    @contextlib.contextmanager
+    def _changed(self, tuning: Tuning, *, is_finished: bool = True) -> Iterator[None]:
+        """Take out what there is for a device and a key, and write what is there afterwards."""
+        lock: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
+        if self.path is not None:
+            # Read again under the lock: another process may have added to the file since. The lock
+            # is a file of its own, as this one is replaced.
+            lock = lock_key(self.path + ".lock", tuning.digest, _LOCK_SECONDS)
+        with lock:
+            self._read()
+            self._unfinished = _without(self._unfinished, tuning)
+            if is_finished:
+                self._entries = _without(self._entries, tuning)
+            yield
+            if self.path is None:
+                return
+            content = {"format": FORMAT, "version": VERSION, "entries": self._entries}
+            if self._unfinished:
+                content["unfinished"] = self._unfinished
+            with open_output(self.path) as file:
+                file.write(json.dumps(content, indent=1).encode() + b"\n")
 
     def _read(self) -> None:
         if self.path is None or not os.path.exists(self.path):
@@ -164,10 +208,14 @@ class TunedConfigs:
             content = json.loads(data)
             if content["format"] != FORMAT:
                 raise ValueError(f"its format is {spell(content['format'])}")
-            if content["version"] != VERSION:
+            if type(content["version"]) is not int or content["version"] != VERSION:
                 raise ValueError(f"its version is {spell(content['version'])}, not {VERSION}")
+            unfinished = content.get("unfinished", [])
+            if not isinstance(content["entries"], list) or not isinstance(unfinished, list):
+                raise TypeError("entries must be a list")
             self._entries = [_checked(one) for one in content["entries"]]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            self._unfinished = [checked_unfinished(one) for one in unfinished]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"{self.path} is no table of tuned configurations: {error}") from None
 
 
@@ -175,12 +223,18 @@ def _checked(entry: Any) -> dict[str, Any]:
     for name in ("name", "device", "digest", "unit"):
         if not isinstance(entry[name], str):
             raise TypeError(f"{name} is {spell(entry[name])}")
-    if entry["unit"] not in ("ms", "instructions") or type(entry["value"]) not in (int, float):
-        raise ValueError(f"{spell(entry['value'])} {entry['unit']} is no measurement")
+    if entry["unit"] not in ("ms", "instructions"):
+        raise ValueError(f"{spell(entry['unit'])} is no unit")
+    checked_measurement(entry["value"])
     if not isinstance(entry["config"], dict) or not isinstance(entry["key"], list):
         raise TypeError("an entry has no configuration by a key")
     checked_key(entry["key"])
+    check_kept("config", entry["config"])
     return {**entry, "config": {name: _tuples(v) for name, v in entry["config"].items()}}
+
+
+def _without(entries: list[dict[str, Any]], tuning: Tuning) -> list[dict[str, Any]]:
+    return [one for one in entries if not is_of(one, tuning.device, tuning.key)]
 
 
 def _tuples(value: Any) -> Any:

@@ -34,6 +34,7 @@ def tune(
     repeat: int = 100,
     flush: bool = True,
     stream: object = None,
+    check: Callable[[Any], object] | None = None,
     progress: Callable[[Tuning], None] | None = None,
     executor: concurrent.futures.Executor | None = None,
 ) -> Tuning:
@@ -65,7 +66,8 @@ def tune(
         names of its parameters, as `triton.autotune` has them.
     table : TunedConfigs, optional
         Where the choice is kept. What it has for this device, key, and these configurations, is
-        returned without measuring.
+        returned without measuring; what was measured before a tuning was stopped, however that
+        happened, is not measured again.
     again : bool, default False
         Measure all the same.
     seconds : float, optional
@@ -76,6 +78,9 @@ def tune(
         Whether runs find their arguments in memory, as `benchmark` says.
     stream : int or object, optional
         The stream that the calls launch in, as `benchmark` takes it.
+    check : callable, optional
+        Called with what the first call of each configuration returned, when all of it is done:
+        where it raises, or returns False, that configuration is not chosen.
     progress : callable, optional
         Called with what is known, after each round.
     executor : concurrent.futures.Executor, optional
@@ -92,9 +97,9 @@ def tune(
     ------
     TypeError, ValueError
         If an argument is none of these.
-    LaunchError, CompileError, DriverError
-        If no configuration works: the first one's error. One that fails is tried no further, and
-        its trial has the error.
+    LaunchError, CompileError, DriverError, ...
+        If no configuration works: the first one's error, whatever it is. One that fails is tried
+        no further, and its trial has the error; a TypeError is raised at once.
     """
     call = caller_of(target, grid)
     tried = checked_configs(target, configs)
@@ -102,6 +107,8 @@ def tune(
     names = tuple(checked_list("key", key, "values that the choice depends on"))
     if table is not None and not isinstance(table, TunedConfigs):
         raise TypeError(f"table must be a TunedConfigs (got {spell(table)})")
+    if check is not None and not callable(check):
+        raise TypeError(f"check must be a callable of a result (got {spell(check)})")
     for name, switch in (("again", again), ("flush", flush)):
         checked_flag(name, switch)
     if fits(repeat, "repeat", 32) < 1:
@@ -122,12 +129,16 @@ def tune(
         compile_elsewhere(target, tried, given, executor)
     trials = [Trial(config) for config in tried]
     tuning = Tuning(call.name, device, values, digest, trials, is_emulated=is_emulated)
+    if table is not None and not again:
+        table.resume(tuning)
     contest = (
-        Count(call, given, trials)
+        Count(call, given, trials, check)
         if is_emulated
-        else Contest(call, given, trials, repeat, flush=flush, stream=stream)
+        else Contest(call, given, trials, repeat, check=check, flush=flush, stream=stream)
     )
     for is_settled in contest.rounds():
+        if table is not None and not is_settled:
+            table.keep(tuning)
         if progress is not None:
             progress(tuning)
         # At least one round, whatever the limit: there is always a best one.

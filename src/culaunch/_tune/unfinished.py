@@ -1,0 +1,78 @@
+"""Trials of tunings that were stopped: kept beside the choices, for whoever goes on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._tune.configs import checked_key, same
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from culaunch._tune.tuning import Tuning
+
+
+def is_of(entry: dict[str, Any], device: str, key: Sequence[Any]) -> bool:
+    """Whether an entry of a table is of a device and a key."""
+    return entry["device"] == device and same(entry["key"], key)
+
+
+def unfinished_entry(tuning: Tuning) -> dict[str, Any]:
+    """Return what a table keeps of a tuning that goes on.
+
+    Trials are in the order of the configurations, which the digest stands for. An error is not
+    kept: what failed may work the next time, and is called again.
+    """
+    return {
+        "device": tuning.device,
+        "key": list(tuning.key),
+        "digest": tuning.digest,
+        "trials": [
+            trial.instructions if tuning.is_emulated else list(trial.times)
+            for trial in tuning.trials
+        ],
+    }
+
+
+def resume(tuning: Tuning, entry: dict[str, Any]) -> None:
+    """Give the trials of a tuning what was measured of them."""
+    for trial, known in zip(tuning.trials, entry["trials"], strict=False):
+        if tuning.is_emulated and isinstance(known, int):
+            trial.instructions = known
+        elif not tuning.is_emulated and isinstance(known, list):
+            trial.times = [float(one) for one in known]
+
+
+def checked_unfinished(entry: Any) -> dict[str, Any]:
+    """Return an entry of a file, if it is one.
+
+    Raises
+    ------
+    TypeError, ValueError, KeyError
+        If it is none.
+    """
+    for name in ("device", "digest"):
+        if not isinstance(entry[name], str):
+            raise TypeError(f"{name} is {spell(entry[name])}")
+    if not isinstance(entry["key"], list) or not isinstance(entry["trials"], list):
+        raise TypeError("what is unfinished has no trials by a key")
+    checked_key(entry["key"])
+    for trial in entry["trials"]:
+        for value in trial if isinstance(trial, list) else [trial]:
+            if value is not None or isinstance(trial, list):
+                checked_measurement(value)
+    return {name: entry[name] for name in ("device", "key", "digest", "trials")}
+
+
+def checked_measurement(value: Any) -> None:
+    """Refuse what no clock says.
+
+    Raises
+    ------
+    ValueError
+        Naming it.
+    """
+    if type(value) not in (int, float) or not 0 <= value < math.inf or value > 1e300:
+        raise ValueError(f"{spell(value)} is no measurement")
