@@ -25,7 +25,8 @@ NOT_CALLED = {
     # What load_report returns.
     "LoadedImage", "LoadReport",
     # What tune returns, and what it asks of a table.
-    "Trial", "Tuning", "TunedConfigs.add", "TunedConfigs.known", "TunedConfigs.__getitem__",
+    "Trial", "Tuning", "TunedConfigs.add", "TunedConfigs.known", "TunedConfigs.keep",
+    "TunedConfigs.resume", "TunedConfigs.__getitem__",
     "TunedConfigs.__contains__",
     # What compile_many tells; Ray's own options.
     "Progress", "RayExecutor", "RayExecutor.map", "RayExecutor.shutdown", "RayExecutor.submit",

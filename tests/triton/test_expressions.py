@@ -129,6 +129,12 @@ def test_a_grid_that_uses_a_number_of_one_call_is_refused():
     for grid in (_closing_over(3), lambda meta: (min(MOST, meta["n"]),)):
         with pytest.raises(Unknown, match="whose value may be of one call"):
             traced_grid(grid, NAMES)
+    # What it would be as text, for whoever knows better.
+    n = 7
+    with pytest.raises(Unknown, match=r'of this name, it is grid="\(n // BLOCK\), 2"'):
+        traced_grid(lambda meta: (n // meta["BLOCK"], 2), NAMES)
+    with pytest.raises(Unknown, match=r"it is \(MOST \* n\), where MOST is no parameter"):
+        traced_grid(lambda meta: (MOST * n,), NAMES)
     with pytest.raises(Unknown, match="gives"):
         traced_grid(lambda meta: (1, 2) if meta["n"] > 1 else (2,), NAMES)
     with pytest.raises(Unknown, match="gives"):
@@ -176,7 +182,7 @@ def test_text(text, shown):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x.shape[0]", "nothing that an expression can say"),
+        ("x.shape[n]", "nothing that an expression can say"),
         ("__import__('os')", "nothing that an expression can say"),
         ("(lambda: 1)()", "nothing that an expression can say"),
         ("M ** 2", "nothing that an expression can say"),

@@ -270,6 +270,17 @@ def test_heuristics_around_an_autotuner(kernels, recorder):
         ({"x": 1}, "grid must be text"),
         (1.5, "grid must be text"),
         (True, "grid must be text"),
+        ("n / BLOCK", r"\(n / BLOCK\) is a float: divide by // or cdiv"),
+        ("max(n * 1.5, 2.0) // 1", "is a float"),
+        ("cdiv(n, BLOCK), n // 0", r"\(n // 0\) divides by 0"),
+        ("1 + n % (BLOCK - BLOCK) // 0", "divides by 0"),
+        ("n > 1", r"\(n > 1\) is True or False"),
+        ("x_ptr + n", r"computes with x_ptr, which is no number but \*fp32"),
+        ("x_ptr.shape", "nothing that an expression can say"),
+        ("x_ptr.shape[n]", "nothing that an expression can say"),
+        ("x_ptr.size()", "nothing that an expression can say"),
+        ("os.system('ls')", "nothing that an expression can say"),
+        ("nothing.shape[0]", "reads nothing, which is no parameter"),
     ],
 )
 def test_grids_that_are_none(kernels, grid, words):
@@ -279,14 +290,37 @@ def test_grids_that_are_none(kernels, grid, words):
         compile(kernels.accumulate, FLOATS, arch="sm_80", constants={"BLOCK": 64}, grid=grid)
 
 
+def test_a_grid_of_shapes_as_text(kernels, recorder):
+    import torch
+
+    from culaunch.triton import compile  # noqa: A004
+
+    made = compile(
+        kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64},
+        grid="triton.cdiv(x_ptr.shape[0], BLOCK), x_ptr.size(-1) + x_ptr.stride(0), "
+             "math.ceil(x_ptr.numel() / 3) + x_ptr.ndim + x_ptr.dim()",
+    )  # fmt: skip
+    made(torch.ones(130, 2), torch.ones(1), 0)
+    assert recorder.last.grid == (3, 4, 91)
+    # A branch that no call takes is nobody's mistake.
+    compile(kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64},
+            grid="1 if n is not None else n // 0")  # fmt: skip
+
+
 def test_a_grid_that_comes_out_wrong(kernels, recorder):
     import torch
 
     from culaunch.triton import compile  # noqa: A004
 
     x = torch.ones(64)
-    made = compile(kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64}, grid="n / 2")
-    with pytest.raises(ValueError, match=r"the grid \(\(n / 2\)\) of accumulate: .* is 3.0"):
+    made = compile(
+        kernels.accumulate,
+        FLOATS,
+        arch="sm_90a",
+        constants={"BLOCK": 64},
+        grid="n + 1 if n > 6 else n / 2",
+    )
+    with pytest.raises(ValueError, match=r"the grid .* of accumulate: .* is 3.0"):
         made(x, x, 6)
     made = compile(kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64}, grid="8//n")
     with pytest.raises(ValueError, match=r"zero"):
@@ -343,8 +377,8 @@ def test_the_command(tmp_path, recorder):
     ("text", "value"),
     [
         ("3", 3), ("relu", "relu"), ("'3'", "3"), ("(1, 2)", (1, 2)), ("None", None),
-        ("(1, (2, x))", "(1, (2, x))"), ("fp16", "fp16"), ("print(1)", "print(1)"),
-        ("a.b", "a.b"), ("(" * 400, "(" * 400),
+        ("'(1'", "(1"), ("fp16", "fp16"), ("print(1)", "print(1)"), ("f(a=1)", "f(a=1)"),
+        ("a.b", "a.b"), ("it's", "it's"), ("[1, (2, 3)]", [1, (2, 3)]), ("()", ()),
     ],
 )  # fmt: skip
 def test_values_on_the_command_line(text, value):
@@ -365,6 +399,25 @@ def test_types_and_named_tuples_on_the_command_line():
     assert (named._fields, tuple(named)) == (("a", "b"), (1, tl.int8))
     with pytest.raises(click.UsageError, match="no element type"):
         read_settings(["A=tl.load"])
+    # Tuples in tuples, with names and without.
+    text = "A=(1,(b=(2,tl.int8),c='x,(')),B=((a=1),()),C=','"
+    assert split_settings(text) == ["A=(1,(b=(2,tl.int8),c='x,('))", "B=((a=1),())", "C=','"]
+    found = read_settings(split_settings(text))
+    assert found == {"A": (1, ((2, tl.int8), "x,(")), "B": ((1,), ()), "C": ","}
+    assert found["A"][1]._fields == ("b", "c")
+    assert found["B"][0]._fields == ("a",)
+
+
+@pytest.mark.parametrize("text", ["(1, (2, x))", "(a=1, 2)", "(1 2)", "(a=1, a=2)", "(" * 400])
+def test_a_tuple_that_is_none_is_not_text(text):
+    import click
+
+    from culaunch.cli._settings import read_settings, split_settings
+
+    with pytest.raises(click.UsageError, match="is no tuple"):
+        read_settings([f"A={text}"])
+    with pytest.raises(click.UsageError, match="brackets are not in pairs"):
+        split_settings("A=(1,(2,3),B=4")
 
 
 def test_c_from_a_library_that_was_compiled_before(even_set, tmp_path):

@@ -11,7 +11,7 @@ from culaunch._base.values import spell
 from culaunch._triton.compile_variant import backend_of
 from culaunch._triton.compile_variants import VariantRequest, compile_variants
 from culaunch._triton.decorated import Decorated
-from culaunch._triton.given_grid import grid_expressions
+from culaunch._triton.given_grid import check_numbers, grid_expressions
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.saved_heuristics import Heuristics
@@ -129,6 +129,12 @@ def compile(  # noqa: A001
             VariantRequest(arguments, target, extra, keep_ptx)
             for arguments in _cases(function, text, settings, config, heuristics, hooks)
         ]
+    names_in_order = [one.name for one in function.params]
+    types = [
+        dict(zip(names_in_order, (one.type for one in request.arguments), strict=True))
+        for request in work
+    ]
+    check_numbers(sizes, types, function.__name__)
     # In the order of signatures, configurations, architectures: of variants that fit a call equally
     # well, the first is taken.
     variants, members = compile_variants(function, work, executor, progress)
@@ -189,7 +195,7 @@ def _arguments(
         raise ValueError(
             f"{function.__name__} needs a signature of {len(names)} entries, for "
             f"{', '.join(names)} (got {len(given)} in {text!r}). Constants are given by "
-            "constants={...}"
+            "constants={...}, on the command line by --constant NAME=VALUE"
         )
     by_name = dict(zip(names, given, strict=True))
     arguments = {}

@@ -5,10 +5,14 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.values import spell
 from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+
+# What a device and a library take; the compiler itself looks at less.
+_RANGES = {"num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (0, 1000), "maxnreg": (1, 255)}
 
 
 def check_constants(function: Any, constants: Collection[str]) -> None:
@@ -48,7 +52,8 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
     """
     # Triton's compiler ignores names that it does not know. The object that it makes of none at all
     # has every name that it does.
-    known = sorted(vars(backend.parse_options({})))
+    defaults = vars(backend.parse_options({}))
+    known = sorted(defaults)
     unknown = sorted(set(options) - set(known))
     if unknown:
         candidates = [*function.arg_names, *known]
@@ -57,10 +62,26 @@ def check_options(function: Any, options: Mapping[str, Any], backend: Any, where
             f"an option of Triton {triton_module().__version__}{_hint(unknown, candidates)}: it "
             f"has {', '.join(function.arg_names)}; the options are {', '.join(known)}"
         )
+    for name, value in options.items():
+        _check_value(name, value, defaults[name], where)
     try:
         backend.parse_options(dict(options))
     except Exception as error:
         raise ValueError(f"{where}: {error}") from error
+
+
+def _check_value(name: str, value: Any, default: Any, where: str) -> None:
+    """Refuse what Triton takes and nothing can launch, or what it fails over deep inside."""
+    if name in _RANGES:
+        least, most = _RANGES[name]
+        if value is None and default is None:
+            return
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(
+                f"{name} of {where} must be an int from {least} to {most} (got {spell(value)})"
+            )
+    elif type(default) is bool and type(value) is not bool:
+        raise ValueError(f"{name} of {where} must be True or False (got {spell(value)})")
 
 
 def _hint(unknown: Iterable[str], known: Collection[str]) -> str:

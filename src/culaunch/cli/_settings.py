@@ -11,15 +11,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-_COMMA = re.compile(r",(?![^(\[]*[)\]])")  # between settings, not in a tuple
+_NAMED = re.compile(r"\(\s*\w+\s*=[^=]")  # how a named tuple begins
 _OWN = ("signature", "arch", "constants", "configs", "keep_ptx", "grid")
 
 
 def split_settings(text: str) -> list[str]:
-    """Split ``NAME=VALUE,NAME=VALUE`` at its commas; those of a tuple stay."""
-    return _COMMA.split(text)
+    """Split ``NAME=VALUE,NAME=VALUE`` at its commas; those of tuples and of quoted text stay."""
+    parts, start, depth = [], 0, 0
+    for i, letter in _unquoted(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    if depth:
+        raise click.UsageError(f"brackets are not in pairs in {text!r}")
+    return [*parts, text[start:]]
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -51,11 +59,33 @@ def _setting(text: str) -> tuple[str, Any]:
 def _value(text: str) -> Any:
     """Read a value: what is nothing else is text."""
     try:
-        # A named tuple is written as the arguments of a call.
-        is_named = text.startswith("(") and re.match(r"\(\s*\w+\s*=[^=]", text)
-        return _evaluate(ast.parse(f"_{text}" if is_named else text, mode="eval").body)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return _evaluate(ast.parse(_as_calls(text), mode="eval").body)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        # Somebody meant a tuple: as text it would be found out by nobody.
+        if text.startswith("("):
+            raise click.UsageError(
+                f"{text!r:.100} is no tuple: write (1, 2) or (a=1, b=(2, 3)), and text in quotes"
+            ) from None
         return text
+
+
+def _as_calls(text: str) -> str:
+    """Write named tuples, at any depth, as calls, whose arguments have names."""
+    starts = {i for i, letter in _unquoted(text) if letter == "(" and _NAMED.match(text, i)}
+    return "".join(f"_{letter}" if i in starts else letter for i, letter in enumerate(text))
+
+
+def _unquoted(text: str) -> Iterator[tuple[int, str]]:
+    """Give the letters outside of quotes; a quote begins where a value may."""
+    quote = before = ""
+    for i, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"" and before in ("", *"=([{,"):
+            quote = letter
+        else:
+            yield i, letter
+        before = before if letter.isspace() else letter
 
 
 def _evaluate(node: ast.expr) -> Any:

@@ -7,6 +7,7 @@ from culaunch._triton.expressions.evaluate import (
     known_values,
     partly,
 )
+from culaunch._triton.expressions.kinds import never_an_int
 from culaunch._triton.expressions.saved import read_expression, write_expression
 from culaunch._triton.expressions.text import parse_expressions
 from culaunch._triton.expressions.traced import traced_grid, traced_heuristic
@@ -29,6 +30,7 @@ __all__ = [
     "known_leaf",
     "known_values",
     "names_of",
+    "never_an_int",
     "parse_expressions",
     "partly",
     "read_expression",

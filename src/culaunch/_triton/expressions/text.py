@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from culaunch._triton.expressions.saved import check_size
-from culaunch._triton.expressions.tree import Expression, constant, make
+from culaunch._triton.expressions.saved import check_size, is_dimension
+from culaunch._triton.expressions.tree import DIMENSIONED, Expression, constant, make
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,6 +23,10 @@ _CALLED = {
     "cdiv": 2, "next_power_of_2": 1, "abs": 1, "int": 1, "float": 1, "bool": 1, "ceil": 1,
     "floor": 1,
 }  # fmt: skip
+_MODULES = ("triton", "tl", "math")  # whose functions these are in Python
+# What is asked of an array's shape, as an attribute and as a method.
+_PARTS = {"ndim": "rank"}
+_METHODS = {"size": "size", "stride": "stride", "dim": "rank", "numel": "count"}
 _LONGEST = 10_000
 _DEEPEST = 200  # operations in one another; whoever reads and computes it recurses
 
@@ -35,7 +39,8 @@ def parse_expressions(text: str, names: Collection[str]) -> tuple[Expression, ..
     text : str
         Numbers, the kernel's arguments by name, Python's arithmetic and comparisons, ``and``,
         ``or``, ``not``, ``a if b else c``, ``x is None``, and ``cdiv``, ``next_power_of_2``,
-        ``min``, ``max``, ``abs``, ``int``, ``float``, ``bool``, ``ceil``, ``floor``.
+        ``min``, ``max``, ``abs``, ``int``, ``float``, ``bool``, ``ceil``, ``floor``; of arrays
+        ``x.shape[0]``, ``x.size(0)``, ``x.stride(0)``, ``x.ndim``, ``x.dim()``, ``x.numel()``.
     names : collection of str
         The arguments that there are.
 
@@ -95,7 +100,38 @@ class _Reader:
             return make("if", self.read(node.test), self.read(node.body), self.read(node.orelse))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             return self._called(node, node.func.id)
+        elif (found := self._of_something(node)) is not None:
+            return found
         raise self._wrong(node)
+
+    def _of_something(self, node: ast.expr) -> Expression | None:
+        """Read a function of a module, or what is asked of an array's shape."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner, name = node.func.value, node.func.attr
+            if not isinstance(owner, ast.Name) or node.keywords:
+                return None
+            if owner.id in _MODULES and owner.id not in self._names:
+                return self._called(node, name)
+            return self._of_shape(owner, _METHODS.get(name), node.args)
+        if isinstance(node, ast.Attribute):
+            return self._of_shape(node.value, _PARTS.get(node.attr), [])
+        is_subscript = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute)
+        if is_subscript and node.value.attr == "shape":  # type: ignore[attr-defined]
+            return self._of_shape(node.value.value, "size", [node.slice])  # type: ignore[attr-defined]
+        return None
+
+    def _of_shape(
+        self, owner: ast.expr, op: str | None, dimensions: list[ast.expr]
+    ) -> Expression | None:
+        if op is None or not isinstance(owner, ast.Name):
+            return None
+        try:
+            found = [ast.literal_eval(one) for one in dimensions]
+        except ValueError:
+            return None
+        if len(found) != (op in DIMENSIONED) or not all(map(is_dimension, found)):
+            return None
+        return Expression(op, (self._known(owner.id), *found))
 
     def _known(self, name: str) -> str:
         if name not in self._names:
@@ -151,5 +187,6 @@ class _Reader:
         shown = ast.get_source_segment(self._text.strip(), node) or type(node).__name__
         return ValueError(
             f"{shown!r:.200} is nothing that an expression can say: it has numbers, the kernel's "
-            f"arguments, arithmetic, comparisons, conditions, min, max and {', '.join(_CALLED)}"
+            f"arguments, arithmetic, comparisons, conditions, x.shape[0], min, max and "
+            f"{', '.join(_CALLED)}"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dis
 import types
 from typing import TYPE_CHECKING, Any
@@ -54,12 +55,20 @@ def traced_grid(function: Any, names: Collection[str]) -> tuple[Expression, ...]
     Unknown
         Why no expression can say it.
     """
-    _refuse_numbers(function)
-    return _traced(function, names, (1, 2, 3), is_tuple=True)
+    used = _numbers_of(function)
+    sizes = _traced(function, names, (1, 2, 3), is_tuple=True, symbols=used)
+    if used:
+        raise Unknown(_of_one_call(used, sizes, names))
+    return sizes
 
 
 def _traced(
-    function: Any, names: Collection[str], counts: tuple[int, ...], *, is_tuple: bool
+    function: Any,
+    names: Collection[str],
+    counts: tuple[int, ...],
+    *,
+    is_tuple: bool,
+    symbols: Collection[str] = (),
 ) -> tuple[Expression, ...]:
     # Only of what is known to be pure: it is run many times, and must not do anything.
     reads = reads_of(function)
@@ -67,7 +76,7 @@ def _traced(
     missing = sorted(reads.names - set(names))
     if missing:
         raise Unknown(f"it reads {', '.join(missing)}, which is no parameter")
-    tracer = _Tracer(function, is_tuple=is_tuple)
+    tracer = _Tracer(function, symbols, is_tuple=is_tuple)
     made = _tidy(tracer.explore(()))
     if len(tracer.lengths) != 1 or not tracer.lengths <= set(counts):
         raise Unknown(f"it gives {sorted(tracer.lengths)} numbers")
@@ -75,10 +84,22 @@ def _traced(
 
 
 class _Tracer:
-    """Runs a function along every way through it."""
+    """Runs a function along every way through it.
 
-    def __init__(self, function: types.FunctionType, *, is_tuple: bool) -> None:
+    Parameters
+    ----------
+    function : function
+    symbols : collection of str
+        Variables of its surroundings that stand for arguments of these names.
+    is_tuple : bool
+        Whether it may give a tuple of numbers.
+    """
+
+    def __init__(
+        self, function: types.FunctionType, symbols: Collection[str], *, is_tuple: bool
+    ) -> None:
         self._function = function
+        self._symbols = symbols
         self._is_tuple = is_tuple
         self._runs = 0
         self.lengths: set[int] = set()
@@ -91,7 +112,7 @@ class _Tracer:
         answers = Answers(given)
         # A copy, whose globals are stand-ins' friends: `min` and `isinstance` of the builtins would
         # ask a stand-in for numbers.
-        copy = _Substitution(answers).function(self._function)
+        copy = _Substitution(answers).function(self._function, self._symbols)
         try:
             found = copy(Arguments(answers))
         except Fork as fork:
@@ -165,15 +186,24 @@ class _Substitution:
             if callable(found) or name == "__debug__"
         }
 
-    def function(self, function: types.FunctionType) -> types.FunctionType:
+    def function(
+        self, function: types.FunctionType, symbols: Collection[str] = ()
+    ) -> types.FunctionType:
         """Return a copy whose globals and closed-over variables are substituted."""
+
+        def named(name: str, found: Any) -> Any:
+            if name in symbols:
+                return Symbol(Expression("value", (name,)), self._answers)
+            return self._of(found)
+
         code = function.__code__
         namespace: dict[str, Any] = {"__builtins__": self._builtins}
         for name in code.co_names:
             if name in function.__globals__:
-                namespace[name] = self._of(function.__globals__[name])
+                namespace[name] = named(name, function.__globals__[name])
         cells = tuple(
-            types.CellType(self._of(cell.cell_contents)) for cell in function.__closure__ or ()
+            types.CellType(named(name, cell.cell_contents))
+            for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True)
         )
         made = types.FunctionType(code, namespace, function.__name__, function.__defaults__, cells)
         made.__kwdefaults__ = function.__kwdefaults__
@@ -204,7 +234,8 @@ class _Substitution:
             "torch", "Tensor",
         )  # fmt: skip
         if isinstance(value, Shape) or not is_tensor or value.expression.op != "value":
-            raise Unknown("it asks for the type of an argument, or of a shape")
+            asked = "a shape" if isinstance(value, Shape) else value.expression
+            raise Unknown(f"it asks for the type of {asked}")
         return Symbol(Expression("is_array", value.expression.operands), self._answers)
 
     def _operation(self, op: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -268,17 +299,28 @@ def _refuse_identity(function: types.FunctionType, depth: int = 0) -> None:
             _refuse_identity(found, depth + 1)
 
 
-def _refuse_numbers(grid: Any) -> None:
-    """Refuse a grid that uses numbers of its surroundings: mostly they are of one call."""
+def _numbers_of(grid: Any) -> list[str]:
+    """Return the numbers of its surroundings that a grid uses: mostly they are of one call."""
     code = getattr(grid, "__code__", None)
     if code is None:
-        return
-    cells = zip(code.co_freevars, grid.__closure__ or (), strict=True)
-    found = {name: cell.cell_contents for name, cell in cells}
-    found.update((name, grid.__globals__.get(name)) for name in code.co_names)
-    for name, value in found.items():
-        if isinstance(value, (int, float)):
-            raise Unknown(
-                f"it uses the variable {name}, whose value may be of one call: read an argument, "
-                f'meta["..."], or write the number itself'
-            )
+        return []
+    found = {name: grid.__globals__.get(name) for name in code.co_names}
+    for name, cell in zip(code.co_freevars, grid.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # not bound yet
+            found[name] = cell.cell_contents
+    return [name for name, value in found.items() if isinstance(value, (int, float))]
+
+
+def _of_one_call(
+    used: Collection[str], sizes: Collection[Expression], names: Collection[str]
+) -> str:
+    """Say that a grid uses numbers of its surroundings, and what it is as text."""
+    text = ", ".join(map(str, sizes))
+    others = sorted(set(used) - set(names))
+    reason = f"it uses the variable {', '.join(used)}, whose value may be of one call"
+    if others:
+        return (
+            f"{reason}; it is {text}, where {', '.join(others)} is no parameter of the kernel: "
+            "write it by the parameters, or give the grid in each call"
+        )
+    return f'{reason}; where that is the parameter of this name, it is grid="{text}"'
