@@ -106,6 +106,18 @@ PyObject* Bind(PyObject* self, PyObject* object, PyObject*) {
   return PyObject_CallFunctionObjArgs(Self(self)->bound, self, object, nullptr);
 }
 
+// What a method says of itself is what the one says that this stands for.
+PyObject* GetAttribute(PyObject* self, PyObject* name) {
+  const bool is_of_type = PyUnicode_CompareWithASCIIString(name, "__doc__") == 0 ||
+                          PyUnicode_CompareWithASCIIString(name, "__module__") == 0;
+  if (!is_of_type) {
+    PyObject* found = PyObject_GenericGetAttr(self, name);
+    if (found != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return found;
+    PyErr_Clear();
+  }
+  return PyObject_GetAttr(Self(self)->original, name);
+}
+
 int Traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(Self(self)->original);
@@ -138,6 +150,7 @@ int AddSubscriptType(PyObject* module) {
           .Slot(Py_tp_new, New)
           .Slot(Py_tp_dealloc, Dealloc)
           .Slot(Py_tp_descr_get, Bind)
+          .Slot(Py_tp_getattro, GetAttribute)
           .Collected(Traverse, Clear)
           .Callable(offsetof(SubscriptObject, vectorcall))
           .Member("__wrapped__", offsetof(SubscriptObject, original))

@@ -1,6 +1,7 @@
 """``install``: kernels stay Triton's own objects, and are launched natively."""
 
 import copy
+import functools
 import gc
 import json
 import subprocess
@@ -378,3 +379,86 @@ def test_pytest_has_an_option(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Triton kernels by culaunch" in done.stdout
     assert ADD in done.stdout
+
+
+def test_a_method_that_somebody_replaced_below_a_decorator_is_called(kernels):
+    jit = triton.runtime.jit.JITFunction
+    tuned = triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=[])(
+        kernels.add
+    )
+    chosen = triton.heuristics({"BLOCK": lambda args: 64})(kernels.add)
+    calls = []
+    with install():
+        for kernel in (tuned, chosen):
+            check(kernel)
+        ours = jit.run
+
+        def theirs(self, *args, **kwargs):
+            calls.append(kwargs["warmup"])
+            return ours(self, *args, **kwargs)
+
+        jit.run = theirs
+        try:
+            for kernel in (tuned, chosen):
+                check(kernel)
+            check(triton.jit(kernels.add.fn), BLOCK=64)  # compiling it is no call
+        finally:
+            jit.run = ours
+        for kernel in (tuned, chosen):
+            check(kernel)
+    assert calls == [False] * 3
+    assert counts()[ADD][1] == 0
+
+
+def test_a_method_that_somebody_had_replaced_before_is_called(kernels, monkeypatch):
+    jit = triton.runtime.jit
+    calls = []
+
+    def counted(kind, name):
+        before = getattr(kind, name)
+
+        @functools.wraps(before)
+        def method(self, *args, **kwargs):
+            calls.append(name)
+            return before(self, *args, **kwargs)
+
+        monkeypatch.setattr(kind, name, method)
+
+    with monkeypatch.context() as patch:
+        monkeypatch = patch
+        counted(jit.KernelInterface, "__getitem__")
+        with install():
+            check(kernels.add, BLOCK=64)
+            assert calls == ["__getitem__"]
+            assert counts() == {ADD: (1, 0)}
+        counted(jit.JITFunction, "run")
+        with install(), pytest.raises(RuntimeError, match="Triton cannot launch"):
+            check(kernels.add, BLOCK=64)
+        assert calls == ["__getitem__", "__getitem__", "run"]
+    (found,) = report().kernels
+    assert found.reasons == {"somebody replaced JITFunction.run before install(): it is called": 1}
+
+
+def test_a_method_that_stands_in_tritons_place_says_that_it_is_tritons():
+    jit = triton.runtime.jit
+    before = vars(jit.KernelInterface)["__getitem__"]
+    with install():
+        now = jit.JITFunction.__getitem__
+        assert now is not before
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            assert getattr(now, name) == getattr(before, name)
+        assert functools.wraps(now)(lambda: None).__name__ == "__getitem__"
+
+
+def test_hooks_of_the_compiler_are_told_of_a_launch(kernels, monkeypatch):
+    runtime = triton.knobs.runtime
+    told = []
+    monkeypatch.setattr(
+        runtime, "jit_post_compile_hook", lambda **more: told.append(more["is_manual_warmup"])
+    )
+    with install():
+        kernel = triton.jit(kernels.add.fn)
+        check(kernel, BLOCK=64)
+        kernel.warmup(*arrays(), 100, BLOCK=32, grid=(1,))
+    assert told == [False, True]
+    assert "_call_hook" not in vars(kernel)

@@ -42,18 +42,27 @@ class Classes:
         # Class, name, what the class itself has there (or _ABSENT), and what stands in its place.
         self._patches: list[tuple[type, str, Any, Any]] = []
         self._runs: dict[type, Any] = {}
+        self._own_runs: dict[type, Any] = {}
+        # Classes whose `run` is somebody's who came before.
+        self._replaced: set[type] = set()
         self._threads = _Threads()
 
     def patch(self) -> None:
         """Change them."""
         jit, autotuner = triton_module("runtime.jit"), triton_module("runtime.autotuner")
-        for kind in (jit.JITFunction, autotuner.Autotuner):
+        for module, kind in ((jit, jit.JITFunction), (autotuner, autotuner.Autotuner)):
+            self._own_runs[kind] = kind.run
             self._runs[kind] = self._running(kind.run, kind is jit.JITFunction)
+            self._note_replaced(module, kind)
             self._patch(kind, "run", self._runs[kind])
-            self._patch(kind, "__getitem__", self._subscripting(kind.__getitem__))
-        heuristics = autotuner.Heuristics
+        base, heuristics = jit.KernelInterface, autotuner.Heuristics
         self._runs[heuristics] = heuristics.run
-        self._patch(heuristics, "__getitem__", self._traceable(heuristics.__getitem__))
+        self._note_replaced(autotuner, heuristics)
+        # One that somebody replaced is called, and calls `run`.
+        if _is_of(jit, base.__getitem__):
+            original = base.__getitem__
+            self._patch(base, "__getitem__", self._subscripting(original))
+            self._patch(heuristics, "__getitem__", self._traceable(original))
 
     def restore(self) -> None:
         """Make them as they were."""
@@ -67,6 +76,8 @@ class Classes:
                 setattr(kind, name, original)
         self._patches.clear()
         self._runs.clear()
+        self._own_runs.clear()
+        self._replaced.clear()
 
     # ---- what native halves ask
 
@@ -80,6 +91,20 @@ class Classes:
             return kernel.run(*args, grid=grid, warmup=False, **kwargs)
         finally:
             passing.pop()
+
+    def own_run(self, function: Any) -> Callable[..., Any]:
+        """Return Triton's own ``run`` of a JIT function, whoever replaced it meanwhile."""
+        for kind in type(function).__mro__:
+            if kind in self._own_runs:
+                return self._own_runs[kind].__get__(function)  # type: ignore[no-any-return]
+        return function.run  # type: ignore[no-any-return]  # after `uninstall`
+
+    def replaced_before(self, kernel: Any) -> str | None:
+        """Return what somebody had replaced before; None where nobody had."""
+        for kind in self._replaced:
+            if isinstance(kernel, kind):
+                return f"somebody replaced {kind.__name__}.run before install(): it is called"
+        return None
 
     def is_passing(self, kernel: Any) -> bool:
         """Whether Triton's own Python runs for a kernel, in this thread."""
@@ -109,6 +134,10 @@ class Classes:
             yield namespace, "run", "run" in namespace, namespace.get("run")
 
     # ---- what stands in Triton's place
+
+    def _note_replaced(self, module: Any, kind: type) -> None:
+        if not _is_of(module, vars(kind).get("run")):
+            self._replaced.add(kind)
 
     def _patch(self, kind: Any, name: str, made: Any) -> None:
         self._patches.append((kind, name, vars(kind).get(name, _ABSENT), made))
@@ -168,6 +197,12 @@ class _Threads(threading.local):
     def __init__(self) -> None:
         self.passing: list[Any] = []
         self.running: list[Any] = []
+
+
+def _is_of(module: Any, function: Any) -> bool:
+    """Whether a function is one that a module defines."""
+    # Not by its names, which `functools.wraps` gives to what stands in its place.
+    return getattr(function, "__globals__", None) is vars(module)
 
 
 def _namespace(kind: type) -> dict[str, Any]:

@@ -201,7 +201,7 @@ def _native_half(kernel: Any) -> InstalledKernel | Refusal | None:
 def _make_half(kernel: Any, patterns: Patterns) -> InstalledKernel | Refusal:
     function = _function_of(kernel)
     record = _records.of(function)
-    reason = patterns.why_not(record.name) or _why_no_driver()
+    reason = patterns.why_not(record.name) or _why_no_driver() or _why_replaced(kernel, function)
     if reason is not None:
         return Refusal(kernel, reason)
     try:
@@ -225,6 +225,15 @@ def _function_of(kernel: Any) -> Any:
             return None
         kernel = kernel.fn
     return kernel
+
+
+def _why_replaced(kernel: Any, function: Any) -> str | None:
+    """Return who has to be called for a kernel, or for what is below its decorators."""
+    while True:
+        reason = _classes.replaced_before(kernel)
+        if reason is not None or kernel is function:
+            return reason
+        kernel = kernel.fn
 
 
 def _why_no_driver() -> str | None:

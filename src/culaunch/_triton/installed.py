@@ -81,6 +81,9 @@ class InstalledKernel(NativeKernel):
         is_replaced = not self._classes.are_ours(kernel) and not self._classes.is_running(kernel)
         if self._is_retired or is_replaced:
             return kernel.run(*args, grid=grid, warmup=False, **kwargs)
+        # Of a kernel below a decorator: the decorator's Python calls it.
+        if any(not self._classes.are_ours(layer) for layer in self._layers_below()):
+            return self._classes.launch_in_triton(kernel, grid, args, kwargs)
         return super()._guarded(grid, args, kwargs)
 
     @untraced
@@ -93,12 +96,17 @@ class InstalledKernel(NativeKernel):
 
     def _more_entries(self) -> Iterator[Guard]:
         """Give those of Triton's classes: that somebody changed them is no change of the kernel."""
-        kernel = self._kernel
-        while True:
-            yield from self._classes.guards(kernel)
-            if kernel is self._function:
-                return
-            kernel = kernel.fn
+        for layer in (self._kernel, *self._layers_below()):
+            yield from self._classes.guards(layer)
+
+    def _layers_below(self) -> Iterator[Any]:
+        layer = self._kernel
+        while layer is not self._function:
+            layer = layer.fn
+            yield layer
+
+    def _run_of_triton(self) -> Callable[..., Any]:
+        return self._classes.own_run(self._function)
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         self.retire()  # the next call makes another

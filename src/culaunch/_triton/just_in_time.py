@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import FunctionAttribute
@@ -16,6 +17,8 @@ from culaunch._triton.target import triton_module
 from culaunch._triton.tensor_descriptor import TensorDescriptor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from culaunch._core import Driver, TritonVariant
 
 # A CompiledKernel's attribute, the driver's, and its unit in bytes.
@@ -28,6 +31,7 @@ _FOUND_OUT = {
 
 def compile_kernel(
     function: Any,
+    run: Callable[..., Any],
     values: dict[str, Any],
     options: dict[str, Any],
     description: list[tuple[Any, Any]],
@@ -37,6 +41,8 @@ def compile_kernel(
     Parameters
     ----------
     function : JITFunction
+    run : callable
+        Its ``run``.
     values, options : dict
         Of the call, by name.
     description : list of (type, key)
@@ -56,13 +62,33 @@ def compile_kernel(
     # array that it stands for.
     known = _known_to_triton(function, values, description)
     try:
-        with known_compiler():
-            kernel = function.run(grid=None, warmup=True, **known, **options)
+        with known_compiler(), _told_as_a_launch(function):
+            kernel = run(grid=None, warmup=True, **known, **options)
     finally:
         if function.pre_run_hooks is none:
             function.pre_run_hooks = hooks
     # Triton may compile in the background.
     return kernel.result() if hasattr(kernel, "result") else kernel
+
+
+@contextlib.contextmanager
+def _told_as_a_launch(function: Any) -> Iterator[None]:
+    """Tell Triton's hooks of compilation, if there are any, that no warm-up was asked for."""
+    runtime = triton_module("knobs").runtime
+    hooks = ("jit_cache_hook", "jit_post_compile_hook")
+    if all(getattr(runtime, name, None) is None for name in hooks):
+        yield
+        return
+    own = vars(function)
+    before = {name: value for name, value in own.items() if name == "_call_hook"}
+    call = function._call_hook  # noqa: SLF001 - Triton's own place for it
+    # Whether it is a warm-up comes last.
+    own["_call_hook"] = lambda *args: call(*args[:-1], False)
+    try:
+        yield
+    finally:
+        own.pop("_call_hook", None)
+        own.update(before)
 
 
 def forget_keys(function: Any) -> None:

@@ -165,7 +165,8 @@ class NativeKernel(ChoosingDispatcher):
     ) -> TritonVariant | None:
         assert self._driver is not None
         with compiling_for(self._driver, device):
-            kernel = compile_kernel(self._function, values, options, description)
+            run = self._run_of_triton()
+            kernel = compile_kernel(self._function, run, values, options, description)
         # None tells the native half that there is nothing to launch or to remember.
         if kernel is None:
             return None  # a hook of Triton's took the compilation over
@@ -282,6 +283,10 @@ class NativeKernel(ChoosingDispatcher):
         """Let every further call come to ``_guarded``."""
         # A guard that never holds: the list has an item, and must have none.
         self._set_guards((), (([None], 0, None),), ())
+
+    def _run_of_triton(self) -> Callable[..., Any]:
+        """Return what compiles the function."""
+        return self._function.run  # type: ignore[no-any-return]
 
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
         assert self._driver is not None
