@@ -3,8 +3,10 @@
 FOLDER holds them (TritonBench's ``data/TritonBench_G_v1``, say), and is no part of this repository.
 Each ``*.py`` launches Triton kernels and leaves what they computed in global names; each runs in a
 process of its own. Where the results differ, Triton runs the script once more: results that differ
-between two runs of Triton itself say nothing. With ``--emulator`` there is no GPU: scripts run
-natively on the host, and what they leave is compared with Triton's interpreter.
+between two runs of Triton itself say nothing. Neither do those that are the same where PyTorch
+fills memory before a script has it: nothing had written them. With ``--emulator`` there is no GPU:
+scripts run natively on the host, in such memory, and what they leave is compared with Triton's
+interpreter.
 
 ``scripts.json`` in the output folder has what became of each; the table is printed.
 """
@@ -32,15 +34,21 @@ OUTCOMES = {
     "same": False,
     "different": True,
     "different in two runs of Triton": False,
+    "different where nothing was written": False,
     "failed the same way": False,
     "failed by Triton alone": False,
     "failed natively alone": True,
     "failed differently": True,
-    "stopped at an illegal access": False,  # by the emulator, where a GPU may read on
+    # Of the emulator alone: where a GPU may read on, and what another GPU may have room for.
+    "stopped at an illegal access": False,
+    "refused by Triton's compiler": False,
+    "failed both ways": False,
     "no time": False,
     "ran": False,  # and there was nothing to compare
 }
+FILLED = ("triton filled", "native filled")
 _ILLEGAL = "CUDA_ERROR_ILLEGAL_ADDRESS"
+_REFUSED = ("OutOfResources", "CompilationError")
 
 
 @dataclass
@@ -164,8 +172,12 @@ class Comparison:
         context = self._fresh if way == "interpreter" else self._forked
         process = context.Process(
             target=run,
-            args=(script.path, way.removesuffix(" again"), into),
-            kwargs={"on_host": self._on_emulator, "configs": self._configs},
+            args=(script.path, way.split(maxsplit=1)[0], into),
+            kwargs={
+                "on_host": self._on_emulator,
+                "configs": self._configs,
+                "fill": self._on_emulator or way in FILLED,
+            },
         )
         process.start()
         return process
@@ -178,9 +190,12 @@ class Comparison:
         for way in (self._reference, "native"):
             if way not in script.ended:
                 return way
-        again = "triton again"
-        if not self._on_emulator and again not in script.ended and script.differences["native"]:
-            return again
+        if self._on_emulator or not script.differences["native"]:
+            return None
+        if "triton again" not in script.ended:
+            return "triton again"
+        if not script.differences["triton again"]:
+            return next((way for way in FILLED if way not in script.ended), None)
         return None
 
     def _how_it_ended(self, script: Script, way: str, taken: float) -> dict[str, Any]:
@@ -193,20 +208,26 @@ class Comparison:
         return {**found, "seconds": round(taken, 2)}
 
     def _compare(self, script: Script, way: str) -> None:
-        if way == self._reference:
+        reference = FILLED[0] if way == FILLED[1] else self._reference
+        if way in (self._reference, FILLED[0]):
             return
-        both = [script.ended[one]["ended"] for one in (self._reference, way)]
+        both = [script.ended[one]["ended"] for one in (reference, way)]
         script.differences[way] = []
         if both == ["ok", "ok"]:
-            held = [_read(self._into(script, one)) for one in (self._reference, way)]
+            held = [_read(self._into(script, one)) for one in (reference, way)]
             script.ended[way]["results"] = sum(not isinstance(one, str) for one in held[1].values())
             script.differences[way] = differences(*held, exact=not self._on_emulator)
 
     def _outcome(self, script: Script) -> str:
         ways = (self._reference, "native")
         wanted, found = (script.ended.get(way, {"ended": "no time"}) for way in ways)
-        if self._on_emulator and _ILLEGAL in found.get("error", ""):
-            return "stopped at an illegal access"
+        if self._on_emulator and found["ended"] == "failed":
+            if _ILLEGAL in found["error"]:
+                return "stopped at an illegal access"
+            if found["error"].startswith(_REFUSED):
+                return "refused by Triton's compiler"
+            if wanted["ended"] == "failed":
+                return "failed both ways"
         if self._on_emulator and found["ended"] == "ok" != wanted["ended"]:
             return "ran"  # the interpreter cannot do all that kernels do
         how = (wanted["ended"], found["ended"])
@@ -219,8 +240,12 @@ class Comparison:
         if "failed" in how:
             return f"failed {'natively' if how[0] == 'ok' else 'by Triton'} alone"
         if script.differences["native"]:
-            again = script.differences.get("triton again")
-            return "different in two runs of Triton" if again else "different"
+            if script.differences.get("triton again"):
+                return "different in two runs of Triton"
+            filled = [script.ended.get(way, {}).get("ended") for way in FILLED]
+            if filled == ["ok", "ok"] and not script.differences[FILLED[1]]:
+                return "different where nothing was written"
+            return "different"
         return "same" if found["results"] else "ran"
 
     def _row(self, script: Script) -> dict[str, Any]:
@@ -274,8 +299,8 @@ def differences(wanted: dict[str, Any], found: dict[str, Any], *, exact: bool) -
         elif (one.dtype, one.shape) != (other.dtype, other.shape):
             lines.append(f"{path}: {one.dtype} {one.shape} and {other.dtype} {other.shape}")
         elif _bits(one) != _bits(other) and (exact or not _near(one, other)):
-            apart = (one.double() - other.double()).abs()
-            lines.append(f"{path}: {one.dtype}, up to {apart.nan_to_num().max().item():.3g} apart")
+            apart = (_wide(one) - _wide(other)).abs().nan_to_num().max().item()
+            lines.append(f"{path}: {one.dtype}, up to {apart:.3g} apart")
     return lines
 
 
@@ -289,12 +314,19 @@ def _bits(tensor: Any) -> bytes:
 def _near(one: Any, other: Any) -> bool:
     import torch
 
-    if not one.is_floating_point():
+    if not one.is_floating_point() and not one.is_complex():
         return False
-    rounding = {torch.float64: 1e-6, torch.float32: 2e-3}.get(one.dtype, 3e-2)
-    return torch.allclose(
-        one.double(), other.double(), rtol=rounding, atol=rounding, equal_nan=True
+    rounding = {torch.float64: 1e-6, torch.float32: 2e-3, torch.complex64: 2e-3}.get(
+        one.dtype, 3e-2
     )
+    return torch.allclose(_wide(one), _wide(other), rtol=rounding, atol=rounding, equal_nan=True)
+
+
+def _wide(tensor: Any) -> Any:
+    """Return a tensor with the same numbers in a type that has room for a difference."""
+    import torch
+
+    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
 
 
 def _read(into: Path) -> dict[str, Any]:

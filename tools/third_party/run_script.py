@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WAYS = ("triton", "native", "interpreter")
 
 
-def run(script: Path, way: str, into: Path, *, on_host: bool, configs: int) -> None:
+def run(script: Path, way: str, into: Path, *, on_host: bool, configs: int, fill: bool) -> None:
     """Run a script in this process, which is its own, and write ``into.json`` and ``into.pt``.
 
     Parameters
@@ -39,6 +39,8 @@ def run(script: Path, way: str, into: Path, *, on_host: bool, configs: int) -> N
     configs : int
         How many configurations each autotuner tries; 0: all. Which one is the fastest differs from
         run to run, and results with it.
+    fill : bool
+        Whether memory is set when it is allocated: to NaN, or the largest integer.
     """
     os.setsid()  # what it starts ends with it
     said = os.open(into.with_suffix(".log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -46,6 +48,11 @@ def run(script: Path, way: str, into: Path, *, on_host: bool, configs: int) -> N
     os.dup2(said, 2)
     if way == "interpreter":
         os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
+    if fill:
+        import torch
+
+        # That alone is what it is for here: torch.utils.deterministic.fill_uninitialized_memory.
+        torch.use_deterministic_algorithms(True, warn_only=True)
     ended: dict[str, Any] = {"ended": "ok"}
     found: dict[str, Any] = {}
     try:
@@ -73,6 +80,8 @@ def _prepared(way: str, *, on_host: bool, configs: int) -> Any:
 
         torch.set_num_threads(1)
         context = CudaOnHost()
+    if way == "interpreter":
+        _mend_interpreter()
     if configs:
         from few_configurations import few_configurations
 
@@ -87,6 +96,19 @@ def _prepared(way: str, *, on_host: bool, configs: int) -> Any:
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(0)
     return context
+
+
+def _mend_interpreter() -> None:
+    """Let Triton's interpreter take an array of one element for a number, as NumPy 2.4 does not."""
+    from triton.runtime import interpreter
+
+    original = interpreter._patch_lang_tensor  # noqa: SLF001
+
+    def patch(tensor: Any, scope: Any) -> None:
+        original(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    interpreter._patch_lang_tensor = patch  # noqa: SLF001
 
 
 def _executed(script: Path) -> dict[str, Any]:
