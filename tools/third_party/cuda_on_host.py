@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -17,8 +18,13 @@ class CudaOnHost(TorchFunctionMode):
     """
 
     def __enter__(self) -> CudaOnHost:
-        device = type("Properties", (), _PROPERTIES)()
+        device = SimpleNamespace(**_PROPERTIES)
         for name, answer in {
+            "is_available": lambda: True,
+            "is_bf16_supported": lambda *_: True,
+            "mem_get_info": lambda *_: (device.total_memory, device.total_memory),
+            "manual_seed": lambda _: None,
+            "manual_seed_all": lambda _: None,
             "get_device_name": lambda *_: device.name,
             "get_device_capability": lambda *_: (device.major, device.minor),
             "get_device_properties": lambda *_: device,
