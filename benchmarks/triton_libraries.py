@@ -257,7 +257,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, help="a folder for the JSON and the chart")
     parser.add_argument("--only", action="append", help="only these operators; may be repeated")
     parser.add_argument("--part", action="append", choices=SHARES, help="only these parts")
-    parser.add_argument("--seconds", type=float, help="for all of it (240 on a GPU)")
+    parser.add_argument("--seconds", type=float, help="for all of it (420 on a GPU)")
     parser.add_argument("--workers", type=int, default=_workers(), help="that compare, at a time")
     parser.add_argument(
         "--configs", type=int, default=2, help="that each autotuner tries; 0 is all (2)"
@@ -266,7 +266,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     options.mode = options.mode or GPU
-    options.seconds = options.seconds or (240 if options.mode == GPU else 3600)
+    options.seconds = options.seconds or (420 if options.mode == GPU else 3600)
     default = SMOKE_OPERATORS if options.mode == SMOKE else None
     all_names = [one.name for one in (*LIGER_OPERATORS, *FLA_OPERATORS)]
     names = options.only or list(default or all_names)
