@@ -98,6 +98,8 @@ def test_what_triton_forgets_is_compiled_again(fresh):
 def test_a_function_that_is_a_constant_and_gets_another_source(fresh):
     if not hasattr(kernels.three, "_unsafe_update_src"):
         pytest.skip("needs triton.JITFunction._unsafe_update_src")
+    if not hasattr(triton.runtime.jit, "compute_cache_key"):
+        pytest.skip("needs a Triton whose own keys have the sources of constants")
     _, kernel = fresh(kernels.asks)
     three = triton.jit(kernels.three.fn)
     source = three.src

@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+from triton.runtime.jit import JITFunction  # noqa: E402
 from two_worlds import TwoWorlds  # noqa: E402
 
 CALL = "K[(1,)](T['x'], None, 3)"
@@ -12,6 +13,8 @@ CALL = "K[(1,)](T['x'], None, 3)"
 
 @pytest.fixture
 def worlds(recorder, monkeypatch):
+    if not hasattr(JITFunction, "_do_compile"):
+        pytest.skip("needs triton.JITFunction._do_compile")
     return TwoWorlds(recorder, monkeypatch)
 
 
