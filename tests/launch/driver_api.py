@@ -73,8 +73,10 @@ class DriverApi(AroundLaunches):
     def cuDeviceGetCount(self, out):
         return put(ctypes.c_int, out, len(self.devices))
 
+    device_name = b"Recorder"
+
     def cuDeviceGetName(self, out, size, device):
-        ctypes.memmove(out, b"Recorder\0", 9)
+        ctypes.memmove(out, self.device_name + b"\0", len(self.device_name) + 1)
 
     def cuDeviceGetAttribute(self, out, attribute, device):
         value = self.devices[device - 100].get(attribute)

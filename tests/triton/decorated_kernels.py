@@ -95,3 +95,9 @@ def of_tensor_or_number(out, x, IS_TENSOR: tl.constexpr):
         tl.store(out, tl.load(x) + 1)
     else:
         tl.store(out, x)
+
+
+@triton.jit
+def of_default(x, out, n, m=2, k=3, BLOCK: tl.constexpr = 16):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out + offsets, tl.load(x + offsets, mask=offsets < n) + m + k, mask=offsets < n)

@@ -263,7 +263,9 @@ CHOICES = {
         {"values": [1000], "dtypes": [kind], "constants": {"BLOCK": size}, "options": {}, **more}
         for kind, size, more in [
             ("fp32", 64, {"arch": "sm_80"}), ("fp16", 128, {"arch": "sm_80"}),
-            ("fp32", 256, {"arch": "sm_90"}), ("fp16", 512, {"arch": "sm_90"}),
+            ("fp32", 512, {"arch": "sm_90", "device": "NVIDIA H200"}),
+            *((kind, size, {"arch": "sm_90", "device": "fake device 0 (sm_90)"})
+              for kind, size in (("fp32", 256), ("fp16", 512))),
         ]
     ],
 }  # fmt: skip

@@ -134,6 +134,96 @@ def test_what_is_tuned_here_says_where(kernels, emulator):
     tuner.cache[(64, "torch.float32", "torch.float32")] = tuner.configs[0]
     made = compile(tuner, FLOATS, arch="sm_80")
     assert made.table.entries[0].arch == "sm_80"
+    assert made.table.entries[0].device == "culaunch emulator (sm_80)"
+
+
+def test_two_devices_of_one_architecture_have_entries_of_their_own(kernels, install, tmp_path):
+    """By the device's name first; one of another name takes what is of its architecture."""
+    from dataclasses import replace
+
+    from culaunch.triton import KernelSet
+
+    def on(name, sizes):
+        made = table_set(kernels, "sm_90a", sizes, tuned_on="sm_90")
+        entries = tuple(replace(one, device=name) for one in made.table.entries)
+        table = replace(made.table, entries=entries)
+        return KernelSet(made.name, made.parameters, made.variants, made.read, table)
+
+    both = on("NVIDIA H100", (16, 32)).merge(on("NVIDIA H200", (64, 128)))
+    both.save(tmp_path / "k.culib")
+    assert len(both.table.entries) == 4
+    for name, blocks in (
+        ("NVIDIA H200", (64, 128)),
+        ("NVIDIA H100", (16, 32)),
+        ("other", (16, 32)),
+    ):
+        recorder = device(install, (9, 0))
+        recorder.device_name = name.encode()
+        loaded = KernelSet.load(tmp_path / "k.culib")
+        assert tuple(chosen(loaded, n) for n in (1, 2)) == blocks
+
+
+def test_what_tune_kept_becomes_a_table(kernels, emulator):
+    import torch
+
+    import culaunch as cl
+    from culaunch.triton import compile  # noqa: A004
+
+    made = compile(
+        kernels.accumulate, FLOATS, arch="compute_80", configs=[{"BLOCK": 16}, {"BLOCK": 64}]
+    )
+    kept = cl.TunedConfigs()
+    x, out = torch.ones(64), torch.zeros(1)
+    for n in (16, 64):
+        cl.tune(made, arguments=(x, out, n), grid=(1,), key=("n",), table=kept)
+    cl.tune(lambda n, a: None, [{"a": 1}], (3,), key=(1, 2), table=kept)
+    table = made.with_table(["n"], kept).table
+    assert [(one.values, one.device) for one in table.entries] == [
+        ((n,), "culaunch emulator (sm_80)") for n in (16, 64)
+    ]
+    assert chosen(made.with_table(["n"], kept), 16) == kept[16]["BLOCK"]
+    with pytest.raises(ValueError, match="no configuration for a key of 0 values"):
+        made.with_table([], kept)
+    with pytest.raises(ValueError, match="key must have parameters of accumulate"):
+        made.with_table(["m"], kept)
+    cl.tune(lambda n, a: None, [{"a": 1}], (3,), key=(8,), table=kept)
+    with pytest.raises(ValueError, match="no variant of accumulate has the configuration"):
+        made.with_table(["n"], kept)
+
+
+def test_a_key_that_the_tuned_call_left_to_its_default(kernels):
+    """Triton's key has the values of what was given alone."""
+    from culaunch.triton import compile  # noqa: A004
+
+    def table(names, key):
+        import triton
+
+        configs = [triton.Config({"BLOCK": 16}), triton.Config({"BLOCK": 32})]
+        tuner = triton.autotune(configs, key=names)(kernels.of_default)
+        tuner.cache[key] = configs[1]
+        (entry,) = compile(tuner, "*fp32, *fp16, i32, i32, i32", arch="sm_80").table.entries
+        return entry.values, entry.dtypes
+
+    types = ("torch.float32", "torch.float16")
+    assert table(["n", "m"], (64, *types)) == ((64, 2), ("fp32", "fp16"))
+    assert table(["m", "n"], (64, *types)) == ((2, 64), ("fp32", "fp16"))
+    assert table(["n", "m"], (64, 7, *types)) == ((64, 7), ("fp32", "fp16"))
+    assert table(["m"], types) == ((2,), ("fp32", "fp16"))
+    with pytest.raises(ValueError, match="does not say which: give all of them when you tune"):
+        table(["n", "m", "k"], (64, 3, *types))
+
+
+def test_element_types_in_the_order_of_another_call():
+    """A call by keywords was tuned in its own order: it is nearer than other types."""
+    from culaunch._triton.tuned_table import TunedEntry, TunedTable
+
+    entries = [
+        TunedEntry((64,), types, {"BLOCK": size}, {})
+        for size, types in ((16, ("fp32", "fp32")), (32, ("fp16", "fp32")))
+    ]
+    table = TunedTable(("n",), tuple(entries))
+    assert table.look_up([64], ["fp32", "fp16"]).constants == {"BLOCK": 32}
+    assert table.look_up([64], ["fp32", "fp32"]).constants == {"BLOCK": 16}
 
 
 def test_versions_of_the_file(kernels, tmp_path):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from culaunch._base.values import spell
 from culaunch._triton.tuned_table import TunedEntry, TunedTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from culaunch._triton.saved_set import SavedSet
 
@@ -38,14 +38,61 @@ def table_of(
     key: Sequence[str],
     choices: Sequence[tuple[Sequence[Any], list[str], dict[str, Any]]],
     arch: str,
+    device: str,
 ) -> TunedTable:
-    """Make the table of an architecture: of arguments, element types and a configuration each.
+    """Make the table of a device: of arguments, element types and a configuration each.
 
     Raises
     ------
     ValueError
         If a key is no parameter, a configuration none of the set's, or there is no choice.
     """
+    _check_key(saved, key)
+    names = [one.name for one in saved.parameters]
+    if not choices:
+        raise ValueError("choices must have at least one call with its configuration (got none)")
+    entries = []
+    for arguments, dtypes, config in choices:
+        given = dict(zip(names, arguments, strict=False))
+        values = tuple(given.get(name) for name in key)
+        settings = _split(saved, config)
+        entries.append(TunedEntry(values, tuple(dtypes), *settings, arch, device))
+    return TunedTable(tuple(key), tuple(entries))
+
+
+def table_of_kept(saved: SavedSet, key: Sequence[str], kept: KeptConfigs) -> TunedTable:
+    """Make the table of what was kept of tunings, by the names of their devices.
+
+    Raises
+    ------
+    ValueError
+        If a key is no parameter, a configuration none of the set's, or nothing was kept of keys as
+        long as this one.
+    """
+    _check_key(saved, key)
+    entries = [
+        # Which element types the arrays had was not kept, nor on which architecture they were.
+        TunedEntry(tuple(values), (), *_split(saved, kept.find(*values, device=device)), "", device)
+        for device, values in kept
+        if len(values) == len(key)
+    ]
+    if not entries:
+        raise ValueError(f"{kept!r} has no configuration for a key of {len(key)} values")
+    return TunedTable(tuple(key), tuple(entries))
+
+
+@runtime_checkable
+class KeptConfigs(Protocol):
+    """What :class:`culaunch.TunedConfigs` is to a set."""
+
+    def __iter__(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Go through devices and keys."""
+
+    def find(self, *key: Any, device: str | None = None) -> dict[str, Any]:
+        """Return a configuration."""
+
+
+def _check_key(saved: SavedSet, key: Sequence[str]) -> None:
     names = [one.name for one in saved.parameters]
     for name in key:
         if name not in names:
@@ -53,20 +100,16 @@ def table_of(
                 f"key must have parameters of {saved.name} (got {spell(name)}; it has "
                 f"{', '.join(names)})"
             )
-    if not choices:
-        raise ValueError("choices must have at least one call with its configuration (got none)")
-    options = set().union(*(one.options for one in saved.variants))
+
+
+def _split(saved: SavedSet, config: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the constants and the options of a configuration, which has to be one of the set's."""
     configs = configs_of(saved)
-    entries = []
-    for arguments, dtypes, config in choices:
-        if config not in configs:
-            raise ValueError(
-                f"no variant of {saved.name} has the configuration {spell(config)}: its "
-                f"configurations are {spell(configs)}"
-            )
-        given = dict(zip(names, arguments, strict=False))
-        constants = {name: value for name, value in config.items() if name not in options}
-        chosen = {name: value for name, value in config.items() if name in options}
-        values = tuple(given.get(name) for name in key)
-        entries.append(TunedEntry(values, tuple(dtypes), constants, chosen, arch))
-    return TunedTable(tuple(key), tuple(entries))
+    if config not in configs:
+        raise ValueError(
+            f"no variant of {saved.name} has the configuration {spell(config)}: its "
+            f"configurations are {spell(configs)}"
+        )
+    options = set().union(*(one.options for one in saved.variants))
+    constants = {name: value for name, value in config.items() if name not in options}
+    return constants, {name: value for name, value in config.items() if name in options}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from culaunch._launch import Device
 from culaunch._launch.driver import capability_of, current_driver
 from culaunch._triton.autotuner import split_config
+from culaunch._triton.checks import ELEMENTS
 from culaunch._triton.constants import normal_constant
 from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.object_kinds import type_name
@@ -139,34 +141,63 @@ class Decorated:
     def _table(self) -> TunedTable | None:
         if not self._is_tuned():
             return None
-        arch = _own_architecture()
+        arch, device = _own_device()
         names = tuple(name for name in self.tuner.keys if name in self.tuner.arg_names)
         entries = []
         for key, config in self.tuner.cache.items():
             constants, options = split_config(config, self.tuner.arg_names)
+            given, dtypes = self._take_apart(key, names)
             try:
-                # Triton's key of a choice: the values of its key's arguments in order, and then the
-                # element types of all tensors.
-                values = tuple(normal_constant(value) for value in key[: len(names)])
+                values = tuple(normal_constant(value) for value in given)
             except (TypeError, ValueError) as error:
                 raise ValueError(
                     f"{self.function.__name__} was tuned by ({', '.join(names)}), and a value "
-                    f"among {key[: len(names)]!r:.100} cannot be saved: {error}"
+                    f"among {given!r:.100} cannot be saved: {error}"
                 ) from error
             entries.append(
                 TunedEntry(
                     values,
-                    tuple(type_name(dtype) for dtype in key[len(names) :]),
+                    tuple(type_name(dtype) for dtype in dtypes),
                     {name: normal_constant(value) for name, value in constants.items()},
                     {name: value for name, value in options.items() if value is not None},
                     arch,
+                    device,
                 )
             )
         return TunedTable(names, tuple(entries))
 
+    def _take_apart(
+        self, key: tuple[Any, ...], names: tuple[str, ...]
+    ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """Return the values of an autotuner's key, and the element types of the call's tensors.
 
-def _own_architecture() -> str:
-    """Return the architecture of the current device, which the tuning was done on.
+        Triton's key has the values of those arguments that the call gave, in order, and then the
+        element types of all tensors as texts.
+        """
+        count = len(key)
+        while count and _is_element_type(key[count - 1]):
+            count -= 1
+        values, dtypes = key[:count], key[count:]
+        if len(values) >= len(names):  # a text among the values may look like an element type
+            return key[: len(names)], key[len(names) :]
+        defaults = {one.name: one.default for one in self.function.params if one.has_default}
+        left_out = [name for name in names if name in defaults]
+        if len(values) + len(left_out) != len(names):
+            raise ValueError(
+                f"{self.function.__name__} was tuned by ({', '.join(names)}) in a call that left "
+                f"some of these out, and Triton's key {key!r:.100} does not say which: give all of "
+                "them when you tune"
+            )
+        rest = iter(values)
+        return tuple(defaults[n] if n in defaults else next(rest) for n in names), dtypes
+
+
+def _is_element_type(value: object) -> bool:
+    return type(value) is str and type_name(value) in ELEMENTS
+
+
+def _own_device() -> tuple[str, str]:
+    """Return the architecture and the name of the current device, which the tuning was done on.
 
     "" where there is no device: what was tuned came from a file, or by hand.
     """
@@ -174,6 +205,7 @@ def _own_architecture() -> str:
         driver = current_driver()
         device = driver.current_device()
         major, minor = capability_of(driver, device)
+        name = Device(device).name
     except (RuntimeError, ValueError, ImportError):
-        return ""
-    return f"sm_{major}{minor}"
+        return "", ""
+    return f"sm_{major}{minor}", name

@@ -10,7 +10,7 @@ from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.device import Device
 from culaunch._library import LibraryFile, write_library
-from culaunch._triton.choices import configs_of, table_of
+from culaunch._triton.choices import KeptConfigs, configs_of, table_of, table_of_kept
 from culaunch._triton.join_variants import merge_sets
 from culaunch._triton.manifest import KIND, read_entry, version_of, write_entry
 from culaunch._triton.saved_set import SavedSet
@@ -167,17 +167,22 @@ class KernelSet(SetDispatcher):
         return configs_of(self._saved)
 
     def with_table(
-        self, key: Sequence[str], choices: Sequence[tuple[Sequence[Any], dict[str, Any]]]
+        self,
+        key: Sequence[str],
+        choices: Sequence[tuple[Sequence[Any], dict[str, Any]]] | KeptConfigs,
     ) -> KernelSet:
         """Return the set with a table of configurations, which its calls look up natively.
+
+        A call takes what was measured on a device of this device's name; without that, on its
+        architecture, or on the nearest one.
 
         Parameters
         ----------
         key : sequence of str
             The parameters that the choice depends on, by name.
-        choices : sequence of (sequence, dict)
+        choices : sequence of (sequence, dict), or TunedConfigs
             Arguments of a call on this device, and the configuration for calls like it: one of
-            :attr:`configs`.
+            :attr:`configs`. Of what :func:`culaunch.tune` kept, all with keys as long as `key`.
 
         Raises
         ------
@@ -185,13 +190,17 @@ class KernelSet(SetDispatcher):
             If a key is no parameter, a configuration none of the set's, or there is no choice.
         """
         saved = self._saved
-        # The types are read from the arguments as a call would read them, and compared as a call's
-        # will be.
-        described = [
-            (given, tensor_types(self._specialize(tuple(given), {})), config)
-            for given, config in choices
-        ]
-        table = table_of(saved, key, described, Device().arch.rstrip("af"))
+        if isinstance(choices, KeptConfigs):
+            table = table_of_kept(saved, key, choices)
+        else:
+            # The types are read from the arguments as a call would read them, and compared as a
+            # call's will be.
+            described = [
+                (given, tensor_types(self._specialize(tuple(given), {})), config)
+                for given, config in choices
+            ]
+            here = Device()
+            table = table_of(saved, key, described, here.arch.rstrip("af"), here.name)
         return KernelSet(
             saved.name, saved.parameters, saved.variants, saved.read,
             table if saved.table is None else table.merge(saved.table),

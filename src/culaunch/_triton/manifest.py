@@ -61,7 +61,7 @@ def version_of(kernels: SavedSet) -> int:
         or kernels.blocks
         or any(one.is_heuristic for one in kernels.parameters)
         or any(_has_fields((*one.types, *one.constants.values())) for one in kernels.variants)
-        or (kernels.table is not None and any(one.arch for one in kernels.table.entries))
+        or (kernels.table is not None and kernels.table.has_places)
     )
     return 2 if needs_two else 1
 

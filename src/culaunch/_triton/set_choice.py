@@ -50,7 +50,7 @@ class SetChoice:
 
     def __init__(self, saved: SavedSet) -> None:
         self._saved = saved
-        self._tables: dict[tuple[int, bool], TunedTable | None] = {}
+        self._tables: dict[tuple[int, bool, str], TunedTable | None] = {}
         self.common = _common(saved)
         self._computed = frozenset(one.name for one in saved.computed)
         self.has_hook = bool(saved.zeroes or saved.blocks)
@@ -67,6 +67,7 @@ class SetChoice:
         capability: int,
         *,
         only_ptx: bool,
+        device: str = "",
     ) -> Choice:
         """Choose for a call.
 
@@ -80,6 +81,8 @@ class SetChoice:
             10 major + minor of the device.
         only_ptx : bool
             Whether the driver takes nothing but PTX (the emulator).
+        device : str
+            The device's name.
 
         Raises
         ------
@@ -95,7 +98,7 @@ class SetChoice:
         # what they gave, and the heuristics below, which see that choice.
         known.update(made)
         entry = TunedEntry((), (), {}, {})
-        table = self.table_of(capability, only_ptx=only_ptx)
+        table = self.table_of(capability, only_ptx=only_ptx, device=device)
         if table is not None:
             key = [self.key_value(name, known) for name in table.key]
             entry = table.look_up(key, dtypes)
@@ -103,13 +106,19 @@ class SetChoice:
         made.update(self._heuristics(known, is_early=False))
         return Choice({**entry.constants, **made}, entry.options, frozenset(made))
 
-    def table_of(self, capability: int, *, only_ptx: bool) -> TunedTable | None:
+    @property
+    def asks_for_names(self) -> bool:
+        """Whether what is chosen depends on the device's name."""
+        table = self._saved.table
+        return table is not None and any(one.device for one in table.entries)
+
+    def table_of(self, capability: int, *, only_ptx: bool, device: str = "") -> TunedTable | None:
         """Return the part of the table that is for a device, of variants that run on it."""
         table = self._saved.table
         if table is None:
             return None
         # The part of a device is worked out once for each.
-        place = (capability, only_ptx)
+        place = (capability, only_ptx, device)
         if place not in self._tables:
             runnable = [
                 one
@@ -122,7 +131,7 @@ class SetChoice:
                 if any(not settings_fit(one, entry.constants, entry.options) for one in runnable)
             )
             part = TunedTable(table.key, entries) if entries else None
-            self._tables[place] = part and part.of_device(capability)
+            self._tables[place] = part and part.of_device(capability, device)
         return self._tables[place]
 
     def key_value(self, name: str, values: dict[str, Any]) -> Any:

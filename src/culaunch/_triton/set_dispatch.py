@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._launch import Device, device_count
 from culaunch._triton.body_numbers import pinned
 from culaunch._triton.choice import Choice
 from culaunch._triton.messages import raise_binding
@@ -63,7 +64,8 @@ class SetDispatcher(VariantDispatcher):
             own = {name: value for name, value in kwargs.items() if name in names}
             dtypes = tensor_types(self._specialize(args, own))
         capability, only_ptx = self._target(device)
-        chosen = self._choice.choose(values, dtypes, capability, only_ptx=only_ptx)
+        name, is_only_one = self._name_of(device)
+        chosen = self._choice.choose(values, dtypes, capability, only_ptx=only_ptx, device=name)
         # Refused as Triton refuses it, and before anything is set to zero.
         for name in (chosen.settings.keys() & values.keys()) - chosen.replaced:
             raise_binding(self, "tuned", name, len(args))
@@ -73,7 +75,7 @@ class SetDispatcher(VariantDispatcher):
         # Through the dispatcher without decorators: this one would choose again.
         result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
         # Native code reads the shapes of plain arrays alone as Python does.
-        is_kept = all(
+        is_kept = is_only_one and all(
             values.get(name) is None or has_plain_shape(values[name])
             for name in self._choice.shaped
         )
@@ -120,7 +122,16 @@ class SetDispatcher(VariantDispatcher):
             if body.what(bound.get(name)) == "array"
         ]
         capability, only_ptx = self._target(body.ordinal)
-        return self._choice.choose(values, dtypes, capability, only_ptx=only_ptx)
+        name, _ = self._name_of(body.ordinal)
+        return self._choice.choose(values, dtypes, capability, only_ptx=only_ptx, device=name)
+
+    def _name_of(self, device: int) -> tuple[str, bool]:
+        """Return a device's name, if the choice depends on it, and whether all have that name."""
+        if not self._choice.asks_for_names:
+            return "", True
+        names = [Device(ordinal).name for ordinal in range(device_count())]
+        # What is kept natively is kept by the architecture, which devices of two names may share.
+        return names[device], len(set(names)) == 1
 
     def _read_grid(
         self, grid: Any

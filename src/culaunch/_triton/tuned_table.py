@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.checks import check_arch, check_element, check_identifier
 from culaunch._triton.constants import checked, decode, encode, read_settings, same_constant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LONGEST_NAME = 200  # of a device
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,11 @@ class TunedTable:
     key: tuple[str, ...]
     entries: tuple[TunedEntry, ...]
 
+    @property
+    def has_places(self) -> bool:
+        """Whether an entry says where it was measured."""
+        return any(one.arch or one.device for one in self.entries)
+
     def merge(self, other: TunedTable) -> TunedTable:
         """Return the table of both; where both have an entry for a key, this one's.
 
@@ -38,24 +48,25 @@ class TunedTable:
                 f"({', '.join(other.key)}): they cannot share a table"
             )
         # By their text: NaN equals nothing, and True equals 1.
-        known = {repr((one.arch, one.values, one.dtypes)) for one in self.entries}
-        added = [
-            one for one in other.entries if repr((one.arch, one.values, one.dtypes)) not in known
-        ]
+        known = {one.place for one in self.entries}
+        added = [one for one in other.entries if one.place not in known]
         return TunedTable(self.key, (*self.entries, *added))
 
-    def of_device(self, capability: int) -> TunedTable:
-        """Return the part that was measured on a device's architecture.
+    def of_device(self, capability: int, name: str = "") -> TunedTable:
+        """Return the part that was measured on a device of that name.
 
-        Where there is none, it is what was measured nobody knows where, and else on the nearest
-        architecture: an older one rather than a newer one.
+        Where there is none, it is what was measured on its architecture, then what was measured
+        nobody knows where, and else on the nearest architecture: an older one rather than a newer
+        one.
         """
 
         def far(entry: TunedEntry) -> tuple[int, int]:
             own = entry.capability
+            if entry.device and entry.device == name:
+                return 0, 0
             if own in (capability, 0):
-                return (0, 0) if own else (1, 0)
-            return (2 if own < capability else 3, abs(own - capability))
+                return (1, 0) if own else (2, 0)
+            return (3 if own < capability else 4, abs(own - capability))
 
         nearest = min(map(far, self.entries))
         return TunedTable(self.key, tuple(one for one in self.entries if far(one) == nearest))
@@ -107,6 +118,8 @@ class TunedEntry:
         The configuration.
     arch : str
         The architecture that it was measured on, such as ``"sm_90"``; "" if that is not known.
+    device : str
+        The name of the device that it was measured on; "" if that is not known.
     """
 
     values: tuple[Any, ...]
@@ -114,6 +127,12 @@ class TunedEntry:
     constants: dict[str, Any]
     options: dict[str, Any]
     arch: str = ""
+    device: str = ""
+
+    @property
+    def place(self) -> str:
+        """What it is looked up by, as text."""
+        return repr((self.arch, self.device, self.values, self.dtypes))
 
     @property
     def capability(self) -> int:
@@ -133,26 +152,41 @@ def _write_entry(entry: TunedEntry) -> dict[str, Any]:
         "constants": {name: encode(value) for name, value in entry.constants.items()},
         "options": {name: encode(value) for name, value in entry.options.items()},
     }
-    return {**written, "arch": entry.arch} if entry.arch else written
+    where = {"arch": entry.arch, "device": entry.device}
+    return {**written, **{name: text for name, text in where.items() if text}}
 
 
 def _read_entry(entry: Any) -> TunedEntry:
     arch = entry.get("arch", "")
     if arch != "" and (not check_arch(arch).startswith("sm_") or not arch[3:].isdigit()):
         raise ValueError(f"{arch!r:.60} is no architecture to measure on")
+    device = checked(entry.get("device", ""), str)
+    if len(device) > _LONGEST_NAME or not device.isprintable():
+        raise ValueError(f"{device!r:.60} is no name of a device")
     return TunedEntry(
         tuple(decode(value) for value in checked(entry["values"], list)),
         tuple(map(check_element, checked(entry["dtypes"], list))),
         read_settings(entry["constants"]),
         read_settings(entry["options"]),
         arch,
+        device,
     )
+
+
+def types_apart(saved: Sequence[str], given: Sequence[str]) -> int:
+    """Say how far element types are from others: 1 in another order, 2 where they are others.
+
+    A call by keywords that was tuned has them in its own order.
+    """
+    if list(saved) == list(given):
+        return 0
+    return 1 if sorted(saved) == sorted(given) else 2
 
 
 def _distance(entry: TunedEntry, values: list[Any], dtypes: list[str]) -> float:
     # The weights stand in this order: other element types are further than any other value of a
     # name, and that further than any number.
-    total = 0.0 if list(entry.dtypes) == dtypes else 1e6
+    total = 5e5 * types_apart(entry.dtypes, dtypes)
     for saved, given in zip(entry.values, values, strict=False):
         numbers = type(saved) in (int, float) and type(given) in (int, float)
         if numbers and saved >= 0 and given >= 0 and math.inf not in (saved, given):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from culaunch._triton.c_output.names import NameSpace
+from culaunch._triton.c_output.names import NameSpace, c_string
 from culaunch._triton.c_output.values import c_value
 from culaunch._triton.parameter_sources import leaves_of
 from culaunch._triton.select import settings_fit
+from culaunch._triton.tuned_table import types_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 class CChoice:
     """The function that chooses a configuration for one C function.
 
-    It does so as `culaunch.triton` does: rows for this device's architecture first, then those that
-    name none, then the nearest older one, then the nearest newer one; then element types; then
-    sizes by their ratio. What it calls is in ``c/choose.c``.
+    It does so as `culaunch.triton` does: rows for devices of this name first, then those for this
+    architecture, then those that name none, then the nearest older one, then the nearest newer one;
+    then element types; then sizes by their ratio. What it calls is in ``c/choose.c``.
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ class CChoice:
             # At least one, so that the array has a size without a key, too.
             values = ", ".join([c_value(value) for value in entry.values] or ["0"])
             rows.append(
-                f"    {{{name}_runs_{number}, {entry.capability}, {int(entry.dtypes != types)}, "
+                f"    {{{name}_runs_{number}, {c_string(entry.device)}, {entry.capability}, "
+                f"{types_apart(entry.dtypes, types)}, "
                 f"{{{values}}}, {{{self._configs.row_of(entry.settings)}}}}},\n"
             )
         count = len(self._keys)
@@ -95,20 +97,27 @@ class CChoice:
         )
         return (
             "".join(lists)
-            + "static const struct {\n  const int *runs;\n  int capability, other_types;\n"
+            + "static const struct {\n  const int *runs;\n  const char *device;\n"
+            + "  int capability, types_apart;\n"
             + f"  int64_t values[{max(count, 1)}];\n  {self._configs.type} config;\n"
             + f"}} {name}[] = {{\n"
             + "".join(rows)
             + f"}};\n\n{self.declaration} {{\n"
             "  int culaunch_device = 0, culaunch_capability = 0;\n"
+            '  char culaunch_device_name[256] = "";\n'
             "  size_t culaunch_best = 0;\n  double culaunch_least = INFINITY;\n"
             "  if (culaunch_find_device(&culaunch_device, &culaunch_capability) != CUDA_SUCCESS)\n"
             "    culaunch_capability = 0;\n"
+            "  else if (cuDeviceGetName(culaunch_device_name, (int)sizeof culaunch_device_name,\n"
+            "                           (CUdevice)culaunch_device) != CUDA_SUCCESS)\n"
+            "    culaunch_device_name[0] = 0;\n"
             f"  for (size_t culaunch_i = 0; culaunch_i < sizeof {name} / sizeof {name}[0]; "
             "++culaunch_i) {\n"
-            f"    double culaunch_distance = {name}[culaunch_i].other_types * 1e6;\n"
+            f"    double culaunch_distance = {name}[culaunch_i].types_apart * 5e5;\n"
             + distances
-            + f"    culaunch_distance += 1e9 * culaunch_far({name}[culaunch_i].capability, "
+            + f"    culaunch_distance += 1e9 * culaunch_far({name}[culaunch_i].device, "
+            f"{name}[culaunch_i].capability,\n"
+            "                                             culaunch_device_name, "
             "culaunch_capability);\n"
             f"    if (!culaunch_row_runs({name}[culaunch_i].runs, culaunch_capability)) continue;\n"
             "    if (culaunch_distance < culaunch_least) {\n"

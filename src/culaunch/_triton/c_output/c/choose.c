@@ -9,9 +9,10 @@ static int culaunch_row_runs(const int *variants, int capability) {
   return 0;
 }
 
-static double culaunch_far(int own, int capability) {
-  if (own == capability) return 0;
-  if (own == 0) return 1;
+static double culaunch_far(const char *own_device, int own, const char *device, int capability) {
+  if (own_device[0] != 0 && strcmp(own_device, device) == 0) return 0;
+  if (own == capability) return 1;
+  if (own == 0) return 2;
   return own < capability ? 1000 + (capability - own) : 2000 + (own - capability);
 }
 
