@@ -10,6 +10,7 @@ from sets import MEMBERS, changed, function, load, parameter, variant
 
 import culaunch as cl
 from culaunch._library import library_bytes
+from culaunch.triton import KernelSet
 
 VARIANT = variant(
     arch="sm_90a",
@@ -201,6 +202,20 @@ JSON = st.recursive(
     ),
     max_leaves=5,
 )  # fmt: skip
+
+
+@pytest.mark.needs("torch")
+def test_an_image_of_another_kernel(monkeypatch):
+    """Its digest is right: only loading it tells."""
+    import torch
+
+    monkeypatch.setenv("CULAUNCH_DRIVER", "emulator")
+    ptx = b".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry other() { ret; }\n"
+    entry = function(variants=[variant(arch="compute_80", image=None, ptx="images/a.ptx")])
+    kernels = KernelSet.load(library_bytes([entry], {"images/a.ptx": ptx}, "test", 2))
+    for _ in range(2):
+        with pytest.raises(cl.ImageError, match="the image has no kernel 'k'"):
+            kernels[(1,)](torch.ones(64), 64)
 
 
 def paths(value, prefix=()):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import DeviceAttribute, FunctionAttribute
 from culaunch._core import Kernel, TritonVariant
+from culaunch._errors import ImageError
 from culaunch._launch.dlpack import TypeCode
 from culaunch._launch.inside import core_of, kernel_attribute
 from culaunch._launch.loading import load_image
@@ -58,7 +59,7 @@ def load_variant(
     Raises
     ------
     ImageError
-        If the image's parameters are not what the facts say.
+        If the image has no such kernel, or its parameters are not what the facts say.
     DriverError
         If the driver refuses the image.
     """
@@ -66,7 +67,8 @@ def load_variant(
     # What the image says of its parameters is held against what Triton is known to pass: a version
     # with one hidden parameter more would otherwise read behind the buffer.
     layout = module.layout(facts.name)
-    assert layout is not None
+    if layout is None:
+        raise ImageError(f"the image has no kernel {facts.name!r:.80}: it is another variant's")
     sources = parameter_sources(types, facts, layout)
     kernel = VariantKernel(module, image, facts.name, sources, ttir)
     layouts = tuple(

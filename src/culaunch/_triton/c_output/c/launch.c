@@ -68,6 +68,8 @@ static CUresult culaunch_launch(culaunch_variant *variant, int device, CUstream 
   CUresult code = culaunch_prepare(variant, device, &kernel);
   if (code != CUDA_SUCCESS) return code;
   const size_t blocks = (size_t)x * y * z * variant->ctas;
+  if (variant->global_scratch > SIZE_MAX / blocks || variant->profile_scratch > SIZE_MAX / blocks)
+    return CUDA_ERROR_OUT_OF_MEMORY;
   if (variant->global_scratch != 0)
     code = cuMemAllocAsync(&scratch[0], variant->global_scratch * blocks, stream);
   if (code == CUDA_SUCCESS && variant->profile_scratch != 0)
