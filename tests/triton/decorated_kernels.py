@@ -98,6 +98,6 @@ def of_tensor_or_number(out, x, IS_TENSOR: tl.constexpr):
 
 
 @triton.jit
-def of_default(x, out, n, m=2, k=3, BLOCK: tl.constexpr = 16):
+def of_default(x, out, n, m=2, k=3, BLOCK: tl.constexpr = 16, ODD: tl.constexpr = False):
     offsets = tl.arange(0, BLOCK)
     tl.store(out + offsets, tl.load(x + offsets, mask=offsets < n) + m + k, mask=offsets < n)

@@ -199,7 +199,8 @@ def test_a_key_that_the_tuned_call_left_to_its_default(kernels):
         import triton
 
         configs = [triton.Config({"BLOCK": 16}), triton.Config({"BLOCK": 32})]
-        tuner = triton.autotune(configs, key=names)(kernels.of_default)
+        odd = triton.heuristics({"ODD": lambda args: args["n"] % 2 == 1})(kernels.of_default)
+        tuner = triton.autotune(configs, key=names)(odd)
         tuner.cache[key] = configs[1]
         (entry,) = compile(tuner, "*fp32, *fp16, i32, i32, i32", arch="sm_80").table.entries
         return entry.values, entry.dtypes
@@ -209,6 +210,8 @@ def test_a_key_that_the_tuned_call_left_to_its_default(kernels):
     assert table(["m", "n"], (64, *types)) == ((2, 64), ("fp32", "fp16"))
     assert table(["n", "m"], (64, 7, *types)) == ((64, 7), ("fp32", "fp16"))
     assert table(["m"], types) == ((2,), ("fp32", "fp16"))
+    # What a configuration sets, or a heuristic below, is not known when the choice is looked for.
+    assert table(["n", "BLOCK", "m", "ODD"], (64, 7, *types)) == ((64, 7), ("fp32", "fp16"))
     with pytest.raises(ValueError, match="does not say which: give all of them when you tune"):
         table(["n", "m", "k"], (64, 3, *types))
 

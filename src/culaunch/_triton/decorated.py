@@ -142,7 +142,13 @@ class Decorated:
         if not self._is_tuned():
             return None
         arch, device = _own_device()
-        names = tuple(name for name in self.tuner.keys if name in self.tuner.arg_names)
+        # What the configurations set themselves, and heuristics below the autotuner, is not there
+        # yet when it looks for a choice.
+        unknown = {name for config in self.tuner.configs for name in config.kwargs}
+        unknown.update(one.name for one in self.heuristics if not one.is_early)
+        names = tuple(
+            name for name in self.tuner.keys if name in self.tuner.arg_names and name not in unknown
+        )
         entries = []
         for key, config in self.tuner.cache.items():
             constants, options = split_config(config, self.tuner.arg_names)

@@ -4,6 +4,7 @@
 typedef enum {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209
 } CUresult;
 typedef unsigned long long CUdeviceptr;
@@ -40,6 +41,7 @@ enum {
 };
 CUresult cuCtxGetDevice(CUdevice*);
 CUresult cuDeviceGetAttribute(int*, int, CUdevice);
+CUresult cuDeviceGetName(char*, int, CUdevice);
 CUresult cuLibraryLoadData(CUlibrary*, const void*, void*, void*, int, void*, void*, int);
 CUresult cuLibraryGetKernel(CUkernel*, CUlibrary, const char*);
 CUresult cuKernelGetFunction(CUfunction*, CUkernel);
