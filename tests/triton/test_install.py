@@ -346,6 +346,13 @@ PROGRAM = """
     add[(2,)](x, x, out, 100, BLOCK=64)
     assert torch.equal(out, 2 * x)
     print(sys.argv[1:])
+    if sys.argv[1:] == ["at the end"]:
+        import atexit, os
+        atexit.register(add[(2,)], x, x, out, 100, BLOCK=64)
+        if os.fork() == 0:
+            sys.exit()
+        os.wait()
+        sys.exit(3)
 """
 
 
@@ -364,6 +371,36 @@ def test_a_program_runs_natively_without_an_edit(tmp_path, how):
     assert ADD in done.stderr
     found = json.loads((tmp_path / "found.json").read_text())
     assert (found["native"], found["triton"]) == (1, 0)
+
+
+@pytest.mark.slow
+def test_a_program_is_counted_to_its_end(tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM.format(folder=str(FOLDER))))
+    run = [sys.executable, "-m", "culaunch.triton", "--report", "--json", "found.json", "--"]
+    done = subprocess.run(
+        [*run, "program.py", "at the end"], check=False, capture_output=True, text=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.splitlines().count("all                            2          0") == 1
+    assert json.loads((tmp_path / "found.json").read_text())["native"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.py"], "there is no file 'no.py'"),
+        (["--json", "no/found.json", "no.py"], "there is no folder"),
+        ([], "give a script"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(arguments, message, capsys, monkeypatch, tmp_path):
+    from culaunch._triton.run_program import main
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -29,27 +31,44 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
-    if not options.module and not options.program:
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    if not options.module and not program:
         parser.error("give a script, or -m and a module")
+    if options.json is not None and not options.json.absolute().parent.is_dir():
+        parser.error(f"--json: there is no folder {str(options.json.absolute().parent)!r}")
+    if not options.module and not Path(program[0]).exists():
+        parser.error(f"there is no file {program[0]!r}")
     install(include=options.include or ("*",), exclude=options.exclude)
-    try:
-        if options.module:
-            # `runpy` puts the module's file in the first place itself.
-            sys.argv = [options.module[0], *options.module[1:]]
-            sys.path[0] = str(Path.cwd())
-            runpy.run_module(options.module[0], run_name="__main__", alter_sys=True)
-        else:
-            sys.argv = list(options.program)
-            sys.path[0] = str(Path(options.program[0]).resolve().parent)
-            runpy.run_path(options.program[0], run_name="__main__")
-    # A program that ends in an exception has launched kernels too.
-    finally:
-        found = report()
-        if options.json is not None:
-            options.json.write_text(found.to_json() + "\n")
-        if options.report:
-            print(found, file=sys.stderr)  # noqa: T201
+    if options.report or options.json is not None:
+        # What the program registers runs before this, and so do its threads. A child of it by
+        # `fork` says nothing.
+        atexit.register(_tell, options, os.getpid())
+    if options.module:
+        # `runpy` puts the module's file in the first place itself.
+        sys.argv = [options.module[0], *options.module[1:]]
+        _put_first(Path.cwd())
+        runpy.run_module(options.module[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = list(program)
+        _put_first(Path(program[0]).resolve().parent)
+        runpy.run_path(program[0], run_name="__main__")
     return 0
+
+
+def _put_first(folder: Path) -> None:
+    """Let modules be found in a folder, as Python does unless it is told not to (``-P``)."""
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = str(folder)
+
+
+def _tell(options: argparse.Namespace, process: int) -> None:
+    if os.getpid() != process:
+        return
+    found = report()
+    if options.json is not None:
+        options.json.write_text(found.to_json() + "\n")
+    if options.report:
+        print(found, file=sys.stderr)  # noqa: T201
 
 
 def _parser() -> argparse.ArgumentParser:
