@@ -217,7 +217,47 @@ def test_what_cannot_be_set(recorder, tutorials):
             setattr(kernel, name, None)
     kernel.note = "mine"
     assert kernel.note == tutorials.add.note == "mine"
-    del tutorials.add.note
+    del kernel.note
+    assert not hasattr(tutorials.add, "note")
+    with pytest.raises(AttributeError, match="'_stack' of a native kernel cannot be deleted"):
+        del kernel._stack
+
+
+def test_every_attribute_of_tritons_object_is_there(recorder, tutorials):
+    from culaunch.triton import native
+
+    for own in (tutorials.add, tutorials.autotuned()):
+        kernel = native(own)
+        for name, value in vars(own).items():
+            if not name.startswith("__"):
+                assert getattr(kernel, name) is value, name
+        assert set(dir(own)) <= set(dir(kernel))
+    for name in ("_nothing", "__nothing__", "nothing"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(kernel, name)
+
+
+def test_a_run_of_somebodys_own(recorder, tutorials, x):
+    import triton
+
+    from culaunch.triton import native
+
+    class Mine(triton.JITFunction):
+        def run(self, *args, grid, warmup, **kwargs):
+            return "mine"
+
+    with pytest.raises(
+        TypeError, match=r"native\(\) cannot launch JITFunction.*a run\(\) of its own"
+    ):
+        native(Mine(tutorials.add.fn))
+    own = triton.jit(tutorials.add.fn)
+    kernel = native(own)
+    kernel[(1,)](x, x, x, 64, BLOCK=64)
+    own.run = lambda *args, **kwargs: (len(args), kwargs["grid"])
+    for _ in range(2):
+        assert kernel[(1,)](x, x, x, 64, BLOCK=64) == (4, (1,))
+    del own.run
+    assert kernel[(1,)](x, x, x, 64, BLOCK=64) is not None
 
 
 def test_a_copy_is_a_kernel_of_its_own(recorder, x):

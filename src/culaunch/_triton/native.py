@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from culaunch._triton.native_kernel import NativeKernel, made_native
+from culaunch._triton.purity import Unknown
 from culaunch._triton.target import stand_in_where_triton_has_no_driver, triton_module
 
 
@@ -27,7 +28,7 @@ def native(kernel: Any) -> NativeKernel:
     Raises
     ------
     TypeError
-        If it is not a Triton kernel.
+        If it is not a Triton kernel, or one of a class with a ``run`` of its own.
     MissingDependencyError
         If Triton is not installed.
     """
@@ -38,7 +39,12 @@ def native(kernel: Any) -> NativeKernel:
         return cast("NativeKernel", kernel)  # what Triton interprets is called alike
     stand_in_where_triton_has_no_driver()
     if isinstance(kernel, (function_type, autotuner.Autotuner, autotuner.Heuristics)):
-        return cast("NativeKernel", made_native(kernel))
+        try:
+            return cast("NativeKernel", made_native(kernel))
+        except Unknown as unknown:
+            raise TypeError(
+                f"native() cannot launch {kernel!r}: {unknown}. Launch it as it is"
+            ) from None
     raise TypeError(
         "native() takes what @triton.jit makes, with @triton.autotune and @triton.heuristics above "
         f"it or not (got {type(kernel).__module__}.{type(kernel).__qualname__})"

@@ -13,7 +13,7 @@ from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import TritonLauncher
 from culaunch._launch.compiled_regions import in_regions
-from culaunch._triton.autotuner import native_tuner
+from culaunch._triton.autotuner import ATTRIBUTE, native_tuner
 from culaunch._triton.choosing_dispatch import ChoosingDispatcher
 from culaunch._triton.compiled_kernels import CompiledKernels
 from culaunch._triton.guards import Guards
@@ -134,9 +134,12 @@ class NativeKernel(ChoosingDispatcher):
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._kernel, name)
+        # What Python itself looks for, by names with two underscores, is of this object. So is the
+        # native half that Triton's may have.
+        kernel = vars(self).get("_kernel")
+        if kernel is None or name.startswith("__") or name == ATTRIBUTE:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(kernel, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_") or (name in self._FIXED and not self._stack.is_decorated):
@@ -145,6 +148,14 @@ class NativeKernel(ChoosingDispatcher):
                 "native() on that again"
             )
         setattr(self._kernel, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name.startswith("_"):
+            raise AttributeError(f"{name!r} of a native kernel cannot be deleted")
+        delattr(self._kernel, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._kernel)})
 
     def __copy__(self) -> NativeKernel:
         return type(self)(copy.copy(self._kernel))
@@ -272,7 +283,10 @@ class NativeKernel(ChoosingDispatcher):
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         """Give all further calls to one that is made of the kernel as it is now."""
-        made = made_native(self._kernel)
+        try:
+            made = made_native(self._kernel)
+        except Unknown:  # somebody gave the function a `run` of its own
+            made = self._kernel
         if not isinstance(made, NativeKernel):
             return lambda grid, args, kwargs: made.run(*args, grid=grid, warmup=False, **kwargs)
         vars(self)["_successor"] = made
@@ -314,7 +328,7 @@ class NativeKernel(ChoosingDispatcher):
         guards.entries += found + self._compiled.guards
         guards.quick += never + self._compiled.names
         guards.exact += self._compiled.kept
-        for name in ("pre_run_hooks", "debug", "device_caches"):
+        for name in ("run", "pre_run_hooks", "debug", "device_caches"):
             guards.attribute(self._function, name)
         guards.entries += self._grid_guards
         return guards
