@@ -306,13 +306,14 @@ def load_time(kernels: Kernels, variants: int = 1000) -> float:
     one = kernels.saved(FIVE)
     many = [replace(one.variants[0], options={"num_stages": i}) for i in range(variants)]
     whole = ct.KernelSet(one.name, one.parameters, many, one.read)
-    path = Path(tempfile.mkdtemp(prefix="culaunch-benchmark-"), "many.culib")
-    whole.save(path)
     samples = []
-    for _ in range(15):
-        start = time.perf_counter()
-        ct.KernelSet.load(path)
-        samples.append(1e3 * (time.perf_counter() - start))
+    with tempfile.TemporaryDirectory(prefix="culaunch-benchmark-") as folder:
+        path = Path(folder, "many.culib")
+        whole.save(path)
+        for _ in range(15):
+            start = time.perf_counter()
+            ct.KernelSet.load(path)
+            samples.append(1e3 * (time.perf_counter() - start))
     return statistics.median(samples)
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from runs import in_threads
+from runs import in_threads, run_to_the_end
 
 import culaunch as cl
 from culaunch._cache.note import Note
@@ -365,3 +365,22 @@ def test_what_is_said_of_a_cache_is_said_once(tmp_path, fake, key):
     # Any warning from here on would be an error.
     cache.get_or_make(key(1), fake)
     assert not cache.store(key(2), fake())
+
+
+def test_a_directory_outside_of_the_cache_goes_with_the_process(tmp_path):
+    """Where the cache cannot have one: not with a child of the process, and not at all later."""
+    (tmp_path / "cache").write_text("no directory")
+    code = """
+    import os, warnings
+    import culaunch as cl
+    warnings.simplefilter("ignore")
+    found = cl.Cache(os.environ["TMPDIR"] + "/cache").private_directory("headers")
+    child = os.fork()
+    if child == 0:
+        raise SystemExit
+    os.waitpid(child, 0)
+    assert os.path.dirname(found) == os.environ["TMPDIR"] and os.path.isdir(found)
+    print("done")
+    """
+    run_to_the_end(code, TMPDIR=str(tmp_path))
+    assert [*tmp_path.iterdir()] == [tmp_path / "cache"]

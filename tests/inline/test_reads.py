@@ -41,7 +41,9 @@ class Project:
 
     def load(self):
         """Build or find; give the entry that every later process finds."""
-        return self.cache.find() or self.cache.build(self.build)
+        found = self.cache.find() or self.cache.build(self.build)
+        found.loaded()
+        return found
 
 
 CASES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
@@ -275,7 +276,10 @@ class Cache:
         )
 
     def private_directory(self, *parts: str) -> str:
-        """Return a directory in the cache that is only the user's, or a temporary one."""
+        """Return a directory in the cache that is only the user's.
+
+        Where the cache cannot have one, it is a temporary one, which goes when the process ends.
+        """
         for part in parts:
             if checked_text("a part", part) in ("", ".", "..") or os.sep in part:
                 raise ValueError(f"a part must be the name of a directory (got {part!r:.100})")
@@ -291,7 +295,9 @@ class Cache:
             self._local.warn(f"{path!r} is not used: {error.strerror or error}")
         import tempfile
 
-        return tempfile.mkdtemp(prefix="culaunch-")
+        outside = tempfile.mkdtemp(prefix="culaunch-")
+        atexit.register(_remove, outside, os.getpid())
+        return outside
 
     def __reduce__(self) -> tuple[object, ...]:
         # For the workers of an executor, where the cache of many requests is one object.
@@ -315,6 +321,13 @@ class Cache:
             return None
         self._local.publish(key, entry)
         return image
+
+
+def _remove(directory: str, owner: int) -> None:
+    if os.getpid() == owner:  # a forked child runs the parent's handlers, too
+        import shutil
+
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _rebuild(*state: Any) -> Cache:
