@@ -110,12 +110,23 @@ def test_a_set_has_its_own_configurations(tune, tmp_path):
     found = json.loads(tune(*words, "--json").stdout)
     assert [one["config"] for one in found["trials"]] == [{"BLOCK": 32}, {"BLOCK": 64}]
     assert found["key"] == [100]
+    # The set with what was found in its table, of both sizes.
+    for n, given in ((100, "scale.culib"), (64, "tuned.culib")):
+        words = (given, *ARGUMENTS[:2], "--arg", str(n), "--grid", "4", "--key", "n")
+        best = json.loads(tune(*words, "--json", "-o", "tuned.culib").stdout)["best"]
+        table = ct.KernelSet.load("tuned.culib").table
+        assert (table.entries[0].values, table.entries[0].constants) == ((n,), best)
+    assert [one.values for one in table.entries] == [(64,), (100,)]
+    assert table.entries[0].device == found["device"]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("twice.ptx", *ARGUMENTS), "configs must be given"),
+        (("twice.ptx", *ARGUMENTS), "--config says what is tried"),
+        (("twice.ptx", *ARGUMENTS, *CONFIGS, "-o", "x.culib"), "--output is of a set"),
+        (("twice.ptx", *ARGUMENTS, "--config", "grid=1,blok=3"), "configs[0] must have grid and "),
+        (("twice.ptx", *ARGUMENTS, "--config", "grid=(1,block=3"), "brackets are not in pairs"),
         (("twice.ptx", *ARGUMENTS, "--config", "block"), "a setting is NAME=VALUE"),
         (("twice.ptx", *ARGUMENTS, *CONFIGS, "--grid", "4"), "has its grid in each configuration"),
         (("twice.ptx", *ARGUMENTS, *CONFIGS, "--grid", "some"), "must be a number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_flag, checked_text
@@ -201,10 +202,17 @@ class KernelSet(SetDispatcher):
             ]
             here = Device()
             table = table_of(saved, key, described, here.arch.rstrip("af"), here.name)
-        return KernelSet(
-            saved.name, saved.parameters, saved.variants, saved.read,
-            table if saved.table is None else table.merge(saved.table),
-            saved.zeroes, saved.computed, saved.grid, saved.blocks,
+        return self._with(table if saved.table is None else table.merge(saved.table))
+
+    def _with(self, table: TunedTable | None) -> KernelSet:
+        """Return the set with a table in place of its own, or without one: to tune it again."""
+        return KernelSet._of(replace(self._saved, table=table))
+
+    @classmethod
+    def _of(cls, saved: SavedSet) -> Self:
+        return cls(
+            saved.name, saved.parameters, saved.variants, saved.read, saved.table, saved.zeroes,
+            saved.computed, saved.grid, saved.blocks,
         )  # fmt: skip
 
     def read(self, member: str) -> bytes:
@@ -286,11 +294,8 @@ class KernelSet(SetDispatcher):
         for other in others:
             if not isinstance(other, KernelSet):
                 raise TypeError(f"merge() takes KernelSets (got {type(other).__qualname__})")
-        made = merge_sets([self._saved, *(one._saved for one in others)])  # noqa: SLF001 - sets alike
-        return KernelSet(
-            made.name, made.parameters, made.variants, made.read, made.table, made.zeroes,
-            made.computed, made.grid, made.blocks,
-        )  # fmt: skip
+        sets = [self._saved, *(one._saved for one in others)]  # noqa: SLF001 - sets alike
+        return KernelSet._of(merge_sets(sets))
 
     def __len__(self) -> int:
         return len(self.variants)

@@ -67,6 +67,9 @@ def caller_of(target: Any, grid: Any) -> Caller:
     parameters = None
     if isinstance(target, KernelSet):
         parameters = tuple(one.name for one in target.parameters)
+        # A table would choose in the place of each configuration that is tried.
+        if target.table is not None:
+            target = target._with(None)  # noqa: SLF001
         grid = target.grid if grid is None else grid
     if hasattr(type(target), "__getitem__"):
         if grid is None:

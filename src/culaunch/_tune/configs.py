@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_list
 from culaunch._base.values import spell
+from culaunch._launch import Kernel
 from culaunch._triton.kernel_set import KernelSet
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) ->
         if not isinstance(config, Mapping) or not all(isinstance(name, str) for name in config):
             raise TypeError(f"configs[{i}] must be a dict by str (got {spell(config)})")
         check_kept(f"configs[{i}]", dict(config))
+        if isinstance(target, Kernel) and not {"grid", "block"} <= config.keys():
+            raise TypeError(
+                f"configs[{i}] must have grid and block, as kernel.configure() takes them (got "
+                f"{spell(dict(config))})"
+            )
         if dict(config) in found:
             raise ValueError(f"configs[{i}] is there twice: {spell(dict(config))}")
         found.append(dict(config))

@@ -10,6 +10,7 @@ import click
 import culaunch as cl
 from culaunch.cli._arguments import parse_argument
 from culaunch.cli._input import dims, kernel_of, named_in, object_of_file, saved_set
+from culaunch.cli._output import output_path
 from culaunch.cli._settings import read_settings, split_settings
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 @click.option(
     "--table", metavar="FILE.json", help="Keep the choice; what is there is not measured."
 )
+@click.option(
+    "-o", "--output", metavar="FILE.culib", help="Of a set: write it, with the choice in its table."
+)
 @click.option("--again", is_flag=True, help="Measure what the table has, too.")
 @click.option("--seconds", type=float, help="When to stop, with what is known by then.")
 @click.option(
@@ -63,6 +67,7 @@ def command(
     grid: str | None,
     key: tuple[str, ...],
     table: str | None,
+    output: str | None,
     signature: str | None,
     device: int,
     seed: int,
@@ -73,21 +78,27 @@ def command(
 
     IMAGE is a cubin, a fatbin or PTX, - for standard input; KERNEL may be left out where there is
     one, and each --config has its grid and block. FILE.culib is a set of Triton kernels, whose
-    configurations are its variants'. NAME of FILE.py is a function, or whatever `culaunch.tune`
-    takes. --arg is as that of `culaunch run`. With CULAUNCH_DRIVER=emulator nothing is timed: the
-    instructions that all threads execute are counted, which says little of a GPU.
+    configurations are its variants'; with --output calls of the set look the choice up. NAME of
+    FILE.py is a function, or whatever `culaunch.tune` takes. --arg is as that of `culaunch run`.
+    With CULAUNCH_DRIVER=emulator nothing is timed: the instructions that all threads execute are
+    counted, which says little of a GPU.
     """
     given = [parse_argument(text, index, seed) for index, text in enumerate(arguments)]
     tried = [read_settings(split_settings(text)) for text in configs]
+    if not tried and ".culib" not in target:
+        raise click.UsageError("--config says what is tried; give at least one")
+    if output is not None and ".culib" not in target:
+        raise click.UsageError("--output is of a set: FILE.culib")
     with cl.Device(device) as where:
         what, blocks = _target(target, kernel, signature, grid)
         kept = None if table is None else cl.TunedConfigs(table)
         measured: list[cl.Tuning] = []
+        values = [one.value(where.ordinal) for one in given]
         try:
             tuning = cl.tune(
                 what,
                 tried or None,
-                [one.value(where.ordinal) for one in given],
+                values,
                 grid=blocks,
                 key=_key(key, what),
                 table=kept,
@@ -96,6 +107,9 @@ def command(
             )
         except TypeError as error:  # an argument or a configuration that it does not take
             raise click.ClickException(str(error)) from None
+        if output is not None:
+            with output_path(output, ".culib") as path:
+                what.with_table(key, [(values, tuning.best)]).save(path)
     if as_json:
         click.echo(json.dumps({**tuning.to_dict(), "measured": bool(measured)}, indent=1))
         return
