@@ -25,7 +25,7 @@ CLI_OPTIONS = {
     "fatbin": {"output", "verbose"},
     "inspect": {"as_json", "files", "no_kernels"},
     "link": {"output", "verbose"},
-    "tune": {"as_json", "device", "kernel", "seed", "signature"},
+    "tune": {"as_json", "device", "kernel", "output", "seed", "signature"},
 }
 
 

@@ -31,3 +31,24 @@ def test_operators_forward_and_backward(library):
     )
     assert done.returncode == 0, done.stderr
     assert "kernels, " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("library", "count"),
+    [
+        pytest.param("liger_kernel", 10, marks=pytest.mark.needs("liger_kernel")),
+        pytest.param("fla", 300, marks=pytest.mark.needs("fla")),
+    ],
+)
+def test_all_of_their_decorators_can_be_saved(library, count):
+    """Every heuristic is an expression, and every hook of a configuration is data."""
+    done = subprocess.run(
+        [sys.executable, PROGRAM.with_name("saved_libraries_program.py"), library],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    *refused, last = done.stdout.splitlines()
+    assert refused == []
+    assert int(last.split()[0]) > count

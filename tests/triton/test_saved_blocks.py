@@ -144,6 +144,7 @@ def test_the_blocks_are_set_without_triton(block_set, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_tuned_table_says_which_blocks(recorder):
     """The configuration is that of the table, and the blocks are its own."""
     import torch
@@ -161,6 +162,29 @@ def test_a_tuned_table_says_which_blocks(recorder):
         ends = [TensorDescriptor.from_tensor(x, [1, 1]) for _ in range(2)]
         made[(1,)](*ends, factor)
         assert [one.block_shape for one in ends] == [block, block]
+
+
+@pytest.mark.gpu
+def test_blocks_on_a_gpu(tmp_path):
+    """Tensor maps are encoded with the blocks that are set, for descriptors of either class."""
+    import torch
+    from descriptor_kernels import tuned
+    from triton.tools import tensor_descriptor
+
+    from culaunch.triton import KernelSet, TensorDescriptor, compile  # noqa: A004
+
+    major, minor = torch.cuda.get_device_capability()
+    arch = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+    compile(tuned(), TYPES, arch=arch, grid="32 // ROWS, 64 // COLUMNS").save(tmp_path / "k.culib")
+    kernels = KernelSet.load(tmp_path / "k.culib")
+    for kind in (TensorDescriptor, tensor_descriptor.TensorDescriptor):
+        for given in ({}, {"ROWS": 16}, {"COLUMNS": 32}, {}):
+            x, y = torch.randn(32, 64, device="cuda"), torch.zeros(32, 64, device="cuda")
+            ends = [kind.from_tensor(one, [1, 4]) for one in (x, y)]
+            kernels(*ends, 2.0, **given)
+            assert torch.equal(y, 2 * x)
+            assert ends[0].block_shape == [given.get("ROWS", 8 if "COLUMNS" not in given else 16),
+                                           given.get("COLUMNS", 16)]  # fmt: skip
 
 
 def test_what_goes_wrong(block_set):

@@ -89,6 +89,32 @@ def test_times_of_a_gpu_go_on_too(monkeypatch):
     assert [len(trial.times) for trial in trials] == [8, 8]
 
 
+@pytest.mark.gpu
+def test_a_tuning_on_a_gpu_goes_on(tmp_path):
+    """Runs that were timed before it was stopped count; what is found is looked up."""
+    kernel = cl.load(
+        cl.compile('extern "C" __global__ void fill(float* x) { x[threadIdx.x] = 3; }')
+    )["fill"]
+    x = cl.to_device(np.zeros(1024, "f4"))
+    configs = [{"grid": 1, "block": block} for block in (32, 256, 1024)]
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    path = tmp_path / "t.json"
+    with pytest.raises(KeyboardInterrupt):
+        cl.tune(kernel, configs, (x,), key=(1,), table=cl.TunedConfigs(path), progress=stop)
+    (kept,) = json.loads(path.read_text())["unfinished"]
+    assert [len(times) for times in kept["trials"]] == [5, 5, 5]
+    table = cl.TunedConfigs(path)
+    tuning = cl.tune(kernel, configs, (x,), key=(1,), table=table, repeat=20)
+    for trial, times in zip(tuning.trials, kept["trials"], strict=True):
+        assert trial.times[:5] == times
+        assert len(trial.times) >= 10
+    assert cl.TunedConfigs(path)[1] == tuning.best
+    assert "unfinished" not in json.loads(path.read_text())
+
+
 def test_whatever_a_configuration_raises_is_its_own(on_the_emulator):
     def run(x, how):
         if how != "well":
