@@ -35,7 +35,8 @@ std::unique_ptr<Watch> Watch::Make(const std::vector<Read>& reads) {
     if (!entry || PyList_Append(entries.get(), entry.get()) < 0) return nullptr;
   }
   const Ref guards(PyList_AsTuple(entries.get()));
-  if (!guards || !watch->guards_.Set(guards.get(), none.get(), none.get())) return nullptr;
+  if (!guards || !watch->guards_.Set(guards.get(), none.get(), none.get(), none.get()))
+    return nullptr;
   return watch;
 }
 

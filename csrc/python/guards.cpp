@@ -73,7 +73,7 @@ bool Guards::Look() {
   return true;
 }
 
-bool Guards::Set(PyObject* guards, PyObject* lists, PyObject* cells) {
+bool Guards::Set(PyObject* guards, PyObject* hooks, PyObject* lists, PyObject* cells) {
   auto entries = std::make_shared<Entries>();
   for (Py_ssize_t i = 0; i < PyTuple_Size(guards); ++i) {
     PyObject* dict = nullptr;
@@ -92,17 +92,25 @@ bool Guards::Set(PyObject* guards, PyObject* lists, PyObject* cells) {
     entries->push_back(
         {Ref::Borrow(dict), Ref::Borrow(name), is_present != 0 ? Ref::Borrow(expected) : Ref()});
   }
-  const Py_ssize_t size = PyTuple_Size(lists);
+  const Py_ssize_t hook_count = PyTuple_Size(hooks);
+  const Py_ssize_t size = hook_count + PyTuple_Size(lists);
   if (size > kLists) {
     PyErr_Format(PyExc_ValueError, "at most %zd lists can be guarded", kLists);
     return false;
   }
   List given[kLists];
+  for (Py_ssize_t i = 0; i < hook_count; ++i) {
+    given[i] = {PyTuple_GetItem(hooks, i), 0};
+    if (PyList_Check(given[i].list) == 0) {
+      PyErr_SetString(PyExc_TypeError, "hooks are in lists");
+      return false;
+    }
+  }
   std::vector<Item> items;
-  for (Py_ssize_t i = 0; i < size; ++i) {
+  for (Py_ssize_t i = hook_count; i < size; ++i) {
     PyObject* first = nullptr;
-    if (!PyArg_ParseTuple(PyTuple_GetItem(lists, i), "O!nO", &PyList_Type, &given[i].list,
-                          &given[i].size, &first)) {
+    if (!PyArg_ParseTuple(PyTuple_GetItem(lists, i - hook_count), "O!nO", &PyList_Type,
+                          &given[i].list, &given[i].size, &first)) {
       return false;
     }
     if (first != Py_None) items.push_back({Ref::Borrow(given[i].list), Ref::Borrow(first)});
@@ -131,9 +139,10 @@ bool Guards::Set(PyObject* guards, PyObject* lists, PyObject* cells) {
   const std::shared_ptr<const Entries> before = std::exchange(entries_, std::move(entries));
   std::swap(items_, items);
   has_more_ = !items_.empty();
+  hooks_ = size > hook_count ? hook_count : kLists;
   for (Py_ssize_t i = 0; i < kLists; ++i) {
-    // Places that are left have the first one again: a call touches no more memory than it must.
-    const Py_ssize_t from = i < size ? i : 0;
+    // Places that are left have the last one again: a call touches no more memory than it must.
+    const Py_ssize_t from = std::min(i, size - 1);
     Ref list(size != 0 ? Ref::Borrow(given[from].list).release() : PyList_New(0));
     if (!list) return false;
     lists_[i].size = size != 0 ? given[from].size : 0;

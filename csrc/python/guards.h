@@ -29,17 +29,17 @@ class Guards {
 
   // Likewise, whatever is in the lists that should be empty: hooks.
   bool AllButHooksHold() {
-    for (const List& one : lists_) {
-      if (one.size != 0 && Py_SIZE(one.list) != one.size) return false;
+    for (Py_ssize_t i = hooks_; i < kLists; ++i) {
+      if (Py_SIZE(lists_[i].list) != lists_[i].size) return false;
     }
     return (!has_more_ || MoreHold()) && (AreUnchanged() || Look());
   }
 
   // guards: ((dict, name, is present, object), ...), entries of dicts that must be as given, or
-  // (dict, None, True, names), of which it has no others and no other order; lists: ((list, size,
-  // first item or None), ...); cells: ((cell, object), ...), of closures. False with a Python error
-  // set.
-  bool Set(PyObject* guards, PyObject* lists, PyObject* cells);
+  // (dict, None, True, names), of which it has no others and no other order; hooks: lists that are
+  // empty; lists: ((list, size, first item or None), ...); cells: ((cell, object), ...), of
+  // closures. False with a Python error set.
+  bool Set(PyObject* guards, PyObject* hooks, PyObject* lists, PyObject* cells);
 
   // For the garbage collector.
   int Traverse(visitproc visit, void* arg) const;
@@ -82,6 +82,7 @@ class Guards {
 
   static constexpr Py_ssize_t kLists = 7;
   List lists_[kLists];
+  Py_ssize_t hooks_ = 0;  // how many of them are hooks
   bool has_more_ = false;
 #if CULAUNCH_DICTS_HAVE_VERSIONS
   struct Version {

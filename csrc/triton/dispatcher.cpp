@@ -63,9 +63,6 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
     }
     std::stable_sort(state->shape_key.begin(), state->shape_key.end(),
                      [](const KeyPart& a, const KeyPart& b) { return a.parameter < b.parameter; });
-    for (const size_t i : state->runtime) {
-      if (state->parameters[i].is_optional) state->chooses_arguments = true;
-    }
   }
   PyObject* self = PyType_GenericAlloc(type, 0);
   if (self == nullptr) return nullptr;

@@ -50,17 +50,18 @@ PyObject* SetDriver(PyObject* self, PyObject* args) {
   });
 }
 
-// _set_guards(((dict, name, is present, object) or (dict, None, True, names), ...), ((list, size,
-// first item or None), ...), ((cell, object), ...))
+// _set_guards(((dict, name, is present, object) or (dict, None, True, names), ...), (list of hooks,
+// ...), ((list, size, first item or None), ...), ((cell, object), ...))
 PyObject* SetGuards(PyObject* self, PyObject* args) {
   PyObject* guards = nullptr;
+  PyObject* hooks = nullptr;
   PyObject* lists = nullptr;
   PyObject* cells = nullptr;
-  if (!PyArg_ParseTuple(args, "O!O!O!:_set_guards", &PyTuple_Type, &guards, &PyTuple_Type, &lists,
-                        &PyTuple_Type, &cells)) {
+  if (!PyArg_ParseTuple(args, "O!O!O!O!:_set_guards", &PyTuple_Type, &guards, &PyTuple_Type, &hooks,
+                        &PyTuple_Type, &lists, &PyTuple_Type, &cells)) {
     return nullptr;
   }
-  if (!StateOf(self).guards.Set(guards, lists, cells)) return nullptr;
+  if (!StateOf(self).guards.Set(guards, hooks, lists, cells)) return nullptr;
   Py_RETURN_NONE;
 }
 

@@ -137,8 +137,6 @@ std::unique_ptr<Form> Form::Make(State& state, PyObject* const* args, size_t cou
   std::unique_ptr<Form> form(new Form(count, keyword_names));
   for (const size_t i : state.runtime) {
     const Parameter& parameter = state.parameters[i];
-    // What a decorator sets is not what the call gave.
-    if (state.is_tuned && parameter.is_optional) return nullptr;
     const int argument = ArgumentOf(parameter.name.get(), i, count, keyword_names);
     PyObject* object = argument >= 0 ? args[argument] : parameter.default_value.get();
     // A default is no part of an autotuner's key.
@@ -234,6 +232,8 @@ void Form::Learn(State& state, PyObject* const* args, size_t count, PyObject* ke
 void Form::LearnAlone(State& state, PyObject* const* args, size_t count, PyObject* keyword_names,
                       const CallOutcome& outcome) {
   const unsigned times_forgotten = state.times_forgotten;
+  // What a decorator sets in the place of an argument is not what the call gave.
+  if (outcome.choice != nullptr && outcome.choice->sets_arguments) return;
   std::unique_ptr<Form> made = Make(state, args, count, keyword_names);
   if (made == nullptr || state.times_forgotten != times_forgotten) return;
   for (Form* form : state.forms) {

@@ -87,6 +87,7 @@ class GeneralCall {
   bool is_key_known_ = true;
   bool is_in_order_ = true;  // the keywords are in that of the parameters
   bool is_chosen_ = false;
+  bool misses_one_ = false;  // an argument that is passed
   VariantObject* variant_ = nullptr;
   Ref kept_;
 };

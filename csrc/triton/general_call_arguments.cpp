@@ -58,6 +58,7 @@ bool GeneralCall::Specialize() {
       if (!parameter.is_optional || is_chosen_) {
         return RaiseBinding("missing", parameter.name.get());
       }
+      misses_one_ = true;
       specializer_.key.Add(MakeWord(WordKind::kMissing));  // it is chosen later
       specializer_.leaves.Add(0);
       continue;

@@ -119,7 +119,11 @@ std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
 PyObject* GeneralCall::CallTuner() {
   const Ref positional = PositionalTuple(args_, count_);
   const Ref keywords = KeywordDict(args_, count_, keyword_names_);
-  if (!positional || !keywords) return nullptr;
+  uint64_t target = 0;  // without arrays the device is not known yet
+  if (!positional || !keywords || !FindTarget(&target)) return nullptr;
+  // It notes what it chooses, even where the launch fails: the next choice is told again.
+  const std::shared_ptr<const TunedChoice> before = std::move(state_.last_choice);
+  state_.last_choice = nullptr;
   const Ref tuned(PyObject_CallMethod(Object(), methods::kTune, "OOOi", grid_, positional.get(),
                                       keywords.get(), conversion_.ordinal));
   if (!tuned) return nullptr;
@@ -161,7 +165,7 @@ bool GeneralCall::ApplyChoice(const TunedChoice& choice) {
       return RaiseBinding("tuned", one.name.get());
     }
   }
-  if (!choice.has_hook && !state_.chooses_arguments) return true;
+  if (!choice.has_hook && !choice.sets_arguments && !misses_one_) return true;
   if (choice.has_hook && !RunHook(choice)) return false;
   specializer_.Clear();
   return Specialize();

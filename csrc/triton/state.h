@@ -44,7 +44,6 @@ struct alignas(64) State {
   std::vector<KeyPart> tuning_key;
   std::vector<Ref> types;          // of arguments that are no numbers: a key numbers them so
   std::vector<KeyPart> shape_key;  // those of the key that are parts of shapes, by the parameter
-  bool chooses_arguments = false;  // of the run-time ones too
   PyObject* self = nullptr;        // borrowed: the dispatcher
   bool tells_choices = false;      // it wants to know each choice
   unsigned checks = 0;             // not 0: some calls are compared with what Python says

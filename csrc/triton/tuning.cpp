@@ -65,6 +65,7 @@ std::shared_ptr<const TunedChoice> TunedChoice::Read(const Parameter* parameters
   while (PyDict_Next(constants, &position, &name, &value) != 0) {
     const int index = FindParameter(parameters, count, name);
     if (index < 0) continue;
+    choice->sets_arguments |= !parameters[index].is_constexpr;
     choice->constants.push_back(
         {static_cast<size_t>(index), Ref::Borrow(value), PySet_Contains(replaced, name) == 1});
   }

@@ -51,7 +51,8 @@ struct TunedChoice {
   std::vector<Setting<size_t>> constants;  // by the parameter, which may be a run-time one
   std::vector<Setting<Ref>> options;       // by the interned name
   Ref config;
-  bool has_hook = false;  // to be called before each launch
+  bool has_hook = false;        // to be called before each launch
+  bool sets_arguments = false;  // of those that are passed, too
 
   // Everything that it sets, by name. Null with a Python error set.
   Ref Settings(const Parameter* parameters) const;

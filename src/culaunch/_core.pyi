@@ -307,6 +307,7 @@ class TritonDispatcher:
     def _set_guards(
         self,
         guards: tuple[tuple[dict[Any, Any], Any, bool, object], ...],
+        hooks: tuple[list[Any], ...],
         lists: tuple[tuple[list[Any], int, object], ...],
         cells: tuple[tuple[Any, object], ...],
         /,

@@ -188,6 +188,43 @@ K = autotune([Config({"A": 1}), Config({"A": 2}, num_warps=8)], key=["n"], do_be
         'K = autotune([Config({"A": 1}), Config({"A": 2})], key=["n"], do_bench=measure)(jit())',
         [*on_n(3), "TRITONS.configs[:] = [Config({'B': 7}), Config({'C': 7})]", *on_n(4, 3)],
     ),
+    "a key that has become one": (
+        """
+keys = []
+K = autotune([Config({"A": 1}), Config({"A": 2})], key=keys, do_bench=measure)(jit())
+""",
+        [*on_n("3, 4"), "keys.append('m')", *on_n("3, 5", "3, 4")],
+    ),
+    "an argument that a class of its own sets": (
+        """
+class Own(Autotuner):
+    def run(self, *args, **kwargs): return super().run(*args, **{**kwargs, "m": 4})
+F = jit("plain")
+K = Own(F, F.arg_names, [Config({}), Config({}, num_warps=8)], ["n"], None, None, do_bench=measure)
+""",
+        on_n("3, s=1, A=1, B=1, C=1, D=1", "n=4, s=1, A=1, B=1, C=1, D=1"),
+    ),
+    "what an autotuner that is called knows": (
+        """
+K = TUNER = autotune([Config({"A": a}) for a in (1, 2)], key=["n"], do_bench=measure)(
+    heuristics({"B": lambda a: LOG.append(1) or 1})(jit()))
+K = heuristics({"C": lambda a: 5})(K)
+""",
+        steps(
+            CALL, "LOG.append((str(TUNER.best_config), TUNER.nargs))",
+            "TUNER.configs = TUNER.configs[:1]", CALL,
+        ),
+    ),
+    "what an autotuner knows after a launch that failed": (
+        """
+K = TUNER = autotune([Config({"A": a}) for a in (1, 2)], key=["n"], do_bench=measure)(jit())
+K.cache.update({(n, "torch.float32"): K.configs[n - 3] for n in (3, 4)})
+""",
+        steps(
+            CALL, "K[(1,)](T['x'], None, 4, A=1)", CALL, "LOG.append(str(TUNER.best_config))",
+            "K[(1,)](None, None, 4)",
+        ),
+    ),
     "a key that becomes longer": (
         """
 keys = ["n"]

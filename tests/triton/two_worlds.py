@@ -14,6 +14,7 @@ import hashlib
 import io
 import itertools
 import math
+import operator
 import os
 import re
 import types
@@ -24,6 +25,7 @@ import torch
 import triton
 import triton.language as tl
 from recording import layout_of
+from triton.runtime import jit
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.jit import JITFunction
 
@@ -33,7 +35,7 @@ from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.load_variant import load_variant
 from culaunch._triton.parameter_sources import leaves_of, size_of
 from culaunch._triton.target import StandIn
-from culaunch.triton import native
+from culaunch.triton import install, native
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug")
 NAMES = {
@@ -50,31 +52,39 @@ class TwoWorlds:
         self.compiled = {}  # by the name of the kernel
         self.launched = []  # by Triton
         self.recorder = recorder
-        self._shared = {}  # address -> name
+        self._shared = {}  # tensors by name
         self._own = ({}, {})  # address -> which one it is, in each world
         monkeypatch.setattr(JITFunction, "_do_compile", self._replacement())
         monkeypatch.setattr(native_kernel, "load_compiled", self._load)
+        # Triton keeps its keys by arguments that are equal, though True, 1 and 1.0 are.
+        work_out = jit.compute_cache_key
+        monkeypatch.setattr(jit, "compute_cache_key", lambda _, *rest: work_out({}, *rest))
         active = triton.runtime.driver
         monkeypatch.setattr(active, "_active", getattr(active, "_active", None), raising=False)
         active.set_active(StandIn.of_device(recorder.core, 0))
 
-    def compare(self, source, steps, tensors):
-        """Run the steps in both worlds, whose source makes ``K``: say where they differ first."""
-        self._shared = {one.data_ptr(): name for name, one in tensors.items()}
+    def compare(self, source, steps, tensors, *, installed=False):
+        """Run the steps in both worlds, whose source makes ``K``: say where they differ first.
+
+        Where kernels are installed, a call that fails does so as in Triton, to the last word.
+        """
+        self._shared = tensors
         self._own = ({}, {})
-        worlds = [World(self, which, source, dict(tensors)) for which in range(2)]
-        for i, step in enumerate(steps):
-            expected, found = (world.step(step) for world in worlds)
-            if isinstance(found.error, SystemError):
-                return f"step {i}, {step}: {found.error}"
-            for what in ("failed", "launches", "log", "printed"):
-                one, other = getattr(expected, what), getattr(found, what)
-                # Where both fail, what was launched before is theirs.
-                is_same = one == other or (what == "launches" and expected.failed and found.failed)
-                if not is_same:
+        worlds = [
+            World(self, which, source, dict(tensors), is_native=which == 1 and not installed)
+            for which in range(2)
+        ]
+        with install(include="world1.*") if installed else contextlib.nullcontext():
+            for i, step in enumerate(steps):
+                expected, found = (world.step(step) for world in worlds)
+                # A grid is asked before it is known that an argument is missing.
+                exactly = installed and not ("lambda" in step or "partial" in step)
+                what = expected.differs_in(found, exactly=exactly)
+                if what:
                     return (
-                        f"step {i}, {step}: {what}\n  Triton   {one} {expected.error!r}\n"
-                        f"  culaunch {other} {found.error!r}"
+                        f"step {i}, {step}: {what}\n"
+                        f"  Triton   {getattr(expected, what)} {expected.error!r}\n"
+                        f"  culaunch {getattr(found, what)} {found.error!r}"
                     )
         return None
 
@@ -86,33 +96,33 @@ class TwoWorlds:
         found = []
         for one in self.recorder.launches:
             kernel = self.compiled[one.kernel.name]
-            values = zip(kernel.passed.items(), one.arguments, strict=False)
-            found.append(
-                kernel.launch(
-                    one.grid,
-                    {name: self._value(1, kind, data) for (name, kind), data in values},
-                )
-            )
+            leaves = zip(kernel.passed, one.arguments, strict=False)
+            values = [self._value(1, kind, data) for kind, data in leaves]
+            found.append(kernel.launch(one.grid, values))
         self.recorder.launches.clear()
         self.recorder.calls.clear()
         return found
 
     def ran(self, kernel, grid, arguments):
         """Note a launch by Triton."""
-        kinds = kernel.signature.items()
-        values = {
-            name: self._value(0, kind, _data(kind, one))
-            for (name, kind), one in zip(kinds, arguments, strict=True)
-            if kind != "constexpr"
-        }
+        leaves = [
+            (kind, one)
+            for named, argument in zip(kernel.signature.values(), arguments, strict=True)
+            for kind, one in _leaves(named, argument)
+        ]
+        values = [self._value(0, kind, _data(kind, one)) for kind, one in leaves]
         self.launched.append(kernel.launch(grid, values))
 
     def _value(self, which, kind, data):
         number = int.from_bytes(data, "little")
         if not kind.startswith("*"):
             return number
+        for name, one in self._shared.items():
+            offset = number - one.data_ptr()
+            if 0 <= offset <= one.untyped_storage().nbytes():
+                return f"{name} + {offset}"
         own = self._own[which]
-        return self._shared.get(number) or own.setdefault(number, len(own))
+        return own.setdefault(number, len(own))
 
     # ---- in the place of Triton's compiler, and of what loads what it makes
 
@@ -147,7 +157,7 @@ class BareKernel:
     def __init__(self, worlds, function, signature, constants, options):
         self._worlds = worlds
         self.signature = signature
-        self.passed = {name: kind for name, kind in signature.items() if kind != "constexpr"}
+        self.passed = [kind for kind in leaves_of(signature.values()) if kind != "constexpr"]
         self._constants = {
             function.arg_names[path[0]]: spell(one) for path, one in constants.items()
         }
@@ -167,7 +177,7 @@ class BareKernel:
         """Describe a launch."""
         return {
             **{name: self._constants[name] for name in sorted(self._constants)},
-            **values, **self._options, "grid": tuple(grid), "types": self.passed,
+            **self._options, "values": values, "grid": tuple(grid), "types": self.signature,
         }  # fmt: skip
 
 
@@ -177,25 +187,41 @@ class Step:
     def __init__(self, error, launches, log, printed):
         self.error, self.launches, self.log, self.printed = error, launches, log, printed
         self.failed = error is not None
+        self.message = (type(error).__name__, str(error))
+
+    def differs_in(self, other, *, exactly):
+        """Tell what another world did that this one did not."""
+        every = ("failed", "launches", "log", "printed", "message")
+        # A call that cannot be launched is refused before any decorator is asked.
+        compared = every if exactly else every[:1] if self.failed else every[:4]
+        if isinstance(other.error, SystemError):
+            return "error"
+        return next((one for one in compared if getattr(self, one) != getattr(other, one)), None)
 
 
 class World:
     """One of the two; the first is Triton's."""
 
-    def __init__(self, worlds, which, source, tensors):
+    def __init__(self, worlds, which, source, tensors, *, is_native):
         self._worlds, self._which = worlds, which
         self._measured = []
         self.names = {
             **NAMES, "__name__": "world", "T": tensors, "LOG": [], "jit": self.jit,
-            "measure": self.measure, "native": native if which else lambda kernel: kernel,
+            "measure": self.measure, "native": native if is_native else lambda kernel: kernel,
         }  # fmt: skip
         exec(compile(source, "<world>", "exec"), self.names)
         self.names["TRITONS"] = self.names["K"]
         self.names["K"] = self.names["native"](self.names["K"])
 
-    @staticmethod
-    def jit(name="defaults", **options):
-        return JITFunction(getattr(bare_kernels, name), **options)
+    def jit(self, name="defaults"):
+        """Make a kernel, whose module says in which world it is."""
+        function = getattr(bare_kernels, name)
+        own = types.FunctionType(
+            function.__code__, function.__globals__, name, function.__defaults__
+        )
+        own.__annotations__ = function.__annotations__
+        own.__module__ = f"world{self._which}"
+        return JITFunction(own)
 
     def measure(self, call, quantiles=None):
         """Find configurations better or worse by what they launch, and never by a clock."""
@@ -228,11 +254,20 @@ def spell(value):
     return f"{type(value).__name__} {value!r}"
 
 
+def _leaves(kind, value):
+    """Take tuples apart; what is a constant is left out."""
+    if isinstance(kind, tuple):
+        for one in zip(kind, value, strict=True):
+            yield from _leaves(*one)
+    elif kind != "constexpr":
+        yield kind, value
+
+
 def _data(kind, value):
     """Give the bytes that Triton's launcher would pass."""
     if kind.startswith("*"):
         return int(value.data_ptr() if hasattr(value, "data_ptr") else value).to_bytes(8, "little")
     if kind == "fp32":
         return np.float32(value).tobytes()
-    size = size_of(kind)
-    return (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
+    # A float is none, and what does not fit is refused.
+    return int(operator.index(value)).to_bytes(size_of(kind), "little", signed=kind[0] == "i")

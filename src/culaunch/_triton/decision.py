@@ -80,6 +80,10 @@ class Recorder:
         return getattr(self.fn, name)
 
 
+# Python's own errors name what was called.
+Recorder.run.__module__, Recorder.run.__qualname__ = "triton.runtime.jit", "JITFunction.run"
+
+
 def refuse_to_measure(*_: Any, **__: Any) -> None:
     """Raise: an autotuner would measure now."""
     raise NotMeasured

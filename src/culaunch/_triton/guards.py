@@ -16,8 +16,9 @@ class Guards:
     Attributes
     ----------
     entries : list of Guard
+    hooks : list of list
+        Lists of hooks, which are empty: that one is there is no change of the kernel.
     lists : list of (list, int, object)
-        Those that have a length of 0 are of hooks: that one is there is no change of the kernel.
     cells : list of (cell, object)
     quick : list of Guard
         What native code compares alone: it may change without anything having changed.
@@ -26,6 +27,7 @@ class Guards:
     """
 
     entries: list[Guard] = field(default_factory=list)
+    hooks: list[list[Any]] = field(default_factory=list)
     lists: list[tuple[list[Any], int, object]] = field(default_factory=list)
     cells: list[tuple[Any, object]] = field(default_factory=list)
     quick: list[Guard] = field(default_factory=list)
@@ -43,11 +45,11 @@ class Guards:
             self.entries.append((entries, None, True, tuple(entries)))
 
     def hold(self) -> bool:
-        """Whether all is as it was, asked in Python."""
+        """Whether all is as it was, asked in Python; hooks may be there."""
         return (
             all(_is_as_it_was(*entry) for entry in (*self.entries, *self.exact))
             and all(
-                count == 0 or (len(one) == count and (first is None or one[0] is first))
+                len(one) == count and (first is None or one[0] is first)
                 for one, count, first in self.lists
             )
             and all(_holds(cell, value) for cell, value in self.cells)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
@@ -42,6 +44,9 @@ class InstalledKernel(NativeKernel):
         """Make one."""
         self = super().__new__(cls, kernel)
         vars(self).update(_record=record, _classes=classes, _is_retired=False)
+        if self._inner is not None:
+            below = FunctionBelow(self._function, record, classes)
+            vars(self).update(_inner=below, _compiled=below._compiled)  # noqa: SLF001
         self._serve(kernel, record.native)
         return self
 
@@ -113,9 +118,44 @@ class InstalledKernel(NativeKernel):
         return lambda grid, args, kwargs: self._kernel.run(*args, grid=grid, warmup=False, **kwargs)
 
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
-        try:
+        with _else_tritons_way():
             return super()._load(kernel, description, device)
-        except triton_module("runtime.errors").OutOfResources:
-            raise  # the autotuner passes such a configuration over
-        except Exception as error:
-            raise TritonsWay(f"{type(error).__name__}: {error}") from error
+
+
+class FunctionBelow(NativeKernel):
+    """What decorators launch while they decide: what cannot be native is Triton's here as well."""
+
+    def __new__(cls, function: Any, record: Record, classes: Classes) -> Self:
+        """Make one for a JIT function."""
+        self = super().__new__(cls, function)
+        vars(self).update(_record=record, _classes=classes)
+        # The call as a whole is counted.
+        self._serve(None, array("Q", [0]))
+        return self
+
+    _record: Record
+    _classes: Classes
+
+    @untraced
+    def _tritons_way(
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: object
+    ) -> Any:
+        self._record.went_tritons_way(str(reason))
+        return self._classes.launch_in_triton(self._function, grid, args, kwargs)
+
+    def _run_of_triton(self) -> Callable[..., Any]:
+        return self._classes.own_run(self._function)
+
+    def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
+        with _else_tritons_way():
+            return super()._load(kernel, description, device)
+
+
+@contextlib.contextmanager
+def _else_tritons_way() -> Iterator[None]:
+    try:
+        yield
+    except triton_module("runtime.errors").OutOfResources:
+        raise  # the autotuner passes such a configuration over
+    except Exception as error:
+        raise TritonsWay(f"{type(error).__name__}: {error}") from error

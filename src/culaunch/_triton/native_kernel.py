@@ -13,7 +13,7 @@ from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import TritonLauncher
 from culaunch._launch.compiled_regions import in_regions
-from culaunch._triton.autotuner import ATTRIBUTE, native_tuner
+from culaunch._triton.autotuner import ATTRIBUTE, called_layer
 from culaunch._triton.choosing_dispatch import ChoosingDispatcher
 from culaunch._triton.compiled_kernels import CompiledKernels
 from culaunch._triton.guards import Guards
@@ -77,13 +77,15 @@ class NativeKernel(ChoosingDispatcher):
             raise TypeError(f"kernel must be a kernel of Triton (got {spell(kernel)})")
         stack = Stack(kernel)
         function = stack.function
-        self = super().__new__(
-            cls, function.__name__, parameters_of(function, stack.chosen), stack.key
-        )
+        # Whatever a call leaves out may be set by decorators, those of other classes too: where it
+        # is not, they say what is missing.
+        optional = frozenset(function.arg_names) if stack.is_decorated else stack.chosen
+        self = super().__new__(cls, function.__name__, parameters_of(function, optional), stack.key)
         inner = NativeKernel(function) if stack.is_decorated else None
         vars(self).update(
             _kernel=kernel,
             _function=function,
+            own_parameters=parameters_of(function, stack.chosen),
             _stack=stack,
             _inner=inner,
             _successor=None,
@@ -295,8 +297,8 @@ class NativeKernel(ChoosingDispatcher):
 
     def _stop(self) -> None:
         """Let every further call come to ``_guarded``."""
-        # A guard that never holds: the list has an item, and must have none.
-        self._set_guards((), (([None], 0, None),), ())
+        # A guard that never holds: a list of hooks that has one.
+        self._set_guards((), ([None],), (), ())
 
     def _run_of_triton(self) -> Callable[..., Any]:
         """Return what compiles the function."""
@@ -315,7 +317,7 @@ class NativeKernel(ChoosingDispatcher):
         """Guard what calls depend on, as it is now."""
         guards = vars(self)["_own_guards"] = self._guards()
         entries = (*guards.entries, *guards.quick, *self._more_entries())
-        self._set_guards(entries, tuple(guards.lists), tuple(guards.cells))
+        self._set_guards(entries, tuple(guards.hooks), tuple(guards.lists), tuple(guards.cells))
 
     def _guards(self) -> Guards:
         """Return what must be as it is for a call to need no Python."""
@@ -323,7 +325,7 @@ class NativeKernel(ChoosingDispatcher):
         entries, lists = quiet_guards()
         hooks = self._function.pre_run_hooks
         guards.entries += entries
-        guards.lists += [(one, 0, None) for one in (*lists, hooks)]
+        guards.hooks += [*lists, hooks]
         found, never = global_guards(self._function)
         guards.entries += found + self._compiled.guards
         guards.quick += never + self._compiled.names
@@ -352,7 +354,7 @@ def made_native(kernel: Any) -> Any:
         if isinstance(kernel, triton_module("runtime.jit").JITFunction):
             raise
         # This decorator is Python that runs at every call; what it chooses goes on natively.
-        return native_tuner(kernel, made_native(kernel.fn))
+        return called_layer(kernel, made_native)
 
 
 def checks_choices() -> bool:

@@ -132,9 +132,11 @@ class Stack:
         given = {name: value for name, value in kwargs.items() if name not in self._replaced}
         is_kept = (
             all(before == cache for cache, before in caches)
-            # A class of its own may pass on something else, more than once, and give what it likes.
+            # A class of its own may pass on something else, more than once, and give what it likes;
+            # what it shows to a hook is not known.
             and recorder.has(grid, args, given)
             and (not deciding or (recorder.count == 1 and recorder.result is result))
+            and not (deciding and any(one.pre_hook is not None for _, one in copies.configs))
             # A configuration from elsewhere may set other arguments than those that are known.
             and self._certain <= names
             and self._are_plain(args, kwargs)
