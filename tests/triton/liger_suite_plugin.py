@@ -1,4 +1,4 @@
-"""A plugin for Liger's own tests: a device that it knows of, and no Transformers.
+"""A plugin for Liger's own tests: a GPU that is the host, and no Transformers.
 
 Its test helpers import Transformers and Tokenizers, which the tests of kernels do not use.
 """
@@ -7,9 +7,10 @@ import sys
 import types
 
 import torch
+from cuda_on_host import CudaOnHost
 
-torch.cuda.get_device_name = lambda *_: "NVIDIA A100"
-torch.cuda.get_device_capability = lambda *_: (8, 0)
+CudaOnHost().__enter__()  # for all of this process
+torch.set_num_threads(1)
 
 
 class Absent(types.ModuleType):

@@ -22,7 +22,7 @@ class CudaOnHost(TorchFunctionMode):
         for name, answer in {
             "is_available": lambda: True,
             "is_bf16_supported": lambda *_: True,
-            "mem_get_info": lambda *_: (device.total_memory, device.total_memory),
+            "mem_get_info": lambda *_: (device.total_memory // 4, device.total_memory),
             "manual_seed": lambda _: None,
             "manual_seed_all": lambda _: None,
             "get_device_name": lambda *_: device.name,
@@ -54,7 +54,7 @@ class CudaOnHost(TorchFunctionMode):
 
 _PROPERTIES = {
     "name": "NVIDIA A100", "major": 8, "minor": 0, "multi_processor_count": 16,
-    "max_threads_per_multi_processor": 2048, "total_memory": 1 << 36,
+    "max_threads_per_multi_processor": 2048, "total_memory": 1 << 32,
 }  # fmt: skip
 
 
