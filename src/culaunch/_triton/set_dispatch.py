@@ -11,7 +11,7 @@ from culaunch._triton.messages import raise_binding
 from culaunch._triton.object_kinds import type_name
 from culaunch._triton.plain_objects import has_plain_shape
 from culaunch._triton.saved_grid import SavedGrid
-from culaunch._triton.set_blocks import set_blocks
+from culaunch._triton.set_blocks import SetBlocks
 from culaunch._triton.set_choice import SetChoice, tensor_types
 from culaunch._triton.set_to_zero import set_to_zero
 from culaunch._triton.variant_dispatch import VariantDispatcher
@@ -34,6 +34,7 @@ class SetDispatcher(VariantDispatcher):
 
     _choice: SetChoice
     _grid: SavedGrid | None
+    _blocks: SetBlocks | None
     _inner: VariantDispatcher | None
 
     def __new__(cls, saved: SavedSet) -> Self:
@@ -42,6 +43,7 @@ class SetDispatcher(VariantDispatcher):
         # What is done before a launch is done where a configuration is chosen, or might be.
         self = super().__new__(cls, saved, choice.key if choice.is_needed else None)
         self._choice = choice
+        self._blocks = SetBlocks(saved) if saved.blocks else None
         self._grid = None
         if saved.grid is not None:
             self._grid = SavedGrid(saved.name, saved.grid, choice.common)
@@ -157,8 +159,8 @@ class SetDispatcher(VariantDispatcher):
 
     def _prepare_arguments(self, where: tuple[int, bool], values: dict[str, Any]) -> None:
         """Do what hooks did before a launch: blocks, and zeros in the order of the stream."""
-        if self._saved.blocks:
-            set_blocks(self._saved, values, *where)
+        if self._blocks is not None:
+            self._blocks.set(values, *where)
         for name in self._saved.zeroes:
             set_to_zero(self.name, name, values)
 
