@@ -299,6 +299,16 @@ def test_an_autotuner_of_a_class_of_its_own(kernels):
         compile(tuner(counts), FLOATS, arch="sm_80")
 
 
+def test_a_configuration_that_sets_an_argument_of_the_launch(kernels):
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    configs = [triton.Config({"BLOCK": 64, "n": 32})]
+    with pytest.raises(ValueError, match="of accumulate sets n, .* declare it tl.constexpr"):
+        compile(triton.autotune(configs, key=[])(kernels.accumulate), "*fp32, *fp32", arch="sm_80")
+
+
 def test_a_decorator_of_somebody_elses_is_not_dropped(kernels):
     from culaunch.triton import compile  # noqa: A004
 

@@ -77,6 +77,18 @@ def test_an_element_is_not_its_tuple(kernels, emulator, tmp_path):
                 one[(1,)](out, value)
 
 
+def test_an_element_type_in_the_signature(kernels, emulator):
+    import torch
+
+    made = compile_(kernels.of_type, ["*fp32, tl.float16", "*fp32, triton.language.int32"])
+    assert [str(one.constants["V"]) for one in made.variants] == ["fp16", "i32"]
+    out = torch.zeros(1)
+    made[(1,)](out, torch.int32)
+    assert out.item() == 3
+    with pytest.raises(ValueError, match=r"'tl\.load' in the signature: Triton has no element"):
+        compile_(kernels.of_type, "*fp32, tl.load")
+
+
 def test_a_default_that_is_a_constexpr(kernels, emulator, tmp_path):
     import torch
 

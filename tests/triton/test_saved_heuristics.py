@@ -327,6 +327,12 @@ def test_a_grid_that_comes_out_wrong(kernels, recorder):
         made(x, x, 0)
     made(x, x, 4)
     assert recorder.last.grid == (2, 1, 1)
+    made = compile(
+        kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64}, grid="n - 8, n << 20"
+    )
+    for n, words in ((6, r"\(n - 8\) is -2; 0 to"), (2048, r"\(n << 20\) is 2147483648; 0 to")):
+        with pytest.raises(ValueError, match=words):
+            made(x, x, n)
     plain = compile(kernels.accumulate, FLOATS, arch="sm_90a", constants={"BLOCK": 64})
     assert plain.grid is None
     with pytest.raises(TypeError, match="accumulate has no grid of its own"):

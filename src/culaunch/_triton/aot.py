@@ -15,7 +15,7 @@ from culaunch._triton.given_grid import check_numbers, grid_expressions
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.saved_heuristics import Heuristics
-from culaunch._triton.settings import check_constants, check_options
+from culaunch._triton.settings import check_config, check_constants, check_options
 from culaunch._triton.signature import Argument, make_constant, parse_signature
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def compile(  # noqa: A001
     # All options are checked before anything is compiled: a compilation takes seconds, and a
     # misspelt option would be found after many of them.
     for target, config in itertools.product(arches, configs or ({},)):
+        check_config(function, config)
         given = {name: value for name, value in {**options, **config}.items() if name not in names}
         where = f"the configuration {dict(config)}" if config else "the call"
         check_options(function, given, backend_of(target), where)

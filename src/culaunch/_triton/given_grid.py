@@ -15,8 +15,7 @@ from culaunch._triton.expressions import (
     traced_grid,
 )
 from culaunch._triton.purity import Unknown
-
-_MOST_BLOCKS = 2**31 - 1
+from culaunch._triton.saved_grid import MOST_BLOCKS
 
 
 def grid_expressions(grid: Any, function: Any) -> tuple[Expression, ...] | None:
@@ -53,7 +52,7 @@ def grid_expressions(grid: Any, function: Any) -> tuple[Expression, ...] | None:
         raise ValueError(f"a grid has 1 to 3 numbers (got {len(sizes)})")
     for one in sizes:
         # What is open is checked at each call, when its value is known.
-        if one.is_constant and (type(one.value) is not int or not 0 <= one.value <= _MOST_BLOCKS):
+        if one.is_constant and (type(one.value) is not int or not 0 <= one.value <= MOST_BLOCKS):
             raise ValueError(f"a grid has ints from 0 to 2^31 - 1 (got {spell(one.value)})")
         if reason := never_an_int(one):
             raise ValueError(f"a grid has ints from 0 to 2^31 - 1, and {one} {reason}")

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from culaunch._triton.expressions import Expression
 
+MOST_BLOCKS = 2**31 - 1  # along one dimension
+
 
 class SavedGrid:
     """One to three numbers, worked out from the arguments: a grid function as Triton takes it.
@@ -48,7 +50,8 @@ class SavedGrid:
         Raises
         ------
         ValueError
-            If an argument is missing or is no number, or a size comes out as no int.
+            If an argument is missing or is no number, or a size comes out as no int, or as one
+            that no grid has.
         """
         made = []
         for one in self.sizes:
@@ -59,6 +62,10 @@ class SavedGrid:
             # A bool is an int to `isinstance`, and a float that is whole is one only by accident.
             if type(size) is not int:
                 raise ValueError(f"the grid {self} of {self._name}: {one} is {size!r:.60}, no int")
+            if not 0 <= size <= MOST_BLOCKS:
+                raise ValueError(
+                    f"the grid {self} of {self._name}: {one} is {size}; 0 to 2^31 - 1 are possible"
+                )
             made.append(size)
         return tuple(made)
 

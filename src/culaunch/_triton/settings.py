@@ -32,6 +32,25 @@ def check_constants(function: Any, constants: Collection[str]) -> None:
         )
 
 
+def check_config(function: Any, config: Mapping[str, Any]) -> None:
+    """Refuse a configuration that sets what every launch passes: no variant has it.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument.
+    """
+    for one in function.params:
+        value = config.get(one.name)
+        # None and 1 are folded, as they are wherever they come from.
+        if not one.is_constexpr and not (value is None or (type(value) is int and value == 1)):
+            raise ValueError(
+                f"the configuration {dict(config)} of {function.__name__} sets {one.name}, which "
+                "is an argument of each launch and cannot be saved: declare it tl.constexpr, or "
+                "compile the kernel below the autotuner (.fn), and give it in each call"
+            )
+
+
 def check_options(function: Any, options: Mapping[str, Any], backend: Any, where: str) -> None:
     """Refuse what Triton's compiler does not know, and values that it does not take.
 

@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.constants import like_tuple, named_tuple
+from culaunch._triton.constants import SavedType, like_tuple, named_tuple
+from culaunch._triton.object_kinds import type_name
 from culaunch._triton.parameter_sources import SIZES
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def parse_signature(text: str) -> tuple[Argument, ...]:
     text : str
         One entry for each argument, with commas: a type (``i32``, ``fp32``, ``*fp16``,
         ``tensordesc<fp16[64, 64]>``), ``:16`` after one that is divisible by 16, ``i32:1`` for an
-        int that is always 1, ``None``, or a constant's value; in parentheses a tuple of these, as
-        ``name=type`` a named one.
+        int that is always 1, ``None``, or a constant's value, such as 64 or ``tl.float16``; in
+        parentheses a tuple of these, as ``name=type`` a named one.
 
     Raises
     ------
@@ -94,6 +95,10 @@ def _parse_entry(text: str) -> Argument:
         if kind.startswith("*"):
             _check_element(kind[1:].removeprefix("k"), text)
         return _with_hint("u1" if kind == "i1" else kind, hint, text)
+    place, _, name = text.rpartition(".")
+    if place in ("tl", "triton.language"):
+        _check_element(type_name(name), text)
+        return make_constant(SavedType(type_name(name)))
     try:
         # Literals alone: a signature may come from a file.
         value = ast.literal_eval(text)
