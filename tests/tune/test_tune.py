@@ -219,15 +219,15 @@ import culaunch as cl
 from culaunch import Trial, TunedConfigs, Tuning
 number = int(sys.argv[2])
 table = TunedConfigs(sys.argv[1])
-for i in range(10):
-    table.add(Tuning("k", "d", (number, i), "0" * 16, [Trial({"block": i}, [1.0])]))
+for i in range(25):
+    table.add(Tuning("k", "d", (number, i), str(number) * 16, [Trial({"block": i}, [1.0])]))
 """
     workers = [
         subprocess.Popen([sys.executable, "-c", program, str(path), str(number)])
         for number in range(4)
     ]
     assert [worker.wait(120) for worker in workers] == [0] * 4
-    assert len(cl.TunedConfigs(path)) == 40
+    assert len(cl.TunedConfigs(path)) == 100
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "culaunch tuned configurations", 1
 _LOCK_SECONDS = 60.0
+_LOCK_KEY = "0" * 16  # one for the whole file, whatever is tuned
 _KEEP_SECONDS = 2.0  # between two writes of what is not finished
 
 
@@ -184,7 +185,7 @@ class TunedConfigs:
         if self.path is not None:
             # Read again under the lock: another process may have added to the file since. The lock
             # is a file of its own, as this one is replaced.
-            lock = lock_key(self.path + ".lock", tuning.digest, _LOCK_SECONDS)
+            lock = lock_key(self.path + ".lock", _LOCK_KEY, _LOCK_SECONDS)
         with lock:
             self._read()
             self._unfinished = _without(self._unfinished, tuning)
