@@ -6,13 +6,14 @@ BIN := $(CURDIR)/.venv/bin
 JOBS ?= 2
 TESTS ?= tests
 
-.PHONY: help demo check test sanitize lint docs clean
+.PHONY: help demo check test suites sanitize lint docs clean
 .SILENT:
 
 help:
 	echo "make demo   compile, inspect and launch two kernels"
 	echo "make check  the quick loop: lint, and the tests that are not slow"
 	echo "make test   run the tests on the installed wheel"
+	echo "make suites run what tests of others fit the emulator, for half an hour"
 	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
 	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words"
 	echo "make docs   build the documentation in docs/_build"
@@ -50,6 +51,11 @@ check:
 test:
 	$(PYTHON) tools/environment.py test --for-tests
 	$(PYTEST)
+
+# Of Liger's and fla's own checks `make test` runs a sample: docs/dev/third_party.md.
+suites: export CULAUNCH_WHOLE_SUITES = 1
+suites: TESTS = tests/triton/test_suite_of_liger.py tests/triton/test_suite_of_fla.py tests/test_third_party_suites.py
+suites: test
 
 # The extension is built once more, in build/sanitize: see tools/sanitize.py.
 sanitize:

@@ -65,6 +65,8 @@ def has(capability: str) -> bool:
         return done.returncode == 0
     if capability == "CUTLASS_PATH":
         return Path(os.environ.get(capability, "-"), "include", "cute").is_dir()
+    if capability == "CULAUNCH_TRITONBENCH":  # a folder of its scripts, which no index has
+        return Path(os.environ.get(capability, "-")).is_dir()
     if capability == "installed-wheel":
         return any(importlib.metadata.distributions(name="culaunch"))
     if capability in CUDA_TOOLS:

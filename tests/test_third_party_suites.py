@@ -111,6 +111,28 @@ def test_scripts_for_a_gpu_run_on_the_emulator(tmp_path):
     assert done.returncode == 0
 
 
+# Matrices, attention, reductions, random numbers, integers, copies.
+TRITONBENCH = (
+    "add_value", "attn_fwd_causal", "chunked_cumsum_fwd", "cross_entropy1", "int8_quantization",
+    "kcache_copy_triton", "l2_norm_bwd", "matmul_triton1", "rmsnorm_fused", "seeded_dropout",
+    "softmax_triton1", "swiglu_backward",
+)  # fmt: skip
+
+
+@pytest.mark.needs("triton", "torch", "numpy", "CULAUNCH_TRITONBENCH")
+@pytest.mark.slow
+def test_scripts_of_tritonbench_run_on_the_emulator(tmp_path):
+    command = [sys.executable, TOOLS / "compare_scripts.py", os.environ["CULAUNCH_TRITONBENCH"]]
+    command += ["--output", tmp_path, "--emulator", "--jobs", "2", "--each", "90"]
+    command += [word for name in TRITONBENCH for word in ("--only", name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    rows = json.loads((tmp_path / "scripts.json").read_text())
+    assert {row["name"]: row["outcome"] for row in rows} == dict.fromkeys(TRITONBENCH, "same"), (
+        done.stdout + done.stderr
+    )
+    assert all(row["native"] and not row["triton"] for row in rows)
+
+
 @pytest.mark.needs("triton", "torch")
 @pytest.mark.slow
 def test_a_test_that_passes_by_triton_alone_is_named(tmp_path):
