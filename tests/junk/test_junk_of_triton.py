@@ -108,7 +108,8 @@ CALLS = {
     "KernelSet.read": lambda: (saved().read, {"member": "junk"}),
     "KernelSet.save": lambda: (saved().save, {"path": "k.culib"}),
     "KernelSet.write_c": lambda: (
-        saved().write_c, {"path": "k.c", "name": "k", "prefix": "my_", "as_object": False}
+        saved().write_c, {"path": "k.c", "name": "k", "prefix": "my_", "as_object": True,
+                           "machine": "aarch64"}
     ),
     "KernelSet.__getitem__": lambda: (lambda grid: saved()[grid](**given()), {"grid": (1,)}),
     "KernelSet.__call__": lambda: (lambda **call: with_grid()(**call), given()),

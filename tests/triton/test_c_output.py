@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from sets import changed, check_syntax, cuda_include, function, load, parameter, variant
 
 import culaunch as cl
+from culaunch._library import library_bytes
 from culaunch._triton.c_output.names import c_identifier, c_include, c_string
+from culaunch.triton import KernelSet
 
 pytestmark = pytest.mark.needs("gcc")
 
@@ -243,6 +245,46 @@ def test_numbers_of_every_size(tmp_path):
         )
         check_syntax(source)
         assert ("K_BLOCK" in header.read_text()) == (value != 10**1000)
+
+
+@pytest.mark.parametrize(("machine", "number"), [("aarch64", 183), ("x86_64", 62), ("arm64", 183)])
+def test_an_object_for_another_processor(machine, number, tmp_path):
+    from click.testing import CliRunner
+
+    from culaunch.cli.triton import command
+
+    ptx = b".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"
+    entry = function(variants=[variant(arch="compute_80", image=None, ptx="images/a.ptx")])
+    kernels = KernelSet.load(library_bytes([entry], {"images/a.ptx": ptx}, "test", 2))
+    for call in ("api", "command"):
+        if call == "api":
+            written = kernels.write_c(tmp_path / "k", as_object=True, machine=machine)
+        else:
+            kernels.save(tmp_path / "k.culib")
+            words = [f"{tmp_path}/k.culib", "--c-output", f"{tmp_path}/k.c", "--object"]
+            assert CliRunner().invoke(command, [*words, "--machine", machine]).exit_code == 0
+        header = written[2].read_bytes()[:20]
+        assert (header[:4], int.from_bytes(header[18:20], "little")) == (b"\x7fELF", number)
+    other = tmp_path / "other"
+    for options, words in [
+        ({"as_object": True, "machine": "riscv"}, "aarch64"),
+        ({"machine": machine}, "give as_object=True"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            kernels.write_c(other, **options)
+    with pytest.raises(cl.ImageError):  # an image that is none
+        load(function()).write_c(other, as_object=True)
+    assert not [*tmp_path.glob("other*")]
+    words = [f"{tmp_path}/k.culib", "--c-output", "k.c", "--machine", machine]
+    done = CliRunner().invoke(command, words)
+    assert "--machine is of the object" in done.output
+
+
+def test_a_table_that_c_cannot_choose_by(tmp_path):
+    tuning = {"key": ["n"], "entries": [{"values": ["relu"], "dtypes": ["fp32"],
+                                         "constants": {"BLOCK": 64}, "options": {}}]}  # fmt: skip
+    with pytest.raises(ValueError, match="cannot choose by n of the tuned table, which is 'relu'"):
+        load(function(tuning=tuning)).write_c(tmp_path / "k")
 
 
 def test_tuples_of_different_lengths(tmp_path):

@@ -114,6 +114,7 @@ class KernelSet(SetDispatcher):
         name: str | None = None,
         prefix: str = "",
         as_object: bool = False,
+        machine: str | None = None,
     ) -> list[Path]:
         """Write the set as C: ``path``, which ends in ``.c`` or gets it, and a header beside it.
 
@@ -134,6 +135,8 @@ class KernelSet(SetDispatcher):
         as_object : bool, optional
             Write the images to an object file, ``scale_images.o`` beside ``scale.c``, and not into
             the source: it is linked, and compiles faster.
+        machine : {"x86_64", "aarch64"}, optional
+            The processor that the object is for; this machine's without it.
 
         Returns
         -------
@@ -144,13 +147,16 @@ class KernelSet(SetDispatcher):
         ------
         ValueError
             If the set has what C cannot say: an argument of different types, a heuristic or a
-            grid that reads what C has not; or if `name` is no name in C.
+            grid that reads what C has not; or if `name` is no name in C, or `machine` is not one
+            of those allowed, or given without `as_object`.
         """
         # Not at the top: a program that loads and launches has no need of it.
         from culaunch._triton.c_output import write_c
 
         flag = checked_flag("as_object", as_object)
-        return write_c(self._saved, path, name, prefix, as_object=flag)
+        if machine is not None:
+            checked_text("machine", machine)
+        return write_c(self._saved, path, name, prefix, as_object=flag, machine=machine)
 
     @property
     def computed(self) -> dict[str, str]:

@@ -71,6 +71,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write the images to FILE_images.o, to be linked, and not into FILE.c.",
 )
+@click.option(
+    "--machine",
+    type=click.Choice(["x86_64", "aarch64", "amd64", "arm64"]),
+    help="The processor of that object; by default this machine's.",
+)
 def command(
     kernel: str,
     signatures: tuple[str, ...],
@@ -88,6 +93,7 @@ def command(
     name: str | None,
     prefix: str,
     as_object: bool,
+    machine: str | None,
 ) -> None:
     """Compile the Triton kernel KERNEL of FILE.py ahead of time. No GPU is needed.
 
@@ -100,6 +106,8 @@ def command(
     for option, value in given_for_c.items():
         if value and c_output is None:
             raise click.UsageError(f"{option} is of the output in C: it needs --c-output FILE.c")
+    if machine is not None and not as_object:
+        raise click.UsageError("--machine is of the object with the images: it needs --object")
     # A library holds what was compiled: options for a compiler would do nothing.
     if ".culib" in kernel:
         extra = (signatures, arches, constants, configs, options, grid, output)
@@ -118,7 +126,9 @@ def command(
     # What C cannot say is found before anything is written.
     written = []
     if c_output is not None:
-        paths = kernels.write_c(c_output, name=name, prefix=prefix, as_object=as_object)
+        paths = kernels.write_c(
+            c_output, name=name, prefix=prefix, as_object=as_object, machine=machine
+        )
         written = [str(path) for path in paths]
     if output is not None:
         with output_path(output, ".culib") as path:

@@ -59,15 +59,15 @@ class CImages:
             ]
         )
 
-    def write_object(self, path: Path) -> None:
-        """Write the object file, for this machine's processor."""
+    def write_object(self, path: Path, machine: str | None) -> None:
+        """Write the object file, for a processor: this machine's where None is given."""
         from culaunch._embed.several import embed_several
 
         images = {
             name.removeprefix(_PREFIX): self._kernels.read(member)
             for member, name in self._names.items()
         }
-        embed_several(str(path), images)
+        embed_several(str(path), images, machine)
 
 
 def _member(variant: SavedVariant) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from culaunch._triton.c_output.names import NameSpace, c_string
-from culaunch._triton.c_output.values import c_value
+from culaunch._triton.c_output.values import c_value, is_c_value
 from culaunch._triton.parameter_sources import leaves_of
 from culaunch._triton.select import settings_fit
 from culaunch._triton.tuned_table import types_apart
@@ -83,6 +83,13 @@ class CChoice:
             # `TunedTable.of_device` does it.
             listed = ", ".join(map(str, [*indices, -1]))
             lists.append(f"static const int {name}_runs_{number}[] = {{{listed}}};\n")
+            for key, value in zip(self._table.key, entry.values, strict=True):
+                if not is_c_value(value):
+                    raise ValueError(
+                        f"C cannot choose by {key} of the tuned table, which is {value!r:.60}: by "
+                        "ints, bools and None alone; a set that is compiled with configs=[...] has "
+                        "no table"
+                    )
             # At least one, so that the array has a size without a key, too.
             values = ", ".join([c_value(value) for value in entry.values] or ["0"])
             rows.append(

@@ -25,6 +25,7 @@ def write_c(
     prefix: str = "",
     *,
     as_object: bool = False,
+    machine: str | None = None,
 ) -> list[Path]:
     """Write a source, a header, and perhaps an object; see :meth:`KernelSet.write_c`."""
     text = checked_path("path", path)
@@ -36,16 +37,22 @@ def write_c(
     source, header = Path(f"{base}.c"), Path(f"{base}.h")
     if not isinstance(prefix, str):
         raise TypeError(f"prefix must be a str (got {spell(prefix)})")
+    if machine is not None and not as_object:
+        raise ValueError(
+            "machine is of an object with the images: give as_object=True, too (got "
+            f"{machine!r:.60})"
+        )
     if name is not None or prefix:
         own = check_c_name(name) if name is not None else c_identifier(kernels.name)
         name = check_c_name(prefix + own, "prefix" if prefix else "name")
     output = CSet(kernels, name, as_object)
     # Both texts before either is written: a refusal leaves no half of an output behind.
     pieces = header_text(output), output.source(header.name)
-    for target, piece in zip((header, source), pieces, strict=True):
-        write_output(str(target), piece.encode())
     written = [source, header]
     if as_object:
+        # The object first: it may be refused, for its machine or an image that is none.
         written.append(Path(f"{base}_images.o"))
-        output.images.write_object(written[-1])
+        output.images.write_object(written[-1], machine)
+    for target, piece in zip((header, source), pieces, strict=True):
+        write_output(str(target), piece.encode())
     return written
