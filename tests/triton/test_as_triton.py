@@ -1,5 +1,6 @@
 """What Triton reads at each call of its own ``run`` is obeyed natively from the first call on."""
 
+import contextlib
 import gc
 import inspect
 import weakref
@@ -159,6 +160,48 @@ def test_globals_are_compared_in_tritons_order(fresh, monkeypatch):
     with pytest.raises(RuntimeError, match="FACTOR has changed"):
         launch(kernel, 7)
     assert seen == ["hook"]
+
+
+def test_a_hook_runs_once_where_the_call_is_left_to_triton(on_emulator):
+    """And so does a `run` of somebody's own."""
+    from culaunch.triton import install
+
+    seen = []
+    with install():
+        plain = triton.jit(kernels.sized.fn)
+        tuned = triton.autotune([triton.Config({"SIZE": 3})], key=[])(plain)
+        assert launch(plain, 1, SIZE=3, EVEN=0)[0] == launch(tuned, 1, EVEN=0)[0] == 4
+        plain.add_pre_run_hook(lambda *_, **__: seen.append("hook"))
+        for kernel, more in ((plain, {"SIZE": 3}), (tuned, {})):
+            with pytest.raises(TypeError, match=r"specialize|Unsupported"):
+                launch(kernel, "x", EVEN=0, **more)
+        assert seen == ["hook"] * 2
+        plain.pre_run_hooks.clear()
+        run = plain.run
+        plain.run = lambda *args, **kwargs: (seen.append("run"), run(*args, **kwargs))[1]
+        for value in (1, "x"):
+            plain.device_caches.clear()
+            seen.clear()
+            with contextlib.suppress(TypeError, RuntimeError):  # Triton has no device here
+                launch(plain, value, SIZE=3, EVEN=0)
+            assert seen == ["run"]
+
+
+def test_a_changed_global_is_refused_by_what_a_decorator_calls(launched, monkeypatch):
+    monkeypatch.setattr(kernels, "FACTOR", tl.constexpr(2))
+    seen = []
+    tuned = triton.autotune(
+        [triton.Config({}), triton.Config({}, num_warps=2)], key=["v"],
+        pre_hook=lambda *_, **__: seen.append("before"),
+        post_hook=lambda *_, **__: seen.append("after"),
+    )(triton.jit(kernels.times.fn))  # fmt: skip
+    kernel = launched(tuned)
+    assert launch(kernel, 7)[0] == 14
+    seen.clear()
+    monkeypatch.setattr(kernels, "FACTOR", tl.constexpr(3))
+    with pytest.raises(RuntimeError, match="FACTOR has changed"):
+        launch(kernel, 8)
+    assert seen == ["before", "after"]
 
 
 def test_what_triton_refuses_is_refused_where_it_is_installed(on_emulator):

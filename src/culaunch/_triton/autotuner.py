@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from culaunch._launch.driver import current_driver
+from culaunch._triton.target import time_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -81,7 +81,7 @@ def set_benchmark(tuner: Any) -> None:
     if current_driver().name != "cuda" and getattr(tuner, "_do_bench", None) is None:
         # Triton's own needs events of an NVIDIA device.
         vars(tuner).pop("do_bench", None)
-        vars(tuner)["_do_bench"] = _time_once  # Triton's own place for it
+        vars(tuner)["_do_bench"] = time_once  # Triton's own place for it
 
 
 def split_config(config: Any, parameters: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -96,9 +96,3 @@ def split_settings(
     constants = {name: value for name, value in settings.items() if name in parameters}
     options = {name: value for name, value in settings.items() if name not in parameters}
     return constants, options
-
-
-def _time_once(call: Callable[[], object], quantiles: Collection[float]) -> list[float]:
-    start = time.perf_counter()
-    call()
-    return [1e3 * (time.perf_counter() - start)] * len(quantiles)

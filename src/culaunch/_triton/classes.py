@@ -85,10 +85,12 @@ class Classes:
         self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Run Triton's own Python for a kernel."""
+        # Where a `run` of somebody's has come to ours, it is not called again.
+        run = self.run_of(kernel) if self.is_running(kernel) else kernel.run
         passing = self._threads.passing
         passing.append(kernel)
         try:
-            return kernel.run(*args, grid=grid, warmup=False, **kwargs)
+            return run(*args, grid=grid, warmup=False, **kwargs)
         finally:
             passing.pop()
 
@@ -98,6 +100,13 @@ class Classes:
             if kind in self._own_runs:
                 return self._own_runs[kind].__get__(function)  # type: ignore[no-any-return]
         return function.run  # type: ignore[no-any-return]  # after `uninstall`
+
+    def run_of(self, kernel: Any) -> Callable[..., Any]:
+        """Return what stands in the place of Triton's ``run`` of a kernel."""
+        for kind in type(kernel).__mro__:
+            if kind in self._runs:
+                return self._runs[kind].__get__(kernel)  # type: ignore[no-any-return]
+        return kernel.run  # type: ignore[no-any-return]  # after `uninstall`
 
     def replaced_before(self, kernel: Any) -> str | None:
         """Return what somebody had replaced before; None where nobody had."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from culaunch._base.untraced import untraced
 from culaunch._core import TritonsWay
@@ -34,6 +34,9 @@ class InstalledKernel(NativeKernel):
     classes : Classes
         What Triton's classes do while kernels are launched natively.
     """
+
+    # Whose `run` is called is another question, which `_guarded` answers.
+    _WATCHED: ClassVar[tuple[str, ...]] = ("pre_run_hooks", "debug", "device_caches")
 
     def __new__(
         cls,
@@ -113,9 +116,15 @@ class InstalledKernel(NativeKernel):
     def _run_of_triton(self) -> Callable[..., Any]:
         return self._classes.own_run(self._function)
 
+    def _call_decorators(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._classes.launch_in_triton(self._kernel, grid, args, kwargs)
+
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         self.retire()  # the next call makes another
-        return lambda grid, args, kwargs: self._kernel.run(*args, grid=grid, warmup=False, **kwargs)
+        # Where a `run` of somebody's has come to ours, it is not called again.
+        is_running = self._classes.is_running(self._kernel)
+        run = self._classes.run_of(self._kernel) if is_running else self._kernel.run
+        return lambda grid, args, kwargs: run(*args, grid=grid, warmup=False, **kwargs)
 
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
         with _else_tritons_way():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
@@ -30,7 +30,7 @@ from culaunch._triton.parameters import parameters_of
 from culaunch._triton.purity import Unknown
 from culaunch._triton.stack import Stack
 from culaunch._triton.target import compiling_for, triton_module
-from culaunch._triton.used_globals import check_globals, global_guards
+from culaunch._triton.used_globals import changed_global, check_globals, global_guards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,6 +64,9 @@ class NativeKernel(ChoosingDispatcher):
         {"annotations", "arg_names", "constexprs", "do_not_specialize",
          "do_not_specialize_on_alignment", "name", "params", "signature"}
     )  # fmt: skip
+
+    # What Triton reads of it at each call.
+    _WATCHED: ClassVar[tuple[str, ...]] = ("run", "pre_run_hooks", "debug", "device_caches")
 
     def __new__(cls, kernel: Any) -> Self:
         """Make one of a kernel, with the decorators above it or not."""
@@ -210,12 +213,12 @@ class NativeKernel(ChoosingDispatcher):
             if successor is not None:
                 return successor(grid, args, kwargs)
         self._watch()
-        hooks = self._function.pre_run_hooks
-        if hooks and self._stack.is_decorated:
-            # They are given what the decorators chose: the half below these calls them.
-            assert self._driver is not None
-            return self._tune(grid, args, kwargs, self._driver.current_device())[4]
         # From here on the order is that of Triton's own launch.
+        hooks = self._function.pre_run_hooks
+        if self._stack.is_decorated and (hooks or changed_global(self._function) is not None):
+            return self._call_decorators(grid, args, kwargs)
+        if hooks or changed_global(self._function) is not None:
+            self._specialize(args, kwargs)  # what is no call for this kernel raises
         for hook in hooks:
             hook(*args, **options_of_a_run(self._function, kwargs))
         check_globals(self._function)
@@ -234,6 +237,11 @@ class NativeKernel(ChoosingDispatcher):
         if leave is not None:
             leave(metadata)
         return result
+
+    def _call_decorators(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Let the decorators' Python call the function, whose hooks are given what they chose."""
+        assert self._driver is not None
+        return self._tune(grid, args, kwargs, self._driver.current_device())[4]
 
     def _allocate(self, which: str, size: int, alignment: int, stream: int, device: int) -> object:
         allocator = users_allocator(which)
@@ -330,7 +338,7 @@ class NativeKernel(ChoosingDispatcher):
         guards.entries += found + self._compiled.guards
         guards.quick += never + self._compiled.names
         guards.exact += self._compiled.kept
-        for name in ("run", "pre_run_hooks", "debug", "device_caches"):
+        for name in self._WATCHED:
             guards.attribute(self._function, name)
         guards.entries += self._grid_guards
         return guards

@@ -55,13 +55,22 @@ def check_globals(function: Any) -> None:
     RuntimeError
         If a global that the function uses is not what it was compiled with.
     """
+    changed = changed_global(function)
+    if changed is not None:
+        name, before, now = changed
+        raise RuntimeError(
+            f"Global variable {name} has changed since we compiled this kernel, from {before} to "
+            f"{now}"
+        )
+
+
+def changed_global(function: Any) -> tuple[str, Any, Any] | None:
+    """Return the name of a global that has changed, what it was, and what it is."""
     missing = object()
     for (name, _), (value, namespace) in function.used_global_vals.items():
         # A global that was deleted is no longer what it was: an object that is nobody's stands for
         # it.
         found = namespace.get(name, missing)
         if found != value:
-            raise RuntimeError(
-                f"Global variable {name} has changed since we compiled this kernel, from "
-                f"{value} to {found}"
-            )
+            return name, value, found
+    return None
