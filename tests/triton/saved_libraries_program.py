@@ -54,8 +54,9 @@ def refused(kernel):
 
 
 count = 0
-for place, kernel in kernels(sys.argv[1]):
-    count += 1
-    for reason in refused(kernel):
-        print(f"{place}: {reason}")
+for package in sys.argv[1:]:
+    for place, kernel in kernels(package):
+        count += 1
+        for reason in refused(kernel):
+            print(f"{place}: {reason}")
 print(f"{count} kernels")

@@ -34,16 +34,17 @@ def test_operators_forward_and_backward(library):
 
 
 @pytest.mark.parametrize(
-    ("library", "count"),
+    ("packages", "count"),
     [
-        pytest.param("liger_kernel", 10, marks=pytest.mark.needs("liger_kernel")),
-        pytest.param("fla", 300, marks=pytest.mark.needs("fla")),
+        pytest.param(["liger_kernel.ops"], 10, marks=pytest.mark.needs("liger_kernel")),
+        pytest.param(["fla.ops", "fla.modules"], 300, marks=pytest.mark.needs("fla")),
     ],
+    ids=["liger", "fla"],
 )
-def test_all_of_their_decorators_can_be_saved(library, count):
+def test_all_of_their_decorators_can_be_saved(packages, count):
     """Every heuristic is an expression, and every hook of a configuration is data."""
     done = subprocess.run(
-        [sys.executable, PROGRAM.with_name("saved_libraries_program.py"), library],
+        [sys.executable, PROGRAM.with_name("saved_libraries_program.py"), *packages],
         check=False,
         capture_output=True,
         text=True,
