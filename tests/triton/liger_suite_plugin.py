@@ -8,8 +8,10 @@ import types
 
 import torch
 from cuda_on_host import CudaOnHost
+from few_configurations import few_configurations
 
 CudaOnHost().__enter__()  # for all of this process
+few_configurations(1)
 torch.set_num_threads(1)
 
 

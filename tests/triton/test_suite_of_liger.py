@@ -20,28 +20,27 @@ FILES = (
     "softmax", "sparsemax", "relu_squared", "layer_norm", "poly_norm", "rms_norm",
     "fused_add_rms_norm", "group_norm", "cross_entropy", "multi_token_attention",
     "fused_linear_cross_entropy", "fused_linear_jsd", "fused_linear_kl_div", "mhc", "tvd",
+    "attn_res", "dyt", "fused_moe",
 )  # fmt: skip
 # And those whose smallest tests take seconds.
-LONG_FILES = (
-    "attn_res", "dyt", "embedding", "fused_moe", "grpo_loss", "jsd", "kl_div",
-    "modulated_rms_norm",
-)  # fmt: skip
+LONG_FILES = ("embedding", "grpo_loss", "jsd", "kl_div", "modulated_rms_norm")
 # In float32: they compare with PyTorch on the host, whose bfloat16 is less accurate than the
 # kernels, and so is its sum of as many numbers as the last of these adds.
 FITTING = "not dtype1 and not dtype2 and not bfloat16 and not 16-48-12-8192"
 # One of these shapes may take all the time.
-HUGE = "32000", "64000", "128256"
+HUGE = "32000", "64000", "128256", "512-8-256"
 # All shapes of five files, and small ones of the others.
 SMALL = (
     "not 3-512-128 and not 8-64-1024 and (test_softmax or test_sparsemax or test_relu_squared or "
-    "test_layer_norm or test_poly_norm or functional and (2-2-8 or 9-7-41 or 2-4-4-8-3-1) or "
-    "spatial_dims and shape0 or allows_unused_outputs and 2-4-2-32 or with_ties and 2-8-4096)"
+    "test_layer_norm or test_poly_norm or functional and (2-2-8 or 9-7-41 or 2-4-4-8-3-1 "
+    "or 1-1-1023 or 2-32-256) or spatial_dims and shape0 or allows_unused_outputs and 2-4-2-32 or "
+    "with_ties and 2-8-4096 or test_K_equals_E)"
 )
 # The kernels of each operator have its name in theirs.
 OPERATORS = {
     "softmax", "sparsemax", "relu_squared", "layer_norm", "poly_norm", "_rms_norm",
     "fused_add_rms_norm", "group_norm", "cross_entropy", "_mask_bwd", "jsd", "kl_div", "mhc",
-    "tv_distance",
+    "tv_distance", "attn_res", "dyt", "moe",
 }  # fmt: skip
 SECONDS = 1500  # for all of it, where all of it is asked for
 
