@@ -18,51 +18,18 @@ import contextlib
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from run_script import run
-
-# What became of a script, and whether that is our fault.
-OUTCOMES = {
-    "same": False,
-    "different": True,
-    "different in two runs of Triton": False,
-    "different where nothing was written": False,
-    "failed the same way": False,
-    "failed by Triton alone": False,
-    "failed natively alone": True,
-    "failed differently": True,
-    # Of the emulator alone: where a GPU may read on, and what another GPU may have room for.
-    "stopped at an illegal access": False,
-    "refused by Triton's compiler": False,
-    "failed both ways": False,
-    "no time": False,
-    "ran": False,  # and there was nothing to compare
-}
-FILLED = ("triton filled", "native filled")
-_ILLEGAL = "CUDA_ERROR_ILLEGAL_ADDRESS"
-_REFUSED = ("OutOfResources", "CompilationError")
-
-
-@dataclass
-class Script:
-    """One script, and how it ended each way until now."""
-
-    path: Path
-    ended: dict[str, dict[str, Any]] = field(default_factory=dict)
-    differences: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """Its file's name."""
-        return self.path.stem
+from script_outcome import FILLED, OUTCOMES, Script
+from script_results import differences, read
 
 
 class Comparison:
@@ -94,7 +61,6 @@ class Comparison:
         self._jobs = jobs
         self._on_emulator = on_emulator
         self._configs = configs
-        self._reference = "interpreter" if on_emulator else "triton"
         output.mkdir(parents=True, exist_ok=True)
         # Frameworks are imported once, by a process that the others are forked from.
         self._forked = multiprocessing.get_context("forkserver")
@@ -106,17 +72,25 @@ class Comparison:
         first = self._forked.Process()  # the frameworks' import is not the first script's time
         first.start()
         first.join()
-        waiting = list(self._scripts)
         running: dict[int, tuple[Any, Script, str, float]] = {}
+        try:
+            self._run_all(running)
+        finally:  # interrupted, too: they are in sessions of their own
+            for process, *_ in running.values():
+                _end(process)
+            self._write()
+
+    def _run_all(self, running: dict[int, tuple[Any, Script, str, float]]) -> None:
+        waiting = list(self._scripts)
         while waiting or running:
             while waiting and len(running) < self._jobs and time.monotonic() < self._end:
                 script = waiting.pop(0)
-                way = self._next(script)
+                way = script.next_way
                 assert way is not None
                 process = self._begin(script, way)
                 running[process.sentinel] = (process, script, way, time.monotonic())
             if not running:  # no time is left for those that wait
-                break
+                return
             wait(list(running), timeout=0.2)
             for sentinel, (process, script, way, begun) in list(running.items()):
                 taken = time.monotonic() - begun
@@ -129,13 +103,12 @@ class Comparison:
                 del running[sentinel]
                 script.ended[way] = self._how_it_ended(script, way, taken)
                 self._compare(script, way)
-                if self._next(script) is not None:
+                if script.next_way is not None:
                     waiting.insert(0, script)
                     continue
                 for done in script.ended:  # which is much, and was compared
                     self._into(script, done).with_suffix(".pt").unlink(missing_ok=True)
                 self._write()
-        self._write()
 
     def table(self) -> list[str]:
         """Return lines that say how it went."""
@@ -162,7 +135,7 @@ class Comparison:
 
     def faults(self) -> int:
         """Return how many scripts went worse than by Triton."""
-        return sum(OUTCOMES[self._outcome(script)] for script in self._scripts)
+        return sum(OUTCOMES[script.outcome] for script in self._scripts)
 
     def _begin(self, script: Script, way: str) -> Any:
         into = self._into(script, way)
@@ -182,22 +155,6 @@ class Comparison:
         process.start()
         return process
 
-    def _next(self, script: Script) -> str | None:
-        """Return which way a script is to be run next, if any."""
-        wanted = script.ended.get(self._reference, {"ended": "ok"})
-        if wanted["ended"] == "no time" and not self._on_emulator:
-            return None
-        for way in (self._reference, "native"):
-            if way not in script.ended:
-                return way
-        if self._on_emulator or not script.differences["native"]:
-            return None
-        if "triton again" not in script.ended:
-            return "triton again"
-        if not script.differences["triton again"]:
-            return next((way for way in FILLED if way not in script.ended), None)
-        return None
-
     def _how_it_ended(self, script: Script, way: str, taken: float) -> dict[str, Any]:
         path = self._into(script, way).with_suffix(".json")
         try:
@@ -208,45 +165,21 @@ class Comparison:
         return {**found, "seconds": round(taken, 2)}
 
     def _compare(self, script: Script, way: str) -> None:
-        reference = FILLED[0] if way == FILLED[1] else self._reference
-        if way in (self._reference, FILLED[0]):
+        reference = FILLED[0] if way == FILLED[1] else script.reference
+        if way in (script.reference, FILLED[0]):
             return
         both = [script.ended[one]["ended"] for one in (reference, way)]
-        script.differences[way] = []
+        script.differences[way] = {}
         if both == ["ok", "ok"]:
-            held = [_read(self._into(script, one)) for one in (reference, way)]
+            try:
+                held = [
+                    read(self._into(script, one).with_suffix(".pt")) for one in (reference, way)
+                ]
+            except (OSError, RuntimeError, pickle.UnpicklingError) as error:
+                script.differences[way] = {"all": f"results cannot be read: {error}"}
+                return
             script.ended[way]["results"] = sum(not isinstance(one, str) for one in held[1].values())
             script.differences[way] = differences(*held, exact=not self._on_emulator)
-
-    def _outcome(self, script: Script) -> str:
-        ways = (self._reference, "native")
-        wanted, found = (script.ended.get(way, {"ended": "no time"}) for way in ways)
-        if self._on_emulator and found["ended"] == "failed":
-            if _ILLEGAL in found["error"]:
-                return "stopped at an illegal access"
-            if found["error"].startswith(_REFUSED):
-                return "refused by Triton's compiler"
-            if wanted["ended"] == "failed":
-                return "failed both ways"
-        if self._on_emulator and found["ended"] == "ok" != wanted["ended"]:
-            return "ran"  # the interpreter cannot do all that kernels do
-        how = (wanted["ended"], found["ended"])
-        if "no time" in how:
-            return "no time"
-        if how == ("failed", "failed"):
-            return (
-                f"failed {'the same way' if wanted['error'] == found['error'] else 'differently'}"
-            )
-        if "failed" in how:
-            return f"failed {'natively' if how[0] == 'ok' else 'by Triton'} alone"
-        if script.differences["native"]:
-            if script.differences.get("triton again"):
-                return "different in two runs of Triton"
-            filled = [script.ended.get(way, {}).get("ended") for way in FILLED]
-            if filled == ["ok", "ok"] and not script.differences[FILLED[1]]:
-                return "different where nothing was written"
-            return "different"
-        return "same" if found["results"] else "ran"
 
     def _row(self, script: Script) -> dict[str, Any]:
         """Return all that is known of a script."""
@@ -258,12 +191,12 @@ class Comparison:
             reasons.update(kernel["reasons"])
         return {
             "name": script.name,
-            "outcome": self._outcome(script),
-            "fault": OUTCOMES[self._outcome(script)],
+            "outcome": script.outcome,
+            "fault": OUTCOMES[script.outcome],
             "seconds": {way: one["seconds"] for way, one in script.ended.items()},
             "errors": {way: one["error"] for way, one in script.ended.items() if "error" in one},
             "results": script.ended.get("native", {}).get("results", 0),
-            "differences": script.differences.get("native", []),
+            "differences": [script.differences["native"][path] for path in script.different],
             "native": report["native"],
             "triton": report["triton"],
             "reasons": dict(reasons),
@@ -278,62 +211,6 @@ class Comparison:
         part = self._output / "scripts.json.part"
         part.write_text(json.dumps(rows, indent=1) + "\n")
         part.replace(self._output / "scripts.json")
-
-
-def differences(wanted: dict[str, Any], found: dict[str, Any], *, exact: bool) -> list[str]:
-    """Return lines that say which results differ: in a bit, or by more than rounding.
-
-    Parameters
-    ----------
-    wanted, found : dict of str to (torch.Tensor or str)
-        Results by where they stand.
-    exact : bool
-        Whether every bit counts; else numbers may differ by some rounding of their type.
-    """
-    lines = [f"{path}: only one way" for path in sorted(wanted.keys() ^ found.keys())]
-    for path in wanted.keys() & found.keys():
-        one, other = wanted[path], found[path]
-        if isinstance(one, str) or isinstance(other, str):
-            if exact and one is not other and one != other:
-                lines.append(f"{path}: {one} and {other}")
-        elif (one.dtype, one.shape) != (other.dtype, other.shape):
-            lines.append(f"{path}: {one.dtype} {one.shape} and {other.dtype} {other.shape}")
-        elif _bits(one) != _bits(other) and (exact or not _near(one, other)):
-            apart = (_wide(one) - _wide(other)).abs().nan_to_num().max().item()
-            lines.append(f"{path}: {one.dtype}, up to {apart:.3g} apart")
-    return lines
-
-
-def _bits(tensor: Any) -> bytes:
-    import torch
-
-    flat = tensor.contiguous().reshape(-1)
-    return bytes(flat.view(torch.uint8).numpy()) if flat.numel() else b""
-
-
-def _near(one: Any, other: Any) -> bool:
-    import torch
-
-    if not one.is_floating_point() and not one.is_complex():
-        return False
-    rounding = {torch.float64: 1e-6, torch.float32: 2e-3, torch.complex64: 2e-3}.get(
-        one.dtype, 3e-2
-    )
-    return torch.allclose(_wide(one), _wide(other), rtol=rounding, atol=rounding, equal_nan=True)
-
-
-def _wide(tensor: Any) -> Any:
-    """Return a tensor with the same numbers in a type that has room for a difference."""
-    import torch
-
-    return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
-
-
-def _read(into: Path) -> dict[str, Any]:
-    import torch
-
-    found: dict[str, Any] = torch.load(into.with_suffix(".pt"), weights_only=True)
-    return found
 
 
 def _end(process: Any) -> None:
@@ -361,7 +238,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     scripts = [
-        Script(path)
+        Script(path, options.emulator)
         for path in sorted(options.folder.resolve().glob("*.py"))
         if not options.only or path.stem in options.only
     ]
