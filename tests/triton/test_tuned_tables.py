@@ -191,6 +191,30 @@ def test_what_tune_kept_becomes_a_table(kernels, emulator):
         made.with_table(["n"], kept)
 
 
+def test_what_a_heuristic_gives_is_no_configuration(kernels, emulator):
+    """It follows from the call: what is tried, and kept, are the blocks."""
+    import torch
+    import triton
+
+    import culaunch as cl
+    from culaunch.triton import compile  # noqa: A004
+
+    even = {"EVEN": lambda args: args["n"] % args["BLOCK"] == 0}
+    made = compile(
+        triton.heuristics(even)(kernels.guarded), FLOATS, arch="compute_80",
+        configs=[{"BLOCK": 16}, {"BLOCK": 32}],
+    )  # fmt: skip
+    assert len(made) == 4
+    assert made.configs == [{"BLOCK": 16}, {"BLOCK": 32}]
+    x, out = torch.ones(32), torch.zeros(32)
+    tuning = cl.tune(made, arguments=(x, out, 20), grid=(1,), key=("n",))
+    assert [trial.config for trial in tuning.trials] == made.configs
+    table = made.with_table(["n"], [((x, out, 20), {"BLOCK": 32})])
+    out.zero_()
+    table[(1,)](x, out, 20)
+    assert out.tolist() == [1] * 20 + [0] * 12
+
+
 def test_a_key_that_the_tuned_call_left_to_its_default(kernels):
     """Triton's key has the values of what was given alone."""
     from culaunch.triton import compile  # noqa: A004

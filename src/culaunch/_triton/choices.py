@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 def configs_of(saved: SavedSet) -> list[dict[str, Any]]:
     """Return the constants and options in which variants differ, each combination once."""
-    settings = [{**one.constants, **one.options} for one in saved.variants]
+    # What the set works out itself is nobody's choice.
+    computed = {one.name for one in saved.computed}
+    settings = [
+        {name: one for name, one in {**variant.constants, **variant.options}.items()
+         if name not in computed}
+        for variant in saved.variants
+    ]  # fmt: skip
     first = settings[0]
     # A setting that all variants share is no choice, and one that some do not have is.
     differing = [
