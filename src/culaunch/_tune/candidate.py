@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._launch import Kernel, Launcher
 from culaunch._triton.kernel_set import KernelSet
+from culaunch._triton.native import native
 from culaunch._tune.configs import Config, checked_key
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ def caller_of(target: Any, grid: Any) -> Caller:
         if target.table is not None:
             target = target._with(None)  # noqa: SLF001
         grid = target.grid if grid is None else grid
+    if _is_tritons(type(target)):
+        # What is compared are kernels, and no launchers; and it runs on the emulator, too.
+        target = native(target)
     if hasattr(type(target), "__getitem__"):
         if grid is None:
             raise TypeError(f"{name} needs grid=")
@@ -82,6 +86,14 @@ def caller_of(target: Any, grid: Any) -> Caller:
         )
     _refuse(grid, "a function makes its own grid")
     return Caller(name, lambda config: _with(target, config))
+
+
+def _is_tritons(kind: type) -> bool:
+    """Whether it is what ``@triton.jit`` makes, without Triton being imported for that."""
+    return any(
+        (one.__module__, one.__name__) == ("triton.runtime.jit", "JITFunction")
+        for one in kind.__mro__
+    )
 
 
 def _with(function: Callable[..., object], config: Config) -> Callable[..., object]:
