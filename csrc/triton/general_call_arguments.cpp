@@ -64,7 +64,14 @@ bool GeneralCall::Specialize() {
       continue;
     }
     const Mismatch mismatch = specializer_.Add(parameter, object);
-    if (mismatch != Mismatch::kNone) return RaiseArgument(mismatch, i, object);
+    if (mismatch == Mismatch::kNone) continue;
+    // A decorator may put something else in its place: it is asked before the argument is refused.
+    if (!state_.is_tuned || is_chosen_ || mismatch == Mismatch::kPython) {
+      return RaiseArgument(mismatch, i, object);
+    }
+    misses_one_ = true;
+    specializer_.key.Add(MakeWord(WordKind::kMissing));
+    specializer_.leaves.Add(0);
   }
   return true;
 }

@@ -154,6 +154,19 @@ K = heuristics({"num_warps": lambda a: 4 if a["n"] < 5 else 8,
 """,
         on_n(3, 9, "9, num_warps=2"),
     ),
+    "a helper that is given the arguments": (
+        """
+def rows(a): return a["n"] + 1
+def blocks(a): return rows(a) * G
+G = 2
+K = heuristics({"A": lambda a: blocks(a), "B": rows})(jit())
+""",
+        [*on_n(3, 9, 3), "G = 4", *on_n(3), "rows = lambda a: a['m']", *on_n("3, 7", "3, 9")],
+    ),
+    "an argument that cannot be passed and is replaced": (
+        'K = heuristics({"m": lambda a: 4})(jit())',
+        steps("K[(1,)](T['x'], None, 3, m='four')", "K[(1,)](T['x'], None, 3, m=2**70)"),
+    ),
     "two results at once": (
         """
 def split(a):

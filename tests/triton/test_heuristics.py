@@ -1,5 +1,6 @@
 """What decorators choose is looked up natively, and is what they would say."""
 
+import dis
 import random
 import sys
 import types
@@ -347,3 +348,16 @@ def test_hooks_of_configurations(launched, say):
     for n in (3, 4, 3):
         assert said(kernel, None, n, 0.5) == [n, n, 2, 3, 8]
     assert hooked == [3, 4, 3]
+
+
+def test_what_a_new_version_of_python_has_is_not_guessed(monkeypatch):
+    every = dis.get_instructions
+
+    def with_another(code):
+        first, *rest = every(code)
+        return [first, first._replace(opname="DO_SOMETHING_NEW"), *rest]
+
+    assert reads_of(assigned).values == {"n"}
+    monkeypatch.setattr(dis, "get_instructions", with_another)
+    with pytest.raises(Unknown, match="DO_SOMETHING_NEW in assigned"):
+        reads_of(assigned)

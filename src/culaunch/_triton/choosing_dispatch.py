@@ -101,7 +101,7 @@ class ChoosingDispatcher(Dispatcher):
     ) -> None:
         """Find our own mistakes: the heuristics say again what they said."""
         said = self._stack.heuristics_of(args, kwargs)
-        for name, value in (said or {}).items():
+        for name, value in said.items():
             if chosen[name] != value or type(chosen[name]) is not type(value):
                 raise SystemError(
                     f"a defect of culaunch, please report it: the heuristic {name} of {self.name} "

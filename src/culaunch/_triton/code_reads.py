@@ -20,6 +20,7 @@ from culaunch._triton.shape_reads import shape_parts
 
 if TYPE_CHECKING:
     import dis
+    from collections.abc import Callable
 
 # Methods of numbers, which no array has.
 _METHODS = {"bit_length", "is_integer"}
@@ -122,6 +123,8 @@ class _Code:
 
     def _argument(self) -> None:
         """Read what is done with the dict of arguments, which was just loaded."""
+        if self._is_passed_on():
+            return
         name, count = self._subscript() or self._get() or (None, 0)
         if name is None:
             raise Unknown("it does more with the arguments than to look one up")
@@ -134,6 +137,27 @@ class _Code:
             self._reads.shapes.update((name, part) for part in found)
             return
         self._kind_of_reading(asks_for_type=asks_for_type).add(name)
+
+    def _is_passed_on(self) -> bool:
+        """Whether a helper is called with it, and nothing else; read that one for its arguments."""
+        before, ahead = self._code.before(1), self._code.ahead(1)
+        if before is None or not ahead or not is_call(ahead[0], 1):
+            return False
+        find = self._finder(before)
+        found = find(before.argval) if find is not None else None
+        if not isinstance(found, types.FunctionType) or self._depth == _DEEPEST:
+            return False
+        code = found.__code__
+        if code.co_argcount != 1 or code.co_kwonlyargcount:
+            return False
+        _Code(found, self._reads, code.co_varnames[0], self._depth + 1).read()
+        return True
+
+    def _finder(self, one: dis.Instruction) -> Callable[[str], Any] | None:
+        """Return what tells what is loaded; None where it is no name."""
+        return {"LOAD_GLOBAL": self._names.of_global, "LOAD_DEREF": self._names.closed_over}.get(
+            one.opname
+        )
 
     def _subscript(self) -> tuple[str, int] | None:
         """Read ``args["name"]``: the name, and how many instructions say so."""
@@ -199,9 +223,7 @@ class _Code:
     def _is_class(self) -> bool:
         """Whether a class is what is loaded next, for a call with two arguments; take it."""
         ahead = self._code.ahead(_LONGEST_NAME)
-        find = {"LOAD_GLOBAL": self._names.of_global, "LOAD_DEREF": self._names.closed_over}.get(
-            ahead[0].opname if ahead else ""
-        )
+        find = self._finder(ahead[0]) if ahead else None
         if find is None:
             return False
         behind = [one for one in ahead[1:] if one.opname != "LOAD_ATTR"]

@@ -144,13 +144,18 @@ class Stack:
         settings = {name: final[name] for name in names if name in final}
         return Decision(settings, frozenset(self._replaced), copies.configs, is_kept, result)
 
-    def heuristics_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-        """Return what the heuristics say; None where an autotuner is above any of them."""
+    def heuristics_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return what the heuristics above any autotuner say, and nothing below says again."""
         found = dict(kwargs)
         made: dict[str, Any] = {}
-        for layer in self._layers:
+        for i, layer in enumerate(self._layers):
             if self._is_tuner(layer):
-                return made
+                if any(map(self._decides, self.tuners)):
+                    return {}  # it may have put something else in their place
+                below = [one.values for one in self._layers[i:] if not self._is_tuner(one)]
+                return {
+                    name: one for name, one in made.items() if not any(name in b for b in below)
+                }
             for name, call in layer.values.items():
                 found[name] = made[name] = call(
                     {**dict(zip(layer.arg_names, args, strict=False)), **found}
