@@ -105,4 +105,20 @@ PyObject* DescribeArguments(DispatcherObject* self, PyObject* const* args, size_
       .Description();
 }
 
+CULAUNCH_RARE void PreferArgumentError(DispatcherObject* self, PyObject* const* args, size_t count,
+                                       PyObject* keyword_names) {
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  const Ref described(DescribeArguments(self, args, count, keyword_names));
+  if (described) {
+    PyErr_Restore(type, value, traceback);
+    return;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
 }  // namespace triton

@@ -54,8 +54,9 @@ bool QuickArguments::Ask(PyObject* grid, uint32_t* dims) const {
   const Ref dict(PyDict_New());
   for (size_t i = 0; dict && i < state_.count; ++i) {
     PyObject* const value = (*this)[i];
-    if (value != nullptr &&
-        PyDict_SetItem(dict.get(), state_.parameters[i].name.get(), value) < 0) {
+    if (value == nullptr) {
+      if (!state_.parameters[i].is_optional) return false;
+    } else if (PyDict_SetItem(dict.get(), state_.parameters[i].name.get(), value) < 0) {
       return false;
     }
   }

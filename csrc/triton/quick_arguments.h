@@ -24,7 +24,8 @@ class QuickArguments final : public ArgumentsOfCall {
 
   PyObject* operator[](size_t parameter) const override;
 
-  // Ask a grid, with the arguments by name. False with a Python error set.
+  // Ask a grid, with the arguments by name. False with a Python error set, or without one where an
+  // argument is missing.
   bool Ask(PyObject* grid, uint32_t* dims) const;
 
  private:

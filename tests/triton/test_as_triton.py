@@ -204,6 +204,19 @@ def test_a_changed_global_is_refused_by_what_a_decorator_calls(launched, monkeyp
     assert seen == ["before", "after"]
 
 
+def test_arguments_are_looked_at_before_a_grid_is_asked(fresh):
+    _, kernel = fresh(kernels.put)
+    grid = lambda meta: (meta["v"] // 7,)  # noqa: E731
+    for _ in range(3):
+        assert launch(kernel, 7, grid=grid)[0] == 7
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument|misses argument"):
+        launch(kernel, grid=grid)
+    with pytest.raises(TypeError, match=r"specialize|Unsupported|must be a tensor"):
+        launch(kernel, "text", grid=grid)
+    with pytest.raises(ZeroDivisionError):
+        launch(kernel, 7, grid=lambda meta: (meta["v"] // 0,))
+
+
 def test_what_triton_refuses_is_refused_where_it_is_installed(on_emulator):
     from culaunch.triton import install, native, report
 
