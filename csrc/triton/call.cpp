@@ -66,6 +66,24 @@ CULAUNCH_RARE PyObject* FallBack(DispatcherObject* self, PyObject* grid, PyObjec
                              positional.get(), keywords.get(), reason.get());
 }
 
+// The quick path asks a grid before it looks at the arguments. Where that raised, what is wrong
+// with the arguments, if anything is, comes first.
+CULAUNCH_RARE void PreferArgumentError(DispatcherObject* self, PyObject* const* args, size_t count,
+                                       PyObject* keyword_names) {
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  const Ref described(DescribeArguments(self, args, count, keyword_names));
+  if (described) {
+    PyErr_Restore(type, value, traceback);
+    return;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
 }  // namespace
 
 PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t* dims,
@@ -82,6 +100,9 @@ PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t*
             : Form::CallAsking(state, grid, asked, &dims, args, count, keyword_names, &result);
     if (!CULAUNCH_UNLIKELY(!is_done)) {
       if (CULAUNCH_UNLIKELY(result == nullptr)) {
+        if (PyCallable_Check(grid) != 0 && !state.is_tuned) {
+          PreferArgumentError(self, args, count, keyword_names);
+        }
         return FallBack(self, grid, args, count, keyword_names);
       }
       if (CULAUNCH_UNLIKELY(state.checks != 0)) {
@@ -103,22 +124,6 @@ PyObject* DescribeArguments(DispatcherObject* self, PyObject* const* args, size_
   if (self->state->table == nullptr && !Prepare(self)) return nullptr;
   return GeneralCall(self, Py_None, nullptr, args, count, keyword_names, CallMode::kPlain)
       .Description();
-}
-
-CULAUNCH_RARE void PreferArgumentError(DispatcherObject* self, PyObject* const* args, size_t count,
-                                       PyObject* keyword_names) {
-  PyObject* type = nullptr;
-  PyObject* value = nullptr;
-  PyObject* traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  const Ref described(DescribeArguments(self, args, count, keyword_names));
-  if (described) {
-    PyErr_Restore(type, value, traceback);
-    return;
-  }
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
 }
 
 }  // namespace triton

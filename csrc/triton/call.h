@@ -16,9 +16,4 @@ PyObject* CallDispatcher(DispatcherObject* self, PyObject* grid, const uint32_t*
 PyObject* DescribeArguments(DispatcherObject* self, PyObject* const* args, size_t count,
                             PyObject* keyword_names);
 
-// A grid that was asked before the arguments were looked at has raised: what is wrong with them, if
-// anything is, comes first.
-void PreferArgumentError(DispatcherObject* self, PyObject* const* args, size_t count,
-                         PyObject* keyword_names);
-
 }  // namespace triton

@@ -11,7 +11,6 @@
 #include "python/keyword_dicts.h"
 #include "python/numbers.h"
 #include "python/upcalls.h"
-#include "triton/call.h"
 #include "triton/grid.h"
 #include "triton/launch.h"
 #include "triton/quick_arguments.h"
@@ -152,14 +151,8 @@ CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* ask
   }
   uint32_t known[3];
   if (is_known) std::copy(asked, asked + 3, known);
-  if (!arguments.Ask(grid, asked)) {
-    if (PyErr_Occurred() == nullptr) return false;  // the general way says what is missing
-    if (found == nullptr) {
-      auto* const self = reinterpret_cast<DispatcherObject*>(state.self);
-      PreferArgumentError(self, args, count, keyword_names);
-    }
-    return true;
-  }
+  // Without an error an argument is missing, and the general way says which.
+  if (!arguments.Ask(grid, asked)) return PyErr_Occurred() != nullptr;
   if (is_known && !IsSameGrid(grid, known, asked)) return true;
   if (!is_known && !state.grids.Learn(state.self, grid, arguments, asked)) return true;
   if (found == nullptr) *dims = asked;
