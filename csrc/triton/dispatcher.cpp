@@ -155,8 +155,9 @@ PyObject* LauncherFor(DispatcherObject* self, PyObject* grid) {
   if (PyTuple_CheckExact(grid) && QuickDims(grid, numbers)) {
     for (const GridLauncher& one : self->cached) {
       uint32_t known[3];
-      if (one.grid != nullptr && QuickDims(one.grid, known) &&
-          std::equal(numbers, numbers + 3, known)) {
+      // Hooks see the tuple: (4,) is not (4, 1) to them.
+      if (one.grid != nullptr && PyTuple_Size(one.grid) == PyTuple_Size(grid) &&
+          QuickDims(one.grid, known) && std::equal(numbers, numbers + 3, known)) {
         return Ref::Borrow(one.launcher).release();
       }
     }

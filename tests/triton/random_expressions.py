@@ -86,8 +86,8 @@ class Expressions:
         odd = [
             lambda: "len(a)",
             lambda: f"a[{p(('GS', repr('n') + ' if G0 > 2 else ' + repr('m')))}]",
-            lambda: f"sum([v for v in (1, a['{p(NUMBERS)}'])])",
-            lambda: f"sum(v for v in (1, a['{p(NUMBERS)}']))",
+            lambda: f"sum([u for u in (1, a['{p(NUMBERS)}'])])",
+            lambda: f"sum(u for u in (1, a['{p(NUMBERS)}']))",
             lambda: f'len(f"{{{n(2)}}}")',
             lambda: f"dict(a)['{p(NUMBERS)}']",
             lambda: "{**a}['n']",

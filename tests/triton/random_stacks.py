@@ -214,6 +214,7 @@ class Program(Expressions):
     def change(self):
         changes = [
             "G0 = 4", "G0 = 3", "G1 = 6", "GS = 'm'", "GLIST.append(3)",
+            "given = lambda a: 8",
             "GDICT['m'] = 1", "MODULE.value = 9", "GT = (7, 3, tl.float16)", "OBJECT.value = 8",
             "OBJECT.own += 1", "CHANGE(5)", "CHANGE(4)", "def double(v): return v * 3",
             "cached = lambda v: v + 2", "min = lambda *v: 5", "globals().pop('min', None)",

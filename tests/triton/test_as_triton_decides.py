@@ -275,6 +275,13 @@ K = heuristics({"C": lambda a: a["n"]})(K)
 """,
         on_n(3, "n=4, debug=True", "3, B=5"),
     ),
+    "the grid that a hook is given": (
+        """
+def hook(given): LOG.append(given["grid"])
+K = autotune([Config({"A": 1}, pre_hook=hook)], key=[])(jit())
+""",
+        steps(*(f"K[{grid}](T['x'], None, 3)" for grid in ("(4,)", "(4, 1)", "(4,)", "[4]"))),
+    ),
     "what a hook finds in the autotuner": (
         """
 def hook(_): LOG.append(sorted(map(str, TUNER.nargs)))
