@@ -146,7 +146,7 @@ class Expressions:
                 lambda: f"    for v in range(3):\n        if {c(2)}: break",
                 lambda: f"    try: return {n(1)}\n    except Exception: return 0",
                 lambda: f"    w, v = {n(2)}, {n(2)}",
-                lambda: "    global COUNT\n    COUNT = globals().get('COUNT', 0) + 1",
+                lambda: "    globals()['COUNT'] = globals().get('COUNT', 0) + 1",
                 lambda: f"    with_default.k = {n(2)}",
                 lambda: "    a['n'] = 2",
                 lambda: "    a = dict(a)",

@@ -13,8 +13,12 @@ pytest.importorskip("triton")
 import random_stacks  # noqa: E402
 from two_worlds import TwoWorlds  # noqa: E402
 
+WITHOUT_A_GPU = pytest.mark.skipif(
+    torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
+)
+
 # Of the text of random programs.
-pytestmark = pytest.mark.filterwarnings("ignore::SyntaxWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::SyntaxWarning"), WITHOUT_A_GPU]
 PROGRAMS = 30
 MORE = int(os.environ.get("CULAUNCH_TEST_PROGRAMS", "0"))
 
