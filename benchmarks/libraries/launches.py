@@ -97,7 +97,9 @@ class Ways:
 
         from culaunch.triton import install
 
-        kinds = (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
+        subscripted = (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
+        # Whatever is changed, those that they are made from among it.
+        kinds = {kind for one in subscripted for kind in one.__mro__ if kind is not object}
         before = [(kind, dict(vars(kind))) for kind in kinds]
         install()
         after = [(kind, dict(vars(kind))) for kind in kinds]
@@ -107,13 +109,13 @@ class Ways:
             for name in now
             if was.get(name) is not now[name]
         }
-        changed |= {(kind, "__getitem__") for kind in kinds}
+        changed |= {(kind, "__getitem__") for kind in subscripted}
         states = {"Triton": dict(before), "native": dict(after)}
         self._methods = {
             way: {(kind, name): found[kind].get(name) for kind, name in changed}
             for way, found in states.items()
         }
-        nothing = {(kind, "__getitem__"): _nothing() for kind in kinds}
+        nothing = {(kind, "__getitem__"): _nothing() for kind in subscripted}
         self._methods[NO_LAUNCH] = {**self._methods["Triton"], **nothing}
         self._way = "native"
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from runs import run_to_the_end
 
 
 @pytest.mark.needs("triton", "torch", "liger_kernel", "fla")
@@ -28,6 +29,32 @@ def test_launches_are_recorded_and_made_in_either_way(benchmarks, tmp_path):
     keys = {"Triton", "native", "native / Triton", "no launch", "launches"}
     assert all(ns.keys() == keys for ns in found["forwards_ns"].values())
     assert [ns["launches"] for ns in found["forwards_ns"].values()] == [1, 1, 1]
+
+
+@pytest.mark.needs("triton", "torch")
+def test_tritons_way_is_tritons_own(benchmarks):
+    """Whatever `install` changes is put back for it, wherever in the classes that is."""
+    code = f"""
+        import sys
+        sys.path.insert(0, {str(benchmarks)!r})
+        from libraries.launches import Ways
+        from triton.runtime import autotuner, jit
+        leaves = (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
+        def now():
+            kinds = {{kind for one in leaves for kind in one.__mro__}}
+            return {{kind: dict(vars(kind)) for kind in kinds}}
+        before = now()
+        ways = Ways()
+        native = now()
+        assert native != before
+        for way in ("no launch", "native", "Triton", "no launch", "Triton"):
+            ways.use(way)
+        assert now() == before
+        ways.use("native")
+        assert now() == native
+        print("done")
+    """
+    run_to_the_end(code)
 
 
 @pytest.fixture
