@@ -90,6 +90,25 @@ def test_scripts_that_went_worse_are_named(tmp_path):
     assert not list(output.glob("**/*.pt"))
 
 
+def test_without_time_for_a_second_run_it_is_not_said_who_differs(monkeypatch):
+    """A race of the script's own would be called a difference of ours."""
+    monkeypatch.syspath_prepend(str(TOOLS))
+    from script_outcome import OUTCOMES, Script
+
+    ran = {"ended": "ok", "results": 1}
+    script = Script(Path("x.py"), on_emulator=False, ended={"triton": ran, "native": ran})
+    script.differences = {"native": {"result": "far apart"}}
+    assert script.next_way == "triton again"
+    unknown = "different, and no time for a second run of Triton"
+    assert script.outcome == unknown
+    script.ended["triton again"] = {"ended": "no time"}
+    assert script.outcome == unknown
+    assert OUTCOMES[unknown], "it is a reason to run it again"
+    script.ended["triton again"] = ran
+    script.differences["triton again"] = {"result": "far apart, too"}
+    assert script.outcome == "different in two runs of Triton"
+
+
 @pytest.mark.needs("triton", "torch", "numpy")
 @pytest.mark.slow
 def test_scripts_for_a_gpu_run_on_the_emulator(tmp_path):

@@ -77,21 +77,17 @@ bool FillParts(const VariantObject& variant, Specializer& arguments, void** poin
 
 PyObject* LaunchNoGrid(const VariantState& variant, const uint32_t* dims) {
   if (dims[0] == 0 || dims[1] == 0 || dims[2] == 0) return Ref::Borrow(variant.result).release();
-  const std::string name = variant.kernel->name();
-  const std::string ctas =
-      variant.ctas > 1 ? ", and num_ctas=" + std::to_string(variant.ctas) + " multiplies the first"
-                       : "";
-  const Ref message(PyUnicode_FromFormat(
-      "the grid of %s is too large: CUDA allows (2147483647, 65535, 65535) blocks (got (%u, %u, "
-      "%u)%s)",
-      name.c_str(), dims[0], dims[1], dims[2], ctas.c_str()));
-  const Ref type = ErrorClass("LaunchError");
-  if (!message || !type) return nullptr;
   // As where the driver refuses it, which Triton's own launch leaves it to.
-  const Ref error(PyObject_CallFunction(type.get(), "Ois", message.get(), CUDA_ERROR_INVALID_VALUE,
-                                        "CUDA_ERROR_INVALID_VALUE"));
-  if (error) PyErr_SetObject(type.get(), error.get());
-  return nullptr;
+  return Guarded<PyObject*>("LaunchError", nullptr, [&]() -> PyObject* {
+    const std::string got = std::to_string(dims[0]) + ", " + std::to_string(dims[1]) + ", " +
+                            std::to_string(dims[2]) + ")";
+    const std::string ctas = variant.ctas > 1 ? ", and num_ctas=" + std::to_string(variant.ctas) +
+                                                    " multiplies the first"
+                                              : "";
+    throw culaunch::Error("the grid of " + variant.kernel->name() +
+                          " is too large: CUDA allows (2147483647, 65535, 65535) blocks (got (" +
+                          got + ctas + ")");
+  });
 }
 
 PyObject* RaiseLaunch(const VariantState& variant, const CUlaunchConfig& config, int ordinal,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 OUTCOMES = {
     "same": False,
     "different": True,
+    "different, and no time for a second run of Triton": True,
     "different in two runs of Triton": False,
     "different where nothing was written": False,
     "failed the same way": False,
@@ -89,6 +90,9 @@ class Script:
         if "failed" in how:
             return f"failed {'natively' if how[0] == 'ok' else 'by Triton'} alone"
         if self.differences["native"]:
+            again = self.ended.get("triton again", {"ended": "no time"})
+            if again["ended"] == "no time" and not self.on_emulator:
+                return "different, and no time for a second run of Triton"
             if not self.different:
                 return "different in two runs of Triton"
             filled = [self.ended.get(way, {}).get("ended") for way in FILLED]
