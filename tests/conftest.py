@@ -208,14 +208,32 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         cases[table] += 1
 
 
+class Heap:
+    """What has been imported, a framework or two, stays.
+
+    Tests that collect garbage need not look through it each time, which takes seconds.
+    """
+
+    def __init__(self) -> None:
+        self._modules = 0
+
+    def freeze(self) -> None:
+        """Leave out what is there from now on, where much of it is new."""
+        if len(sys.modules) > self._modules + 100:
+            gc.collect()
+            gc.freeze()
+            self._modules = len(sys.modules)
+
+
+_HEAP = Heap()
+
+
 def pytest_collection_finish() -> None:
-    # What has been imported by now, a framework or two, stays: tests that collect garbage need not
-    # look through it each time.
-    gc.collect()
-    gc.freeze()
+    _HEAP.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    _HEAP.freeze()
     wanted = [name for name in ("gpu", "multi_gpu") if item.get_closest_marker(name)]
     wanted += [name for mark in item.iter_markers("needs") for name in mark.args]
     for name in wanted:
