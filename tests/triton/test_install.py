@@ -4,9 +4,6 @@ import copy
 import functools
 import gc
 import json
-import subprocess
-import sys
-import textwrap
 import threading
 import weakref
 from pathlib import Path
@@ -334,88 +331,6 @@ def test_the_report_is_a_table_and_json(kernels):
     assert json.loads(report().to_json())["kernels"][0]["native"] == 1
     report(clear=True)
     assert report().kernels == ()
-
-
-PROGRAM = """
-    import sys, torch
-    sys.path.insert(0, {folder!r})
-    from installed_kernels import add
-    assert __name__ == "__main__"
-    x = torch.arange(100.0)
-    out = torch.zeros(100)
-    add[(2,)](x, x, out, 100, BLOCK=64)
-    assert torch.equal(out, 2 * x)
-    print(sys.argv[1:])
-    if sys.argv[1:] == ["at the end"]:
-        import atexit, os
-        atexit.register(add[(2,)], x, x, out, 100, BLOCK=64)
-        if os.fork() == 0:
-            sys.exit()
-        os.wait()
-        sys.exit(3)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["script", "module"])
-def test_a_program_runs_natively_without_an_edit(tmp_path, how):
-    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM.format(folder=str(FOLDER))))
-    what = ["-m", "program"] if how == "module" else ["program.py"]
-    done = subprocess.run(
-        [sys.executable, "-m", "culaunch.triton", "--report", "--json", "found.json", *what,
-         "--report", "-x"],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "['--report', '-x']\n"
-    assert ADD in done.stderr
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert (found["native"], found["triton"]) == (1, 0)
-
-
-@pytest.mark.slow
-def test_a_program_is_counted_to_its_end(tmp_path):
-    (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM.format(folder=str(FOLDER))))
-    run = [sys.executable, "-m", "culaunch.triton", "--report", "--json", "found.json", "--"]
-    done = subprocess.run(
-        [*run, "program.py", "at the end"], check=False, capture_output=True, text=True,
-        cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 3, done.stderr
-    assert done.stderr.splitlines().count("all                            2          0") == 1
-    assert json.loads((tmp_path / "found.json").read_text())["native"] == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["no.py"], "there is no file 'no.py'"),
-        (["--json", "no/found.json", "no.py"], "there is no folder"),
-        ([], "give a script"),
-    ],
-)
-def test_what_cannot_be_run_is_refused(arguments, message, capsys, monkeypatch, tmp_path):
-    from culaunch._triton.run_program import main
-
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match="2"):
-        main(arguments)
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_pytest_has_an_option(tmp_path):
-    body = textwrap.dedent(PROGRAM.format(folder=str(FOLDER)))
-    body = body.replace('assert __name__ == "__main__"', "").replace("print(sys.argv[1:])", "")
-    (tmp_path / "test_it.py").write_text("def test_it():\n" + textwrap.indent(body, "    "))
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p",
-         "culaunch._pytest_plugin", "--culaunch-triton", str(tmp_path)],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Triton kernels by culaunch" in done.stdout
-    assert ADD in done.stdout
 
 
 def test_a_method_that_somebody_replaced_below_a_decorator_is_called(kernels):

@@ -267,6 +267,10 @@ def test_the_strides_of_any_array(on_emulator):
         assert (list(made.shape), made.padding) == ([4, 6, 8], "nan")
     made = TensorDescriptor.from_tensor(np.zeros((4, 16), "f2")[:, 8:], [1, 8])
     assert list(made.strides) == [16, 1]
+    # A field of a structure: its elements do not follow each other in whole elements.
+    field = np.zeros((4, 6), [("a", "i4"), ("b", "f8")])["b"]
+    with pytest.raises(ValueError, match=r"strides \(72, 12\) in bytes.*elements of 8 bytes"):
+        TensorDescriptor.from_tensor(field, [1, 6])
 
 
 @pytest.mark.parametrize(

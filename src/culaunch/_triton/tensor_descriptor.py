@@ -67,6 +67,11 @@ class TensorDescriptor:
             Of PyTorch, NumPy, CuPy or culaunch, or another with ``__cuda_array_interface__``.
         block_shape : sequence of int
         padding : str, default "zero"
+
+        Raises
+        ------
+        TypeError, ValueError
+            As for the class; and if the strides of the tensor are no whole elements.
         """
         try:
             shape, strides = tuple(tensor.shape), _strides(tensor)
@@ -108,7 +113,13 @@ def _strides(tensor: Any) -> Sequence[int]:
     interface = getattr(tensor, "__array_interface__", None) or tensor.__cuda_array_interface__
     if interface.get("strides") is None:  # row after row
         return _rows(tensor.shape)
-    return [step // tensor.dtype.itemsize for step in interface["strides"]]
+    steps, size = interface["strides"], tensor.dtype.itemsize
+    if any(step % size for step in steps):
+        raise ValueError(
+            f"tensor has strides {tuple(steps)} in bytes, which are no whole elements of {size} "
+            "bytes: copy it first"
+        )
+    return [step // size for step in steps]
 
 
 def _rows(shape: Sequence[int]) -> list[int]:
