@@ -41,7 +41,7 @@ class NamesInCode:
         else:
             # A builtin: a global of that name, were it set, would come first.
             self._reads.guards.append((namespace, name, False, None))
-            own: dict[str, Any] = self._function.__builtins__  # type: ignore[attr-defined]
+            own: dict[str, Any] = self._function.__builtins__
             found = self._entry(own, name)
         return self._of_module(found, name)
 
