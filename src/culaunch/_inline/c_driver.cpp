@@ -28,6 +28,14 @@
 
 CULAUNCH_DRIVER_FUNCTIONS(CULAUNCH_ONE)
 
+// NVRTC opens whatever the process has under the name libcuda.so.1, and does not expect one without
+// this function. The tables are undocumented; each begins with its size, and this one is empty.
+extern "C" CUresult cuGetExportTable(const void** table, const CUuuid*) {
+  static const size_t empty[1] = {sizeof empty};
+  *table = empty;
+  return CUDA_ERROR_NOT_FOUND;
+}
+
 namespace {
 
 CUresult NotInitialized() { return CUDA_ERROR_NOT_INITIALIZED; }

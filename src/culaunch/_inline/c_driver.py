@@ -12,6 +12,9 @@ from culaunch._inline.cuda_header import cuda_include_dir
 from culaunch._inline.toolchain import find_cxx
 
 _FILE = "libcuda.so.1"
+# What is linked with it asks for this name, and nobody else does: under the file's own, whatever
+# looks for the system's driver in that process (NVRTC, this library itself) would be given it.
+_SONAME = "libculaunch_c_driver.so"
 
 
 def build_c_driver(folder: str) -> str:
@@ -33,10 +36,13 @@ def build_c_driver(folder: str) -> str:
             file.write(data_text(__name__, "c_driver.cpp"))
         made = os.path.join(scratch, _FILE)
         command = [
-            *find_cxx(), "-std=c++17", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{_FILE}",
+            *find_cxx(), "-std=c++17", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{_SONAME}",
             f"-I{include_dir()}", f"-I{cuda_include_dir()}", "-o", made, source, "-ldl",
         ]  # fmt: skip
         run_compiler(command, scratch, {})
         # Whole or not at all: another process may load it at any time.
-        os.replace(made, output)
+        os.replace(made, os.path.join(folder, _SONAME))
+        link = os.path.join(scratch, "link")
+        os.symlink(_SONAME, link)
+        os.replace(link, output)
     return output
