@@ -14,12 +14,14 @@ from pathlib import Path
 import torch
 from triton.backends.nvidia import driver as nvidia
 from triton.compiler.compiler import CompiledKernel
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 import culaunch as cl
 from culaunch._emulator import control
 from culaunch._emulator.driver.c_types import NOTE_ARRAY, NOTE_LAUNCH
 from culaunch._launch.driver import current_driver
-from culaunch._triton.target import StandIn, time_once
+from culaunch._triton.host_clock import time_once
+from culaunch._triton.target import StandIn
 
 FUNCTIONS = ("cuLaunchKernelEx", "cuCtxGetCurrent", "cuDevicePrimaryCtxRetain",
              "cuCtxPushCurrent", "cuGetErrorString")  # fmt: skip
@@ -85,6 +87,9 @@ class OwnDriver(nvidia.CudaDriver):
         module = cl.load(self._texts[image].encode())
         self._modules.append(module)
         kernel = module[name]
+        # What Triton's own does for kernels that need more than others may have.
+        if shared > 48 << 10:
+            assert self._functions["cuKernelSetAttribute"](8, shared, kernel.handle, device) == 0
         return kernel.handle, kernel.handle, 32, 0, 1024
 
     def launcher_cls(self, source, metadata):
@@ -108,3 +113,5 @@ class OwnDriver(nvidia.CudaDriver):
         elif isinstance(value, tuple):
             for item in value:
                 self._note(item)
+        elif isinstance(value, TensorDescriptor):
+            self._note(value.base)

@@ -9,7 +9,7 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl  # noqa: E402
 
-from culaunch.triton import native  # noqa: E402
+from culaunch.triton import install, native  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
@@ -50,6 +50,18 @@ def test_an_autotuner_that_asks(options):
     kernel[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, 100)
     assert torch.equal(x, torch.arange(100, dtype=torch.int32))
     assert asked == (["cuda"] if "prune_configs_by" in options else [])
+
+
+@pytest.mark.filterwarnings("ignore:warmup, rep, and use_cuda_graph")
+def test_an_autotuner_that_measures_for_a_while():
+    """Triton's own measuring asks it for events."""
+    tuned = triton.autotune(CONFIGS, key=["n"], warmup=1, rep=1)(triton.jit(fill))
+    with install():
+        x = torch.zeros(100, dtype=torch.int32)
+        tuned[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, 100)
+    assert torch.equal(x, torch.arange(100, dtype=torch.int32))
+    assert set(tuned.configs_timings) == set(CONFIGS)
+    assert all(time > 0 for times in tuned.configs_timings.values() for time in times)
 
 
 def test_an_autotuner_under_heuristics_that_asks():

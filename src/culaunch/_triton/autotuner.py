@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._launch.driver import current_driver
-from culaunch._triton.target import time_once
+from culaunch._triton.host_clock import time_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -6,16 +6,16 @@ import contextlib
 import importlib
 import importlib.util
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import driver_choice
 from culaunch._errors import MissingDependencyError
 from culaunch._launch.driver import capability_of, current_driver
+from culaunch._triton.host_clock import HostClock, time_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from culaunch._core import Driver
 
@@ -108,6 +108,16 @@ class StandIn:
         """Return what autotuners measure with: Triton's own needs events of an NVIDIA device."""
         return time_once
 
+    def get_device_interface(self) -> type[HostClock]:
+        """Return what autotuners with `warmup` or `rep` measure with."""
+        return HostClock
+
+    def get_empty_cache_for_benchmark(self) -> None:
+        """Return nothing: there is no cache of a device to be emptied."""
+
+    def clear_cache(self, cache: object) -> None:
+        """Do nothing."""
+
     @property
     def launcher_cls(self) -> Any:
         """Refuse what Triton launches itself: there is no device that it knows.
@@ -125,13 +135,6 @@ class StandIn:
         """Return what to compile for."""
         major, minor = self._capability
         return triton_module("backends.compiler").GPUTarget("cuda", 10 * major + minor, 32)
-
-
-def time_once(call: Callable[[], object], quantiles: Sequence[float], **_: Any) -> list[float]:
-    """Return how many milliseconds one call takes, for each quantile."""
-    start = time.perf_counter()
-    call()
-    return [1e3 * (time.perf_counter() - start)] * len(quantiles)
 
 
 @contextlib.contextmanager

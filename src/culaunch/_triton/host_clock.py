@@ -1,0 +1,45 @@
+"""Measuring where Triton's own way needs events of an NVIDIA device: by the host's clock."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class HostClock:
+    """What ``triton.testing.do_bench`` takes for PyTorch's module of a device.
+
+    Launches of a driver that runs them on the host have ended when they return, so that there is
+    nothing to wait for.
+    """
+
+    class Event:
+        """A moment."""
+
+        def __init__(self, enable_timing: bool = True) -> None:  # noqa: ARG002
+            self._at = 0.0
+
+        def record(self) -> None:
+            """Note that it is now."""
+            self._at = time.perf_counter()
+
+        def synchronize(self) -> None:
+            """Wait for nothing."""
+
+        def elapsed_time(self, end: HostClock.Event) -> float:
+            """Return the milliseconds from this moment to another, and never zero."""
+            return max(1e3 * (end._at - self._at), 1e-6)  # noqa: SLF001
+
+    @staticmethod
+    def synchronize() -> None:
+        """Wait for nothing."""
+
+
+def time_once(call: Callable[[], object], quantiles: Sequence[float], **_: Any) -> list[float]:
+    """Return how many milliseconds one call takes, for each quantile."""
+    start = time.perf_counter()
+    call()
+    return [1e3 * (time.perf_counter() - start)] * len(quantiles)

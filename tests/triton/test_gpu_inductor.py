@@ -1,0 +1,89 @@
+"""On a GPU: PyTorch's own kernels in compiled regions, with ``install`` and without.
+
+Results are compared to the bit, and what Inductor generates to the letter.
+"""
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.gpu, pytest.mark.slow, pytest.mark.needs("triton", "torch", "gcc")]
+
+PROGRAM = Path(__file__).with_name("inductor_program.py")
+REGIONS = 11
+WORKERS = "TORCHINDUCTOR_WORKER_START"
+
+
+def run_both(folder, *names, **environment):
+    """Run the program in both ways at once: return the lines that each printed."""
+    started = []
+    for how in ("triton", "installed"):
+        own = folder / how
+        own.mkdir(parents=True)
+        # Each generates its own code, with two processes that compile for it.
+        more = {
+            "TRITON_CACHE_DIR": str(folder / "cache"),
+            "TORCHINDUCTOR_CACHE_DIR": str(own / "inductor"),
+            "TORCHINDUCTOR_COMPILE_THREADS": "2",
+            **environment,
+        }
+        with open(own / "printed.txt", "w") as printed, open(own / "errors.txt", "w") as errors:
+            command = [sys.executable, PROGRAM, own, how, *names]
+            environ = {**os.environ, **more}
+            started.append(subprocess.Popen(command, stdout=printed, stderr=errors, env=environ))
+    found = []
+    try:
+        for process, how in zip(started, ("triton", "installed"), strict=True):
+            code = process.wait(timeout=300)
+            errors = (folder / how / "errors.txt").read_text()
+            print(how, errors)
+            assert code == 0, errors[-4000:]
+            found.append((folder / how / "printed.txt").read_text().splitlines())
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    return found
+
+
+def test_regions(tmp_path):
+    own, installed = run_both(tmp_path)
+    assert len(own) == REGIONS
+    for line, other in zip(own, installed, strict=True):
+        assert line == other
+    written = sorted(one.name for one in (tmp_path / "triton").glob("*.py"))
+    assert len(written) == REGIONS
+    for name in written:
+        code, other = (
+            numbered_names((tmp_path / how / name).read_text()) for how in ("triton", "installed")
+        )
+        assert "def call" in code
+        difference = difflib.unified_diff(code.splitlines(), other.splitlines(), lineterm="", n=1)
+        # A matrix product's configuration is the one that was measured as the fastest.
+        if name != "products.py":
+            assert "\n".join(difference) == "", name
+
+
+def test_ahead_of_time(tmp_path):
+    own, installed = run_both(tmp_path, "ahead_of_time")
+    assert len(own) == 1
+    assert own == installed
+
+
+def test_workers_that_are_forked(tmp_path):
+    own, installed = run_both(tmp_path, "plain", "tuned", **{WORKERS: "fork"})
+    assert len(own) == 2
+    assert own == installed
+
+
+def numbered_names(code):
+    """Leave out the names of files, which are digests of folders among other things."""
+    names = {}
+    return re.sub(
+        r"FOLDER[^\s'\"]*", lambda found: names.setdefault(found[0], f"file{len(names)}"), code
+    )
