@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import inspect
+import re
 import weakref
 
 import pytest
@@ -16,6 +17,8 @@ pytestmark = pytest.mark.skipif(
 import as_triton_kernels as kernels  # noqa: E402
 import triton.language as tl  # noqa: E402
 from triton import knobs  # noqa: E402
+
+from culaunch._triton import tritons_run  # noqa: E402
 
 
 @pytest.fixture
@@ -160,6 +163,19 @@ def test_globals_are_compared_in_tritons_order(fresh, monkeypatch):
     with pytest.raises(RuntimeError, match="FACTOR has changed"):
         launch(kernel, 7)
     assert seen == ["hook"]
+    # And after the lookup, which refuses an option that nobody knows.
+    with pytest.raises(KeyError, match="nothing was specified but unrecognised"):
+        launch(kernel, 7, nothing=1)
+
+
+def test_every_knob_that_tritons_run_reads_is_watched():
+    """A knob of a newer version that is worked into what is compiled must be known."""
+    run = inspect.getsource(inspect.unwrap(triton.runtime.JITFunction.run))
+    read = set(re.findall(r"knobs\.(\w+\.\w+)", run))
+    # These are called where Triton compiles, which is asked for every specialisation.
+    read -= {"runtime.jit_cache_hook", "runtime.jit_post_compile_hook"}
+    known = {".".join(one) for one in tritons_run.COMPILED_IN}
+    assert read <= known | {f"runtime.{one}" for one in (*tritons_run.AROUND, tritons_run.ASKED)}
 
 
 def test_a_hook_runs_once_where_the_call_is_left_to_triton(on_emulator):

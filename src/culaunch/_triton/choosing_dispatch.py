@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
@@ -32,6 +33,12 @@ class ChoosingDispatcher(Dispatcher):
         raise NotImplementedError
 
     # ---- what the native half calls
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        if self._stack.is_decorated:
+            checks = os.environ.get("CULAUNCH_TRITON_CHECK", "") not in ("", "0")
+            self._tell_choices(checks)
 
     @untraced
     def _tune(

@@ -81,16 +81,20 @@ class Classes:
 
     # ---- what native halves ask
 
+    def call(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call what runs a kernel, somebody's ``run`` if that has taken the place of ours."""
+        # If it is that one which has called us, calling it again would never end.
+        run = self._run_of(kernel) if self.is_running(kernel) else kernel.run
+        return run(*args, grid=grid, warmup=False, **kwargs)
+
     def launch_in_triton(
         self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run Triton's own Python for a kernel."""
-        # Where a `run` of somebody's has come to ours, it is not called again.
-        run = self.run_of(kernel) if self.is_running(kernel) else kernel.run
+        """Do likewise, and leave what comes to ours to Triton's own Python."""
         passing = self._threads.passing
         passing.append(kernel)
         try:
-            return run(*args, grid=grid, warmup=False, **kwargs)
+            return self.call(kernel, grid, args, kwargs)
         finally:
             passing.pop()
 
@@ -100,13 +104,6 @@ class Classes:
             if kind in self._own_runs:
                 return self._own_runs[kind].__get__(function)  # type: ignore[no-any-return]
         return function.run  # type: ignore[no-any-return]  # after `uninstall`
-
-    def run_of(self, kernel: Any) -> Callable[..., Any]:
-        """Return what stands in the place of Triton's ``run`` of a kernel."""
-        for kind in type(kernel).__mro__:
-            if kind in self._runs:
-                return self._runs[kind].__get__(kernel)  # type: ignore[no-any-return]
-        return kernel.run  # type: ignore[no-any-return]  # after `uninstall`
 
     def replaced_before(self, kernel: Any) -> str | None:
         """Return what somebody had replaced before; None where nobody had."""
@@ -143,6 +140,12 @@ class Classes:
             yield namespace, "run", "run" in namespace, namespace.get("run")
 
     # ---- what stands in Triton's place
+
+    def _run_of(self, kernel: Any) -> Callable[..., Any]:
+        for kind in type(kernel).__mro__:
+            if kind in self._runs:
+                return self._runs[kind].__get__(kernel)  # type: ignore[no-any-return]
+        return kernel.run  # type: ignore[no-any-return]  # after `uninstall`
 
     def _note_replaced(self, module: Any, kind: type) -> None:
         if not _is_of(module, vars(kind).get("run")):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.target import triton_module
+from culaunch._triton.guards import Guards
+from culaunch._triton.layers import triton_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from culaunch._core import TritonVariant
-    from culaunch._triton.reads import Guard
 
 
 class CompiledKernels:
@@ -58,29 +58,22 @@ class CompiledKernels:
         self.loaded = {key: one for key, one in self.loaded.items() if key[0] in self._places}
         self._constants.clear()
 
-    @property
-    def guards(self) -> list[Guard]:
-        """What must be as it is for all that was compiled to be what Triton would launch."""
+    def guards(self) -> Guards:
+        """Return what must be as it is for all that was compiled to be what Triton would launch."""
         caches = self._function.device_caches
-        entries: list[Guard] = [(caches, device, True, caches[device]) for device in list(caches)]
+        guards = Guards([(caches, device, True, caches[device]) for device in list(caches)])
         # The hash of its source is Triton's key of such a constant; one that changed has None.
-        entries += [
+        guards.entries += [
             (vars(one), "hash", True, one.hash)
             for one in self._constants.values()
             if "hash" in vars(one)
         ]
-        return entries
-
-    @property
-    def kept(self) -> list[Guard]:
-        """Likewise, one for each kernel: many, where a program has many variants."""
-        return [(cache, key, True, kernel) for cache, key, kernel in self._places.values()]
-
-    @property
-    def names(self) -> list[Guard]:
-        """What is quick to compare, and changes where one of :attr:`kept` does."""
+        # One for each kernel are many, where a program has many variants. The names of a cache are
+        # quick to compare, and change where one of its kernels does.
+        guards.exact += [(cache, key, True, kernel) for cache, key, kernel in self._places.values()]
         used = {id(cache): cache for cache, _, _ in self._places.values()}
-        return [(cache, None, True, tuple(cache)) for cache in used.values()]
+        guards.quick += [(cache, None, True, tuple(cache)) for cache in used.values()]
+        return guards
 
     def _place(self, kernel: Any) -> tuple[dict[Any, Any], Any, Any] | None:
         for caches in list(self._function.device_caches.values()):
@@ -93,8 +86,7 @@ class CompiledKernels:
 
 def _functions_in(value: object) -> Iterator[Any]:
     """Give the JIT functions that a constant is, or has in it."""
-    function_type = triton_module("runtime.jit").JITFunction
-    if isinstance(value, function_type):
+    if isinstance(value, triton_kinds().function):
         yield value
     elif isinstance(value, (tuple, list)):
         for item in value:

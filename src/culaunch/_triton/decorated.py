@@ -10,10 +10,10 @@ from culaunch._launch.driver import capability_of, current_driver
 from culaunch._triton.autotuner import split_config
 from culaunch._triton.checks import ELEMENTS
 from culaunch._triton.constants import normal_constant
+from culaunch._triton.layers import triton_kinds
 from culaunch._triton.native_kernel import NativeKernel
 from culaunch._triton.object_kinds import type_name
 from culaunch._triton.saved_hooks import SavedHooks
-from culaunch._triton.target import triton_module
 from culaunch._triton.tuned_table import TunedEntry, TunedTable
 
 if TYPE_CHECKING:
@@ -65,11 +65,10 @@ class Decorated:
         ValueError
             If hooks run before each launch of it, or two autotuners are above it.
         """
-        function_type = triton_module("runtime.jit").JITFunction
-        kinds = triton_module("runtime.autotuner")
+        known = triton_kinds()
         tuner = None
         heuristics: dict[str, Heuristic] = {}
-        while not isinstance(kernel, function_type):
+        while not isinstance(kernel, known.function):
             if type(kernel).__name__ == "InterpretedFunction":
                 raise TypeError("TRITON_INTERPRET is set: unset it to compile")
             # `native` below a decorator: the walk goes on in Triton's own object.
@@ -77,13 +76,13 @@ class Decorated:
                 kernel = kernel._kernel  # noqa: SLF001 - other names are Triton's
                 continue
             # Classes that are made from Triton's, too: fla has an autotuner of its own.
-            found = kernel if isinstance(kernel, kinds.Autotuner) else None
+            found = kernel if isinstance(kernel, known.autotuner) else None
             if found is not None and tuner is not None:
                 raise ValueError(
                     "compile() takes a kernel with one autotuner above it: give the inner one (.fn)"
                 )
             tuner = tuner or found
-            if isinstance(kernel, kinds.Heuristics):
+            if isinstance(kernel, known.heuristics):
                 for name, call in kernel.values.items():
                     heuristics.pop(name, None)  # the inner one has the last word
                     heuristics[name] = Heuristic(name, call, is_early=tuner is None)

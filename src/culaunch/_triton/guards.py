@@ -33,6 +33,11 @@ class Guards:
     quick: list[Guard] = field(default_factory=list)
     exact: list[Guard] = field(default_factory=list)
 
+    def add(self, other: Guards) -> None:
+        """Guard what others guard, too."""
+        for name, guarded in vars(other).items():
+            getattr(self, name).extend(guarded)
+
     def attribute(self, holder: Any, name: str) -> None:
         """Guard an attribute of an object."""
         # That an attribute is absent is guarded as well: setting it would hide the class's.

@@ -20,9 +20,10 @@ from culaunch._launch.driver import current_driver
 from culaunch._triton.autotuner import ATTRIBUTE
 from culaunch._triton.classes import Classes
 from culaunch._triton.installed import InstalledKernel
+from culaunch._triton.layers import layers_of
 from culaunch._triton.purity import Unknown
 from culaunch._triton.report import Records, Report
-from culaunch._triton.target import stand_in_where_triton_has_no_driver, triton_module
+from culaunch._triton.target import stand_in_where_triton_has_no_driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -201,7 +202,7 @@ def _native_half(kernel: Any) -> InstalledKernel | Refusal | None:
 def _make_half(kernel: Any, patterns: Patterns) -> InstalledKernel | Refusal:
     function = _function_of(kernel)
     record = _records.of(function)
-    reason = patterns.why_not(record.name) or _why_no_driver() or _why_replaced(kernel, function)
+    reason = patterns.why_not(record.name) or _why_no_driver() or _why_replaced(kernel)
     if reason is not None:
         return Refusal(kernel, reason)
     try:
@@ -218,22 +219,14 @@ def _make_half(kernel: Any, patterns: Patterns) -> InstalledKernel | Refusal:
 
 def _function_of(kernel: Any) -> Any:
     """Return the JIT function below a kernel's decorators; None for what is no kernel."""
-    function_type = triton_module("runtime.jit").JITFunction
-    autotuner = triton_module("runtime.autotuner")
-    while not isinstance(kernel, function_type):
-        if not isinstance(kernel, (autotuner.Autotuner, autotuner.Heuristics)):
-            return None
-        kernel = kernel.fn
-    return kernel
+    layers = layers_of(kernel)
+    return layers[-1] if layers else None
 
 
-def _why_replaced(kernel: Any, function: Any) -> str | None:
+def _why_replaced(kernel: Any) -> str | None:
     """Return who has to be called for a kernel, or for what is below its decorators."""
-    while True:
-        reason = _classes.replaced_before(kernel)
-        if reason is not None or kernel is function:
-            return reason
-        kernel = kernel.fn
+    reasons = map(_classes.replaced_before, layers_of(kernel))
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _why_no_driver() -> str | None:

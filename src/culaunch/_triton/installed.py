@@ -1,28 +1,27 @@
-"""A Triton kernel that launches natively by itself, and leaves to Triton what it cannot do."""
+"""``InstalledKernel``: a kernel of Triton's whose own calls are native."""
+
+# ruff: noqa: SLF001 - of dispatchers: names without an underscore are those of Triton's object
 
 from __future__ import annotations
 
-import contextlib
-from array import array
+import functools
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from culaunch._base.untraced import untraced
-from culaunch._core import TritonsWay
-from culaunch._triton.native_kernel import NativeKernel
-from culaunch._triton.target import triton_module
+from culaunch._triton.falling_back import FallingBack
+from culaunch._triton.layers import layers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from typing_extensions import Self
 
-    from culaunch._core import TritonVariant
     from culaunch._triton.classes import Classes
     from culaunch._triton.reads import Guard
     from culaunch._triton.report import Record
 
 
-class InstalledKernel(NativeKernel):
+class InstalledKernel(FallingBack):
     """The native half of a kernel of Triton's whose own calls come here.
 
     Parameters
@@ -38,23 +37,17 @@ class InstalledKernel(NativeKernel):
     # Whose `run` is called is another question, which `_guarded` answers.
     _WATCHED: ClassVar[tuple[str, ...]] = ("pre_run_hooks", "debug", "device_caches")
 
-    def __new__(
-        cls,
-        kernel: Any,
-        record: Record,
-        classes: Classes,
-    ) -> Self:
+    def __new__(cls, kernel: Any, record: Record, classes: Classes) -> Self:
         """Make one."""
-        self = super().__new__(cls, kernel)
-        vars(self).update(_record=record, _classes=classes, _is_retired=False)
+        self = super().__new__(cls, kernel, record, classes)
+        vars(self).update(_layers=layers_of(kernel), _is_retired=False)
         if self._inner is not None:
-            below = FunctionBelow(self._function, record, classes)
-            vars(self).update(_inner=below, _compiled=below._compiled)  # noqa: SLF001
+            below = FallingBack(self._function, record, classes)
+            vars(self).update(_inner=below, _compiled=below._compiled)
         self._serve(kernel, record.native)
         return self
 
-    _record: Record
-    _classes: Classes
+    _layers: list[Any]
     _is_retired: bool
 
     def serves(self, kernel: Any) -> bool:
@@ -74,24 +67,16 @@ class InstalledKernel(NativeKernel):
     # ---- what the native half calls
 
     @untraced
-    def _tritons_way(
-        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: object
-    ) -> Any:
-        if self._kernel is self._function:
-            self._record.went_tritons_way(str(reason))
-        return self._classes.launch_in_triton(self._kernel, grid, args, kwargs)
-
-    @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        kernel = self._kernel
+        kernel, classes = self._kernel, self._classes
         # Somebody has put another `run` in the place of ours: a call goes there, as it would
-        # without us. If it is that `run` which has called us, going there again would never end.
-        is_replaced = not self._classes.are_ours(kernel) and not self._classes.is_running(kernel)
+        # without us, and may come back here.
+        is_replaced = not classes.are_ours(kernel) and not classes.is_running(kernel)
         if self._is_retired or is_replaced:
-            return kernel.run(*args, grid=grid, warmup=False, **kwargs)
+            return classes.call(kernel, grid, args, kwargs)
         # Of a kernel below a decorator: the decorator's Python calls it.
-        if any(not self._classes.are_ours(layer) for layer in self._layers_below()):
-            return self._classes.launch_in_triton(kernel, grid, args, kwargs)
+        if not all(map(classes.are_ours, self._layers[1:])):
+            return classes.launch_in_triton(kernel, grid, args, kwargs)
         return super()._guarded(grid, args, kwargs)
 
     @untraced
@@ -102,69 +87,16 @@ class InstalledKernel(NativeKernel):
         self._record.native[0] += 1
         return tuned
 
-    def _more_entries(self) -> Iterator[Guard]:
-        """Give those of Triton's classes: that somebody changed them is no change of the kernel."""
-        for layer in (self._kernel, *self._layers_below()):
-            yield from self._classes.guards(layer)
-
-    def _layers_below(self) -> Iterator[Any]:
-        layer = self._kernel
-        while layer is not self._function:
-            layer = layer.fn
-            yield layer
-
-    def _run_of_triton(self) -> Callable[..., Any]:
-        return self._classes.own_run(self._function)
-
     def _call_decorators(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self._classes.launch_in_triton(self._kernel, grid, args, kwargs)
 
+    # ---- helpers
+
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         self.retire()  # the next call makes another
-        # Where a `run` of somebody's has come to ours, it is not called again.
-        is_running = self._classes.is_running(self._kernel)
-        run = self._classes.run_of(self._kernel) if is_running else self._kernel.run
-        return lambda grid, args, kwargs: run(*args, grid=grid, warmup=False, **kwargs)
+        return functools.partial(self._classes.call, self._kernel)
 
-    def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
-        with _else_tritons_way():
-            return super()._load(kernel, description, device)
-
-
-class FunctionBelow(NativeKernel):
-    """What decorators launch while they decide: what cannot be native is Triton's here as well."""
-
-    def __new__(cls, function: Any, record: Record, classes: Classes) -> Self:
-        """Make one for a JIT function."""
-        self = super().__new__(cls, function)
-        vars(self).update(_record=record, _classes=classes)
-        # The call as a whole is counted.
-        self._serve(None, array("Q", [0]))
-        return self
-
-    _record: Record
-    _classes: Classes
-
-    @untraced
-    def _tritons_way(
-        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: object
-    ) -> Any:
-        self._record.went_tritons_way(str(reason))
-        return self._classes.launch_in_triton(self._function, grid, args, kwargs)
-
-    def _run_of_triton(self) -> Callable[..., Any]:
-        return self._classes.own_run(self._function)
-
-    def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
-        with _else_tritons_way():
-            return super()._load(kernel, description, device)
-
-
-@contextlib.contextmanager
-def _else_tritons_way() -> Iterator[None]:
-    try:
-        yield
-    except triton_module("runtime.errors").OutOfResources:
-        raise  # the autotuner passes such a configuration over
-    except Exception as error:
-        raise TritonsWay(f"{type(error).__name__}: {error}") from error
+    def _more_entries(self) -> Iterator[Guard]:
+        """Give those of Triton's classes: that somebody changed them is no change of the kernel."""
+        for layer in self._layers:
+            yield from self._classes.guards(layer)

@@ -9,7 +9,6 @@ from culaunch._base.cuda import FunctionAttribute
 from culaunch._image import Image
 from culaunch._launch.inside import kernel_attribute
 from culaunch._triton.compiler_digest import known_compiler
-from culaunch._triton.hooks import load_hooks
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.load_variant import load_variant, resources_missing
 from culaunch._triton.object_kinds import TensorStandIn, type_in_language, type_name
@@ -119,7 +118,9 @@ def load_compiled(
     data = kernel.asm["ptx"] if driver.name == "emulator" else kernel.asm["cubin"]
     if isinstance(data, str):
         data = data.encode()
-    before, after = load_hooks()
+    runtime = triton_module("knobs").runtime
+    before = getattr(runtime, "kernel_load_start_hook", None)
+    after = getattr(runtime, "kernel_load_end_hook", None)
     group = getattr(kernel, "metadata_group", None)  # not before Triton 3.5
     if before is not None:
         before(None, None, kernel.name, group, kernel.hash)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from culaunch._triton.layers import triton_kinds
 from culaunch._triton.native_kernel import NativeKernel, made_native
 from culaunch._triton.purity import Unknown
-from culaunch._triton.target import stand_in_where_triton_has_no_driver, triton_module
+from culaunch._triton.target import stand_in_where_triton_has_no_driver
 
 
 def native(kernel: Any) -> NativeKernel:
@@ -32,13 +33,12 @@ def native(kernel: Any) -> NativeKernel:
     MissingDependencyError
         If Triton is not installed.
     """
-    autotuner = triton_module("runtime.autotuner")
-    function_type = triton_module("runtime.jit").JITFunction
+    known = triton_kinds()
     # Asking twice is no mistake: a library may have done it already.
     if isinstance(kernel, NativeKernel) or _interpreted(kernel):
         return cast("NativeKernel", kernel)  # what Triton interprets is called alike
     stand_in_where_triton_has_no_driver()
-    if isinstance(kernel, (function_type, autotuner.Autotuner, autotuner.Heuristics)):
+    if isinstance(kernel, known):
         try:
             return cast("NativeKernel", made_native(kernel))
         except Unknown as unknown:

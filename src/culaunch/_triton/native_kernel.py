@@ -6,44 +6,34 @@
 from __future__ import annotations
 
 import copy
-import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import TritonLauncher
 from culaunch._launch.compiled_regions import in_regions
 from culaunch._triton.autotuner import ATTRIBUTE, called_layer
-from culaunch._triton.choosing_dispatch import ChoosingDispatcher
 from culaunch._triton.compiled_kernels import CompiledKernels
-from culaunch._triton.guards import Guards
-from culaunch._triton.hooks import (
-    GivenGrid,
-    hooks_installed,
-    launch_metadata,
-    options_of_a_run,
-    quiet_guards,
-    users_allocator,
-)
 from culaunch._triton.just_in_time import compile_kernel, forget_keys, load_compiled
+from culaunch._triton.layers import triton_kinds
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.purity import Unknown
 from culaunch._triton.stack import Stack
 from culaunch._triton.target import compiling_for, triton_module
-from culaunch._triton.used_globals import changed_global, check_globals, global_guards
+from culaunch._triton.used_globals import global_guards
+from culaunch._triton.watching_dispatch import WatchingDispatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from typing_extensions import Self
 
     from culaunch._core import DispatcherMethods, TritonVariant
     from culaunch._launch.recording import RecordingBody
     from culaunch._triton.dispatcher import Dispatcher
-    from culaunch._triton.reads import Guard
 
 
-class NativeKernel(ChoosingDispatcher):
+class NativeKernel(WatchingDispatcher):
     """A Triton kernel that is launched natively; :func:`native` makes one.
 
     Everything else that the Triton object has (``arg_names``, ``cache``, ``configs``, ...) is
@@ -65,18 +55,9 @@ class NativeKernel(ChoosingDispatcher):
          "do_not_specialize_on_alignment", "name", "params", "signature"}
     )  # fmt: skip
 
-    # What Triton reads of it at each call.
-    _WATCHED: ClassVar[tuple[str, ...]] = ("run", "pre_run_hooks", "debug", "device_caches")
-
     def __new__(cls, kernel: Any) -> Self:
         """Make one of a kernel, with the decorators above it or not."""
-        autotuner = triton_module("runtime.autotuner")
-        kinds = (
-            triton_module("runtime.jit").JITFunction,
-            autotuner.Autotuner,
-            autotuner.Heuristics,
-        )
-        if not isinstance(kernel, kinds):
+        if not isinstance(kernel, triton_kinds()):
             raise TypeError(f"kernel must be a kernel of Triton (got {spell(kernel)})")
         stack = Stack(kernel)
         function = stack.function
@@ -92,26 +73,16 @@ class NativeKernel(ChoosingDispatcher):
             _stack=stack,
             _inner=inner,
             _successor=None,
-            _first_guards=stack.guards(),
+            _own_guards=stack.guards(),
             _grid_guards=[],
             # One table for both halves: what the inner one loaded while decorators decided is what
             # later calls launch.
             _compiled=CompiledKernels(function) if inner is None else inner._compiled,
-            _own_guards=Guards(),
         )
         for name in ("__doc__", "__name__", "__qualname__", "__module__", "__globals__"):
             if hasattr(kernel, name):
                 vars(self)[name] = getattr(kernel, name)
         return self
-
-    _kernel: Any
-    _function: Any
-    # What the decorators depended on when they were looked at.
-    _first_guards: Guards
-    # What stands in its place once the kernel has other decorators than it was made from.
-    _successor: NativeKernel | None
-    _compiled: CompiledKernels
-    _own_guards: Guards
 
     # ---- what Triton's objects have
 
@@ -194,57 +165,8 @@ class NativeKernel(ChoosingDispatcher):
             kernel, self._driver.name, lambda: self._load(kernel, description, device)
         )
 
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._watch()  # hooks may be there before the first call
-        if self._stack.is_decorated:
-            self._tell_choices(checks_choices())
-        # What was changed since it was made.
-        if not self._first_guards.hold():
-            self._changed()
-
-    @untraced
-    def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call where a global changed or a hook is installed: rarely, or while profiling."""
-        if self._successor is not None:
-            return self._successor._call(grid, args, kwargs)
-        if not self._are_as_before():
-            successor = self._changed()
-            if successor is not None:
-                return successor(grid, args, kwargs)
-        self._watch()
-        # From here on the order is that of Triton's own launch.
-        hooks = self._function.pre_run_hooks
-        if self._stack.is_decorated and (hooks or changed_global(self._function) is not None):
-            return self._call_decorators(grid, args, kwargs)
-        if hooks or changed_global(self._function) is not None:
-            self._specialize(args, kwargs)  # what is no call for this kernel raises
-        for hook in hooks:
-            hook(*args, **options_of_a_run(self._function, kwargs))
-        check_globals(self._function)
-        enter, leave = hooks_installed()
-        if enter is None and leave is None:
-            return self._call_plain(grid, args, kwargs)
-        given = GivenGrid(grid)
-        found = self._resolve(given.asked, args, kwargs)
-        if not isinstance(found, tuple):
-            return found  # the autotuner has just launched it
-        variant, _, stream, values, _ = found
-        metadata = launch_metadata(self._function, variant, stream, values, given.value)
-        if enter is not None:
-            enter(metadata)
-        result = self._call_plain(given.value, args, kwargs)  # the grid is asked once
-        if leave is not None:
-            leave(metadata)
-        return result
-
-    def _call_decorators(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Let the decorators' Python call the function, whose hooks are given what they chose."""
-        assert self._driver is not None
-        return self._tune(grid, args, kwargs, self._driver.current_device())[4]
-
     def _allocate(self, which: str, size: int, alignment: int, stream: int, device: int) -> object:
-        allocator = users_allocator(which)
+        allocator = _users_allocator(which)
         if allocator is not None:
             return allocator(size, alignment, stream)
         return super()._allocate(which, size, alignment, stream, device)
@@ -257,7 +179,6 @@ class NativeKernel(ChoosingDispatcher):
         super()._for_body(body)
         if self._successor is not None:
             return self._successor._for_body(body)
-        check_globals(self._function)
         if not self._are_as_before() and self._changed() is not None:
             return made_native(self._kernel)._for_body(body)  # type: ignore[no-any-return]
         if self._function.pre_run_hooks:
@@ -274,23 +195,6 @@ class NativeKernel(ChoosingDispatcher):
 
     # ---- helpers
 
-    def _are_as_before(self) -> bool:
-        """Whether what calls depend on is as it was; hooks may be there."""
-        return self._guards_hold() or self._own_guards.hold()
-
-    def _changed(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any] | None:
-        """Look again at the kernel: return what is called in this one's place, if anything is."""
-        # The same decorators with other contents, such as a cache that has an entry more, need new
-        # guards alone; other decorators need another dispatcher, whose key has other parameters.
-        stack = _stack_of(self._kernel)
-        if stack is not None and stack.fingerprint == self._stack.fingerprint:
-            vars(self)["_stack"] = stack
-            self._grid_guards.clear()
-            self._compiled.forget()
-            self._clear()
-            return None
-        return self._replace()
-
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         """Give all further calls to one that is made of the kernel as it is now."""
         try:
@@ -303,11 +207,6 @@ class NativeKernel(ChoosingDispatcher):
         self._stop()
         return made._call
 
-    def _stop(self) -> None:
-        """Let every further call come to ``_guarded``."""
-        # A guard that never holds: a list of hooks that has one.
-        self._set_guards((), ([None],), (), ())
-
     def _run_of_triton(self) -> Callable[..., Any]:
         """Return what compiles the function."""
         return self._function.run  # type: ignore[no-any-return]
@@ -315,37 +214,6 @@ class NativeKernel(ChoosingDispatcher):
     def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
         assert self._driver is not None
         return load_compiled(self._driver, self._function, kernel, description, device)
-
-    def _watch_more(self) -> None:
-        # Where something changed meanwhile, the guards stay: they tell the next call.
-        if self._are_as_before():
-            self._watch()
-
-    def _watch(self) -> None:
-        """Guard what calls depend on, as it is now."""
-        guards = vars(self)["_own_guards"] = self._guards()
-        entries = (*guards.entries, *guards.quick, *self._more_entries())
-        self._set_guards(entries, tuple(guards.hooks), tuple(guards.lists), tuple(guards.cells))
-
-    def _guards(self) -> Guards:
-        """Return what must be as it is for a call to need no Python."""
-        guards = self._stack.guards()
-        entries, lists = quiet_guards()
-        hooks = self._function.pre_run_hooks
-        guards.entries += entries
-        guards.hooks += [*lists, hooks]
-        found, never = global_guards(self._function)
-        guards.entries += found + self._compiled.guards
-        guards.quick += never + self._compiled.names
-        guards.exact += self._compiled.kept
-        for name in self._WATCHED:
-            guards.attribute(self._function, name)
-        guards.entries += self._grid_guards
-        return guards
-
-    def _more_entries(self) -> Iterable[Guard]:
-        """Return what a call needs besides, and is not of the kernel."""
-        return ()
 
 
 def made_native(kernel: Any) -> Any:
@@ -359,22 +227,20 @@ def made_native(kernel: Any) -> Any:
     try:
         return NativeKernel(kernel)
     except Unknown:
-        if isinstance(kernel, triton_module("runtime.jit").JITFunction):
+        if isinstance(kernel, triton_kinds().function):
             raise
         # This decorator is Python that runs at every call; what it chooses goes on natively.
         return called_layer(kernel, made_native)
 
 
-def checks_choices() -> bool:
-    """Whether about half of the calls are compared with what heuristics and grids say again."""
-    return os.environ.get("CULAUNCH_TRITON_CHECK", "") not in ("", "0")
-
-
-def _stack_of(kernel: Any) -> Stack | None:
-    try:
-        return Stack(kernel)
-    except (Unknown, TypeError):
+def _users_allocator(which: str) -> Callable[[int, int, int], object] | None:
+    """Return the allocator that the user set, for ``"global"`` or ``"profile"`` scratch."""
+    name = "_allocator" if which == "global" else "_profile_allocator"
+    holder: Any = getattr(triton_module("runtime._allocation"), name, None)
+    allocator = holder.get() if hasattr(holder, "get") else holder
+    if allocator is None or type(allocator).__name__ == "NullAllocator":
         return None
+    return allocator  # type: ignore[no-any-return]
 
 
 in_regions(NativeKernel, "break", "Triton kernel")

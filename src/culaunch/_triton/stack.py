@@ -9,11 +9,10 @@ from culaunch._triton.code_reads import reads_of
 from culaunch._triton.copied_layers import CopiedLayers
 from culaunch._triton.decision import Decision
 from culaunch._triton.guards import Guards
+from culaunch._triton.layers import own_run, take_apart, triton_kinds
 from culaunch._triton.own_autotuners import attributes_of, globals_of
 from culaunch._triton.plain_objects import has_plain_class, has_plain_dtype, has_plain_shape
 from culaunch._triton.purity import Unknown
-from culaunch._triton.taken_apart import own_run, take_apart
-from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +51,7 @@ class Stack:
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
         self._layers, self.function = take_apart(kernel)
-        self._autotuner = triton_module("runtime.autotuner").Autotuner
+        self._autotuner = triton_kinds().autotuner
         self._reads: list[Reads] = []
         self._set: set[str] = set()
         # What is set whatever an autotuner chooses.

@@ -47,30 +47,11 @@ def _guard_contents(value: Any, entries: list[Guard]) -> bool:
     return (kind.__module__, kind.__name__) in _FIXED_NAMES
 
 
-def check_globals(function: Any) -> None:
-    """Refuse a global that has changed, in the words of Triton.
-
-    Raises
-    ------
-    RuntimeError
-        If a global that the function uses is not what it was compiled with.
-    """
-    changed = changed_global(function)
-    if changed is not None:
-        name, before, now = changed
-        raise RuntimeError(
-            f"Global variable {name} has changed since we compiled this kernel, from {before} to "
-            f"{now}"
-        )
-
-
-def changed_global(function: Any) -> tuple[str, Any, Any] | None:
-    """Return the name of a global that has changed, what it was, and what it is."""
+def has_changed_global(function: Any) -> bool:
+    """Whether a global that a JIT function uses is not what it was compiled with."""
+    # A global that was deleted is no longer what it was: an object that is nobody's stands for it.
     missing = object()
-    for (name, _), (value, namespace) in function.used_global_vals.items():
-        # A global that was deleted is no longer what it was: an object that is nobody's stands for
-        # it.
-        found = namespace.get(name, missing)
-        if found != value:
-            return name, value, found
-    return None
+    return any(
+        namespace.get(name, missing) != value
+        for (name, _), (value, namespace) in function.used_global_vals.items()
+    )
