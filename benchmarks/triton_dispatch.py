@@ -47,6 +47,7 @@ C_LOOP, LEAST = "C loop", "C loop with torch's calls and the GIL"
 NATIVE, NATIVE_CALLABLE = "native[grid]", "native[callable grid]"
 NATIVE_KEYWORDS, TRITON_KEYWORDS = "native[grid], by keywords", "Triton jit[grid], by keywords"
 NATIVE_TUNED, SAVED = "native, autotuned", "KernelSet[grid]"
+SAVED_ZEROES, TRITON_ZEROES = "KernelSet[grid] that zeroes", "Triton, autotuned, pre_hook zeroes"
 TRITON, TRITON_CALLABLE = "Triton jit[grid]", "Triton jit[callable grid]"
 TRITON_TUNED, TRITON_RUN = "Triton, autotuned", "Triton compiled[grid]"
 INSTALLED, INSTALLED_CALLABLE = "install(), jit[grid]", "install(), jit[callable grid]"
@@ -95,11 +96,11 @@ class Kernels:
         """Return the Triton object of a case."""
         return getattr(self.module, case.name)
 
-    def tuner(self) -> Any:
+    def tuner(self, pre_hook: Callable[[dict[str, Any]], None] | None = None) -> Any:
         """Make an autotuner of two configurations that chooses without measuring."""
         import triton
 
-        configs = [triton.Config({"UNUSED": i}) for i in range(2)]
+        configs = [triton.Config({"UNUSED": i}, pre_hook=pre_hook) for i in range(2)]
         return triton.autotune(
             configs, key=["i3"], do_bench=lambda call, quantiles: [call() and 0] * len(quantiles)
         )(self.module.tuned)
@@ -170,8 +171,8 @@ class Kernels:
         self._kept.append(slots)  # params points into them
         return function, params, 32 * compiled.metadata.num_warps
 
-    def saved(self, case: Case) -> Any:
-        """Compile a case ahead of time."""
+    def saved(self, case: Case, kernel: Any = None) -> Any:
+        """Compile a case ahead of time, or a kernel with its parameters."""
         import culaunch.triton as ct
 
         kinds = {"p": "*fp32:16", "i": "i32", "f": "fp32"}
@@ -179,7 +180,7 @@ class Kernels:
         # From Hopper on Triton compiles for one architecture alone.
         suffix = "a" if self.bench.capability >= 90 else ""
         arch = f"sm_{self.bench.capability}{suffix}"
-        return ct.compile(self.jit(case), signature, arch=arch)
+        return ct.compile(kernel or self.jit(case), signature, arch=arch)
 
 
 def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Case], Burst]]]:
@@ -206,6 +207,10 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
         ),
         NATIVE_TUNED: ((FIVE,), lambda case: kernels.call(case, native(kernels.tuner()))),
         SAVED: (SHAPES, lambda case: kernels.call(case, kernels.saved(case))),
+        SAVED_ZEROES: (
+            (FIVE,),
+            lambda case: kernels.call(case, kernels.saved(case, kernels.tuner(_zero_first))),
+        ),
         INSTALLED: (SHAPES, lambda case: installed(kernels.call(case, kernels.jit(case)))),
         INSTALLED_CALLABLE: (
             SHAPES,
@@ -225,6 +230,10 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
             lambda case: by_triton(kernels.call(case, kernels.jit(case), by_keywords=True)),
         ),
         TRITON_TUNED: ((FIVE,), lambda case: by_triton(kernels.call(case, kernels.tuner()))),
+        TRITON_ZEROES: (
+            (FIVE,),
+            lambda case: by_triton(kernels.call(case, kernels.tuner(_zero_first))),
+        ),
         TRITON_STACK: ((FIVE,), lambda case: by_triton(kernels.call(case, kernels.stack(), lazy))),
     }
     for shortcut in shortcuts.NAMES:
@@ -265,6 +274,10 @@ def check(kernels: Kernels, case: Case, burst: Burst) -> None:
 def _is_given(name: str) -> Callable[[dict[str, Any]], bool]:
     # As people write it: the name is in the code, and not closed over.
     return eval(f"lambda args: args[{name!r}] is not None")  # type: ignore[no-any-return]
+
+
+def _zero_first(arguments: dict[str, Any]) -> None:
+    arguments["p0"].zero_()
 
 
 def install_idle_driver(capability: int) -> None:

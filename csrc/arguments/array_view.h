@@ -14,6 +14,19 @@ struct Extent {
 
 Extent ExtentOf(const DLTensor& tensor);
 
+// Whether the elements lie one behind the other, in the order of the dimensions. No strides: so.
+inline bool IsContiguous(const int64_t* shape, const int64_t* strides, int ndim) {
+  if (strides == nullptr) return true;
+  int64_t dense = 1;
+  bool is_dense = true;
+  for (int i = ndim; i-- > 0;) {
+    if (shape[i] == 0) return true;
+    is_dense = is_dense && (shape[i] == 1 || strides[i] == dense);
+    dense *= shape[i];
+  }
+  return is_dense;
+}
+
 // A view of an array, valid while the array and `owner` live.
 struct ArrayView {
   void* data = nullptr;

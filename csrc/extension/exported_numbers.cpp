@@ -131,7 +131,8 @@ int AddNumbers(PyObject* module) {
         {"SPECIALIZE", ParameterFlag::kSpecialize},
         {"ALIGN", ParameterFlag::kAlign},
         {"OPTIONAL", ParameterFlag::kOptional},
-        {"HAS_DEFAULT", ParameterFlag::kHasDefault}}},
+        {"HAS_DEFAULT", ParameterFlag::kHasDefault},
+        {"SET_TO_ZERO", ParameterFlag::kSetToZero}}},
   };
   const Ref all(PyDict_New());
   if (!all || !AddElementTypes(all.get())) return -1;

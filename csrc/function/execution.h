@@ -57,7 +57,6 @@ class Execution {
   // Launches and fills, as many as follow each other, without the GIL.
   const ReplayStep* Enqueue(const ReplayStep* step, const ReplayStep* end, Failure* failure);
   CUresult Launch(const Effect& effect, Failure* failure);
-  CUresult FillMemory(CUdeviceptr begin, Word value, size_t bytes);
   bool Zero(const Effect& effect, char* begin, Word value, size_t bytes);
   CUresult Fill(const Part& part, unsigned char* target);
   CUresult EncodeMap(const Part& part, unsigned char* target);

@@ -1,11 +1,8 @@
 // Filling memory.
-#include <culaunch/guard.h>
-
-#include <cstring>
-
 #include "driver/errors.h"
 #include "function/execution.h"
 #include "function/problems.h"
+#include "launch/fill_memory.h"
 
 namespace function {
 
@@ -24,28 +21,13 @@ bool Execution::CheckFill(const Effect& effect) {
   return false;
 }
 
-CUresult Execution::FillMemory(CUdeviceptr begin, Word value, size_t bytes) {
-  culaunch::Driver& driver = *call_.place_.driver;
-  if (bytes == 0) return CUDA_SUCCESS;
-  const culaunch::DeviceGuard guard(driver, call_.place_.device.device_id);
-  if (guard.code() != CUDA_SUCCESS) return guard.code();
-  if (driver.note_array != nullptr && call_.place_.device.device_type == culaunch::kDLCPU) {
-    // An emulated device's memory is the host's: a framework's array is none of its allocations.
-    const CUresult code = driver.cuStreamSynchronize(call_.place_.stream);
-    if (code == CUDA_SUCCESS)
-      std::memset(reinterpret_cast<void*>(begin), static_cast<int>(value), bytes);
-    return code;
-  }
-  return driver.cuMemsetD8Async(begin, static_cast<unsigned char>(value), bytes,
-                                call_.place_.stream);
-}
-
 // Fill memory, without the GIL.
 bool Execution::Zero(const Effect& effect, char* begin, Word value, size_t bytes) {
   CUresult code;
   {
     const ReleaseGil released;
-    code = FillMemory(reinterpret_cast<CUdeviceptr>(begin), value, bytes);
+    code = FillMemory(*call_.place_.driver, call_.place_.device, call_.place_.stream, begin,
+                      static_cast<unsigned char>(value), bytes);
   }
   if (CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
     Guarded<bool>("LaunchError", false, [&] {

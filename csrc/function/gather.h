@@ -1,24 +1,13 @@
 // What a program needs of an array that is an argument.
 #pragma once
 
+#include "arguments/array_view.h"
 #include "function/program.h"
 
 namespace function {
 
 // ADDRESS is modulo this: what an allocator promises at most.
 inline constexpr Word kAddresses = 256;
-
-inline Word IsContiguous(const int64_t* shape, const int64_t* strides, int ndim) {
-  if (strides == nullptr) return 1;
-  int64_t dense = 1;
-  bool is_dense = true;
-  for (int i = ndim; i-- > 0;) {
-    if (shape[i] == 0) return 1;
-    is_dense = is_dense && (shape[i] == 1 || strides[i] == dense);
-    dense *= shape[i];
-  }
-  return is_dense ? 1 : 0;
-}
 
 inline int64_t StrideOf(const int64_t* shape, const int64_t* strides, int ndim, int axis) {
   if (strides != nullptr) return strides[axis];
@@ -31,7 +20,7 @@ inline int64_t StrideOf(const int64_t* shape, const int64_t* strides, int ndim, 
 inline Word InputOf(const Input& input, const void* data, const int64_t* shape,
                     const int64_t* strides, int ndim) {
   if (input.kind == Input::kDim) return shape[input.axis];
-  if (input.kind == Input::kContiguous) return IsContiguous(shape, strides, ndim);
+  if (input.kind == Input::kContiguous) return IsContiguous(shape, strides, ndim) ? 1 : 0;
   if (input.kind == Input::kStride) return StrideOf(shape, strides, ndim, input.axis);
   return static_cast<Word>(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(kAddresses));
 }

@@ -64,6 +64,7 @@ inline constexpr char kGuarded[] = "_guarded";
 inline constexpr char kMiss[] = "_miss";
 inline constexpr char kTune[] = "_tune";
 inline constexpr char kRunHook[] = "_run_hook";
+inline constexpr char kSetToZero[] = "_set_to_zero";
 inline constexpr char kTritonsWay[] = "_tritons_way";
 inline constexpr char kChose[] = "_chose";
 inline constexpr char kCompare[] = "_compare";

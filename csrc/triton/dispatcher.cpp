@@ -39,7 +39,9 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
       return nullptr;
     }
     (state->parameters[i].is_constexpr ? state->constants : state->runtime).push_back(i);
+    if (state->parameters[i].is_set_to_zero) state->zeroes.push_back(i);
   }
+  state->sets_to_zero = !state->zeroes.empty();
   if (key != Py_None) {
     state->is_tuned = true;
     const Ref items(PySequence_Tuple(key));

@@ -13,7 +13,7 @@
 #include "python/upcalls.h"
 #include "triton/grid.h"
 #include "triton/launch.h"
-#include "triton/quick_arguments.h"
+#include "triton/zeroes.h"
 
 namespace triton {
 
@@ -65,12 +65,12 @@ bool Form::Call(State& state, const uint32_t* dims, PyObject* const* args, size_
     *result = nullptr;
     return outcome == Outcome::kFailed;
   }
-  LaunchFound(state, reading, dims, result);
-  return true;
+  const QuickArguments arguments(state, args, count, keyword_names, reading.found);
+  return LaunchFound(state, reading, dims, arguments, result);
 }
 
-inline void Form::LaunchFound(State& state, Reading& reading, const uint32_t* dims,
-                              PyObject** result) {
+inline bool Form::LaunchFound(State& state, Reading& reading, const uint32_t* dims,
+                              const QuickArguments& arguments, PyObject** result) {
   const Found& found = *reading.found;
   const DLPackExchangeAPI* api = reading.form->api_;
   if (CULAUNCH_UNLIKELY(api == nullptr)) api = state.fallback;
@@ -79,11 +79,17 @@ inline void Form::LaunchFound(State& state, Reading& reading, const uint32_t* di
       CULAUNCH_UNLIKELY(api->current_work_stream(state.device_type, reading.ordinal, &stream) !=
                         0)) {
     *result = nullptr;
-    return;
+    return true;
+  }
+  if (CULAUNCH_UNLIKELY(state.sets_to_zero)) {
+    const Zeroing zeroing =
+        SetToZero(state, arguments, reading.ordinal, static_cast<CUstream>(stream));
+    *result = nullptr;
+    if (zeroing != Zeroing::kDone) return zeroing == Zeroing::kFailed;
   }
   if (CULAUNCH_UNLIKELY(state.last_choice != found.choice) && !SetLastChoice(state, found.choice)) {
     *result = nullptr;
-    return;
+    return true;
   }
   ++*state.launches;
   if (CULAUNCH_UNLIKELY(state.table->note_array != nullptr)) {
@@ -91,6 +97,7 @@ inline void Form::LaunchFound(State& state, Reading& reading, const uint32_t* di
   }
   *result = LaunchVariant(*found.state, dims, reading.ordinal, static_cast<CUstream>(stream),
                           reading.pointers);
+  return true;
 }
 
 PyObject* Form::LastNames(const State& state) {
@@ -142,10 +149,7 @@ CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* ask
   const QuickArguments arguments(state, args, count, keyword_names, found);
   const bool is_known = state.grids.Find(grid, arguments, asked);
   if (is_known && !CULAUNCH_UNLIKELY(state.checks != 0)) {
-    if (found != nullptr) {
-      LaunchFound(state, reading, asked, result);
-      return true;
-    }
+    if (found != nullptr) return LaunchFound(state, reading, asked, arguments, result);
     *dims = asked;
     return Call(state, asked, args, count, keyword_names, result);
   }
@@ -162,8 +166,7 @@ CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* ask
   const Outcome outcome = Find(state, args, count, keyword_names, &reading);
   if (outcome == Outcome::kFailed) return true;
   if (outcome != Outcome::kSame || reading.found != found) return false;
-  LaunchFound(state, reading, asked, result);
-  return true;
+  return LaunchFound(state, reading, asked, arguments, result);
 }
 
 inline Form::Outcome Form::Find(State& state, PyObject* const* args, size_t count,

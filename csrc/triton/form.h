@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "triton/found.h"
+#include "triton/quick_arguments.h"
 #include "triton/state.h"
 #include "triton/variant.h"
 
@@ -131,8 +131,10 @@ class alignas(64) Form {
   // Read for the variant that is expected.
   Outcome Read(const State& state, PyObject* const* args, const Found& expected,
                Reading* reading) const;
-  // Launch what was found: what the call gives, or null with a Python error set.
-  static void LaunchFound(State& state, Reading& reading, const uint32_t* dims, PyObject** result);
+  // Launch what was found. False where nothing was done; *result: what the call gives, or null with
+  // a Python error set.
+  static bool LaunchFound(State& state, Reading& reading, const uint32_t* dims,
+                          const QuickArguments& arguments, PyObject** result);
   // Fill in the words of the arguments of a call. False where it is not of this form, or not what
   // led to the outcome.
   bool ReadWords(const State& state, PyObject* const* args, const CallOutcome& outcome,

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "triton/form.h"
-#include "triton/quick_arguments.h"
 
 namespace triton {
 

@@ -9,6 +9,7 @@
 #include "triton/form.h"
 #include "triton/grid.h"
 #include "triton/launch.h"
+#include "triton/zeroes.h"
 
 namespace triton {
 
@@ -55,7 +56,10 @@ PyObject* GeneralCall::Run() {
     if (variant_ == nullptr) Py_RETURN_NONE;
   }
   if (mode_ == CallMode::kResolve) return Resolved();
-  if (mode_ == CallMode::kGuarded && (choice == nullptr || !choice->has_hook)) {
+  bool is_quick = mode_ == CallMode::kGuarded && (choice == nullptr || !choice->has_hook);
+  if (state_.sets_to_zero && !SetToZero(&is_quick)) return nullptr;
+  if (variant_ == nullptr) Py_RETURN_NONE;
+  if (is_quick) {
     Form::Learn(state_, args_, count_, keyword_names_,
                 {variant_, choice, conversion_.ordinal, specializer_.key, shapes_});
   }
@@ -80,6 +84,20 @@ bool GeneralCall::FindVariant() {
   kept_ = std::move(found);
   variant_ = kept_.get() != Py_None ? reinterpret_cast<VariantObject*>(kept_.get()) : nullptr;
   return true;
+}
+
+// What the driver does not, Python does, which no quick call can. It may change what the arrays
+// are: they are read again. False with a Python error set.
+bool GeneralCall::SetToZero(bool* is_quick) {
+  const BoundArguments arguments(state_, bound_);
+  const Zeroing zeroing =
+      triton::SetToZero(state_, arguments, conversion_.ordinal, conversion_.stream);
+  if (zeroing != Zeroing::kLeft) return zeroing == Zeroing::kDone;
+  *is_quick = false;
+  const Ref values = ArgumentDict(true);
+  const Ref none(values ? PyObject_CallMethod(Object(), methods::kSetToZero, "O", values.get())
+                        : nullptr);
+  return none && ReadAgain();
 }
 
 // A function that was asked for the grid may have changed what the tensors are: given other

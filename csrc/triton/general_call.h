@@ -62,6 +62,7 @@ class GeneralCall {
   // The variant and its launch.
   PyObject* CallGuarded();
   bool FindVariant();
+  bool SetToZero(bool* is_quick);
   bool ReadAgain();
   PyObject* LookUpVariant();
   Ref ArgumentDict(bool with_defaults);

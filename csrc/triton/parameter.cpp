@@ -23,6 +23,7 @@ bool ReadParameter(PyObject* item, Parameter* parameter) {
   parameter->specialize = (flags & kSpecialize) != 0;
   parameter->align = (flags & kAlign) != 0;
   parameter->is_optional = (flags & kOptional) != 0;
+  parameter->is_set_to_zero = (flags & kSetToZero) != 0;
   return true;
 }
 

@@ -18,6 +18,7 @@ enum ParameterFlag : int {
   kAlign = 8,
   kOptional = 16,
   kHasDefault = 32,
+  kSetToZero = 64,
 };
 
 // What each call reads comes first, in one cache line.
@@ -30,9 +31,10 @@ struct alignas(64) Parameter {
   bool specialize = true;    // by value: 1 is folded, divisibility matters
   bool align = true;         // by divisibility
   bool is_optional = false;  // may be left out although it has no default
-  Ref name;                  // interned
-  Ref default_value;         // null: none
-  Ref last_constant;         // the immutable object that came last, known by identity
+  bool is_set_to_zero = false;
+  Ref name;           // interned
+  Ref default_value;  // null: none
+  Ref last_constant;  // the immutable object that came last, known by identity
   uint64_t last_number = 0;
   std::string annotation;
 };

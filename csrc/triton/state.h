@@ -27,6 +27,7 @@ struct alignas(64) State {
   int users = 0;                                // how many calls use what was learned now
   uint64_t not_counted = 0;
   uint64_t* launches = &not_counted;
+  bool sets_to_zero = false;  // `zeroes` has some
   KeywordStyle style;
   Guards guards;
 
@@ -37,6 +38,8 @@ struct alignas(64) State {
   size_t count = 0;
   std::vector<size_t> runtime;    // which of them are passed,
   std::vector<size_t> constants;  // and which are constants
+  static constexpr size_t kMostZeroes = 8;
+  std::vector<size_t> zeroes;  // those that are set to zero before each launch
   Interner interner;
   WordTable<PyObject*> variants;  // owned
   bool falls_back = false;        // what cannot be launched goes Triton's way

@@ -9,37 +9,28 @@ from culaunch._triton.constants import same_constant
 
 if TYPE_CHECKING:
     from culaunch._triton.parameters import TritonParameter
-    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.saved_set import SavedSet
 
 # Element types that an argument does not show: a Python number is another one.
 _FORCED = ("i8", "i16", "u8", "u16", "u32", "u64", "fp16", "bf16", "fp64")
 
 
-def dispatch_parameters(
-    name: str,
-    parameters: tuple[TritonParameter, ...],
-    variants: tuple[SavedVariant, ...],
-    computed: frozenset[str] = frozenset(),
-) -> list[TritonParameter]:
+def dispatch_parameters(saved: SavedSet) -> list[TritonParameter]:
     """Return the parameters with what all the variants together ask of them.
 
     Parameters
     ----------
-    name : str
-        The kernel's, for messages.
-    parameters : tuple of TritonParameter
-    variants : tuple of SavedVariant
-    computed : frozenset of str
-        Those that are worked out from others: no call has to give them.
+    saved : SavedSet
 
     Raises
     ------
     TypeError
         If variants declare types of one parameter that a call cannot tell apart.
     """
+    computed = frozenset(one.name for one in saved.computed)
     own = []
     runtime = 0
-    for one in parameters:
+    for one in saved.parameters:
         # The order of these cases matters: what is computed is a heuristic's too, and a heuristic's
         # constant is a constant.
         if one.name in computed and one.is_constexpr:
@@ -53,20 +44,26 @@ def dispatch_parameters(
             # constant out.
             is_kept = one.has_default and any(
                 same_constant(variant.constants[one.name], one.default)
-                for variant in variants
+                for variant in saved.variants
                 if one.name in variant.constants
             )
             own.append(replace(one, is_optional=True, has_default=is_kept))
             continue
-        kinds = {variant.types[runtime] for variant in variants} - {"constexpr"}
+        kinds = {variant.types[runtime] for variant in saved.variants} - {"constexpr"}
         runtime += 1
         if one.is_heuristic:
             one = replace(one, has_default=False, is_optional=one.name in computed)  # noqa: PLW2901
         special = kinds.intersection(_FORCED)
         if special and len(kinds) > 1 and not one.annotation:
             raise TypeError(
-                f"the variants of {name} declare {one.name} as {', '.join(sorted(map(str, kinds)))}"
+                f"the variants of {saved.name} declare {one.name} as {', '.join(sorted(map(str, kinds)))}"
                 ": a call cannot tell these apart. Give it one type"
             )
-        own.append(replace(one, annotation=one.annotation or next(iter(special), "")))
+        own.append(
+            replace(
+                one,
+                annotation=one.annotation or next(iter(special), ""),
+                is_set_to_zero=one.name in saved.zeroes,
+            )
+        )
     return own

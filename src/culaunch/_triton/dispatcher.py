@@ -9,6 +9,7 @@ from culaunch._core import TritonDispatcher
 from culaunch._launch.dlpack import DeviceType
 from culaunch._launch.driver import current_driver
 from culaunch._triton.choice import Choice
+from culaunch._triton.set_to_zero import set_to_zero
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +70,12 @@ class Dispatcher(TritonDispatcher):
         reason: Exception,
     ) -> object:
         raise reason  # only what is installed goes there
+
+    def _set_to_zero(self, values: dict[str, Any]) -> None:
+        """Set arguments to zero of which the driver cannot fill one as a whole."""
+        for one in self.own_parameters:
+            if one.is_set_to_zero:
+                set_to_zero(self.name, one.name, values)
 
     def _chose(self, config: Any) -> None:
         """Note what a call uses that differs from the call before."""

@@ -31,6 +31,8 @@ class TritonParameter:
     default : object
     is_heuristic : bool
         Its value came from ``@triton.heuristics``: a call without Triton has to give it.
+    is_set_to_zero : bool
+        An array, before each launch.
     """
 
     name: str
@@ -43,6 +45,7 @@ class TritonParameter:
     has_default: bool = False
     default: object = None
     is_heuristic: bool = False
+    is_set_to_zero: bool = False
 
     @property
     def packed(self) -> tuple[str, object, int, str]:
@@ -54,6 +57,7 @@ class TritonParameter:
             | _FLAGS["ALIGN"] * self.align
             | _FLAGS["OPTIONAL"] * self.is_optional
             | _FLAGS["HAS_DEFAULT"] * self.has_default
+            | _FLAGS["SET_TO_ZERO"] * self.is_set_to_zero
         )
         annotation = "" if self.is_constexpr else self.annotation
         return (self.name, self.default, flags, annotation)

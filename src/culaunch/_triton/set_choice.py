@@ -36,9 +36,7 @@ class SetChoice:
     Attributes
     ----------
     is_needed : bool
-        Whether there is anything to choose, or to do, before a launch.
-    has_hook : bool
-        Whether there is anything to do before a launch.
+        Whether there is anything to choose before a launch, or descriptors whose blocks follow.
     key : list of (int, int, int)
         The parameters that the choice depends on, how (csrc/triton/tuning.h), and which dimension
         of a shape.
@@ -53,8 +51,7 @@ class SetChoice:
         self._tables: dict[tuple[int, bool, str], TunedTable | None] = {}
         self.common = _common(saved)
         self._computed = frozenset(one.name for one in saved.computed)
-        self.has_hook = bool(saved.zeroes or saved.blocks)
-        self.is_needed = saved.table is not None or self.has_hook or bool(saved.computed)
+        self.is_needed = bool(saved.table is not None or saved.blocks or saved.computed)
         self.key = self._key()
         self.shaped = frozenset(
             name for one in saved.computed for name in names_of(one.value, *SHAPES)

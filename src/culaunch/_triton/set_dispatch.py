@@ -13,7 +13,6 @@ from culaunch._triton.plain_objects import has_plain_shape
 from culaunch._triton.saved_grid import SavedGrid
 from culaunch._triton.set_blocks import SetBlocks
 from culaunch._triton.set_choice import SetChoice, tensor_types
-from culaunch._triton.set_to_zero import set_to_zero
 from culaunch._triton.variant_dispatch import VariantDispatcher
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ class SetDispatcher(VariantDispatcher):
     def __new__(cls, saved: SavedSet) -> Self:
         """Make one."""
         choice = SetChoice(saved)
-        # What is done before a launch is done where a configuration is chosen, or might be.
         self = super().__new__(cls, saved, choice.key if choice.is_needed else None)
         self._choice = choice
         self._blocks = SetBlocks(saved) if saved.blocks else None
@@ -68,12 +66,12 @@ class SetDispatcher(VariantDispatcher):
         capability, only_ptx = self._target(device)
         name, is_only_one = self._name_of(device)
         chosen = self._choice.choose(values, dtypes, capability, only_ptx=only_ptx, device=name)
-        # Refused as Triton refuses it, and before anything is set to zero.
+        # Refused as Triton refuses it, and before any descriptor is changed.
         for name in (chosen.settings.keys() & values.keys()) - chosen.replaced:
             raise_binding(self, "tuned", name, len(args))
         where = (capability, only_ptx)
-        if self._choice.has_hook:
-            self._prepare_arguments(where, {**values, **chosen.settings})
+        if self._blocks is not None:
+            self._blocks.set({**values, **chosen.settings}, *where)
         # Through the dispatcher without decorators: this one would choose again.
         result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
         # Native code reads the shapes of plain arrays alone as Python does.
@@ -82,7 +80,7 @@ class SetDispatcher(VariantDispatcher):
             for name in self._choice.shaped
         )
         return (
-            chosen.constants, chosen.options, where, self._choice.has_hook, result,
+            chosen.constants, chosen.options, where, self._blocks is not None, result,
             chosen.replaced, is_kept,
         )  # fmt: skip
 
@@ -96,8 +94,8 @@ class SetDispatcher(VariantDispatcher):
         if self._saved.zeroes:
             raise TypeError(
                 f"{self.name} sets {', '.join(self._saved.zeroes)} to zero before each launch, "
-                "which is Python: allocate with cl.zeros in the body, and save the set without "
-                "the hook"
+                "which a function does not: allocate with cl.zeros in the body, and save the set "
+                "without the hook"
             )
         if self._saved.blocks:
             raise TypeError(
@@ -154,15 +152,10 @@ class SetDispatcher(VariantDispatcher):
         kwargs: dict[str, Any],
         settings: dict[str, Any],
     ) -> None:
+        """Set the blocks of descriptors."""
+        assert self._blocks is not None
         given = dict(zip(self._parameter_names, args, strict=False))
-        self._prepare_arguments(where, {**given, **kwargs, **settings})
-
-    def _prepare_arguments(self, where: tuple[int, bool], values: dict[str, Any]) -> None:
-        """Do what hooks did before a launch: blocks, and zeros in the order of the stream."""
-        if self._blocks is not None:
-            self._blocks.set(values, *where)
-        for name in self._saved.zeroes:
-            set_to_zero(self.name, name, values)
+        self._blocks.set({**given, **kwargs, **settings}, *where)
 
 
 if TYPE_CHECKING:  # the extension calls methods of it

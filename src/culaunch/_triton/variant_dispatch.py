@@ -37,9 +37,7 @@ class VariantDispatcher(Dispatcher):
 
     def __new__(cls, saved: SavedSet, tuning_key: Sequence[tuple[int, ...]] | None = None) -> Self:
         """Make one."""
-        computed = frozenset(one.name for one in saved.computed)
-        own = dispatch_parameters(saved.name, saved.parameters, saved.variants, computed)
-        self = super().__new__(cls, saved.name, own, tuning_key)
+        self = super().__new__(cls, saved.name, dispatch_parameters(saved), tuning_key)
         self._saved = saved
         self._options = sorted(
             {*KNOWN_OPTIONS, *(option for one in saved.variants for option in one.options)}

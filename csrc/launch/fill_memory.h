@@ -1,0 +1,11 @@
+// Filling memory in the order of a stream.
+#pragma once
+
+#include <culaunch/driver.h>
+
+#include "formats/dlpack.h"
+
+// Set every byte to `value`. To be called without the GIL: it waits while the stream's queue is
+// full.
+CUresult FillMemory(culaunch::Driver& driver, DLDevice device, CUstream stream, const void* begin,
+                    unsigned char value, size_t bytes);

@@ -1,0 +1,60 @@
+#include "triton/zeroes.h"
+
+#include <array>
+#include <string>
+
+#include "arguments/array_view.h"
+#include "arguments/torch_tensor.h"
+#include "arguments/type_table.h"
+#include "driver/errors.h"
+#include "launch/fill_memory.h"
+
+namespace triton {
+
+namespace {
+
+bool FindMemory(PyObject* object, DLDevice device, Extent* memory) {
+  TypeEntry scratch;
+  const TypeEntry* entry = object != nullptr ? LookUpType(Py_TYPE(object), &scratch) : nullptr;
+  if (entry == nullptr || entry->kind != ArgumentKind::kExchange || !entry->is_torch) return false;
+  DLTensor tensor;
+  if (ReadTensor(entry->api, object, &tensor) != TensorRead::kDone) return false;
+  if (MayRequireGrad(entry->api, object) && MayBeFollowed(object) != 0) return false;
+  if (tensor.device.device_type != device.device_type ||
+      tensor.device.device_id != device.device_id ||
+      !IsContiguous(tensor.shape, tensor.strides, tensor.ndim)) {
+    return false;
+  }
+  *memory = ExtentOf(tensor);
+  return true;
+}
+
+}  // namespace
+
+Zeroing SetToZero(const State& state, const ArgumentsOfCall& arguments, int ordinal,
+                  CUstream stream) {
+  const DLDevice device = {state.device_type, ordinal};
+  std::array<Extent, State::kMostZeroes> memory;
+  size_t count = 0;
+  // All are looked at before one is set.
+  for (const size_t parameter : state.zeroes) {
+    if (count == memory.size() || !FindMemory(arguments[parameter], device, &memory[count++])) {
+      PyErr_Clear();  // the general way reads it again, and says what is wrong
+      return Zeroing::kLeft;
+    }
+  }
+  CUresult code = CUDA_SUCCESS;
+  {
+    const ReleaseGil released;
+    for (size_t i = 0; i < count && code == CUDA_SUCCESS; ++i) {
+      code = FillMemory(*state.table, device, stream, memory[i].begin, 0, memory[i].bytes);
+    }
+  }
+  if (!CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) return Zeroing::kDone;
+  return Guarded<Zeroing>("LaunchError", Zeroing::kFailed, [&] {
+    state.table->Check(code, "setting arguments to zero before a launch");
+    return Zeroing::kFailed;
+  });
+}
+
+}  // namespace triton
