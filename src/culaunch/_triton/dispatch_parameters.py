@@ -55,9 +55,9 @@ def dispatch_parameters(saved: SavedSet) -> list[TritonParameter]:
             one = replace(one, has_default=False, is_optional=one.name in computed)  # noqa: PLW2901
         special = kinds.intersection(_FORCED)
         if special and len(kinds) > 1 and not one.annotation:
+            declared = ", ".join(sorted(map(str, kinds)))
             raise TypeError(
-                f"the variants of {saved.name} declare {one.name} as {', '.join(sorted(map(str, kinds)))}"
-                ": a call cannot tell these apart. Give it one type"
+                f"the variants of {saved.name} declare {one.name} as {declared}: a call cannot tell these apart. Give it one type"
             )
         own.append(
             replace(
