@@ -57,7 +57,8 @@ def dispatch_parameters(saved: SavedSet) -> list[TritonParameter]:
         if special and len(kinds) > 1 and not one.annotation:
             declared = ", ".join(sorted(map(str, kinds)))
             raise TypeError(
-                f"the variants of {saved.name} declare {one.name} as {declared}: a call cannot tell these apart. Give it one type"
+                f"the variants of {saved.name} declare {one.name} as {declared}: a call cannot "
+                "tell these apart. Give it one type"
             )
         own.append(
             replace(
