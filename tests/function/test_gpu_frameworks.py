@@ -105,9 +105,11 @@ def test_scratch_memory_is_torchs_and_goes_back(total):
 @pytest.mark.needs("torch")
 def test_the_device_is_the_arrays(scale):
     torch = pytest.importorskip("torch")
-    y = scale(torch.ones(100, device="cuda:1"), 2.0)
-    assert y.device.index == 1
-    assert torch.cuda.current_device() == 0
+    for current in (0, 1):
+        with torch.cuda.device(current):
+            y = scale(torch.ones(100, device="cuda:1"), 2.0)
+            assert torch.cuda.current_device() == current
+        assert y.device.index == 1
     assert y.sum().item() == 200
 
 
