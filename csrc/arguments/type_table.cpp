@@ -154,6 +154,20 @@ bool HasBorrowedTorchsApi(PyTypeObject* type, const DLPackExchangeAPI* api) {
          torchs.api == api;
 }
 
+// Whether a subclass of torch.Tensor answers in Python where its memory is, or what is in it.
+bool SaysOtherwise(PyTypeObject* type) {
+  const Ref torch = Imported(modules::kTorch);
+  const Ref tensor(torch ? PyObject_GetAttrString(torch.get(), "Tensor") : nullptr);
+  PyErr_Clear();
+  if (!tensor || !PyType_Check(tensor.get())) return false;
+  for (const char* name : {"data_ptr", "dtype", "__getattribute__"}) {
+    const Ref own = TypeAttribute(type, name);
+    const Ref torchs = TypeAttribute(reinterpret_cast<PyTypeObject*>(tensor.get()), name);
+    if (own.get() != torchs.get()) return true;
+  }
+  return false;
+}
+
 // New reference to cupy.cuda.get_current_stream, or null.
 PyObject* CupyStreamFinder() {
   const Ref cuda = Import(modules::kCupyCuda);
@@ -205,7 +219,10 @@ bool Classify(TypeEntry* entry, PyTypeObject* type) {
   }
   const bool is_array = entry->kind == ArgumentKind::kExchange || entry->has_dlpack;
   entry->is_torch = is_array && HasBase(type, "torch", "Tensor");
-  if (entry->is_torch) FindTorchBits(entry->api);
+  if (entry->is_torch) {
+    FindTorchBits(entry->api);
+    entry->says_otherwise = SaysOtherwise(type);
+  }
   return true;
 }
 

@@ -41,9 +41,10 @@ struct TypeEntry {
   bool has_dlpack = false;                       // of kArray
   bool versioned_dlpack = false;                 // __dlpack__ takes max_version
   bool has_cuda_interface = false;
-  bool has_interface = false;  // __array_interface__
-  bool is_torch = false;       // a torch.Tensor
-  bool is_enum = false;        // of kInt: an enum.IntEnum
+  bool has_interface = false;   // __array_interface__
+  bool is_torch = false;        // a torch.Tensor
+  bool says_otherwise = false;  // of is_torch: it has a data_ptr() or a dtype of its own
+  bool is_enum = false;         // of kInt: an enum.IntEnum
 };
 
 // The entry of a type, classified at its first use and kept for the life of the process.

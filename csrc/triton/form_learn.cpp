@@ -99,7 +99,9 @@ bool Form::AddArgument(const Parameter& parameter, PyObject* object, int argumen
     TypeEntry scratch;
     const TypeEntry* entry = LookUpType(Py_TYPE(object), &scratch);
     if (entry == nullptr) PyErr_Clear();
-    if (entry == nullptr || entry->kind != ArgumentKind::kExchange) return false;
+    if (entry == nullptr || entry->kind != ArgumentKind::kExchange || entry->says_otherwise) {
+      return false;
+    }
     if (api_ != nullptr && api_ != entry->api) return false;
     api_ = entry->api;
     kind = Step::kTensor;

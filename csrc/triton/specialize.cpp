@@ -107,6 +107,8 @@ Mismatch Specializer::LargeInt(IntRange range, int64_t value, Rules rules) {
 }
 
 Mismatch Specializer::Array(const TypeEntry& entry, PyObject* object, Rules rules) {
+  // Triton asks Python for both, and so it is done for a tensor that answers itself.
+  if (CULAUNCH_UNLIKELY(entry.says_otherwise)) return TensorLike(object, rules);
   ArrayData array;
   const Mismatch mismatch = ReadArgumentArray(conversion_, entry, object, &array);
   if (mismatch != Mismatch::kNone) return mismatch;
