@@ -23,6 +23,7 @@ from culaunch._triton.installed import InstalledKernel
 from culaunch._triton.layers import layers_of
 from culaunch._triton.purity import Unknown
 from culaunch._triton.report import Records, Report
+from culaunch._triton.supported import check_supported
 from culaunch._triton.target import stand_in_where_triton_has_no_driver
 
 if TYPE_CHECKING:
@@ -60,10 +61,11 @@ def install(
     TypeError
         If a pattern is no str.
     MissingDependencyError
-        If Triton is not installed.
+        If Triton is not installed, or has not what culaunch reads of it.
     """
     global _current  # noqa: PLW0603
     patterns = Patterns(_listed("include", include), _listed("exclude", exclude))
+    check_supported()
     with _lock:
         before = _current
         made = Installation(patterns, before)

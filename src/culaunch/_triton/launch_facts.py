@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 _DRIVER_TYPES = {8: 10, 9: 8, 10: 9}
 # The newest version whose calling convention is known; a newer one must have the layout of this.
 NEWEST_KNOWN = (3, 9)
+# What older versions left out where it was not used. In a newer one it would have another name.
+_ALWAYS = (
+    "num_ctas", "global_scratch_size", "global_scratch_align", "profile_scratch_size",
+    "profile_scratch_align", "launch_cooperative_grid", "launch_pdl", "tensordesc_meta",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,14 @@ class LaunchFacts:
         found = version or given.get("triton_version")
         if not isinstance(found, str):
             raise ValueError("the metadata has no triton_version, on which the parameters depend")
+        missing = [name for name in _ALWAYS if name not in given]
+        if missing and parse_version(found) > NEWEST_KNOWN:
+            known = ".".join(map(str, NEWEST_KNOWN))
+            raise ValueError(
+                f"the metadata of Triton {found} has no {', '.join(missing)}. It is newer than the "
+                f"newest version that culaunch knows, {known}: compile with an older one, or "
+                "update culaunch"
+            )
         return cls(
             name=str(given["name"]),
             triton_version=found,

@@ -27,7 +27,7 @@ class NamesInCode:
     def __init__(
         self, function: types.FunctionType, instructions: Instructions, reads: Reads
     ) -> None:
-        self._function = function
+        self._function: Any = function  # not all type checkers know its __builtins__
         self._instructions = instructions
         self._reads = reads
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 from culaunch._triton.layers import triton_kinds
 from culaunch._triton.native_kernel import NativeKernel, made_native
 from culaunch._triton.purity import Unknown
+from culaunch._triton.supported import check_supported
 from culaunch._triton.target import stand_in_where_triton_has_no_driver
 
 
@@ -31,8 +32,9 @@ def native(kernel: Any) -> NativeKernel:
     TypeError
         If it is not a Triton kernel, or one of a class with a ``run`` of its own.
     MissingDependencyError
-        If Triton is not installed.
+        If Triton is not installed, or has not what culaunch reads of it.
     """
+    check_supported()
     known = triton_kinds()
     # Asking twice is no mistake: a library may have done it already.
     if isinstance(kernel, NativeKernel) or _interpreted(kernel):

@@ -1,0 +1,55 @@
+"""A Triton that has not what culaunch reads of it is refused before anything is changed."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")
+
+import as_triton_kernels as kernels  # noqa: E402
+from triton.backends import compiler  # noqa: E402
+from triton.runtime import autotuner, jit  # noqa: E402
+
+from culaunch import MissingDependencyError  # noqa: E402
+from culaunch._triton import supported  # noqa: E402
+from culaunch._triton.launch_facts import LaunchFacts  # noqa: E402
+from culaunch.triton import install, native  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def asked_anew():
+    supported._missing.cache_clear()
+    yield
+    supported._missing.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "renamed"),
+    [
+        # A method, a class, and an attribute that a class no longer has.
+        (autotuner.Autotuner, "run", "runtime.autotuner.Autotuner.best_config"),
+        (compiler, "GPUTarget", "backends.compiler.GPUTarget"),
+        (jit.JITFunction, "__init__", "runtime.jit.JITFunction.pre_run_hooks"),
+    ],
+)
+def test_what_is_not_there_is_named_by_install(monkeypatch, holder, name, renamed):
+    kernel, run = kernels.put, jit.JITFunction.run
+    if name == "__init__":
+        for method in ("__init__", "add_pre_run_hook", "run"):
+            monkeypatch.setattr(holder, method, lambda *_, **__: None)
+        run = jit.JITFunction.run
+    else:
+        monkeypatch.delattr(holder, name)
+    for use in (install, lambda: native(kernel)):
+        with pytest.raises(MissingDependencyError) as caught:
+            use()
+        assert str(caught.value).count(renamed) == 1
+        for part in (triton.__version__, "python -m pip install 'triton>=3.4,<"):
+            assert part in str(caught.value)
+    assert jit.JITFunction.run is run
+
+
+def test_metadata_of_a_newer_version_must_have_all_that_is_known():
+    metadata = {"name": "kernel", "num_warps": 4, "shared": 0}
+    assert LaunchFacts.from_metadata(metadata, "3.6.0").global_scratch_size == 0
+    with pytest.raises(ValueError, match=r"Triton 9\.1\.0 has no num_ctas, global_scratch_size"):
+        LaunchFacts.from_metadata(metadata, "9.1.0")
