@@ -48,6 +48,7 @@ class GeneralCall {
   bool Specialize();
   bool RaiseArgument(Mismatch mismatch, size_t index, PyObject* object);
   bool AddConstants();
+  bool AddOptions(Specializer* specializer);
   bool FindTarget(uint64_t* target);
 
   // The tuned configuration (general_call_tuning.cpp).

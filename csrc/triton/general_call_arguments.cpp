@@ -95,16 +95,21 @@ bool GeneralCall::AddConstants() {
     const Mismatch mismatch = specializer_.AddConstant(&parameter, bound_[i]);
     if (mismatch != Mismatch::kNone) return RaiseArgument(mismatch, i, bound_[i]);
   }
+  if (!AddOptions(&specializer_)) return false;
+  uint64_t target = 0;
+  if (!FindTarget(&target)) return false;
+  specializer_.key.Add(MakeWord(WordKind::kTarget, target));
+  return true;
+}
+
+bool GeneralCall::AddOptions(Specializer* specializer) {
   for (const Option& option : bound_.options) {
     uint64_t number = 0;
     bool is_immutable = false;
     if (!state_.interner.Number(option.first, &number, &is_immutable)) return false;
-    specializer_.key.Add(MakeWord(WordKind::kOption, number));
-    if (specializer_.AddConstant(nullptr, option.second) != Mismatch::kNone) return false;
+    specializer->key.Add(MakeWord(WordKind::kOption, number));
+    if (specializer->AddConstant(nullptr, option.second) != Mismatch::kNone) return false;
   }
-  uint64_t target = 0;
-  if (!FindTarget(&target)) return false;
-  specializer_.key.Add(MakeWord(WordKind::kTarget, target));
   return true;
 }
 

@@ -96,10 +96,12 @@ std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
   AddTypes(&key);
   // The element types of the tensors, in the order of the parameters.
   const Words& all = specializer_.key;
+  const TensorDescriptor* descriptor = specializer_.descriptors.data();
   for (size_t i = 0; i < all.size(); ++i) {
     const WordKind kind = KindOf(all[i]);
     if (kind == WordKind::kDescriptor) {
       i += PayloadOf(all[i]) & 0xff;  // its block: a hook may still set it
+      key.Add(MakeWord(kind, static_cast<uint64_t>((descriptor++)->rank)));
     } else if (kind == WordKind::kTensor || kind == WordKind::kNamed) {
       key.Add(MakeWord(kind, PayloadOf(all[i])));
     } else {
@@ -110,6 +112,9 @@ std::shared_ptr<const TunedChoice> GeneralCall::FindChoice() {
   uint64_t target = 0;
   if (!FindTarget(&target)) return nullptr;
   key.Add(MakeWord(WordKind::kTarget, target));
+  Specializer options(conversion_, state_.interner);
+  if (!AddOptions(&options)) return nullptr;
+  for (size_t i = 0; i < options.key.size(); ++i) key.Add(options.key[i]);
   const FreeThreadedLock lock(state_.mutex);
   const std::shared_ptr<const TunedChoice>* choice = state_.choices.Find(key, key.Hash());
   return choice != nullptr ? *choice : nullptr;
@@ -165,7 +170,17 @@ bool GeneralCall::ApplyChoice(const TunedChoice& choice) {
       return RaiseBinding("tuned", one.name.get());
     }
   }
-  if (!choice.has_hook && !choice.sets_arguments && !misses_one_) return true;
+  if (!choice.has_hook && !choice.sets_arguments && choice.blocks.empty() && !misses_one_) {
+    return true;
+  }
+  for (const auto& one : choice.blocks) {
+    const Ref block(PySequence_List(one.second.get()));
+    PyObject* descriptor = bound_[one.first];
+    if (!block || descriptor == nullptr ||
+        PyObject_SetAttrString(descriptor, "block_shape", block.get()) < 0) {
+      return false;
+    }
+  }
   if (choice.has_hook && !RunHook(choice)) return false;
   specializer_.Clear();
   return Specialize();

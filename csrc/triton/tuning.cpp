@@ -41,6 +41,7 @@ int TunedChoice::Traverse(visitproc visit, void* arg, unsigned traversal) const 
   last_traversal = traversal;
   for (const auto& one : constants) Py_VISIT(one.value.get());
   for (const auto& one : options) Py_VISIT(one.value.get());
+  for (const auto& one : blocks) Py_VISIT(one.second.get());
   Py_VISIT(config.get());
   return 0;
 }
@@ -52,10 +53,12 @@ std::shared_ptr<const TunedChoice> TunedChoice::Read(const Parameter* parameters
   PyObject* options = nullptr;
   PyObject* config = nullptr;
   PyObject* replaced = nullptr;
+  PyObject* blocks = nullptr;
   int has_hook = 0;
   int keeps = 0;
-  if (!PyArg_ParseTuple(tuned, "O!O!OpOO!p", &PyDict_Type, &constants, &PyDict_Type, &options,
-                        &config, &has_hook, result, &PyFrozenSet_Type, &replaced, &keeps)) {
+  if (!PyArg_ParseTuple(tuned, "O!O!OpOO!pO!", &PyDict_Type, &constants, &PyDict_Type, &options,
+                        &config, &has_hook, result, &PyFrozenSet_Type, &replaced, &keeps,
+                        &PyDict_Type, &blocks)) {
     return nullptr;
   }
   auto choice = std::make_shared<TunedChoice>();
@@ -73,6 +76,11 @@ std::shared_ptr<const TunedChoice> TunedChoice::Read(const Parameter* parameters
   while (PyDict_Next(options, &position, &name, &value) != 0) {
     choice->options.push_back(
         {Ref::Borrow(name), Ref::Borrow(value), PySet_Contains(replaced, name) == 1});
+  }
+  position = 0;
+  while (PyDict_Next(blocks, &position, &name, &value) != 0) {
+    const int index = FindParameter(parameters, count, name);
+    if (index >= 0) choice->blocks.emplace_back(static_cast<size_t>(index), Ref::Borrow(value));
   }
   choice->config = Ref::Borrow(config);
   choice->has_hook = has_hook != 0;

@@ -50,6 +50,9 @@ struct TunedChoice {
 
   std::vector<Setting<size_t>> constants;  // by the parameter, which may be a run-time one
   std::vector<Setting<Ref>> options;       // by the interned name
+  // The tensor descriptors that get a block before each launch, by the parameter: a sequence of
+  // ints.
+  std::vector<std::pair<size_t, Ref>> blocks;
   Ref config;
   bool has_hook = false;        // to be called before each launch
   bool sets_arguments = false;  // of those that are passed, too

@@ -676,7 +676,9 @@ class DispatcherMethods(Protocol):
     ) -> TritonVariant | None: ...
     def _tune(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int, /
-    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]: ...
+    ) -> tuple[
+        dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool, dict[str, Any]
+    ]: ...
     def _run_hook(
         self,
         config: Any,

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import culaunch as cl
+
 pytestmark = pytest.mark.needs("triton", "torch")
 
 TYPES = "tensordesc<fp32[1, 1]>, tensordesc<fp32[1, 1]>, fp32"
@@ -162,6 +164,58 @@ def test_a_tuned_table_says_which_blocks(recorder):
         ends = [TensorDescriptor.from_tensor(x, [1, 1]) for _ in range(2)]
         made[(1,)](*ends, factor)
         assert [one.block_shape for one in ends] == [block, block]
+
+
+def test_calls_that_are_alike_find_their_blocks_natively(block_set, recorder, monkeypatch):
+    """By the constants, the options, the element types and the ranks: whatever the blocks follow
+    from. What is given instead of a descriptor is left alone."""
+    import torch
+
+    from culaunch._triton import set_blocks
+    from culaunch.triton import TensorDescriptor
+
+    real, found = set_blocks.SetBlocks.find, []
+    monkeypatch.setattr(set_blocks.SetBlocks, "find", lambda *a: (found.append(1), real(*a))[1])
+    x = torch.zeros(64, 64)
+
+    def call(block, tensor=x, **settings):
+        ends = [TensorDescriptor.from_tensor(tensor, [1] * tensor.ndim) for _ in range(2)]
+        block_set[(1,)](*ends, 1.0, **settings)
+        assert [one.block_shape for one in ends] == [block, block]
+
+    kinds = [
+        ([8, 16], {}), ([16, 16], {"ROWS": 16}), ([16, 32], {"COLUMNS": 32}),
+        ([8, 16], {"num_warps": 4}), ([16, 16], {"ROWS": 16, "num_warps": 4}),
+    ]  # fmt: skip
+    for block, settings in kinds:
+        call(block, **settings)
+    assert len(found) == len(kinds)
+    for block, settings in 3 * [*reversed(kinds), *kinds]:
+        call(block, **settings)
+    assert len(found) == len(kinds)
+    # What no variant is for is found out each time, and keeps the block that it had.
+    for _ in range(2):
+        for more in ({"num_warps": 8}, {"ROWS": 4}, {"tensor": x.half()}, {"tensor": x[None]}):
+            with pytest.raises(cl.KernelNotFoundError):
+                call(None, **more)
+    call([8, 16])
+
+
+def test_a_descriptor_that_cannot_be_set(block_set, recorder):
+    import torch
+
+    from culaunch.triton import TensorDescriptor
+
+    class Fixed(TensorDescriptor):
+        def __setattr__(self, name, value):
+            if name == "block_shape" and hasattr(self, name):
+                raise AttributeError("fixed")
+            super().__setattr__(name, value)
+
+    ends = [Fixed.from_tensor(torch.zeros(64, 64), [1, 1]) for _ in range(2)]
+    for _ in range(3):
+        with pytest.raises(AttributeError, match="fixed"):
+            block_set[(1,)](*ends, 1.0)
 
 
 @pytest.mark.gpu

@@ -47,7 +47,9 @@ class ChoosingDispatcher(Dispatcher):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         device: int,
-    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]:
+    ) -> tuple[
+        dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool, dict[str, Any]
+    ]:
         """Let the decorators choose and launch; say what they chose."""
         assert self._driver is not None
         assert self._inner is not None
@@ -62,7 +64,7 @@ class ChoosingDispatcher(Dispatcher):
         constants, options = split_settings(made.settings, self._parameter_names)
         has_hook = any(config.pre_hook is not None for _, config in made.configs)
         configs, result = made.configs, made.result
-        return constants, options, configs, has_hook, result, made.replaced, made.is_kept
+        return constants, options, configs, has_hook, result, made.replaced, made.is_kept, {}
 
     @untraced
     def _run_hook(

@@ -71,6 +71,16 @@ class Dispatcher(TritonDispatcher):
     ) -> object:
         raise reason  # only what is installed goes there
 
+    def _run_hook(
+        self,
+        config: Any,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> None:
+        """Call the hook of a configuration, where `_tune` said that there is one."""
+
     def _set_to_zero(self, values: dict[str, Any]) -> None:
         """Set arguments to zero of which the driver cannot fill one as a whole."""
         for one in self.own_parameters:

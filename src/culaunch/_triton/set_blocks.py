@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from culaunch._triton.saved_variant import SavedVariant
 
 # The element type and the number of dimensions of each descriptor; None of what is none.
-Kinds = tuple["tuple[str, int] | None", ...]
-Blocks = tuple["tuple[int, ...] | None", ...]
-_MOST_KEPT = 1000
 
 
 class SetBlocks:
@@ -31,10 +28,11 @@ class SetBlocks:
         # What is neither a constant nor an option decides nothing.
         self._arguments = {one.name for one in saved.parameters if not one.is_constexpr}
         self._constants = {one.name for one in saved.parameters if one.is_constexpr}
-        self._known: dict[tuple[Any, ...], Blocks | None] = {}
 
-    def set(self, values: dict[str, Any], capability: int, only_ptx: bool) -> None:
-        """Give the descriptors of a call the blocks of the first configuration that fits it.
+    def find(
+        self, values: dict[str, Any], capability: int, only_ptx: bool
+    ) -> dict[str, tuple[int, ...]]:
+        """Return the blocks of the first configuration that fits a call, by descriptor.
 
         Parameters
         ----------
@@ -45,23 +43,8 @@ class SetBlocks:
         only_ptx : bool
             Whether the driver takes nothing but PTX (the emulator).
         """
-        given = [values.get(name) for name in self._saved.blocks]
-        kinds = tuple(map(_kind, given))
+        kinds = tuple(_kind(values.get(name)) for name in self._saved.blocks)
         settings = {name: one for name, one in values.items() if name not in self._arguments}
-        # As text: True is not 1, and not everything that a call may give can be a key.
-        key = (capability, only_ptx, repr(settings), kinds)
-        if key not in self._known:
-            if len(self._known) == _MOST_KEPT:
-                self._known.clear()
-            self._known[key] = self._find(settings, kinds, capability, only_ptx=only_ptx)
-        # Where no variant fits, the launch says why.
-        for value, block in zip(given, self._known[key] or (), strict=False):
-            if block is not None:
-                value.block_shape = list(block)  # type: ignore[union-attr]
-
-    def _find(
-        self, settings: dict[str, Any], kinds: Kinds, capability: int, *, only_ptx: bool
-    ) -> Blocks | None:
         constants = {name: one for name, one in settings.items() if name in self._constants}
         options = {name: one for name, one in settings.items() if name not in self._constants}
         for variant in self._saved.variants:
@@ -70,8 +53,9 @@ class SetBlocks:
             if not settings_fit(variant, constants, options):
                 types = [split_descriptor(one) for one in self._types(variant)]
                 if tuple(one and (one[0], len(one[1])) for one in types) == kinds:
-                    return tuple(one and one[1] for one in types)
-        return None
+                    names = zip(self._saved.blocks, types, strict=True)
+                    return {name: one[1] for name, one in names if one is not None}
+        return {}  # the launch says why none fits
 
     def _types(self, variant: SavedVariant) -> list[Any]:
         names = [one.name for one in self._saved.parameters if not one.is_constexpr]

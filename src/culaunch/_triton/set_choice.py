@@ -173,6 +173,8 @@ class SetChoice:
         kinds: set[tuple[str, int, int]] = set()
         if saved.table is not None:
             kinds.update((name, VALUE, 0) for name in saved.table.key)
+        if saved.blocks:  # which follow from the constants, whatever they are
+            kinds.update((one.name, VALUE, 0) for one in saved.parameters if one.is_constexpr)
         for one in saved.computed:
             for op, kind in _KINDS:
                 kinds.update((name, kind, 0) for name in names_of(one.value, op))

@@ -54,7 +54,16 @@ class SetDispatcher(VariantDispatcher):
 
     def _tune(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
-    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]:
+    ) -> tuple[
+        dict[str, Any],
+        dict[str, Any],
+        Any,
+        bool,
+        Any,
+        frozenset[str],
+        bool,
+        dict[str, tuple[int, ...]],
+    ]:
         """Choose as the decorators did, and launch what was chosen."""
         assert self._inner is not None
         names = self._parameter_names
@@ -70,8 +79,11 @@ class SetDispatcher(VariantDispatcher):
         for name in (chosen.settings.keys() & values.keys()) - chosen.replaced:
             raise_binding(self, "tuned", name, len(args))
         where = (capability, only_ptx)
+        blocks: dict[str, tuple[int, ...]] = {}
         if self._blocks is not None:
-            self._blocks.set({**values, **chosen.settings}, *where)
+            blocks = self._blocks.find({**values, **chosen.settings}, *where)
+        for name, block in blocks.items():
+            values[name].block_shape = list(block)
         # Through the dispatcher without decorators: this one would choose again.
         result = self._inner[grid](*args, **{**kwargs, **chosen.settings})
         # Native code reads the shapes of plain arrays alone as Python does.
@@ -80,8 +92,8 @@ class SetDispatcher(VariantDispatcher):
             for name in self._choice.shaped
         )
         return (
-            chosen.constants, chosen.options, where, self._blocks is not None, result,
-            chosen.replaced, is_kept,
+            chosen.constants, chosen.options, where, False, result, chosen.replaced, is_kept,
+            blocks,
         )  # fmt: skip
 
     def _choose_in_body(
@@ -143,19 +155,6 @@ class SetDispatcher(VariantDispatcher):
         numbers = {name: i for i, name in enumerate(self._parameter_names)}
         values, nones = (tuple(sorted(numbers[name] for name in names)) for names in reads)
         return values, nones, (), False
-
-    def _run_hook(
-        self,
-        where: tuple[int, bool],
-        grid: Any,  # noqa: ARG002
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        settings: dict[str, Any],
-    ) -> None:
-        """Set the blocks of descriptors."""
-        assert self._blocks is not None
-        given = dict(zip(self._parameter_names, args, strict=False))
-        self._blocks.set({**given, **kwargs, **settings}, *where)
 
 
 if TYPE_CHECKING:  # the extension calls methods of it
