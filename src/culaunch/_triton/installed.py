@@ -82,7 +82,9 @@ class InstalledKernel(FallingBack):
     @untraced
     def _tune(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
-    ) -> tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool]:
+    ) -> tuple[
+        dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool, dict[str, Any]
+    ]:
         tuned = super()._tune(grid, args, kwargs, device)
         self._record.native[0] += 1
         return tuned
