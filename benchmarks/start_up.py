@@ -68,7 +68,9 @@ def write_library(path: str, variants: int) -> None:
         name = f"images/{hashlib.sha256(b'%d' % number).hexdigest()[:20]}.cubin"
         members[name] = image + bytes(40_000 - len(image)) + b"%08d" % number
         made.append(dataclasses.replace(variant, constants={"BLOCK": 64 + number}, image=name))
-    ct.KernelSet(one.name, one.parameters, made, members.__getitem__).save(path)
+    saved = one._saved  # noqa: SLF001
+    many = dataclasses.replace(saved, variants=tuple(made), read=members.__getitem__)
+    ct.KernelSet(many).save(path)
 
 
 def measure(path: str, processes: int) -> dict[str, float]:

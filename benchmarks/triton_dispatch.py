@@ -317,8 +317,8 @@ def load_time(kernels: Kernels, variants: int = 1000) -> float:
     import culaunch.triton as ct
 
     one = kernels.saved(FIVE)
-    many = [replace(one.variants[0], options={"num_stages": i}) for i in range(variants)]
-    whole = ct.KernelSet(one.name, one.parameters, many, one.read)
+    many = tuple(replace(one.variants[0], options={"num_stages": i}) for i in range(variants))
+    whole = ct.KernelSet(replace(one._saved, variants=many))  # noqa: SLF001
     samples = []
     with tempfile.TemporaryDirectory(prefix="culaunch-benchmark-") as folder:
         path = Path(folder, "many.culib")

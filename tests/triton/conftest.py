@@ -101,8 +101,7 @@ def add_set(compiled_set):
     """A set that has met no driver yet: it keeps the one that it meets first."""
     import culaunch.triton as ct
 
-    one = compiled_set
-    return ct.KernelSet(one.name, one.parameters, one.variants, one.read)
+    return ct.KernelSet(compiled_set._saved)
 
 
 @pytest.fixture(scope="session")

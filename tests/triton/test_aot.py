@@ -180,7 +180,7 @@ def test_a_thousand_variants_cost_no_more(add_set, tmp_path, recorder, x):
     one = add_set.variants[1]
     many = [replace(one, constants={"BLOCK": 2 * i}) for i in range(1000)]
     many.append(one)
-    whole = ct.KernelSet(add_set.name, add_set.parameters, many, add_set.read)
+    whole = ct.KernelSet(replace(add_set._saved, variants=tuple(many)))
     whole.save(tmp_path / "many.culib")
     loaded = ct.KernelSet.load(tmp_path / "many.culib")
     assert recorder.count("cuLibraryLoadData") == 0

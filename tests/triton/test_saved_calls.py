@@ -1,5 +1,7 @@
 """Calls of saved sets: constants of every kind, and names that go with the kernel or do not."""
 
+import dataclasses
+
 import pytest
 from runs import run_command
 
@@ -256,7 +258,7 @@ def test_the_log_lists_every_variant(tutorials, recorder):
     from culaunch.triton import KernelSet, compile  # noqa: A004
 
     one = compile(tutorials.add, FLOATS, arch="sm_90a", constants={"BLOCK": 64})
-    many = KernelSet(one.name, one.parameters, one.variants * 1000, one.read)
+    many = KernelSet(dataclasses.replace(one._saved, variants=one.variants * 1000))
     x = torch.zeros(64, dtype=torch.float64)
     with pytest.raises(cl.KernelNotFoundError, match="960 more: the error's log has all") as caught:
         many[(1,)](x, x, x, 64)

@@ -10,7 +10,7 @@ FLOATS = "*fp32:16, *fp32:16, i32"
 def table_set(kernels, arch, sizes, tuned_on=""):
     """A set that was tuned for n = 1, 2, ... with one size of block each."""
     from culaunch._triton.tuned_table import TunedEntry, TunedTable
-    from culaunch.triton import KernelSet, compile  # noqa: A004
+    from culaunch.triton import compile  # noqa: A004
 
     made = compile(
         kernels.accumulate, FLOATS, arch=arch, configs=[{"BLOCK": size} for size in sizes]
@@ -20,7 +20,7 @@ def table_set(kernels, arch, sizes, tuned_on=""):
         for n, size in enumerate(sizes)
     )
     table = TunedTable(("n",), entries)
-    return KernelSet(made.name, made.parameters, made.variants, made.read, table)
+    return made._with(table)
 
 
 def device(install, capability):
@@ -67,10 +67,8 @@ def test_tables_of_unknown_architecture_choose_what_runs(kernels, install):
     both = table_set(kernels, "sm_80", (16,)).merge(table_set(kernels, "sm_90a", (64,)))
     install()
     assert chosen(both, 1) == 64
-    from culaunch.triton import KernelSet
-
     device(install, (8, 0))
-    again = KernelSet(both.name, both.parameters, both.variants, both.read, both.table)
+    again = both._with(both.table)
     assert chosen(again, 1) == 16
 
 
@@ -117,11 +115,9 @@ def test_a_set_without_a_table_joins_one_with(kernels, install):
 def test_tables_by_different_keys_do_not_merge(kernels):
     from dataclasses import replace
 
-    from culaunch.triton import KernelSet
-
     one = table_set(kernels, "sm_80", (16,))
     table = replace(one.table, key=("x_ptr",))
-    other = KernelSet(one.name, one.parameters, one.variants, one.read, table)
+    other = one._with(table)
     with pytest.raises(ValueError, match=r"tuned by \(n\) and another by \(x_ptr\)"):
         one.merge(other)
 
@@ -147,7 +143,7 @@ def test_two_devices_of_one_architecture_have_entries_of_their_own(kernels, inst
         made = table_set(kernels, "sm_90a", sizes, tuned_on="sm_90")
         entries = tuple(replace(one, device=name) for one in made.table.entries)
         table = replace(made.table, entries=entries)
-        return KernelSet(made.name, made.parameters, made.variants, made.read, table)
+        return made._with(table)
 
     both = on("NVIDIA H100", (16, 32)).merge(on("NVIDIA H200", (64, 128)))
     both.save(tmp_path / "k.culib")
@@ -282,8 +278,6 @@ def test_what_is_tuned_cannot_be_given(kernels, recorder):
 
     import torch
 
-    from culaunch.triton import KernelSet
-
     made = table_set(kernels, "sm_90a", (16,))
     x = torch.zeros(16)
     for _ in range(2):
@@ -292,7 +286,7 @@ def test_what_is_tuned_cannot_be_given(kernels, recorder):
         made[(1,)](x, x, 1)
     entry = replace(made.table.entries[0], options={"num_warps": 4})
     table = replace(made.table, entries=(entry,))
-    made = KernelSet(made.name, made.parameters, made.variants, made.read, table)
+    made = made._with(table)
     for _ in range(2):
         with pytest.raises(ValueError, match="Conflicting meta-parameters: num_warps"):
             made[(1,)](x, x, 1, num_warps=4)

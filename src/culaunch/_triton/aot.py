@@ -15,6 +15,7 @@ from culaunch._triton.given_grid import check_numbers, grid_expressions
 from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.saved_heuristics import Heuristics
+from culaunch._triton.saved_set import SavedSet
 from culaunch._triton.settings import check_config, check_constants, check_options
 from culaunch._triton.signature import Argument, make_constant, parse_signature
 
@@ -139,14 +140,15 @@ def compile(  # noqa: A001
     # In the order of signatures, configurations, architectures: of variants that fit a call equally
     # well, the first is taken.
     variants, members = compile_variants(function, work, executor, progress)
-    parameters = [
+    parameters = tuple(
         replace(one, is_heuristic=one.name in heuristics.names)
         for one in parameters_of(function, frozenset())
-    ]
-    return KernelSet(
-        function.__name__, parameters, variants, members.__getitem__, table, hooks.zeroes,
+    )
+    saved = SavedSet(
+        function.__name__, parameters, tuple(variants), members.__getitem__, table, hooks.zeroes,
         heuristics.saved, sizes, hooks.blocks,
     )  # fmt: skip
+    return KernelSet(saved)
 
 
 def _texts(what: str, given: Any) -> list[str]:

@@ -14,11 +14,14 @@ from culaunch._triton.kernel_set import KernelSet
 from culaunch._triton.launch_facts import LaunchFacts
 from culaunch._triton.make_variant import make_variant
 from culaunch._triton.parameters import TritonParameter, parameters_of
+from culaunch._triton.saved_set import SavedSet
 from culaunch._triton.signature import Argument, make_constant, parse_signature
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+
+    from culaunch._triton.saved_variant import SavedVariant
 
 
 def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
@@ -54,7 +57,7 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
     if signature is not None or not hasattr(source, "fn"):
         parameters, arguments = _anonymous(signature, None, facts.name)
         made = make_variant(kernel.asm["cubin"], ptx, facts, arguments, {}, {}, members)
-        return KernelSet(facts.name, parameters, [made], members.__getitem__)
+        return _set_of(facts.name, parameters, made, members)
     function = source.fn
     arguments = _arguments_of(source)
     constants = {
@@ -68,8 +71,7 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
         if not one.is_constexpr
     ]
     made = make_variant(kernel.asm["cubin"], ptx, facts, runtime, constants, {}, members)
-    parameters = list(parameters_of(function, frozenset()))
-    return KernelSet(function.__name__, parameters, [made], members.__getitem__)
+    return _set_of(function.__name__, parameters_of(function, frozenset()), made, members)
 
 
 def from_cache(
@@ -141,7 +143,16 @@ def from_cache(
         {},
         members,
     )
-    return KernelSet(facts.name, parameters, [made], members.__getitem__)
+    return _set_of(facts.name, parameters, made, members)
+
+
+def _set_of(
+    name: str,
+    parameters: Sequence[TritonParameter],
+    variant: SavedVariant,
+    members: dict[str, bytes],
+) -> KernelSet:
+    return KernelSet(SavedSet(name, tuple(parameters), (variant,), members.__getitem__))
 
 
 def _anonymous(

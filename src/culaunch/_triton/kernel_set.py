@@ -20,15 +20,13 @@ from culaunch._triton.set_dispatch import SetDispatcher
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from typing_extensions import Self
 
-    from culaunch._triton.expressions import Expression
     from culaunch._triton.parameters import TritonParameter
     from culaunch._triton.saved_grid import SavedGrid
-    from culaunch._triton.saved_set import SavedHeuristic
     from culaunch._triton.saved_variant import SavedVariant
     from culaunch._triton.tuned_table import TunedTable
 
@@ -45,16 +43,8 @@ class KernelSet(SetDispatcher):
 
     Parameters
     ----------
-    name : str
-    parameters : sequence of TritonParameter
-    variants : sequence of SavedVariant
-    read : callable
-        Returns an image by the name that a variant has for it.
-    table : TunedTable, optional
-    zeroes : sequence of str, optional
-    computed : sequence of SavedHeuristic, optional
-    grid : sequence of Expression, optional
-    blocks : sequence of str, optional
+    saved : SavedSet
+        What it is made of.
 
     Attributes
     ----------
@@ -72,23 +62,8 @@ class KernelSet(SetDispatcher):
     zeroes: tuple[str, ...]
     blocks: tuple[str, ...]
 
-    def __new__(
-        cls,
-        name: str,
-        parameters: Sequence[TritonParameter],
-        variants: Sequence[SavedVariant],
-        read: Callable[[str], bytes],
-        table: TunedTable | None = None,
-        zeroes: Sequence[str] = (),
-        computed: Sequence[SavedHeuristic] = (),
-        grid: Sequence[Expression] | None = None,
-        blocks: Sequence[str] = (),
-    ) -> Self:
+    def __new__(cls, saved: SavedSet) -> Self:
         """Make one."""
-        saved = SavedSet(
-            name, tuple(parameters), tuple(variants), read, table, tuple(zeroes), tuple(computed),
-            None if grid is None else tuple(grid), tuple(blocks),
-        )  # fmt: skip
         self = super().__new__(cls, saved)
         self.parameters = saved.parameters
         self.variants = saved.variants
@@ -212,14 +187,7 @@ class KernelSet(SetDispatcher):
 
     def _with(self, table: TunedTable | None) -> KernelSet:
         """Return the set with a table in place of its own, or without one: to tune it again."""
-        return KernelSet._of(replace(self._saved, table=table))
-
-    @classmethod
-    def _of(cls, saved: SavedSet) -> Self:
-        return cls(
-            saved.name, saved.parameters, saved.variants, saved.read, saved.table, saved.zeroes,
-            saved.computed, saved.grid, saved.blocks,
-        )  # fmt: skip
+        return KernelSet(replace(self._saved, table=table))
 
     def read(self, member: str) -> bytes:
         """Return an image, by the name that a variant has for it.
@@ -273,7 +241,7 @@ class KernelSet(SetDispatcher):
     def _from_manifest(cls, entry: dict[str, Any], library: LibraryFile) -> KernelSet:
         made = read_entry(entry, library.manifest["members"], library.source)
         try:
-            return cls(**made, read=library.members)
+            return cls(SavedSet(**made, read=library.members))
         except (TypeError, ValueError) as error:
             raise ImageError(
                 f"the manifest's entry of {made['name']!r:.60} is wrong: {error}",
@@ -301,7 +269,7 @@ class KernelSet(SetDispatcher):
             if not isinstance(other, KernelSet):
                 raise TypeError(f"merge() takes KernelSets (got {type(other).__qualname__})")
         sets = [self._saved, *(one._saved for one in others)]  # noqa: SLF001 - sets alike
-        return KernelSet._of(merge_sets(sets))
+        return KernelSet(merge_sets(sets))
 
     def __len__(self) -> int:
         return len(self.variants)

@@ -67,7 +67,7 @@ def version_of(kernels: SavedSet) -> int:
 
 
 def read_entry(entry: dict[str, Any], members: Collection[str], source: str) -> dict[str, Any]:
-    """Return the arguments of :class:`KernelSet` that an entry stands for.
+    """Return the fields of the :class:`SavedSet` that an entry stands for, without its images.
 
     Raises
     ------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.ratios import ratio_between
 from culaunch._triton.checks import check_arch, check_element, check_identifier
 from culaunch._triton.constants import checked, decode, encode, read_settings, same_constant
 
@@ -188,11 +188,9 @@ def _distance(entry: TunedEntry, values: list[Any], dtypes: list[str]) -> float:
     # name, and that further than any number.
     total = 5e5 * types_apart(entry.dtypes, dtypes)
     for saved, given in zip(entry.values, values, strict=False):
-        numbers = type(saved) in (int, float) and type(given) in (int, float)
-        if numbers and saved >= 0 and given >= 0 and math.inf not in (saved, given):
-            # By ratio, where 1000 is as far from 2000 as 1 from 2; with 1 added, since 0 has no
-            # logarithm.
-            total += abs(math.log2(saved + 1) - math.log2(given + 1))
+        ratio = ratio_between(saved, given)
+        if ratio is not None:
+            total += ratio
         elif not same_constant(saved, given):
             total += 1e3
     return total

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path, checked_text
 from culaunch._base.outputs import open_output
+from culaunch._base.ratios import ratio_between
 from culaunch._base.values import spell
 from culaunch._cache.lock import lock_key
 from culaunch._launch import Device
@@ -249,9 +250,9 @@ def _distance(saved: list[Any], given: tuple[Any, ...]) -> float:
         return math.inf
     total = 0.0
     for one, other in zip(saved, given, strict=True):
-        numbers = type(one) in (int, float) and type(other) in (int, float)
-        if numbers and one >= 0 and other >= 0:
-            total += abs(math.log2(one + 1) - math.log2(other + 1))
+        ratio = ratio_between(one, other)
+        if ratio is not None:
+            total += ratio
         elif type(one) is not type(other) or one != other:
             return math.inf
     return total
