@@ -267,6 +267,7 @@ def test_native_works_while_installed(kernels):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("frees_kernels")
 def test_kernels_are_freed(kernels):
     def make():
         kernel = triton.jit(kernels.add.fn)

@@ -84,6 +84,7 @@ TUNED_WITH_HOOK = """
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("frees_kernels")
 @pytest.mark.parametrize("text", [WITH_GLOBAL, TUNED_WITH_HOOK], ids=["global", "tuned"])
 def test_a_module_dies_with_its_native_kernel(recorder, module, x, text):
     gone = []
