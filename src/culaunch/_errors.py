@@ -123,7 +123,7 @@ class InternalError(CulaunchError):
 
 
 class CacheWarning(UserWarning):
-    """A cache entry that was dropped, or a cache that cannot be used."""
+    """A cache entry that was dropped, or a cache or a tuned table that cannot be used."""
 
 
 # Tracebacks show the names by which people catch them.

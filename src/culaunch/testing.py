@@ -186,7 +186,8 @@ def c_driver(folder: str | os.PathLike[str]) -> str:
 
     C that is written for the driver, such as :meth:`culaunch.triton.KernelSet.write_c` writes, is
     linked with it into a shared library, and called from the test by :mod:`ctypes`: so it runs on
-    the emulated driver. The driver is the one that is in use when the library is loaded first. No
+    the emulated driver. It has the functions of the driver that culaunch calls (copies are the
+    asynchronous ones). The driver is the one that is in use when the library is loaded first. No
     other library of that process finds it as the system's ``libcuda.so.1``.
 
     Parameters

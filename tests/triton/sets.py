@@ -70,7 +70,9 @@ def cuda_include() -> Path:
     raise AssertionError("no cuda.h")
 
 
-FLAGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+# As strict as a project may be that compiles it with its own sources.
+FLAGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow",
+         "-Wcast-qual", "-Wundef", "-Werror", "-fsyntax-only"]  # fmt: skip
 STUB = Path(__file__).parent / "stub_cuda"
 
 
@@ -81,7 +83,7 @@ def check_syntax(*files: Path, language: str = "c", quick: bool = False) -> None
     for file in files:
         assert file.exists()
     done = subprocess.run(
-        [*compiler, *FLAGS, f"-I{include}", *map(os.fspath, files)],
+        [*compiler, *FLAGS, f"-isystem{include}", *map(os.fspath, files)],
         capture_output=True, text=True, check=False,
     ) if files else None  # fmt: skip
     assert done is None or done.returncode == 0, done.stderr

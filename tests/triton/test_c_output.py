@@ -198,7 +198,7 @@ def test_two_sets_of_one_name_are_in_one_program(tmp_path):
         "".join(f'#include "{name}/kernel.h"\n' for name in names)
         + "int main(void) {\n  const first_config *a = first_choose(1);\n"
         "  const second_config *b = second_choose(1);\n"
-        "  int code = first(NULL, 0, 1, 1, a, 16, 1) + second(NULL, 0, 1, 1, b, 16, 1);\n"
+        "  int code = (int)first(NULL, 0, 1, 1, a, 16, 1) + (int)second(NULL, 0, 1, 1, b, 16, 1);\n"
         "  return code - 402 + (int)(b->BLOCK - a->BLOCK) + THIRD_BLOCK - 112;\n}\n"
     )
     sources = [tmp_path / "main.c", *(tmp_path / name / "kernel.c" for name in names)]

@@ -293,3 +293,31 @@ def test_what_is_set_to_zero_on_a_gpu_is_so_in_the_order_of_the_stream(kernels, 
             torch.cuda._sleep(10_000)
             loaded[(1,)](x, out, 64)
             assert out.item() == 2016
+
+
+@pytest.mark.gpu
+def test_what_is_set_to_zero_is_part_of_a_graph(kernels, by_python):
+    """The zeroing is captured on the stream of the launch, and each replay does it."""
+    from culaunch.triton import compile  # noqa: A004
+
+    major, minor = torch.cuda.get_device_capability()
+    arch = f"sm_{major}{minor}{'a' if major >= 9 else ''}"
+    made = compile(kernels.tuned(zero, (64,)), FLOATS, arch=arch)
+    x, out = torch.arange(64.0, device="cuda"), torch.full((4,), 5.0, device="cuda")
+    made[(1,)](x, out, 64)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        made[(1,)](x, out, 64)
+        made[(1,)](x, out, 32)
+    for _ in range(3):
+        out.fill_(7)
+        graph.replay()
+        assert out.tolist() == [496, 0, 0, 0]
+    strided = torch.full((8,), 5.0, device="cuda")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(3):
+            made[(1,)](x, out, 64)
+            made[(1,)](x, strided[::2], 64)
+            assert out.tolist() == [2016, 0, 0, 0]
+    assert strided.tolist() == [2016, 5, 0, 5, 0, 5, 0, 5]
+    assert by_python == ["out_ptr"] * 3

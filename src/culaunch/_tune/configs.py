@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_list
 from culaunch._base.values import spell
 from culaunch._launch import Kernel
+from culaunch._launch.dtype import find_dtype
 from culaunch._triton.kernel_set import KernelSet
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def checked_configs(target: Any, configs: Sequence[Mapping[str, Any]] | None) ->
                 f"configs[{i}] must have grid and block, as kernel.configure() takes them (got "
                 f"{spell(dict(config))})"
             )
-        if dict(config) in found:
+        if any(_alike(dict(config), one) for one in found):
             raise ValueError(f"configs[{i}] is there twice: {spell(dict(config))}")
         found.append(dict(config))
     if not found:
@@ -48,11 +49,9 @@ def checked_key(key: Sequence[Any]) -> tuple[Any, ...]:
     """Return a key whose values can be kept and compared."""
     values = []
     for i, given in enumerate(key):
-        # A dtype of a function is known by its name; a number of a body by its value.
         value = given
         if type(value) not in (bool, int, float, str, type(None)):
-            name = getattr(value, "name", None)
-            value = name if isinstance(name, str) else _number(given)
+            value = _plain(given)
         if value is None and given is not None:
             raise TypeError(
                 f"key[{i}] must be an int, a float, a str, a bool, a dtype or None (got "
@@ -83,6 +82,8 @@ def check_kept(what: str, value: Any) -> None:
     """Refuse what a file could not give back as it was."""
     if isinstance(value, dict):
         for name, item in value.items():
+            if not isinstance(name, str):
+                raise TypeError(f"{what} must be a dict by str (got {spell(value)})")
             check_kept(f"{what}[{name!r}]", item)
     elif isinstance(value, (tuple, list)):
         for i, item in enumerate(value):
@@ -96,9 +97,32 @@ def check_kept(what: str, value: Any) -> None:
         raise ValueError(f"{what} must be finite (got {value})")
 
 
-def _number(value: Any) -> int | float | None:
-    if hasattr(value, "shape"):
+def _plain(value: Any) -> int | float | str | None:
+    """Return what a value is kept as in a key; None for what is none."""
+    # A number of an enumeration is that number.
+    if isinstance(value, (int, float, str)):
+        return next(kind(value) for kind in (int, float, str) if isinstance(value, kind))
+    # An array of one number may be on a device, and is no size; NumPy's scalars are numbers.
+    if hasattr(value, "__dlpack__"):
         return None
-    if hasattr(type(value), "__index__"):
-        return operator.index(value)
-    return float(value) if hasattr(type(value), "__float__") else None
+    if type(value).__name__ in ("bool", "bool_"):  # of NumPy, by the version
+        return bool(value)
+    if getattr(value, "shape", ()) == () and not isinstance(value, type):
+        # A number of a function's body is known by its value.
+        if hasattr(type(value), "__index__"):
+            return operator.index(value)
+        if hasattr(type(value), "__float__"):
+            return float(value)
+    # Whatever framework a dtype is of.
+    name = getattr(value, "name", None)
+    dtype = find_dtype(value)
+    return name if isinstance(name, str) else dtype and dtype.name
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two configurations are one: True is not 1, and a list is a tuple in a file."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_alike(one, b[name]) for name, one in a.items())
+    if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    return type(a) is type(b) and a == b

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path, checked_text
@@ -15,6 +16,7 @@ from culaunch._base.outputs import open_output
 from culaunch._base.ratios import ratio_between
 from culaunch._base.values import spell
 from culaunch._cache.lock import lock_key
+from culaunch._errors import CacheWarning
 from culaunch._launch import Device
 from culaunch._tune.configs import Config, check_kept, checked_key
 from culaunch._tune.tuning import Trial, Tuning
@@ -141,10 +143,8 @@ class TunedConfigs:
     def add(self, tuning: Tuning) -> None:
         """Keep a choice, in place of one for the same device and key; what others added stays.
 
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
+        What took minutes to measure is not lost with a file that cannot be written, or has become
+        another's: the table has it in memory, and a `CacheWarning` says so.
         """
         entry = {
             "name": tuning.name,
@@ -155,22 +155,26 @@ class TunedConfigs:
             "value": tuning.best_trial.value,
             "digest": tuning.digest,
         }
-        with self._changed(tuning):
-            self._entries.append(entry)
+        try:
+            with self._changed(tuning):
+                self._entries.append(entry)
+        except (OSError, ValueError) as error:
+            self._entries = [*_without(self._entries, tuning), entry]
+            self._warn(error)
 
     def keep(self, tuning: Tuning) -> None:
         """Keep what was measured until now, for a process that goes on with it.
 
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
+        A file that cannot be written is a `CacheWarning`.
         """
         # A round may take less than writing it does.
         if self.path is None or time.monotonic() < self._kept_at + _KEEP_SECONDS:
             return
-        with self._changed(tuning, is_finished=False):
-            self._unfinished.append(unfinished_entry(tuning))
+        try:
+            with self._changed(tuning, is_finished=False):
+                self._unfinished.append(unfinished_entry(tuning))
+        except (OSError, ValueError) as error:
+            self._warn(error)
         self._kept_at = time.monotonic()
 
     def resume(self, tuning: Tuning) -> None:
@@ -200,6 +204,12 @@ class TunedConfigs:
                 content["unfinished"] = self._unfinished
             with open_output(self.path) as file:
                 file.write(json.dumps(content, indent=1).encode() + b"\n")
+
+    def _warn(self, error: Exception) -> None:
+        # It leads to who called tune().
+        warnings.warn(
+            f"the table {self.path!r} was not written: {error}", CacheWarning, stacklevel=4
+        )
 
     def _read(self) -> None:
         if self.path is None or not os.path.exists(self.path):

@@ -67,7 +67,8 @@ def tune(
     table : TunedConfigs, optional
         Where the choice is kept. What it has for this device, key, and these configurations, is
         returned without measuring; what was measured before a tuning was stopped, however that
-        happened, is not measured again.
+        happened, is not measured again. Where its file cannot be written, a
+        `CacheWarning` says so, and what was measured is returned all the same.
     again : bool, default False
         Measure all the same.
     seconds : float, optional
@@ -80,7 +81,7 @@ def tune(
         The stream that the calls launch in, as `benchmark` takes it.
     check : callable, optional
         Called with what the first call of each configuration returned, when all of it is done:
-        where it raises, or returns False, that configuration is not chosen.
+        where it raises, or returns anything false but None, that configuration is not chosen.
     progress : callable, optional
         Called with what is known, after each round.
     executor : concurrent.futures.Executor, optional

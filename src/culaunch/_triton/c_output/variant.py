@@ -265,7 +265,7 @@ class CVariant:
             FILLS_NAN: "fills_nan", ROUNDS_TO_TF32: "rounds_to_tf32",
         }[source.part]  # fmt: skip
         # The driver copies from there; a size of 32 bits is the lower half.
-        return f"(void *)&{name}->{member}"
+        return f"(void *)(uintptr_t)&{name}->{member}"
 
 
 def _layout(one: DescriptorLayout) -> str:

@@ -1,0 +1,142 @@
+"""What a key and a configuration may be, what a check may say, and files that are not written."""
+
+import enum
+import os
+
+import numpy as np
+import pytest
+
+import culaunch as cl
+
+
+@pytest.fixture(autouse=True)
+def on_the_emulator():
+    with cl.testing.use_driver("emulator"):
+        yield
+
+
+class Size(enum.IntEnum):
+    LARGE = 4096
+
+
+def nothing(n):
+    """Launch nothing: every configuration is as good as any."""
+
+
+ONE = [{"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (np.int64(64), 64), (np.uint8(3), 3), (np.float32(2.5), 2.5), (np.bool_(True), True),
+        (np.dtype("f4"), "float32"), (np.float32, "float32"), (Size.LARGE, 4096), (None, None),
+        (np.str_("a"), "a"), (-0.0, 0.0), (True, True), (10**30, 10**30),
+    ],
+)  # fmt: skip
+def test_keys_are_what_they_say(given, kept):
+    table = cl.TunedConfigs()
+    tuning = cl.tune(nothing, ONE, key=(given,), table=table)
+    assert tuning.key == (kept,)
+    assert type(tuning.key[0]) is type(kept)
+    assert table[given] == table[kept] == ONE[0]
+
+
+@pytest.mark.needs("torch")
+def test_dtypes_of_torch_are_those_of_bodies(tmp_path):
+    """A table that was made with PyTorch's tensors is looked up in a body, and by NumPy's."""
+    import torch
+
+    table = cl.TunedConfigs(tmp_path / "t.json")
+    for dtype, block in ((torch.float32, 32), (torch.float16, 64)):
+        cl.tune(lambda block: None, [{"block": block}], key=(dtype,), table=table)
+    assert table["float16"] == table[np.dtype("f2")] == {"block": 64}
+    seen = []
+
+    @cl.function
+    def look(x):
+        seen.append(table[x.dtype])
+
+    look(np.zeros(3, "f4"))
+    look(np.zeros(3, "f2"))
+    assert seen == [{"block": 32}, {"block": 64}]
+
+
+@pytest.mark.parametrize(
+    "key", [np.array(3), np.array([3]), b"x", (1, 2), {}, float("nan"), np.float32("inf"), int, 1j]
+)
+def test_what_is_no_key(key):
+    with pytest.raises((TypeError, ValueError), match=r"key\[0\] must be"):
+        cl.tune(nothing, ONE, key=(key,))
+
+
+@pytest.mark.parametrize("wrong", [False, np.bool_(False), np.array(False), 0])
+def test_whatever_false_a_check_says(wrong):
+    """``(x == y).all()`` is NumPy's: it was taken for right."""
+    said = iter([wrong, True])
+    tuning = cl.tune(nothing, [{"n": 1}, {"n": 2}], check=lambda _: next(said))
+    assert tuning.best == {"n": 2}
+    assert "check says that the result is wrong" in str(tuning.trials[0].error)
+
+
+@pytest.mark.needs("torch")
+def test_a_check_that_says_what_torch_says():
+    import torch
+
+    with pytest.raises(ValueError, match="the result is wrong"):
+        cl.tune(nothing, ONE, check=lambda _: (torch.ones(2) == 2).all())
+    assert cl.tune(nothing, ONE, check=lambda _: None).best == ONE[0]
+
+
+def test_an_interrupt_in_a_check_ends_the_tuning():
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cl.tune(nothing, ONE, check=interrupted)
+
+
+def test_configurations_of_two_types_are_two():
+    values = [1, True, 1.0, (1, 2), (1, True)]
+    tuning = cl.tune(nothing, [{"n": one} for one in values])
+    assert [trial.config["n"] for trial in tuning.trials] == values
+    for twice in ([{"n": 1}, {"n": 1}], [{"n": (1, 2)}, {"n": [1, 2]}], [{}, {}]):
+        with pytest.raises(ValueError, match="is there twice"):
+            cl.tune(nothing, twice)
+
+
+@pytest.mark.parametrize("value", [{1: 2}, {"a": {None: 3}}, {1: 2, "b": 3}])
+def test_what_json_would_give_back_otherwise(value):
+    with pytest.raises(TypeError, match=r"configs\[0\]\['n'\].* must be a dict by str"):
+        cl.tune(nothing, [{"n": value}])
+
+
+def fail_to_rename(path, monkeypatch):
+    real = os.rename
+
+    def rename(source, target, **more):
+        if os.fspath(target) == os.fspath(path):
+            raise OSError(116, "Stale file handle", target)
+        real(source, target, **more)
+
+    monkeypatch.setattr(os, "rename", rename)
+
+
+def become_newer(path, monkeypatch):
+    path.write_text('{"format": "culaunch tuned configurations", "version": 2, "entries": []}')
+
+
+@pytest.mark.parametrize("how", [fail_to_rename, become_newer])
+def test_what_was_measured_is_not_lost_with_the_file(how, tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    table = cl.TunedConfigs(path)
+    monkeypatch.setattr("culaunch._tune.table._KEEP_SECONDS", 0.0)
+    how(path, monkeypatch)
+    before = path.read_bytes() if path.exists() else None
+    with pytest.warns(cl.CacheWarning, match=r"t\.json' was not written: ") as said:
+        tuning = cl.tune(nothing, [{"n": 1}, {"n": 2}], key=(7,), table=table)
+    assert tuning.best == {"n": 1}
+    assert table[7] == {"n": 1}
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert said[-1].filename == __file__
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".tmp"] == []
