@@ -114,9 +114,8 @@ def _plain(value: Any) -> int | float | str | None:
         if hasattr(type(value), "__float__"):
             return float(value)
     # Whatever framework a dtype is of.
-    name = getattr(value, "name", None)
-    dtype = find_dtype(value)
-    return name if isinstance(name, str) else dtype and dtype.name
+    name = getattr(value, "name", getattr(find_dtype(value), "name", None))
+    return name if isinstance(name, str) else None
 
 
 def _alike(a: Any, b: Any) -> bool:
