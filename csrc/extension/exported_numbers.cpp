@@ -11,6 +11,7 @@
 #include "elementwise/layout.h"
 #include "formats/dlpack.h"
 #include "triton/parameter.h"
+#include "triton/tuning.h"
 #include "triton/types.h"
 #include "triton/variant.h"
 
@@ -29,6 +30,7 @@ struct List {
   std::initializer_list<Named> numbers;
 };
 
+using triton::KeyKind;
 using triton::ObjectKind;
 using triton::ParameterFlag;
 using Part = triton::ParameterSource::Part;
@@ -115,6 +117,16 @@ int AddNumbers(PyObject* module) {
         {"INTEGER", ObjectKind::kInteger},
         {"FLOAT", ObjectKind::kFloatNumber},
         {"LAYOUT", ObjectKind::kLayoutDescriptor}}},
+      {"triton", {{"MOST_DIMENSIONS", triton::kMostDimensions}}},
+      {"TritonKeyKind",
+       {{"VALUE", KeyKind::kValue},
+        {"NUMBER", KeyKind::kNumber},
+        {"NONE", KeyKind::kNone},
+        {"TYPE", KeyKind::kType},
+        {"SIZE", KeyKind::kSize},
+        {"STRIDE", KeyKind::kStride},
+        {"RANK", KeyKind::kRank},
+        {"COUNT", KeyKind::kCount}}},
       {"TritonPart",
        {{"VALUE", Part::kValue},
         {"TENSOR_MAP", Part::kTensorMap},

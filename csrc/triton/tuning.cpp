@@ -4,7 +4,6 @@ namespace triton {
 
 bool ReadShapePart(const KeyPart& part, const DLTensor& tensor, uint64_t* word) {
   // Whoever reads a whole shape reads its first eight dimensions.
-  constexpr int kMostDimensions = 8;
   const int rank = tensor.ndim;
   if (rank > kMostDimensions || (rank > 0 && tensor.strides == nullptr)) return false;
   if (part.kind == KeyKind::kRank) {

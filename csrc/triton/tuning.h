@@ -11,7 +11,7 @@
 
 namespace triton {
 
-// How a choice depends on an argument. Numbered as in culaunch._triton.stack and shape_reads.
+// How a choice depends on an argument.
 enum class KeyKind : int {
   kValue = 0,   // on its value, as an autotuner's: whatever it is
   kNumber = 1,  // on its value, which is a number, a bool, a str or None: else nothing is kept
@@ -32,6 +32,9 @@ struct KeyPart {
 
   bool IsOfShape() const { return kind >= KeyKind::kSize; }
 };
+
+// Of a tensor whose shape, or strides, a choice depends on as a whole.
+constexpr int kMostDimensions = 8;
 
 // Read the number of a tensor that a part of a shape is. A dimension that there is not is as none
 // of a size; false where the tensor cannot be known by such numbers.

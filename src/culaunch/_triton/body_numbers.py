@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.shape_reads import ShapeKind
+from culaunch._triton.key_kinds import KeyKind
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
@@ -23,12 +23,12 @@ def pinned(body: RecordingBody, value: Any) -> Any:
 
 def pin_shape(body: RecordingBody, array: Any, part: ShapePart) -> None:
     """Guard a number of an array's shape: the choice depends on it."""
-    if body.what(array) != "array" or part.kind == ShapeKind.RANK:
+    if body.what(array) != "array" or part.kind == KeyKind.RANK:
         return  # how many dimensions there are is of the kind of the call
-    if part.kind == ShapeKind.COUNT:
+    if part.kind == KeyKind.COUNT:
         pinned(body, array.size)
         return
-    numbers = array.shape if part.kind == ShapeKind.SIZE else array.strides
+    numbers = array.shape if part.kind == KeyKind.SIZE else array.strides
     if -len(numbers) <= part.dimension < len(numbers):
         pinned(body, numbers[part.dimension])
 

@@ -10,7 +10,7 @@ from culaunch._triton.body_numbers import pin_shape, pinned, plain
 from culaunch._triton.choice import Choice
 from culaunch._triton.decision import NotMeasured
 from culaunch._triton.inside import call, driver_of, names_of
-from culaunch._triton.shape_reads import ShapeKind, ShapePart
+from culaunch._triton.shape_reads import ShapePart
 from culaunch._triton.target import compiling_for
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def choose_in_body(
     names = names_of(kernel)
     for index, kind, dimension in stack.key or ():
         given = bound.get(names[index])
-        if kind >= ShapeKind.SIZE and given is not None:
-            pin_shape(body, given, ShapePart(ShapeKind(kind), dimension))
+        if kind.is_of_shape and given is not None:
+            pin_shape(body, given, ShapePart(kind, dimension))
         elif names[index] in bound:
             bound[names[index]] = pinned(body, given)
     made = None

@@ -28,8 +28,9 @@ class Dispatcher(TritonDispatcher):
     name : str
         The kernel's name, for messages.
     parameters : sequence of TritonParameter
-    tuning_key : sequence of (int, int), optional
-        The parameters that a choice of the decorators depends on, and how (csrc/triton/tuning.h).
+    tuning_key : sequence of (int, KeyKind, int), optional
+        The parameters that a choice of the decorators depends on, how, and which dimension of a
+        shape.
     """
 
     def __new__(

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from culaunch._triton.choice import Choice
 from culaunch._triton.constants import same_constant
 from culaunch._triton.expressions import SHAPES, ExpressionError, evaluate, names_of, walk
+from culaunch._triton.key_kinds import KeyKind
 from culaunch._triton.saved_grid import element_type
 from culaunch._triton.select import arch_fits, settings_fit
-from culaunch._triton.shape_reads import ShapeKind
-from culaunch._triton.stack import NONE, NUMBER, TYPE, VALUE
 from culaunch._triton.tuned_table import TunedEntry, TunedTable
 
 if TYPE_CHECKING:
@@ -19,10 +18,15 @@ if TYPE_CHECKING:
     from culaunch._triton.saved_set import SavedHeuristic, SavedSet
 
 
-_KINDS = (("value", NUMBER), ("is_none", NONE), ("is_array", TYPE), ("dtype", TYPE))
+_KINDS = (
+    ("value", KeyKind.NUMBER),
+    ("is_none", KeyKind.NONE),
+    ("is_array", KeyKind.TYPE),
+    ("dtype", KeyKind.TYPE),
+)
 _SHAPE_KINDS = {
-    "size": ShapeKind.SIZE, "stride": ShapeKind.STRIDE, "rank": ShapeKind.RANK,
-    "count": ShapeKind.COUNT,
+    "size": KeyKind.SIZE, "stride": KeyKind.STRIDE, "rank": KeyKind.RANK,
+    "count": KeyKind.COUNT,
 }  # fmt: skip
 
 
@@ -37,9 +41,8 @@ class SetChoice:
     ----------
     is_needed : bool
         Whether there is anything to choose before a launch, or descriptors whose blocks follow.
-    key : list of (int, int, int)
-        The parameters that the choice depends on, how (csrc/triton/tuning.h), and which dimension
-        of a shape.
+    key : list of (int, KeyKind, int)
+        The parameters that the choice depends on, how, and which dimension of a shape.
     shaped : frozenset of str
         The arguments of whose shapes a heuristic reads a part.
     common : dict
@@ -168,13 +171,15 @@ class SetChoice:
         )
         return f", and the set has variants for {', '.join(found)}" if found else ""
 
-    def _key(self) -> list[tuple[int, int, int]]:
+    def _key(self) -> list[tuple[int, KeyKind, int]]:
         saved = self._saved
-        kinds: set[tuple[str, int, int]] = set()
+        kinds: set[tuple[str, KeyKind, int]] = set()
         if saved.table is not None:
-            kinds.update((name, VALUE, 0) for name in saved.table.key)
+            kinds.update((name, KeyKind.VALUE, 0) for name in saved.table.key)
         if saved.blocks:  # which follow from the constants, whatever they are
-            kinds.update((one.name, VALUE, 0) for one in saved.parameters if one.is_constexpr)
+            kinds.update(
+                (one.name, KeyKind.VALUE, 0) for one in saved.parameters if one.is_constexpr
+            )
         for one in saved.computed:
             for op, kind in _KINDS:
                 kinds.update((name, kind, 0) for name in names_of(one.value, op))

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from culaunch._core import NUMBERS
 from culaunch._triton.instructions import constant_of, is_call, is_method, is_subscript
+from culaunch._triton.key_kinds import KeyKind
 
 if TYPE_CHECKING:
     import dis
     from collections.abc import Sequence
 
-_MOST = 8  # dimensions of a tensor whose shape is read as a whole; csrc/triton/tuning.h has it, too
+_MOST = NUMBERS["triton"]["MOST_DIMENSIONS"]
 _MOST_INDEX = 64
-
-
-class ShapeKind(enum.IntEnum):
-    """A part of a shape, or of strides. Numbered as in csrc/triton/tuning.h, KeyKind."""
-
-    SIZE = 4
-    STRIDE = 5
-    RANK = 6
-    COUNT = 7
 
 
 class ShapePart(NamedTuple):
@@ -29,24 +21,25 @@ class ShapePart(NamedTuple):
 
     Attributes
     ----------
-    kind : ShapeKind
+    kind : KeyKind
+        One of those of a shape.
     dimension : int
         Of a size or a stride: which one, counting from the end where it is negative.
     """
 
-    kind: ShapeKind
+    kind: KeyKind
     dimension: int = 0
 
 
-_RANK = (ShapePart(ShapeKind.RANK),)
-_COUNT = (ShapePart(ShapeKind.COUNT),)
+_RANK = (ShapePart(KeyKind.RANK),)
+_COUNT = (ShapePart(KeyKind.COUNT),)
 
 
-def _whole(kind: ShapeKind) -> tuple[ShapePart, ...]:
+def _whole(kind: KeyKind) -> tuple[ShapePart, ...]:
     return (*_RANK, *(ShapePart(kind, i) for i in range(_MOST)))
 
 
-_SIZES, _STRIDES = _whole(ShapeKind.SIZE), _whole(ShapeKind.STRIDE)
+_SIZES, _STRIDES = _whole(KeyKind.SIZE), _whole(KeyKind.STRIDE)
 _ATTRIBUTES = {"ndim": _RANK, "shape": _SIZES}
 # Of methods without an argument.
 _METHODS = {
@@ -58,7 +51,7 @@ _METHODS = {
     "size": _SIZES,
     "stride": _STRIDES,
 }
-_INDEXED = {"size": ShapeKind.SIZE, "stride": ShapeKind.STRIDE}
+_INDEXED = {"size": KeyKind.SIZE, "stride": KeyKind.STRIDE}
 
 
 def shape_parts(ahead: Sequence[dis.Instruction]) -> tuple[tuple[ShapePart, ...], int]:
@@ -76,7 +69,7 @@ def shape_parts(ahead: Sequence[dis.Instruction]) -> tuple[tuple[ShapePart, ...]
     index = _index(ahead[1]) if len(ahead) > 2 else None
     if not is_method(ahead[0]):
         if name == "shape" and index is not None and is_subscript(ahead[2]):
-            return (ShapePart(ShapeKind.SIZE, index),), 3
+            return (ShapePart(KeyKind.SIZE, index),), 3
         return (_ATTRIBUTES[name], 1) if name in _ATTRIBUTES else ((), 0)
     if name in _INDEXED and index is not None and is_call(ahead[2], 1):
         return (ShapePart(_INDEXED[name], index),), 3

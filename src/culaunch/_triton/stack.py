@@ -9,6 +9,7 @@ from culaunch._triton.code_reads import reads_of
 from culaunch._triton.copied_layers import CopiedLayers
 from culaunch._triton.decision import Decision
 from culaunch._triton.guards import Guards
+from culaunch._triton.key_kinds import KeyKind
 from culaunch._triton.layers import own_run, take_apart, triton_kinds
 from culaunch._triton.own_autotuners import attributes_of, globals_of
 from culaunch._triton.plain_objects import has_plain_class, has_plain_dtype, has_plain_shape
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from culaunch._triton.reads import Reads
-
-# csrc/triton/tuning.h, KeyKind.
-VALUE, NUMBER, NONE, TYPE = range(4)
 
 
 class Stack:
@@ -43,7 +41,7 @@ class Stack:
     function : JITFunction
     chosen : frozenset of str
         Everything that a decorator sets.
-    key : tuple of (int, int, int) or None
+    key : tuple of (int, KeyKind, int) or None
         The parameters that the choice depends on, how, and which dimension of a shape; None where
         there is no decorator.
     """
@@ -57,18 +55,18 @@ class Stack:
         # What is set whatever an autotuner chooses.
         self._certain: set[str] = set()
         self._replaced: set[str] = set()
-        kinds: dict[str, set[tuple[int, int]]] = {}
+        kinds: dict[str, set[tuple[KeyKind, int]]] = {}
         # Outermost first, which is the order in which they run: what one sets is known when the
         # next is looked at.
         for layer in self._layers:
             reads = (
                 self._of_autotuner(layer) if self._is_tuner(layer) else self._of_heuristics(layer)
             )
-            for name, *how in reads:
-                kinds.setdefault(name, set()).add((how[0], how[1]))
+            for name, kind, dimension in reads:
+                kinds.setdefault(name, set()).add((kind, dimension))
         numbers = {name: i for i, name in enumerate(self.function.arg_names)}
         self.chosen = frozenset(self._set)
-        self.key: tuple[tuple[int, int, int], ...] | None = None
+        self.key: tuple[tuple[int, KeyKind, int], ...] | None = None
         if self._layers:
             self.key = tuple(
                 (numbers[name], *how) for name in sorted(kinds) for how in sorted(kinds[name])
@@ -246,7 +244,7 @@ class Stack:
         """Whether a subclass of Triton's autotuner decides."""
         return own_run(tuner, self._autotuner) is not None
 
-    def _of_heuristics(self, layer: Any) -> Iterator[tuple[str, int, int]]:
+    def _of_heuristics(self, layer: Any) -> Iterator[tuple[str, KeyKind, int]]:
         constants = {one.name for one in self.function.params if one.is_constexpr}
         for name, call in layer.values.items():
             try:
@@ -256,16 +254,16 @@ class Stack:
                 raise Unknown(f"the heuristic {name} is called: {unknown}") from None
             self._reads.append(reads)
             for names, kind in (
-                (reads.values, NUMBER),
-                (reads.nones, NONE),
-                (reads.types, TYPE),
-                (reads.dtypes, TYPE),
+                (reads.values, KeyKind.NUMBER),
+                (reads.nones, KeyKind.NONE),
+                (reads.types, KeyKind.TYPE),
+                (reads.dtypes, KeyKind.TYPE),
             ):
                 # What a decorator has set before depends on what that one read.
                 yield from ((one, kind, 0) for one in names - self._certain)
             for one, part in reads.shapes:
                 yield one, part.kind, part.dimension
-                yield one, TYPE, 0
+                yield one, KeyKind.TYPE, 0
             self._set.add(name)
             self._certain.add(name)
             self._replaced.add(name)
@@ -283,7 +281,7 @@ class Stack:
             for name in sorted(read & self._set):
                 raise Unknown(f"it reads the {what} of {name}, which a decorator sets")
 
-    def _of_autotuner(self, layer: Any) -> Iterator[tuple[str, int, int]]:
+    def _of_autotuner(self, layer: Any) -> Iterator[tuple[str, KeyKind, int]]:
         # More would be right too, and are not seen in practice: what is not tested is not promised.
         if len(self.tuners) > 2:
             raise Unknown("more than two autotuners are above it")
@@ -292,7 +290,7 @@ class Stack:
         # With one configuration there is nothing to choose by.
         if len(layer.configs) > 1 or self._decides(layer):
             names = set(layer.keys) & set(self.function.arg_names)
-            yield from ((one, VALUE, 0) for one in names - self._certain)
+            yield from ((one, KeyKind.VALUE, 0) for one in names - self._certain)
         # One that was chosen may be none of the configurations: read from a file, for instance.
         settings = [set(one.all_kwargs()) for one in chain(layer.configs, layer.cache.values())]
         self._set.update(*settings)
