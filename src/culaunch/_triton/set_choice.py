@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from culaunch._triton.saved_set import SavedHeuristic, SavedSet
 
-
 _KINDS = (
     ("value", KeyKind.NUMBER),
     ("is_none", KeyKind.NONE),
@@ -25,9 +24,11 @@ _KINDS = (
     ("dtype", KeyKind.TYPE),
 )
 _SHAPE_KINDS = {
-    "size": KeyKind.SIZE, "stride": KeyKind.STRIDE, "rank": KeyKind.RANK,
+    "size": KeyKind.SIZE,
+    "stride": KeyKind.STRIDE,
+    "rank": KeyKind.RANK,
     "count": KeyKind.COUNT,
-}  # fmt: skip
+}
 
 
 class SetChoice:
@@ -186,7 +187,7 @@ class SetChoice:
             for part in walk(one.value):
                 if part.op in SHAPES:
                     name, dimension = (*part.operands, 0)[:2]
-                    kinds.add((name, int(_SHAPE_KINDS[part.op]), dimension))
+                    kinds.add((name, _SHAPE_KINDS[part.op], dimension))
         numbers = {one.name: i for i, one in enumerate(saved.parameters)}
         # What the set works out itself is not in the key: it follows from what is.
         return sorted(
