@@ -110,6 +110,9 @@ def test_a_set_has_its_own_configurations(tune, tmp_path):
     found = json.loads(tune(*words, "--json").stdout)
     assert [one["config"] for one in found["trials"]] == [{"BLOCK": 32}, {"BLOCK": 64}]
     assert found["key"] == [100]
+    # As `culaunch run` writes it.
+    words = (*words[:4], "n:int32=100", *words[5:])
+    assert json.loads(tune(*words, "--json").stdout) == found
     # The set with what was found in its table, of both sizes.
     for n, given in ((100, "scale.culib"), (64, "tuned.culib")):
         words = (given, *ARGUMENTS[:2], "--arg", str(n), "--grid", "4", "--key", "n")

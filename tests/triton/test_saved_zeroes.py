@@ -1,7 +1,12 @@
 """What a saved set sets to zero before a launch is so as a ``pre_hook`` did it, mostly without
 Python."""
 
+import os
 import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -158,6 +163,23 @@ def test_empty_arrays_and_empty_grids(sums, emulator):
         assert out.tolist() == [0, 0, 0, 0]
         sets[(0,)](x, torch.empty(0), 64)
         sets[(0,)](x, torch.empty(0, 3).t(), 64)
+
+
+@pytest.mark.slow
+def test_as_tritons_own_autotuner_does(tmp_path):
+    """The same memory afterwards, and the same errors, of whatever kind the array is."""
+    triton = pytest.importorskip("triton")
+    if torch.cuda.is_available():
+        pytest.skip("needs no-GPU: with one Triton has a driver of its own")
+    if shutil.which("gcc") is None or triton.__version__[:3] != "3.6":
+        pytest.skip("needs gcc and Triton 3.6, whose launcher the driver of the test is for")
+    program = Path(__file__).with_name("zeroes_program.py")
+    done = subprocess.run(
+        [sys.executable, program, tmp_path, "150"], check=False, capture_output=True, text=True,
+        timeout=600, env={**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["150 True"]
 
 
 DTYPES = {

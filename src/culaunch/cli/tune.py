@@ -94,6 +94,8 @@ def command(
         kept = None if table is None else cl.TunedConfigs(table)
         measured: list[cl.Tuning] = []
         values = [one.value(where.ordinal) for one in given]
+        if ".culib" in target:  # Triton's kernels take Python's numbers, whose values are the types
+            values = [_plain(one) for one in values]
         try:
             tuning = cl.tune(
                 what,
@@ -137,6 +139,11 @@ def _target(
         named = named_in(module, grid)
         return found, named if callable(named) else dims("grid", grid)
     return kernel_of(text, kernel, signature), dims("grid", grid)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python; anything else as it is."""
+    return value.item() if type(value).__module__ == "numpy" else value
 
 
 def _key(texts: Sequence[str], target: Any) -> list[Any]:
