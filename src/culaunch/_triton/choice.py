@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 @dataclass(frozen=True)
@@ -26,3 +29,12 @@ class Choice:
     def settings(self) -> dict[str, Any]:
         """Constants and options in one."""
         return {**self.constants, **self.options}
+
+
+def split_settings(
+    settings: dict[str, Any], parameters: Collection[str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split what is set by name into arguments of the kernel and compile options."""
+    constants = {name: value for name, value in settings.items() if name in parameters}
+    options = {name: value for name, value in settings.items() if name not in parameters}
+    return constants, options

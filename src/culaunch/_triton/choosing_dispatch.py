@@ -6,9 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
-from culaunch._triton.autotuner import split_settings
 from culaunch._triton.body_tuning import choose_in_body
-from culaunch._triton.choice import Choice
+from culaunch._triton.choice import Choice, split_settings
 from culaunch._triton.dispatcher import Dispatcher
 from culaunch._triton.grid_reads import read_grid
 from culaunch._triton.target import compiling_for

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._core import TritonSubscript
-from culaunch._triton.autotuner import ATTRIBUTE
+from culaunch._triton.native_half import ATTRIBUTE
 from culaunch._triton.target import triton_module
 
 if TYPE_CHECKING:

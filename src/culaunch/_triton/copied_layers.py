@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.autotuner import ATTRIBUTE, OwnWay, set_benchmark
 from culaunch._triton.decision import NotMeasured, Recorder, give_back, refuse_to_measure
+from culaunch._triton.host_clock import set_benchmark
+from culaunch._triton.native_half import ATTRIBUTE, OwnWay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.autotuner import ATTRIBUTE
+from culaunch._triton.native_half import ATTRIBUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

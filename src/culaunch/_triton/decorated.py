@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._launch import Device
 from culaunch._launch.driver import capability_of, current_driver
-from culaunch._triton.autotuner import split_config
 from culaunch._triton.checks import ELEMENTS
+from culaunch._triton.choice import split_settings
 from culaunch._triton.constants import normal_constant
 from culaunch._triton.layers import triton_kinds
 from culaunch._triton.native_kernel import NativeKernel
@@ -150,7 +150,7 @@ class Decorated:
         )
         entries = []
         for key, config in self.tuner.cache.items():
-            constants, options = split_config(config, self.tuner.arg_names)
+            constants, options = split_settings(config.all_kwargs(), self.tuner.arg_names)
             given, dtypes = self._take_apart(key, names)
             try:
                 values = tuple(normal_constant(value) for value in given)

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_list
 from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver
-from culaunch._triton.autotuner import ATTRIBUTE
 from culaunch._triton.classes import Classes
 from culaunch._triton.installed import InstalledKernel
 from culaunch._triton.layers import layers_of
+from culaunch._triton.native_half import ATTRIBUTE, Refusal
 from culaunch._triton.purity import Unknown
 from culaunch._triton.report import Records, Report
 from culaunch._triton.supported import check_supported
@@ -130,18 +130,6 @@ class Patterns:
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self._include):
             return f"include={self._include!r} does not match"
         return None
-
-
-class Refusal:
-    """Why a kernel has no native half."""
-
-    def __init__(self, kernel: Any, reason: str) -> None:
-        self._kernel = weakref.ref(kernel)
-        self.reason = reason
-
-    def serves(self, kernel: Any) -> bool:
-        """Whether it is about this kernel, and not about one that it is a copy of."""
-        return self._kernel() is kernel
 
 
 _current: Installation | None = None

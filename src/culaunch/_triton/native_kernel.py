@@ -12,10 +12,11 @@ from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import TritonLauncher
 from culaunch._launch.compiled_regions import in_regions
-from culaunch._triton.autotuner import ATTRIBUTE, called_layer
+from culaunch._triton.called_layer import called_layer
 from culaunch._triton.compiled_kernels import CompiledKernels
 from culaunch._triton.just_in_time import compile_kernel, forget_keys, load_compiled
 from culaunch._triton.layers import triton_kinds
+from culaunch._triton.native_half import ATTRIBUTE
 from culaunch._triton.parameters import parameters_of
 from culaunch._triton.purity import Unknown
 from culaunch._triton.stack import Stack

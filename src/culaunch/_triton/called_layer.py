@@ -1,28 +1,14 @@
-"""Triton's autotuner over a native kernel."""
+"""A decorator whose Python runs at every call, over a kernel that is launched natively."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._launch.driver import current_driver
-from culaunch._triton.host_clock import time_once
+from culaunch._triton.host_clock import set_benchmark
+from culaunch._triton.native_half import ATTRIBUTE, OwnWay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-# The attribute of a kernel that has its native half, or says why it has none, where every kernel is
-# launched natively.
-ATTRIBUTE = "_culaunch_native"
-
-
-class OwnWay:
-    """Stands where the native half would: this object runs Triton's Python."""
-
-    reason = "it decides for a native kernel"
-
-    def serves(self, kernel: Any) -> bool:  # noqa: ARG002
-        """Whether it is about a kernel."""
-        return True
+    from collections.abc import Callable
 
 
 def called_layer(layer: Any, make_native: Callable[[Any], Any]) -> Any:
@@ -74,25 +60,3 @@ class _CalledLayer:
         own["fn"] = inner
         if "configs" in own:
             set_benchmark(self)
-
-
-def set_benchmark(tuner: Any) -> None:
-    """Let an autotuner measure on the driver in use."""
-    if current_driver().name != "cuda" and getattr(tuner, "_do_bench", None) is None:
-        # Triton's own needs events of an NVIDIA device.
-        vars(tuner).pop("do_bench", None)
-        vars(tuner)["_do_bench"] = time_once  # Triton's own place for it
-
-
-def split_config(config: Any, parameters: Collection[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split what a configuration sets into arguments of the kernel and compile options."""
-    return split_settings(config.all_kwargs(), parameters)
-
-
-def split_settings(
-    settings: dict[str, Any], parameters: Collection[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split what is set by name into arguments of the kernel and compile options."""
-    constants = {name: value for name, value in settings.items() if name in parameters}
-    options = {name: value for name, value in settings.items() if name not in parameters}
-    return constants, options
