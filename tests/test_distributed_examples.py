@@ -22,6 +22,7 @@ WITHOUT_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST"
 def run(tmp_path, *command, **more):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CULAUNCH_CACHE_DIR": str(tmp_path / "c")}
     environment |= WITHOUT_MULTICAST
+    environment["PYTHONUNBUFFERED"] = ""  # else a line's end is written apart, after another rank's
     done = subprocess.run(
         [sys.executable, *map(str, command)],
         check=False,

@@ -13,6 +13,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 # What they compile is shown as it is where the emulator is not chosen, for which images have PTX.
 WITHOUT_A_DRIVER = {"cache", "compiling", "inspecting"}
+# Other tests fill the cache that all share at the same time.
+COUNTS_ENTRIES = {"cache"}
 DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
@@ -49,6 +51,8 @@ def test_snippets_run(page, tmp_path, has):
         pytest.skip("needs a GPU" if missing[0] == "gpu" else f"needs {missing[0]}")
     # A width that does not depend on the terminal that the tests run in.
     environment = {**os.environ, "COLUMNS": "100"}
+    if page.stem in COUNTS_ENTRIES:
+        environment["CULAUNCH_CACHE_DIR"] = str(tmp_path / "cache of the user")
     if page.stem in WITHOUT_A_DRIVER:
         environment.pop("CULAUNCH_DRIVER", None)
     elif not has("gpu"):

@@ -43,7 +43,9 @@ class TimesUp(Exception):
 
 @pytest.fixture(autouse=True)
 def emulator():
-    # What a test library does as the collector runs is not the emulator's to guard.
+    # What a test library does as the collector runs is not the emulator's to guard, and neither is
+    # what other tests left to it: Python loses what is raised in a __del__.
+    gc.collect()
     callbacks = gc.callbacks[:]
     gc.callbacks.clear()
     with testing.use_driver("emulator"):
