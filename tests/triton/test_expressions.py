@@ -67,7 +67,7 @@ def test_an_expression_says_what_the_python_says(which):
         traced_heuristic,
         write_expression,
     )
-    from culaunch._triton.purity import Unknown
+    from culaunch._triton.reads.purity import Unknown
     from culaunch._triton.saved_grid import element_type
 
     call = heuristics()[which]
@@ -116,7 +116,7 @@ def _closing_over_a_class(kind):
 )
 def test_what_no_expression_can_say_is_refused(call, words):
     from culaunch._triton.expressions import traced_heuristic
-    from culaunch._triton.purity import Unknown
+    from culaunch._triton.reads.purity import Unknown
 
     with pytest.raises(Unknown, match=words):
         traced_heuristic(call, NAMES)
@@ -124,7 +124,7 @@ def test_what_no_expression_can_say_is_refused(call, words):
 
 def test_a_grid_that_uses_a_number_of_one_call_is_refused():
     from culaunch._triton.expressions import traced_grid
-    from culaunch._triton.purity import Unknown
+    from culaunch._triton.reads.purity import Unknown
 
     for grid in (_closing_over(3), lambda meta: (min(MOST, meta["n"]),)):
         with pytest.raises(Unknown, match="whose value may be of one call"):

@@ -7,8 +7,8 @@ import types
 
 import pytest
 
-from culaunch._triton.code_reads import reads_of
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.of_code import reads_of
+from culaunch._triton.reads.purity import Unknown
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")

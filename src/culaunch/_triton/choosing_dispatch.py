@@ -6,15 +6,15 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
-from culaunch._triton.body_tuning import choose_in_body
+from culaunch._triton.bodies.tuning import choose_in_body
 from culaunch._triton.choice import Choice, split_settings
 from culaunch._triton.dispatcher import Dispatcher
-from culaunch._triton.grid_reads import read_grid
+from culaunch._triton.reads.of_grid import read_grid
 from culaunch._triton.target import compiling_for
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
-    from culaunch._triton.reads import Guard
+    from culaunch._triton.reads.reads import Guard
     from culaunch._triton.stack import Stack
 
 

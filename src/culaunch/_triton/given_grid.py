@@ -14,7 +14,7 @@ from culaunch._triton.expressions import (
     parse_expressions,
     traced_grid,
 )
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.saved_grid import MOST_BLOCKS
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from culaunch._triton.reads import Guard
+    from culaunch._triton.reads.reads import Guard
 
 
 @dataclass

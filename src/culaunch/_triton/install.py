@@ -21,7 +21,7 @@ from culaunch._triton.classes import Classes
 from culaunch._triton.installed import InstalledKernel
 from culaunch._triton.layers import layers_of
 from culaunch._triton.native_half import ATTRIBUTE, Refusal
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.report import Records, Report
 from culaunch._triton.supported import check_supported
 from culaunch._triton.target import stand_in_where_triton_has_no_driver

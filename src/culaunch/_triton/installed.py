@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from culaunch._triton.classes import Classes
-    from culaunch._triton.reads import Guard
+    from culaunch._triton.reads.reads import Guard
     from culaunch._triton.report import Record
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.target import triton_module
 
 

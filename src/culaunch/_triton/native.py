@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from culaunch._triton.layers import triton_kinds
 from culaunch._triton.native_kernel import NativeKernel, made_native
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.supported import check_supported
 from culaunch._triton.target import stand_in_where_triton_has_no_driver
 

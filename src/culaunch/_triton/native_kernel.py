@@ -18,7 +18,7 @@ from culaunch._triton.just_in_time import compile_kernel, forget_keys, load_comp
 from culaunch._triton.layers import triton_kinds
 from culaunch._triton.native_half import ATTRIBUTE
 from culaunch._triton.parameters import parameters_of
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.stack import Stack
 from culaunch._triton.target import compiling_for, triton_module
 from culaunch._triton.used_globals import global_guards

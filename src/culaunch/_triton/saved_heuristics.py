@@ -13,7 +13,7 @@ from culaunch._triton.expressions import (
     partly,
     traced_heuristic,
 )
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.saved_set import SavedHeuristic
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._launch import Device, device_count
-from culaunch._triton.body_numbers import pinned
+from culaunch._triton.bodies.numbers import pinned
 from culaunch._triton.choice import Choice
 from culaunch._triton.messages import raise_binding
 from culaunch._triton.object_kinds import type_name
-from culaunch._triton.plain_objects import has_plain_shape
+from culaunch._triton.reads.plain_objects import has_plain_shape
 from culaunch._triton.saved_grid import SavedGrid
 from culaunch._triton.set_blocks import SetBlocks
 from culaunch._triton.set_choice import SetChoice, tensor_types

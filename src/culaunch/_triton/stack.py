@@ -5,20 +5,20 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.code_reads import reads_of
 from culaunch._triton.copied_layers import CopiedLayers
 from culaunch._triton.decision import Decision
 from culaunch._triton.guards import Guards
 from culaunch._triton.key_kinds import KeyKind
 from culaunch._triton.layers import own_run, take_apart, triton_kinds
-from culaunch._triton.own_autotuners import attributes_of, globals_of
-from culaunch._triton.plain_objects import has_plain_class, has_plain_dtype, has_plain_shape
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.of_code import reads_of
+from culaunch._triton.reads.own_autotuners import attributes_of, globals_of
+from culaunch._triton.reads.plain_objects import has_plain_class, has_plain_dtype, has_plain_shape
+from culaunch._triton.reads.purity import Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from culaunch._triton.reads import Reads
+    from culaunch._triton.reads.reads import Reads
 
 
 class Stack:

@@ -6,7 +6,7 @@ import enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from culaunch._triton.reads import Guard
+    from culaunch._triton.reads.reads import Guard
 
 
 # What cannot change in place, or is taken not to.

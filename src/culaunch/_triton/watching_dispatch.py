@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from culaunch._base.untraced import untraced
 from culaunch._triton.choosing_dispatch import ChoosingDispatcher
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.stack import Stack
 from culaunch._triton.tritons_run import idle_guards, run_as_triton
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from culaunch._triton.compiled_kernels import CompiledKernels
     from culaunch._triton.guards import Guards
-    from culaunch._triton.reads import Guard
+    from culaunch._triton.reads.reads import Guard
 
 
 class WatchingDispatcher(ChoosingDispatcher):

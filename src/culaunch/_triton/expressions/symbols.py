@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from culaunch._triton.constants import normal_constant
 from culaunch._triton.expressions.saved import is_dimension
 from culaunch._triton.expressions.tree import Expression, constant, make, same
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,6 @@ import dis
 import types
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.code_reads import reads_of
 from culaunch._triton.expressions.saved import check_size
 from culaunch._triton.expressions.symbols import (
     Answers,
@@ -20,7 +19,8 @@ from culaunch._triton.expressions.symbols import (
     expression_of,
 )
 from culaunch._triton.expressions.tree import SHAPES, Expression, make
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.of_code import reads_of
+from culaunch._triton.reads.purity import Unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -6,17 +6,17 @@ import builtins
 import types
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.instructions import (
+from culaunch._triton.reads.instructions import (
     Instructions,
     constant_of,
     is_call,
     is_method,
     is_subscript,
 )
-from culaunch._triton.names_in_code import NamesInCode
-from culaunch._triton.purity import Unknown, is_constant, is_plain_class, is_pure, plain_code
-from culaunch._triton.reads import Reads
-from culaunch._triton.shape_reads import shape_parts
+from culaunch._triton.reads.names import NamesInCode
+from culaunch._triton.reads.purity import Unknown, is_constant, is_plain_class, is_pure, plain_code
+from culaunch._triton.reads.reads import Reads
+from culaunch._triton.reads.shapes import shape_parts
 
 if TYPE_CHECKING:
     import dis

@@ -8,7 +8,7 @@ from culaunch._triton.key_kinds import KeyKind
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
-    from culaunch._triton.shape_reads import ShapePart
+    from culaunch._triton.reads.shapes import ShapePart
 
 
 def pinned(body: RecordingBody, value: Any) -> Any:

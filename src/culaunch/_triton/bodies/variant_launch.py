@@ -21,7 +21,7 @@ from culaunch._triton.parameter_sources import (
 if TYPE_CHECKING:
     from culaunch._core import TritonVariant
     from culaunch._launch.recording import RecordingBody
-    from culaunch._triton.body_arguments import BodyArguments
+    from culaunch._triton.bodies.arguments import BodyArguments
     from culaunch._triton.dispatcher import Dispatcher
 
 

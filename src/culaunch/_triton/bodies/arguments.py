@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
 from culaunch._launch.array import array_info
-from culaunch._triton.body_numbers import pinned, plain
+from culaunch._triton.bodies.numbers import pinned, plain
 from culaunch._triton.messages import raise_binding
 from culaunch._triton.object_kinds import (
     DESCRIPTORS,

@@ -11,10 +11,10 @@ from culaunch._base.values import spell
 from culaunch._core import TritonDispatcher as CoreDispatcher
 from culaunch._core import TritonLauncher
 from culaunch._launch.recording import RECORDERS
-from culaunch._triton.body_arguments import BodyArguments
+from culaunch._triton.bodies.arguments import BodyArguments
+from culaunch._triton.bodies.variant_launch import VariantLaunch
 from culaunch._triton.inside import names_of
 from culaunch._triton.messages import raise_binding
-from culaunch._triton.variant_launch import VariantLaunch
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody

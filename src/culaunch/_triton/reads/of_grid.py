@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.code_reads import reads_of
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.of_code import reads_of
+from culaunch._triton.reads.purity import Unknown
 
 if TYPE_CHECKING:
-    from culaunch._triton.reads import Guard
+    from culaunch._triton.reads.reads import Guard
 
 
 def read_grid(

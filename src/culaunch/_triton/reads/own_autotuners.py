@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from culaunch._triton.reads import Guard
+    from culaunch._triton.reads.reads import Guard
 
 # What Triton's own run() sets.
 _SET = {"bench_time", "best_config", "configs_timings", "do_bench", "nargs", "restore_copies"}

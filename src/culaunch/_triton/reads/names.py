@@ -5,11 +5,11 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.purity import Unknown
+from culaunch._triton.reads.purity import Unknown
 
 if TYPE_CHECKING:
-    from culaunch._triton.instructions import Instructions
-    from culaunch._triton.reads import Reads
+    from culaunch._triton.reads.instructions import Instructions
+    from culaunch._triton.reads.reads import Reads
 
 
 class NamesInCode:

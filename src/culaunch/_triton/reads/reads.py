@@ -1,4 +1,4 @@
-"""What a heuristic, or a grid, depends on, as its code tells (``code_reads``).
+"""What a heuristic, or a grid, depends on, as its code tells (``of_code``).
 
 Such functions are nearly always a lambda over a few arguments: ``args["h0"] is not None``,
 ``args["D"] % args["BD"] == 0``. Where everything that one can come to is known to be pure, its
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from culaunch._triton.shape_reads import ShapePart
+    from culaunch._triton.reads.shapes import ShapePart
 
 # An entry of a dict that must be as it is: (dict, name, is present, object).
 Guard = tuple[dict[Any, Any], Any, bool, object]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.body_numbers import pin_shape, pinned, plain
+from culaunch._triton.bodies.numbers import pin_shape, pinned, plain
 from culaunch._triton.choice import Choice, split_settings
 from culaunch._triton.decision import NotMeasured
 from culaunch._triton.inside import call, driver_of, names_of
-from culaunch._triton.shape_reads import ShapePart
+from culaunch._triton.reads.shapes import ShapePart
 from culaunch._triton.target import compiling_for
 
 if TYPE_CHECKING:

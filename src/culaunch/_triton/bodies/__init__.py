@@ -1,0 +1,1 @@
+"""Triton kernels in the bodies of functions: which variant a call selects, as guards."""

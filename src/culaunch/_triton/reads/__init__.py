@@ -1,0 +1,1 @@
+"""What a function of a kernel's arguments depends on, found out without calling it."""
