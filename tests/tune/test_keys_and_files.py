@@ -1,7 +1,10 @@
 """What a key and a configuration may be, what a check may say, and files that are not written."""
 
+import copy
 import enum
 import os
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -140,3 +143,26 @@ def test_what_was_measured_is_not_lost_with_the_file(how, tmp_path, monkeypatch)
     assert (path.read_bytes() if path.exists() else None) == before
     assert said[-1].filename == __file__
     assert [one.name for one in tmp_path.iterdir() if one.suffix == ".tmp"] == []
+
+
+def test_threads_add_to_one_table():
+    """Of 360 entries some 200 were left of a table in memory."""
+    table = cl.TunedConfigs()
+    configs = [{"n": 1}]
+
+    def add(first):
+        for i in range(40):
+            cl.tune(lambda n: None, configs, key=(first, i), table=table)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=add, args=(i,)) for i in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert len(table) == 160
+    assert len(copy.deepcopy(table)) == 160

@@ -7,6 +7,7 @@ import errno
 import json
 import math
 import os
+import threading
 import time
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ FORMAT, VERSION = "culaunch tuned configurations", 1
 _LOCK_SECONDS = 60.0
 _LOCK_KEY = "0" * 16  # one for the whole file, whatever is tuned
 _KEEP_SECONDS = 2.0  # between two writes of what is not finished
+# For threads that add to a table without a file. One for all: a table can be copied and pickled.
+_IN_MEMORY = threading.Lock()
 
 
 class TunedConfigs:
@@ -186,7 +189,7 @@ class TunedConfigs:
     @contextlib.contextmanager
     def _changed(self, tuning: Tuning, *, is_finished: bool = True) -> Iterator[None]:
         """Take out what there is for a device and a key, and write what is there afterwards."""
-        lock: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
+        lock: contextlib.AbstractContextManager[object] = _IN_MEMORY
         if self.path is not None:
             # Read again under the lock: another process may have added to the file since. The lock
             # is a file of its own, as this one is replaced.
