@@ -73,6 +73,56 @@ def test_a_program_is_counted_to_its_end(tmp_path):
     assert json.loads((tmp_path / "found.json").read_text())["native"] == 2
 
 
+FACTS = """
+    '''What it is for.'''
+    import inspect, os, pickle, sys, threading, time
+    import helper
+    class Kept: ...
+    main = sys.modules["__main__"]
+    os.chdir("/")
+    names = sorted(name for name in globals() if "annot" not in name)
+    print(sys.argv, sys.path[:2], __name__, __file__, __doc__, names)
+    print(__package__, __spec__ and (__spec__.name, __spec__.origin))
+    print(inspect.getsource(Kept), main.__dict__ is globals(), type(__loader__).__name__)
+    def late():
+        time.sleep(0.2)
+        print(type(pickle.loads(pickle.dumps(Kept()))) is Kept, flush=True)
+    threading.Thread(target=late).start()
+    if sys.argv[1:]:
+        raise ValueError(sys.argv)
+"""
+WAYS = {
+    "script": ["sub/program.py"],
+    "a script that raises": ["./sub/program.py", "-m", "x"],
+    "module": ["-m", "package", "--report"],
+    "folder": ["package"],
+    "text": ["-c", "import sys; print(sys.argv, sys.path[0], __name__, sorted(globals()))", "-c"],
+    "no syntax": ["sub/wrong.py"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_a_program_finds_what_it_finds_by_python_itself(tmp_path, way):
+    for name in ("sub", "package"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "helper.py").touch()
+    (tmp_path / "helper.py").touch()
+    (tmp_path / "package" / "__init__.py").touch()
+    for name in ("sub/program.py", "package/__main__.py"):
+        (tmp_path / name).write_text(textwrap.dedent(FACTS))
+    (tmp_path / "sub" / "wrong.py").write_text("def\n")
+    found = [
+        subprocess.run(
+            [sys.executable, *how, *WAYS[way]],
+            check=False, capture_output=True, text=True, cwd=tmp_path,
+        )
+        for how in ([], ["-m", "culaunch.triton"])
+    ]  # fmt: skip
+    own, natively = [(one.returncode, one.stdout, one.stderr) for one in found]
+    assert natively == own
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import atexit
 import os
-import runpy
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from culaunch._triton.as_main import run_module, run_script, run_text
 from culaunch._triton.install import install, report
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
-    if not options.module and not program:
-        parser.error("give a script, or -m and a module")
+    if not options.module and not options.text and not program:
+        parser.error("give a script, -m and a module, or -c and a text")
     if options.json is not None and not options.json.absolute().parent.is_dir():
         parser.error(f"--json: there is no folder {str(options.json.absolute().parent)!r}")
-    if not options.module and not Path(program[0]).exists():
+    if not options.module and not options.text and not Path(program[0]).exists():
         parser.error(f"there is no file {program[0]!r}")
     install(include=options.include or ("*",), exclude=options.exclude)
     if options.report or options.json is not None:
@@ -44,21 +44,12 @@ def main(arguments: Sequence[str]) -> int:
         # `fork` says nothing.
         atexit.register(_tell, options, os.getpid())
     if options.module:
-        # `runpy` puts the module's file in the first place itself.
-        sys.argv = [options.module[0], *options.module[1:]]
-        _put_first(Path.cwd())
-        runpy.run_module(options.module[0], run_name="__main__", alter_sys=True)
+        run_module(options.module)
+    elif options.text:
+        run_text(options.text)
     else:
-        sys.argv = list(program)
-        _put_first(Path(program[0]).resolve().parent)
-        runpy.run_path(program[0], run_name="__main__")
+        run_script(program)
     return 0
-
-
-def _put_first(folder: Path) -> None:
-    """Let modules be found in a folder, as Python does unless it is told not to (``-P``)."""
-    if not getattr(sys.flags, "safe_path", False):
-        sys.path[0] = str(folder)
 
 
 def _tell(options: argparse.Namespace, process: int) -> None:
@@ -75,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m culaunch.triton",
         description="Run a program with every launch of its Triton kernels native.",
-        usage="%(prog)s [options] (script.py | -m module) [arguments]",
+        usage="%(prog)s [options] (script.py | -m module | -c text) [arguments]",
     )
     parser.add_argument(
         "--include", action="append", default=[], metavar="PATTERN",
@@ -92,5 +83,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, help="run a module as a script"
     )
+    parser.add_argument("-c", dest="text", nargs=argparse.REMAINDER, help="run a text of Python")
     parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
