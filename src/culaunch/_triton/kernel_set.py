@@ -37,7 +37,8 @@ class KernelSet(SetDispatcher):
     ``kernels[grid](*args, **kwargs)`` as through Triton: the architecture, the element types,
     divisibility by 16, values of 1, None, and the constants select the variant. A constant that
     the call leaves out may be any, but for one that ``@triton.heuristics`` gave: that is worked
-    out as the heuristic did, or, where it could not be saved, an error. The most specialised
+    out as the heuristic did, or, where it could not be saved, an error; and for one that a
+    heuristic reads, without which that cannot be worked out: a `TypeError`. The most specialised
     variant that fits is taken, the first one among equals. Images are loaded when they are first
     needed. A set that was compiled with a grid is called without one: ``kernels(*args)``.
 
