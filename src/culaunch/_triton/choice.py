@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+# What a dispatcher's `_tune` gives (csrc/triton/tuning.h): constants, options, what their hooks are
+# known by, whether there are any, what the launch gave, what stands in the place of what the call
+# gave, whether calls alike may go without Python, and the blocks of descriptors by name.
+Tuned = tuple[dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool, dict[str, Any]]
+
 
 @dataclass(frozen=True)
 class Choice:

@@ -14,6 +14,7 @@ from culaunch._triton.target import compiling_for
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.choice import Tuned
     from culaunch._triton.reads.reads import Guard
     from culaunch._triton.stack import Stack
 
@@ -46,9 +47,7 @@ class ChoosingDispatcher(Dispatcher):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         device: int,
-    ) -> tuple[
-        dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool, dict[str, Any]
-    ]:
+    ) -> Tuned:
         """Let the decorators choose and launch; say what they chose."""
         assert self._driver is not None
         assert self._inner is not None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from culaunch._triton.choice import Tuned
     from culaunch._triton.classes import Classes
     from culaunch._triton.reads.reads import Guard
     from culaunch._triton.report import Record
@@ -80,11 +81,7 @@ class InstalledKernel(FallingBack):
         return super()._guarded(grid, args, kwargs)
 
     @untraced
-    def _tune(
-        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
-    ) -> tuple[
-        dict[str, Any], dict[str, Any], Any, bool, Any, frozenset[str], bool, dict[str, Any]
-    ]:
+    def _tune(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int) -> Tuned:
         tuned = super()._tune(grid, args, kwargs, device)
         self._record.native[0] += 1
         return tuned

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from culaunch._core import DispatcherMethods
     from culaunch._launch.recording import RecordingBody
+    from culaunch._triton.choice import Tuned
     from culaunch._triton.saved_set import SavedSet
 
 
@@ -52,18 +53,7 @@ class SetDispatcher(VariantDispatcher):
 
     # ---- what the native half calls
 
-    def _tune(
-        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int
-    ) -> tuple[
-        dict[str, Any],
-        dict[str, Any],
-        Any,
-        bool,
-        Any,
-        frozenset[str],
-        bool,
-        dict[str, tuple[int, ...]],
-    ]:
+    def _tune(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], device: int) -> Tuned:
         """Choose as the decorators did, and launch what was chosen."""
         assert self._inner is not None
         names = self._parameter_names
