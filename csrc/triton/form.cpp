@@ -149,8 +149,8 @@ CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* ask
   const QuickArguments arguments(state, args, count, keyword_names, found);
   const bool is_known = state.grids.Find(grid, arguments, asked);
   if (is_known && !CULAUNCH_UNLIKELY(state.checks != 0)) {
-    if (found != nullptr) return LaunchFound(state, reading, asked, arguments, result);
     *dims = asked;
+    if (found != nullptr) return LaunchFound(state, reading, asked, arguments, result);
     return Call(state, asked, args, count, keyword_names, result);
   }
   uint32_t known[3];
@@ -166,6 +166,7 @@ CULAUNCH_APART bool Form::CallAsking(State& state, PyObject* grid, uint32_t* ask
   const Outcome outcome = Find(state, args, count, keyword_names, &reading);
   if (outcome == Outcome::kFailed) return true;
   if (outcome != Outcome::kSame || reading.found != found) return false;
+  *dims = asked;
   return LaunchFound(state, reading, asked, arguments, result);
 }
 

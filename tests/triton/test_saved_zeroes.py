@@ -136,6 +136,22 @@ def test_the_quick_way_sets_to_zero(sums, emulator, by_python):
     assert by_python == ["out_ptr"]
 
 
+def test_a_grid_is_asked_once(sums, emulator):
+    """Whichever way the arrays are set to zero."""
+    sets, _ = sums
+    asked = []
+
+    def grid(meta):
+        asked.append(meta["n"])
+        return (1,)
+
+    x, out, strided = torch.arange(64.0), torch.ones(4), torch.ones(8)[::2]
+    for i in range(8):
+        sets[grid](x, strided if i % 2 else out, 64)
+    assert asked == [64] * 8
+    assert out.tolist() == strided.tolist() == [2016, 0, 0, 0]
+
+
 def test_what_zero_refuses_is_refused(sums, emulator):
     """As through Triton: nothing is launched."""
     sets, _ = sums
