@@ -115,7 +115,8 @@ def _call(run: Callable[[], object]) -> None:
     except (SystemExit, KeyboardInterrupt):
         raise  # Python ends the process as these say
     except BaseException as error:
-        if not _is_outermost():  # a debugger or a profiler has called this program, and wants it
+        # A debugger or a profiler that has called this program wants it, and so does `python -i`.
+        if sys.flags.inspect or not _is_outermost():
             raise
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
