@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import threading
 from typing import TYPE_CHECKING
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.image import IMAGES
 from culaunch._cache.leftovers import sweep
@@ -58,7 +58,7 @@ class Store:
         # Not known until something is published: whoever only reads never lists the directory.
         self._size: int | None = None
         self._stored = 0
-        self._size_lock = threading.Lock()
+        self._size_lock = ForkLock()
 
     def open(self, *folders: str, make: bool = True) -> TrustedDirectory:
         """Open the directory, or one below it; make what is missing, or raise FileNotFoundError."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 import types
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar
 
 from culaunch._base.bundling import keep_to_bundle
 from culaunch._base.checks import checked_flag, checked_list
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import Function as CoreFunction
@@ -67,7 +67,7 @@ class Function(CoreFunction, Generic[P, R]):
     _trees: dict[Any, tuple[Kind, Tree]]
     _reads: dict[tuple[int, str | None], Read]
     _sites: Sites
-    _lock: threading.RLock
+    _lock: ForkLock
     _gradient: Backward | None
     _doors: list[Door]
 
@@ -92,7 +92,7 @@ class Function(CoreFunction, Generic[P, R]):
         self._trees = {}
         self._reads = {}
         self._sites = set()
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._gradient = None
         self._doors = []
         functools.update_wrapper(self, body)

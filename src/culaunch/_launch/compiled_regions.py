@@ -8,9 +8,9 @@ or at once where it is, the types come to it.
 from __future__ import annotations
 
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._launch.dynamo import Region, tell
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
 _TRACER = "torch._dynamo"
-_lock = threading.Lock()
+_lock = ForkLock()
 _is_watching = False
 
 

@@ -12,10 +12,10 @@ import functools
 import hashlib
 import os
 import sys
-import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._cache.default import default_cache
 from culaunch._cache.note import Note
 from culaunch._errors import CacheWarning
@@ -30,7 +30,7 @@ _HOLDERS = ("runtime.cache", "compiler.compiler")
 # What the function reads, of the package's folder.
 _READ = ("compiler", "backends", "language", "runtime", "_C")
 _SUFFIXES = (".py", ".so")
-_lock = threading.RLock()
+_lock = ForkLock()
 
 
 @contextlib.contextmanager

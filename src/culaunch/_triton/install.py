@@ -10,11 +10,11 @@ from __future__ import annotations
 import fnmatch
 import functools
 import sys
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_list
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver
 from culaunch._triton.classes import Classes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_lock = threading.RLock()
+_lock = ForkLock()
 _records = Records()
 
 

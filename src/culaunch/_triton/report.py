@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from array import array
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
+
+from culaunch._base.fork_lock import ForkLock
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Record:
         self.native = array("Q", [0])
         self._reasons: Counter[str] = Counter()
         self._notes: dict[str, None] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def went_tritons_way(self, reason: str) -> None:
         """Count a launch that Triton made."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import os
 import threading
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import driver_choice
+from culaunch._base.fork_lock import ForkLock
 from culaunch._errors import MissingDependencyError
 from culaunch._launch.driver import capability_of, current_driver
 from culaunch._triton.host_clock import HostClock, time_once
@@ -29,7 +31,7 @@ _PROPERTIES = {
     "mem_clock_rate": DeviceAttribute.MEMORY_CLOCK_RATE,
     "mem_bus_width": DeviceAttribute.GLOBAL_MEMORY_BUS_WIDTH,
 }
-_lock = threading.RLock()
+_lock = ForkLock()
 
 
 def triton_module(name: str = "") -> Any:
@@ -165,11 +167,26 @@ def standing_in(driver: StandIn) -> Iterator[None]:
     # The active driver is one for the process: two threads that compile for two devices take turns.
     with _lock:
         before = getattr(active, "_active", None) if hasattr(active, "_active") else active.active
+        _stood_aside.append((threading.get_ident(), before))
         active.set_active(driver)
         try:
             yield
         finally:
+            _stood_aside.pop()
             active.set_active(before)
+
+
+def _put_back() -> None:
+    """Give Triton its driver back in a forked process, if a thread that is not there stood in."""
+    if _stood_aside and _stood_aside[0][0] != threading.get_ident():
+        triton_module("runtime.driver").driver.set_active(_stood_aside[0][1])
+        _stood_aside.clear()
+
+
+# The threads that stand in, and what was the active driver before each.
+_stood_aside: list[tuple[int, Any]] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_put_back)
 
 
 def stand_in_where_triton_has_no_driver() -> None:

@@ -1,0 +1,42 @@
+"""Locks that a forked process can take."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+
+
+class ForkLock:
+    """A reentrant lock, which is free in a forked process if another thread held it.
+
+    The process that a fork makes has the thread that forked alone: what another one held would
+    stay held, and the first to ask for it would wait for ever.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Make it free, unless this thread has it."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+def _renew_all() -> None:
+    for lock in list(_locks):
+        lock.renew()
+
+
+_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)
