@@ -1,6 +1,7 @@
 """``culaunch tune``: the answers of ``culaunch.tune``, from the shell."""
 
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -141,3 +142,20 @@ def test_mistakes_are_named(tune, words, said):
     result = CliRunner().invoke(command, list(words))
     assert result.exit_code != 0
     assert said in result.output + str(result.exception)
+
+
+def test_a_table_that_is_not_written(tune, monkeypatch):
+    """What was measured is printed, and the command fails."""
+    real = os.rename
+
+    def rename(source, target, **more):
+        if str(target).endswith("t.json"):
+            raise OSError(116, "Stale file handle", target)
+        real(source, target, **more)
+
+    monkeypatch.setattr(os, "rename", rename)
+    words = ("twice.ptx", *ARGUMENTS, *CONFIGS, "--table", "t.json", "--json")
+    with pytest.warns(cl.CacheWarning, match="Stale file handle"):
+        result = tune(*words, code=1)
+    assert "t.json was not written" in result.stderr
+    assert json.loads(result.stdout)["measured"]

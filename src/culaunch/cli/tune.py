@@ -114,12 +114,15 @@ def command(
                 what.with_table(key, [(values, tuning.best)]).save(path)
     if as_json:
         click.echo(json.dumps({**tuning.to_dict(), "measured": bool(measured)}, indent=1))
-        return
-    click.echo(str(tuning))
-    if not measured:
-        click.echo(f"{table} has it: --again measures it", err=True)
-    elif tuning.is_emulated:
-        click.echo("counted on the emulator, which says little of a GPU", err=True)
+    else:
+        click.echo(str(tuning))
+        if not measured:
+            click.echo(f"{table} has it: --again measures it", err=True)
+        elif tuning.is_emulated:
+            click.echo("counted on the emulator, which says little of a GPU", err=True)
+    # A warning has said why. What was found is printed, and the command has failed all the same.
+    if table is not None and (tuning.device, tuning.key) not in cl.TunedConfigs(table):
+        raise click.ClickException(f"{table} was not written")
 
 
 def _target(
