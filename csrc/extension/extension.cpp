@@ -7,6 +7,7 @@
 #include "arguments/device_array.h"
 #include "arguments/device_array_exchange.h"
 #include "arguments/rules.h"
+#include "arguments/tensor_versions.h"
 #include "arguments/torch_modes.h"
 #include "arguments/torch_tensor.h"
 #include "compile/sources.h"
@@ -34,7 +35,6 @@
 #include "torch/operator.h"
 #include "torch/operator_object.h"
 #include "torch/plain_calls.h"
-#include "torch/versions.h"
 #include "triton/dispatcher.h"
 #include "triton/form.h"
 #include "triton/launcher.h"
@@ -148,7 +148,7 @@ PyMethodDef functions[] = {
     {"program_format", function::ProgramFormat, METH_NOARGS, nullptr},
     {"count_bodies", CountBodies, METH_VARARGS, nullptr},
     {"open_torch", torch_operators::OpenTorch, METH_VARARGS, nullptr},
-    {"open_versions", torch_operators::OpenVersions, METH_VARARGS, nullptr},
+    {"open_versions", OpenVersions, METH_VARARGS, nullptr},
     {"open_plain_calls", torch_operators::OpenPlainCalls, METH_VARARGS, nullptr},
     {"thread_keys", ThreadKeys, METH_NOARGS, nullptr},
     {"watch_modes", WatchModes, METH_VARARGS, nullptr},

@@ -8,7 +8,7 @@
 #include "driver/errors.h"
 #include "python/type_builder.h"
 #include "torch/plain_calls.h"
-#include "torch/versions.h"
+#include "torch/written.h"
 
 namespace torch_operators {
 

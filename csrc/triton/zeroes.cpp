@@ -4,6 +4,7 @@
 #include <string>
 
 #include "arguments/array_view.h"
+#include "arguments/tensor_versions.h"
 #include "arguments/torch_tensor.h"
 #include "arguments/type_table.h"
 #include "driver/errors.h"
@@ -33,6 +34,7 @@ bool FindMemory(PyObject* object, DLDevice device, Extent* memory) {
 
 Zeroing SetToZero(const State& state, const ArgumentsOfCall& arguments, int ordinal,
                   CUstream stream) {
+  if (!AreVersionsOpen()) return Zeroing::kLeft;  // the general way opens them
   const DLDevice device = {state.device_type, ordinal};
   std::array<Extent, State::kMostZeroes> memory;
   size_t count = 0;
@@ -50,7 +52,12 @@ Zeroing SetToZero(const State& state, const ArgumentsOfCall& arguments, int ordi
       code = FillMemory(*state.table, device, stream, memory[i].begin, 0, memory[i].bytes);
     }
   }
-  if (!CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) return Zeroing::kDone;
+  if (!CULAUNCH_UNLIKELY(code != CUDA_SUCCESS)) {
+    for (const size_t parameter : state.zeroes) {
+      if (!CountTensor(arguments[parameter])) return Zeroing::kFailed;
+    }
+    return Zeroing::kDone;
+  }
   return Guarded<Zeroing>("LaunchError", Zeroing::kFailed, [&] {
     state.table->Check(code, "setting arguments to zero before a launch");
     return Zeroing::kFailed;

@@ -47,9 +47,11 @@ def sums(kernels):
 
 @pytest.fixture
 def by_python(monkeypatch):
-    """Count what is set to zero by Python."""
+    """Count what is set to zero by Python, as the first call of a process is."""
+    from culaunch._launch.torch_versions import open_counters
     from culaunch._triton import dispatcher
 
+    open_counters()
     real, calls = dispatcher.set_to_zero, []
     monkeypatch.setattr(dispatcher, "set_to_zero", lambda *a: (calls.append(a[1]), real(*a)))
     return calls
@@ -134,6 +136,18 @@ def test_the_quick_way_sets_to_zero(sums, emulator, by_python):
     assert strided._base[1::2].tolist() == [1, 1, 1, 1]
     sets[(1,)](x, out, 64)
     assert by_python == ["out_ptr"]
+
+
+@pytest.mark.parametrize("grid", [(1,), lambda meta: (1,)], ids=["quick", "general"])
+def test_autograd_notices_what_was_set_to_zero(sums, emulator, by_python, grid):
+    kept, weight = base_of_eight(), torch.ones(8, requires_grad=True)
+    made = (kept * weight).sum()
+    for turn in (1, 2):
+        sums[0][grid](torch.ones(64), kept, 64)
+        assert kept._version == turn
+    assert by_python == []
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        made.backward()
 
 
 def test_a_grid_is_asked_once(sums, emulator):

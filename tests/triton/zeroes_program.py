@@ -31,7 +31,7 @@ GRIDS = [(1,), (2,), (1, 1), lambda meta: (1,), (0,)]
 
 
 def call(kernel, grid, target, n, follows):
-    """Return what a call raised, and what is in the memory of its target then."""
+    """Return what a call raised, what is in the memory of its target then, and its version."""
     raised = None
     try:
         with torch.set_grad_enabled(follows):
@@ -39,7 +39,7 @@ def call(kernel, grid, target, n, follows):
     except RuntimeError as error:
         raised = str(error)
     whole = target if target._base is None else target._base
-    return raised, whole.detach().tolist()
+    return raised, whole.detach().tolist(), target._version
 
 
 def main(folder, count):

@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
+from culaunch._launch.torch_versions import open_counters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,8 @@ def set_to_zero(kernel: str, name: str, values: Mapping[str, Any]) -> None:
     array = values.get(name)
     if (clear := getattr(array, "zero_", None)) is not None:
         clear()
+        if type(array).__module__.partition(".")[0] == "torch":
+            open_counters()  # native code counts, too, and zeroes from the next call on
         return
     # The libraries whose arrays have `fill` work on a current stream of their own. It is the
     # launch's where every array is of that library.

@@ -1,6 +1,4 @@
-// The counter of a tensor's versions: by it autograd notices that a tensor which it has kept for a
-// gradient was written since. torch counts what its own operators write; an operator's
-// implementation counts for itself.
+// What an operator writes, which its implementation counts: arguments/tensor_versions.h.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +7,6 @@
 #include "python/python.h"
 
 namespace torch_operators {
-
-// open_versions(libraries, tensor, keys, count): find torch's function that counts. tensor: a plain
-// one. keys: the dispatch key that only tensors with a counter have. count: the Python function
-// that is called where torch's is not found.
-PyObject* OpenVersions(PyObject* module, PyObject* args);
 
 // The places of the arguments that an operator writes.
 using Written = std::vector<size_t>;

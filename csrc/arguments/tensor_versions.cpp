@@ -1,4 +1,4 @@
-#include "torch/versions.h"
+#include "arguments/tensor_versions.h"
 
 #include <dlfcn.h>
 
@@ -7,8 +7,6 @@
 #include <cstring>
 
 #include "arguments/torch_tensor.h"
-
-namespace torch_operators {
 
 namespace {
 
@@ -23,38 +21,6 @@ struct Versions {
 
 // Set as a whole; one that was replaced may be in use, and stays.
 std::atomic<const Versions*> g_versions{nullptr};
-
-bool CountTensor(const Versions& versions, PyObject* object) {
-  if (versions.bump == nullptr) {
-    return Ref(PyObject_CallFunctionObjArgs(versions.count, object, nullptr)).get() != nullptr;
-  }
-  const char* place = reinterpret_cast<const char*>(object) + versions.tensor;
-  const char* inner;
-  uint64_t keys;
-  std::memcpy(&inner, place, sizeof inner);
-  std::memcpy(&keys, inner + versions.keys, sizeof keys);
-  // A tensor of inference mode has no counter, and no gradient can have kept it.
-  if (versions.counted != 0 && (keys & versions.counted) == 0) return true;
-  try {
-    versions.bump(place);
-  } catch (...) {
-    // torch throws for such a tensor, outside of the mode.
-  }
-  return true;
-}
-
-bool IsTensor(const Versions& versions, PyObject* object) {
-  return Py_TYPE(object) == versions.type || PyType_IsSubtype(Py_TYPE(object), versions.type) != 0;
-}
-
-bool CountList(const Versions& versions, PyObject* list) {
-  for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
-    const Ref item(PySequence_GetItem(list, i));
-    if (!item) return false;
-    if (IsTensor(versions, item.get()) && !CountTensor(versions, item.get())) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -93,28 +59,29 @@ PyObject* OpenVersions(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-bool ReadWritten(PyObject* places, Written* written) {
-  for (Py_ssize_t i = 0; i < PyTuple_Size(places); ++i) {
-    const size_t place = PyLong_AsSize_t(PyTuple_GetItem(places, i));
-    if (PyErr_Occurred() != nullptr) return false;
-    written->push_back(place);
-  }
-  if (written->empty() || g_versions.load(std::memory_order_acquire) != nullptr) return true;
-  PyErr_SetString(PyExc_ValueError, "nothing counts versions: open_versions comes first");
-  return false;
+bool AreVersionsOpen() { return g_versions.load(std::memory_order_acquire) != nullptr; }
+
+bool IsTorchTensor(PyObject* object) {
+  PyTypeObject* type = g_versions.load(std::memory_order_acquire)->type;
+  return Py_TYPE(object) == type || PyType_IsSubtype(Py_TYPE(object), type) != 0;
 }
 
-bool CountWritten(const Written& written, PyObject* const* arguments, size_t count) {
-  if (written.empty()) return true;
+bool CountTensor(PyObject* tensor) {
   const Versions& versions = *g_versions.load(std::memory_order_acquire);
-  for (const size_t place : written) {
-    PyObject* object = place < count ? arguments[place] : Py_None;
-    const bool is_counted = IsTensor(versions, object)
-                                ? CountTensor(versions, object)
-                                : PyList_Check(object) == 0 || CountList(versions, object);
-    if (!is_counted) return false;
+  if (versions.bump == nullptr) {
+    return Ref(PyObject_CallFunctionObjArgs(versions.count, tensor, nullptr)).get() != nullptr;
+  }
+  const char* place = reinterpret_cast<const char*>(tensor) + versions.tensor;
+  const char* inner;
+  uint64_t keys;
+  std::memcpy(&inner, place, sizeof inner);
+  std::memcpy(&keys, inner + versions.keys, sizeof keys);
+  // A tensor of inference mode has no counter, and no gradient can have kept it.
+  if (versions.counted != 0 && (keys & versions.counted) == 0) return true;
+  try {
+    versions.bump(place);
+  } catch (...) {
+    // torch throws for such a tensor, outside of the mode.
   }
   return true;
 }
-
-}  // namespace torch_operators
