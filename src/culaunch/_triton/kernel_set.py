@@ -80,8 +80,7 @@ class KernelSet(SetDispatcher):
         used = [name for one in self.variants for name in (one.image, one.ptx) if name]
         members = {name: self._saved.read(name) for name in used}
         producer = f"culaunch {__version__}"
-        version = version_of(self._saved)
-        write_library(path, [self.to_manifest()], members, producer, version)
+        write_library(path, [self.to_manifest()], members, producer, version_of(self._saved))
 
     def write_c(
         self,
@@ -224,12 +223,10 @@ class KernelSet(SetDispatcher):
         if name is not None:
             checked_text("name", name)
         library = LibraryFile(source)
-        found = [one for one in library.manifest["functions"] if one.get("kind") == KIND]
-        names = [one["name"] for one in found]
-        if name is not None:
-            found = [one for one in found if one["name"] == name]
+        sets = [one for one in library.manifest["functions"] if one.get("kind") == KIND]
+        found = [one for one in sets if name in (None, one["name"])]
         if len(found) != 1:
-            have = ", ".join(names) or "none"
+            have = ", ".join(one["name"] for one in sets) or "none"
             wanted = "one Triton kernel" if name is None else f"Triton kernel {name!r}"
             raise KernelNotFoundError(f"{library.source}: {wanted} was asked for; it has {have}")
         return cls._from_manifest(found[0], library)
@@ -269,8 +266,7 @@ class KernelSet(SetDispatcher):
         for other in others:
             if not isinstance(other, KernelSet):
                 raise TypeError(f"merge() takes KernelSets (got {type(other).__qualname__})")
-        sets = [self._saved, *(one._saved for one in others)]  # noqa: SLF001 - sets alike
-        return KernelSet(merge_sets(sets))
+        return KernelSet(merge_sets([self._saved, *(one._saved for one in others)]))  # noqa: SLF001
 
     def __len__(self) -> int:
         return len(self.variants)

@@ -44,7 +44,8 @@ def run_as_triton(
     for hook in hooks:
         hook(*args, **_options(function, kwargs))
     if has_changed_global(function):
-        # What is not known is looked up by Triton, which refuses it after the lookup, as ever.
+        # Nothing is known from here on: Triton is asked, which looks the call up and refuses it, in
+        # the order and the words of a call of its own.
         dispatcher._clear()
     enter, leave = map(_installed, AROUND)
     if enter is None and leave is None:
