@@ -3,6 +3,7 @@
 `python pytorch_program.py FOLDER triton|installed` prints results, graphs and numbers of graphs.
 """
 
+import functools
 import hashlib
 import os
 import re
@@ -154,6 +155,25 @@ def counted(steps):
         show("counted", digest(region(*arrays(n))), count.frame_count, count.op_count)
 
 
+def given_up():
+    """Show what comes of launches that Dynamo leaves to Python; their graphs may differ."""
+
+    def region(x, y):
+        out = torch.zeros_like(x)
+        functools.partial(KERNELS.add_kernel[lazily], x, y)(out, x.numel(), BLOCK_SIZE=16)
+        torch._dynamo.graph_break()
+        outside(out, y)
+        return out + 1
+
+    call = torch.compile(region, backend="aot_eager")
+    show("given up", attempt(call), attempt(call))
+
+
+@torch.compiler.disable
+def outside(out, y):
+    KERNELS.add_kernel[lazily](out, y, out, out.numel(), BLOCK_SIZE=16)
+
+
 def main(folder, how):
     os.environ["CULAUNCH_DRIVER"] = "emulator"
     torch.utils._triton.has_triton = lambda: True  # without a GPU it says no
@@ -170,6 +190,7 @@ def main(folder, how):
         compiled(name, call)
     torch._dynamo.reset()
     checkpointed()
+    given_up()
     counted(steps)
     if how == "installed":
         print(report(), file=sys.stderr)
