@@ -150,6 +150,17 @@ def test_autograd_notices_what_was_set_to_zero(sums, emulator, by_python, grid):
         made.backward()
 
 
+def test_tensors_of_inference_mode(sums, emulator, by_python):
+    """They have no counter, and no gradient can have kept them."""
+    with torch.inference_mode():
+        out = torch.ones(8)
+        sums[0][(1,)](torch.ones(64), out, 64)
+        assert out[0].item() == 64
+    sums[0][(1,)](torch.ones(64), out, 64)
+    assert out[0].item() == 64
+    assert by_python == []
+
+
 def test_a_grid_is_asked_once(sums, emulator):
     """Whichever way the arrays are set to zero."""
     sets, _ = sums
