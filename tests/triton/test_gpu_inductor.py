@@ -35,11 +35,11 @@ def results_of(folder, *names, **environment):
     for how in ("triton", "installed"):
         own = folder / how
         own.mkdir(parents=True, exist_ok=True)
-        # Each generates its own code, with two processes that compile for it.
+        # Each generates its own code, with four processes that compile for it.
         more = {
             "TRITON_CACHE_DIR": str(folder / "cache"),
             "TORCHINDUCTOR_CACHE_DIR": str(own / "inductor"),
-            "TORCHINDUCTOR_COMPILE_THREADS": "2",
+            "TORCHINDUCTOR_COMPILE_THREADS": "4",
             **environment,
         }
         with open(own / "printed.txt", "w") as printed, open(own / "errors.txt", "w") as errors:
@@ -93,8 +93,8 @@ def test_ahead_of_time(tmp_path):
 
 
 def test_workers_that_are_forked(tmp_path):
-    own, installed = run_both(tmp_path, "plain", "tuned", **{WORKERS: "fork"})
-    assert len(own) == 2
+    own, installed = run_both(tmp_path, "tuned", **{WORKERS: "fork"})
+    assert len(own) == 1
     assert own == installed
 
 
