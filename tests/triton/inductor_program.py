@@ -222,12 +222,11 @@ def gradient_of(call):
 
 
 def packaged(device):
-    """Compile a package with a kernel in it; return the digests of what it launches."""
+    """Compile a package with a kernel in it; return how many kernels it has."""
     exported = torch.export.export(Module().to(device), arrays(device), strict=True)
     torch._inductor.aoti_compile_and_package(exported, package_path=str(PACKAGE))
     with zipfile.ZipFile(PACKAGE) as package:
-        binaries = [package.read(name) for name in package.namelist() if name.endswith(".cubin")]
-    return sorted(hashlib.sha256(one).hexdigest() for one in binaries)
+        return sum(name.endswith(".cubin") for name in package.namelist())
 
 
 def loaded(device):
