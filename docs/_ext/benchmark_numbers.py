@@ -44,12 +44,14 @@ DISPATCH = {
     "native[grid]": "`native[grid]`",
     "native[callable grid]": "`native[function of meta]`",
     "KernelSet[grid]": "`KernelSet[grid]`",
+    "KernelSet[grid] that zeroes": "`KernelSet[grid]` that sets an array to zero",
     "install(), jit[grid]": "`jit[grid]` after `install()`",
     "native, autotuned": "`native[grid]`, autotuned",
     "Triton compiled[grid]": "Triton, compiled kernel's `[grid]`",
     "Triton jit[grid]": "Triton `jit[grid]`",
     "Triton jit[callable grid]": "Triton `jit[function of meta]`",
     "Triton, autotuned": "Triton, autotuned",
+    "Triton, autotuned, pre_hook zeroes": "Triton, autotuned, whose `pre_hook` does the same",
 }
 # The same call with one of its shortcuts off.
 SHORTCUTS = {
