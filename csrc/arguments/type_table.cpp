@@ -154,16 +154,30 @@ bool HasBorrowedTorchsApi(PyTypeObject* type, const DLPackExchangeAPI* api) {
          torchs.api == api;
 }
 
-// Whether a subclass of torch.Tensor answers in Python where its memory is, or what is in it.
+// The function of a class method, and any other attribute as it is.
+Ref FunctionOf(PyTypeObject* type, const char* name) {
+  Ref found = TypeAttribute(type, name);
+  PyObject* function = found ? PyObject_GetAttrString(found.get(), "__func__") : nullptr;
+  if (function == nullptr) PyErr_Clear();
+  return function != nullptr ? Ref(function) : std::move(found);
+}
+
+// Whether a subclass of torch.Tensor answers in Python where its memory is, what is in it, or how
+// it is written: by a member of its own, or for all of torch's by __torch_function__.
 bool SaysOtherwise(PyTypeObject* type) {
   const Ref torch = Imported(modules::kTorch);
   const Ref tensor(torch ? PyObject_GetAttrString(torch.get(), "Tensor") : nullptr);
+  const Ref core(torch ? PyObject_GetAttrString(torch.get(), "_C") : nullptr);
+  // What a class has in the place of a __torch_function__ that it wants to be without.
+  const Ref disabled(core ? PyObject_GetAttrString(core.get(), "_disabled_torch_function_impl")
+                          : nullptr);
   PyErr_Clear();
   if (!tensor || !PyType_Check(tensor.get())) return false;
-  for (const char* name : {"data_ptr", "dtype", "__getattribute__"}) {
-    const Ref own = TypeAttribute(type, name);
-    const Ref torchs = TypeAttribute(reinterpret_cast<PyTypeObject*>(tensor.get()), name);
-    if (own.get() != torchs.get()) return true;
+  for (const char* name :
+       {"data_ptr", "dtype", "zero_", "__getattribute__", "__torch_function__"}) {
+    const Ref own = FunctionOf(type, name);
+    const Ref torchs = FunctionOf(reinterpret_cast<PyTypeObject*>(tensor.get()), name);
+    if (own.get() != torchs.get() && own.get() != disabled.get()) return true;
   }
   return false;
 }

@@ -43,7 +43,7 @@ struct TypeEntry {
   bool has_cuda_interface = false;
   bool has_interface = false;   // __array_interface__
   bool is_torch = false;        // a torch.Tensor
-  bool says_otherwise = false;  // of is_torch: it has a data_ptr() or a dtype of its own
+  bool says_otherwise = false;  // of is_torch: a subclass that answers for itself, in Python
   bool is_enum = false;         // of kInt: an enum.IntEnum
 };
 

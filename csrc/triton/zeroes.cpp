@@ -17,7 +17,10 @@ namespace {
 bool FindMemory(PyObject* object, DLDevice device, Extent* memory) {
   TypeEntry scratch;
   const TypeEntry* entry = object != nullptr ? LookUpType(Py_TYPE(object), &scratch) : nullptr;
-  if (entry == nullptr || entry->kind != ArgumentKind::kExchange || !entry->is_torch) return false;
+  if (entry == nullptr || entry->kind != ArgumentKind::kExchange || !entry->is_torch ||
+      entry->says_otherwise) {
+    return false;
+  }
   DLTensor tensor;
   if (ReadTensor(entry->api, object, &tensor) != TensorRead::kDone) return false;
   if (MayRequireGrad(entry->api, object) && MayBeFollowed(object) != 0) return false;

@@ -150,6 +150,29 @@ def test_autograd_notices_what_was_set_to_zero(sums, emulator, by_python, grid):
         made.backward()
 
 
+def test_a_subclass_zeroes_itself(sums, emulator, by_python):
+    class Own(torch.Tensor):
+        def zero_(self):
+            return self.fill_(100)
+
+    class All(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            if function is torch.Tensor.zero_:
+                function, args = torch.Tensor.fill_, (*args, 100)
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    for kind in (Own, All):
+        for _ in range(3):
+            out = torch.ones(8)
+            sums[0][(1,)](torch.ones(64), out.as_subclass(kind), 64)
+            assert out.tolist() == [164] + [100] * 7
+    out = torch.ones(8)
+    sums[0][(1,)](torch.ones(64), torch.nn.Parameter(out, requires_grad=False), 64)
+    assert out.tolist() == [64] + [0] * 7
+    assert by_python == ["out_ptr"] * 6
+
+
 def test_tensors_of_inference_mode(sums, emulator, by_python):
     """They have no counter, and no gradient can have kept them."""
     with torch.inference_mode():

@@ -58,10 +58,21 @@ def other_tensors():
                 else super().__getattribute__(name)
             )
 
-    return {"data_ptr": Address, "dtype": Type, "__getattribute__": Both}, storage, other
+    class All(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            if function in (torch.Tensor.data_ptr, torch.Tensor.dtype.__get__):
+                args = (other,)
+            with torch._C.DisableTorchFunctionSubclass():
+                return function(*args, **(kwargs or {}))
+
+    classes = {
+        "data_ptr": Address, "dtype": Type, "__getattribute__": Both, "__torch_function__": All,
+    }  # fmt: skip
+    return classes, storage, other
 
 
-@pytest.mark.parametrize("what", ["data_ptr", "dtype", "__getattribute__"])
+@pytest.mark.parametrize("what", ["data_ptr", "dtype", "__getattribute__", "__torch_function__"])
 def test_a_subclass_says_its_address_and_its_type(launched, other_tensors, what):
     """Triton asks for them, as methods and attributes of Python."""
     import torch
