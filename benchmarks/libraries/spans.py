@@ -22,7 +22,7 @@ _SPANS = {
     ("culaunch._triton.native_kernel", "compile_kernel"): "Triton's keys of the arguments",
     ("culaunch._triton.load_variant", "load_image"): "the driver: images loaded",
     ("culaunch._triton.native_kernel", "NativeKernel._miss"): "culaunch",
-    ("culaunch._triton.native_kernel", "NativeKernel._guarded"): "culaunch",
+    ("culaunch._triton.watching_dispatch", "WatchingDispatcher._guarded"): "culaunch",
     ("culaunch._triton.installed", "InstalledKernel._tune"): "culaunch",
     ("culaunch._triton.install", "_native_half"): "culaunch",
 }

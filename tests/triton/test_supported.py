@@ -25,18 +25,17 @@ def asked_anew():
 @pytest.mark.parametrize(
     ("holder", "name", "renamed"),
     [
-        # A method, a class, and an attribute that a class no longer has.
-        (autotuner.Autotuner, "run", "runtime.autotuner.Autotuner.best_config"),
+        # A method, a class, and an attribute that objects of a class no longer have.
+        (autotuner.Autotuner, "run", "runtime.autotuner.Autotuner.run"),
         (compiler, "GPUTarget", "backends.compiler.GPUTarget"),
-        (jit.JITFunction, "__init__", "runtime.jit.JITFunction.pre_run_hooks"),
+        (jit.JITFunction, "pre_run_hooks", "runtime.jit.JITFunction.pre_run_hooks"),
     ],
 )
 def test_what_is_not_there_is_named_by_install(monkeypatch, holder, name, renamed):
     kernel, run = kernels.put, jit.JITFunction.run
-    if name == "__init__":
-        for method in ("__init__", "add_pre_run_hook", "run"):
-            monkeypatch.setattr(holder, method, lambda *_, **__: None)
-        run = jit.JITFunction.run
+    if name == "pre_run_hooks":
+        known = supported._source_of
+        monkeypatch.setattr(supported, "_source_of", lambda kind: known(kind).replace(name, "new"))
     else:
         monkeypatch.delattr(holder, name)
     for use in (install, lambda: native(kernel)):
@@ -46,6 +45,23 @@ def test_what_is_not_there_is_named_by_install(monkeypatch, holder, name, rename
         for part in (triton.__version__, "python -m pip install 'triton>=3.4,<"):
             assert part in str(caught.value)
     assert jit.JITFunction.run is run
+
+
+@pytest.mark.parametrize("kind", [autotuner.Autotuner, autotuner.Heuristics, jit.JITFunction])
+def test_what_other_libraries_replace_is_still_there(monkeypatch, kind):
+    """They wrap a method, which then names nothing of what the first one did."""
+    for name in ("__init__", "run"):
+        first = getattr(kind, name)
+        monkeypatch.setattr(kind, name, lambda *args, first=first, **rest: first(*args, **rest))
+    with install():
+        pass
+    native(kernels.put)
+
+
+def test_a_triton_without_its_source_is_taken(monkeypatch):
+    monkeypatch.setattr(supported, "_source_of", lambda _: "")
+    with install():
+        pass
 
 
 def test_metadata_of_a_newer_version_must_have_all_that_is_known():
