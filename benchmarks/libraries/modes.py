@@ -80,7 +80,7 @@ def _idle(torch: Any, capability: tuple[int, int]) -> None:
     from triton.runtime.driver import driver
 
     from culaunch._launch.driver import current_driver
-    from culaunch._triton.target import StandIn
+    from culaunch._triton.upstream.target import StandIn
 
     class Idle(StandIn):
         """Takes Triton's launches, and makes none."""

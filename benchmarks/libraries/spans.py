@@ -20,10 +20,10 @@ _SPANS = {
     ("triton.runtime.autotuner", "Autotuner._bench"): "configurations measured by the autotuner",
     ("triton.runtime.jit", "JITFunction._do_compile"): "Triton's compiler, or its cache on disk",
     ("culaunch._triton.native_kernel", "compile_kernel"): "Triton's keys of the arguments",
-    ("culaunch._triton.load_variant", "load_image"): "the driver: images loaded",
+    ("culaunch._triton.variants.load_variant", "load_image"): "the driver: images loaded",
     ("culaunch._triton.native_kernel", "NativeKernel._miss"): "culaunch",
-    ("culaunch._triton.watching_dispatch", "WatchingDispatcher._guarded"): "culaunch",
-    ("culaunch._triton.installed", "InstalledKernel._tune"): "culaunch",
+    ("culaunch._triton.live.watching_dispatch", "WatchingDispatcher._guarded"): "culaunch",
+    ("culaunch._triton.installed.kernel", "InstalledKernel._tune"): "culaunch",
     ("culaunch._triton.install", "_native_half"): "culaunch",
 }
 

@@ -43,7 +43,7 @@ enum class Mismatch {
   kTensor,       // a tensor of torch whose memory is not what it shows
 };
 
-// The word by which culaunch._launch.messages and culaunch._triton.messages know a mismatch.
+// The word by which culaunch._launch.messages and culaunch._triton.calls.messages know a mismatch.
 const char* MismatchName(Mismatch mismatch);
 
 struct NotedArray {

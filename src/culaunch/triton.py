@@ -45,6 +45,6 @@ def __dir__() -> list[str]:
 if __name__ == "__main__":
     import sys
 
-    from culaunch._triton.run_program import main
+    from culaunch._triton.program.run import main
 
     sys.exit(main(sys.argv[1:]))

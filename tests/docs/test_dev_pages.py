@@ -41,6 +41,16 @@ def test_the_picture_of_the_package_is_what_import_linter_holds():
     assert [floors[room] for room in flat] == sorted(floors[room] for room in flat)
 
 
+def test_the_picture_of_triton_kernels_is_what_import_linter_holds():
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    floors = r'name = "The floors of Triton kernels".*?layers = \[(.*?)\]'
+    held = re.findall(r'"(.+)"', re.search(floors, pyproject, re.DOTALL)[1])
+    assert [re.split(r" {2,}", line)[0] for line in picture("program")] == held
+    rooms = {path.parent.name for path in (ROOT / "src/culaunch/_triton").glob("*/__init__.py")}
+    table = ARCHITECTURE.partition("| room of `_triton` |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == rooms
+
+
 def test_the_picture_of_the_extension_is_its_folders():
     drawn = [re.split(r" \| ", re.split(r" {2,}", line)[0]) for line in picture("extension")]
     csrc = ROOT / "csrc"

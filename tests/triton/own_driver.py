@@ -20,8 +20,8 @@ import culaunch as cl
 from culaunch._emulator import control
 from culaunch._emulator.driver.c_types import NOTE_ARRAY, NOTE_LAUNCH
 from culaunch._launch.driver import current_driver
-from culaunch._triton.host_clock import time_once
-from culaunch._triton.target import StandIn
+from culaunch._triton.upstream.host_clock import time_once
+from culaunch._triton.upstream.target import StandIn
 
 FUNCTIONS = ("cuLaunchKernelEx", "cuCtxGetCurrent", "cuDevicePrimaryCtxRetain",
              "cuCtxPushCurrent", "cuGetErrorString")  # fmt: skip

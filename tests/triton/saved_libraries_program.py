@@ -16,9 +16,9 @@ warnings.simplefilter("ignore")
 
 from triton.runtime.autotuner import Autotuner, Heuristics  # noqa: E402
 
-from culaunch._triton.decorated import Decorated  # noqa: E402
-from culaunch._triton.hook_effects import effects_of  # noqa: E402
-from culaunch._triton.saved_heuristics import Heuristics as SavedHeuristics  # noqa: E402
+from culaunch._triton.compiling.decorated import Decorated  # noqa: E402
+from culaunch._triton.compiling.heuristics import Heuristics as SavedHeuristics  # noqa: E402
+from culaunch._triton.compiling.hook_effects import effects_of  # noqa: E402
 
 
 def kernels(package):

@@ -23,7 +23,7 @@ def test_access_is_told(name):
     import triton
     from triton.backends.compiler import GPUTarget
 
-    from culaunch._triton.access import pointer_access
+    from culaunch._triton.variants.access import pointer_access
 
     kernel = getattr(access_kernels, name)
     types = {}
@@ -43,7 +43,7 @@ def test_access_is_told(name):
 
 
 def test_text_that_is_not_understood_tells_nothing():
-    from culaunch._triton.access import pointer_access
+    from culaunch._triton.variants.access import pointer_access
 
     twice = "tt.func public @f(%x: !tt.ptr<f32>) {\n" * 2
     for text in ("", "module {}", "tt.func public @f(", twice):

@@ -311,8 +311,8 @@ def test_an_unknown_newer_triton(tutorials):
     """Its kernels load if their parameters are as expected, else the error says so."""
     from dataclasses import replace
 
-    from culaunch._triton.launch_facts import LaunchFacts
-    from culaunch._triton.parameter_sources import parameter_sources
+    from culaunch._triton.variants.launch_facts import LaunchFacts
+    from culaunch._triton.variants.parameter_sources import parameter_sources
 
     facts = LaunchFacts("k", "3.12.0")
     sizes = [(0, 8), (8, 4), (16, 8), (24, 8)]

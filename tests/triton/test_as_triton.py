@@ -18,7 +18,7 @@ import as_triton_kernels as kernels  # noqa: E402
 import triton.language as tl  # noqa: E402
 from triton import knobs  # noqa: E402
 
-from culaunch._triton import tritons_run  # noqa: E402
+from culaunch._triton.live import tritons_run  # noqa: E402
 
 
 @pytest.fixture

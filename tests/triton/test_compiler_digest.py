@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from culaunch._triton import compiler_digest
+from culaunch._triton.upstream import compiler_digest
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def hook_over(cell):
 
 
 def effects(hook):
-    from culaunch._triton.hook_effects import effects_of
+    from culaunch._triton.compiling.hook_effects import effects_of
 
     return effects_of(
         hook, {"BLOCK": 64}, dict.fromkeys(["out_ptr", "x_ptr", "n", *"Cab"], "*fp32")

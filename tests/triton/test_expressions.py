@@ -68,7 +68,7 @@ def test_an_expression_says_what_the_python_says(which):
         write_expression,
     )
     from culaunch._triton.reads.purity import Unknown
-    from culaunch._triton.saved_grid import element_type
+    from culaunch._triton.saved.grid import element_type
 
     call = heuristics()[which]
     if which == "via a variable":

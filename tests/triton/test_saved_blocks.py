@@ -16,7 +16,7 @@ TYPES = "tensordesc<fp32[1, 1]>, tensordesc<fp32[1, 1]>, fp32"
 def test_a_hook_that_sets_blocks_is_data():
     from descriptor_kernels import set_blocks
 
-    from culaunch._triton.hook_effects import effects_of
+    from culaunch._triton.compiling.hook_effects import effects_of
 
     settings = {"ROWS": 128, "COLUMNS": 32}
     kinds = {"a": "tensordesc<fp32[1, 1]>", "b": "tensordesc<fp16[1, 1]>"}
@@ -82,7 +82,7 @@ def sets_a_global(kw):
     ],
 )  # fmt: skip
 def test_any_other_hook_is_not(hook):
-    from culaunch._triton.hook_effects import effects_of
+    from culaunch._triton.compiling.hook_effects import effects_of
 
     kinds = {"a": "tensordesc<fp32[1, 1]>", "n": "*fp32"}
     assert effects_of(hook, {"ROWS": 128}, kinds) is None
@@ -171,11 +171,11 @@ def test_calls_that_are_alike_find_their_blocks_natively(block_set, recorder, mo
     from. What is given instead of a descriptor is left alone."""
     import torch
 
-    from culaunch._triton import set_blocks
+    from culaunch._triton.saved import blocks
     from culaunch.triton import TensorDescriptor
 
-    real, found = set_blocks.SetBlocks.find, []
-    monkeypatch.setattr(set_blocks.SetBlocks, "find", lambda *a: (found.append(1), real(*a))[1])
+    real, found = blocks.SetBlocks.find, []
+    monkeypatch.setattr(blocks.SetBlocks, "find", lambda *a: (found.append(1), real(*a))[1])
     x = torch.zeros(64, 64)
 
     def call(block, tensor=x, **settings):

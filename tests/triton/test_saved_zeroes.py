@@ -49,7 +49,7 @@ def sums(kernels):
 def by_python(monkeypatch):
     """Count what is set to zero by Python, as the first call of a process is."""
     from culaunch._launch.torch_versions import open_counters
-    from culaunch._triton import dispatcher
+    from culaunch._triton.calls import dispatcher
 
     open_counters()
     real, calls = dispatcher.set_to_zero, []
@@ -334,7 +334,7 @@ def test_what_is_set_to_zero_need_not_be_torchs(kernels, emulator):
 
 
 def test_an_array_is_filled_on_its_device():
-    from culaunch._triton.set_to_zero import set_to_zero
+    from culaunch._triton.calls.set_to_zero import set_to_zero
 
     seen = []
 

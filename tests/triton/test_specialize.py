@@ -85,8 +85,8 @@ def cases(recorder_module):
     from triton.compiler import make_backend
     from triton.runtime import jit
 
-    from culaunch._triton.dispatcher import Dispatcher
-    from culaunch._triton.parameters import parameters_of
+    from culaunch._triton.calls.dispatcher import Dispatcher
+    from culaunch._triton.calls.parameters import parameters_of
 
     backend = make_backend(GPUTarget("cuda", 90, 32))
     found = []

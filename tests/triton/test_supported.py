@@ -10,8 +10,8 @@ from triton.backends import compiler  # noqa: E402
 from triton.runtime import autotuner, jit  # noqa: E402
 
 from culaunch import MissingDependencyError  # noqa: E402
-from culaunch._triton import supported  # noqa: E402
-from culaunch._triton.launch_facts import LaunchFacts  # noqa: E402
+from culaunch._triton.upstream import supported  # noqa: E402
+from culaunch._triton.variants.launch_facts import LaunchFacts  # noqa: E402
 from culaunch.triton import install, native  # noqa: E402
 
 

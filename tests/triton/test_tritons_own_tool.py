@@ -71,7 +71,7 @@ def tritons_own(folder):
     from triton.backends.nvidia import driver as nvidia
     from triton.tools import compile as tool
 
-    from culaunch._triton.target import StandIn, standing_in
+    from culaunch._triton.upstream.target import StandIn, standing_in
 
     if not hasattr(tool, "compile_kernel"):
         pytest.skip("the tool of this version is a program alone")

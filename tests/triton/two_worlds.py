@@ -32,10 +32,10 @@ from triton.runtime.jit import JITFunction
 
 from culaunch._image import Image
 from culaunch._triton import native_kernel
-from culaunch._triton.launch_facts import LaunchFacts
-from culaunch._triton.load_variant import load_variant
-from culaunch._triton.parameter_sources import leaves_of, size_of
-from culaunch._triton.target import StandIn
+from culaunch._triton.upstream.target import StandIn
+from culaunch._triton.variants.launch_facts import LaunchFacts
+from culaunch._triton.variants.load_variant import load_variant
+from culaunch._triton.variants.parameter_sources import leaves_of, size_of
 from culaunch.triton import install, native
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug")

@@ -12,7 +12,7 @@ from culaunch._launch.inside import make_ready
 from culaunch._launch.loading import LoadReport, preloading
 from culaunch._ship.library import Library
 from culaunch._ship.loaded import LoadedFunction
-from culaunch._triton.variant_dispatch import VariantDispatcher
+from culaunch._triton.saved.variant_dispatch import VariantDispatcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,23 +8,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
-from culaunch._triton.compile_variant import backend_of
-from culaunch._triton.compile_variants import VariantRequest, compile_variants
-from culaunch._triton.decorated import Decorated
-from culaunch._triton.given_grid import check_numbers, grid_expressions
+from culaunch._triton.calls.parameters import parameters_of
+from culaunch._triton.compiling.compile_variant import backend_of
+from culaunch._triton.compiling.compile_variants import VariantRequest, compile_variants
+from culaunch._triton.compiling.decorated import Decorated
+from culaunch._triton.compiling.given_grid import check_numbers, grid_expressions
+from culaunch._triton.compiling.heuristics import Heuristics
+from culaunch._triton.compiling.settings import check_config, check_constants, check_options
+from culaunch._triton.compiling.signature import Argument, make_constant, parse_signature
 from culaunch._triton.kernel_set import KernelSet
-from culaunch._triton.parameters import parameters_of
-from culaunch._triton.saved_heuristics import Heuristics
-from culaunch._triton.saved_set import SavedSet
-from culaunch._triton.settings import check_config, check_constants, check_options
-from culaunch._triton.signature import Argument, make_constant, parse_signature
+from culaunch._triton.saved.set import SavedSet
 
 if TYPE_CHECKING:
     import concurrent.futures
     from collections.abc import Callable
 
     from culaunch._farm.progress import Progress
-    from culaunch._triton.saved_hooks import SavedHooks
+    from culaunch._triton.compiling.hooks import SavedHooks
 
 
 def compile(  # noqa: A001

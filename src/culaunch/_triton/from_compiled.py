@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.checks import checked_list, checked_path, checked_text
 from culaunch._base.values import spell
 from culaunch._errors import ImageError
-from culaunch._triton.constants import like_tuple, normal_constant
+from culaunch._triton.calls.parameters import TritonParameter, parameters_of
+from culaunch._triton.compiling.make_variant import make_variant
+from culaunch._triton.compiling.signature import Argument, make_constant, parse_signature
 from culaunch._triton.kernel_set import KernelSet
-from culaunch._triton.launch_facts import LaunchFacts
-from culaunch._triton.make_variant import make_variant
-from culaunch._triton.parameters import TritonParameter, parameters_of
-from culaunch._triton.saved_set import SavedSet
-from culaunch._triton.signature import Argument, make_constant, parse_signature
+from culaunch._triton.saved.set import SavedSet
+from culaunch._triton.variants.constants import like_tuple, normal_constant
+from culaunch._triton.variants.launch_facts import LaunchFacts
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.saved.variant import SavedVariant
 
 
 def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:

@@ -17,14 +17,14 @@ from culaunch._base.checks import checked_list
 from culaunch._base.fork_lock import ForkLock
 from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver
-from culaunch._triton.classes import Classes
-from culaunch._triton.installed import InstalledKernel
-from culaunch._triton.layers import layers_of
-from culaunch._triton.native_half import ATTRIBUTE, Refusal
+from culaunch._triton.decorators.layers import layers_of
+from culaunch._triton.installed.classes import Classes
+from culaunch._triton.installed.kernel import InstalledKernel
 from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.report import Records, Report
-from culaunch._triton.supported import check_supported
-from culaunch._triton.target import stand_in_where_triton_has_no_driver
+from culaunch._triton.upstream.native_half import ATTRIBUTE, Refusal
+from culaunch._triton.upstream.supported import check_supported
+from culaunch._triton.upstream.target import stand_in_where_triton_has_no_driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

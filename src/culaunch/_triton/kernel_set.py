@@ -11,12 +11,12 @@ from culaunch._errors import ImageError, KernelNotFoundError
 from culaunch._launch.compiled_regions import in_regions
 from culaunch._launch.device import Device
 from culaunch._library import LibraryFile, write_library
-from culaunch._triton.choices import KeptConfigs, configs_of, table_of, table_of_kept
-from culaunch._triton.join_variants import merge_sets
-from culaunch._triton.manifest import KIND, read_entry, version_of, write_entry
-from culaunch._triton.saved_set import SavedSet
-from culaunch._triton.set_choice import tensor_types
-from culaunch._triton.set_dispatch import SetDispatcher
+from culaunch._triton.saved.choice import tensor_types
+from culaunch._triton.saved.configurations import KeptConfigs, configs_of, table_of, table_of_kept
+from culaunch._triton.saved.join_variants import merge_sets
+from culaunch._triton.saved.manifest import KIND, read_entry, version_of, write_entry
+from culaunch._triton.saved.set import SavedSet
+from culaunch._triton.saved.set_dispatch import SetDispatcher
 
 if TYPE_CHECKING:
     import os
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from culaunch._triton.parameters import TritonParameter
-    from culaunch._triton.saved_grid import SavedGrid
-    from culaunch._triton.saved_variant import SavedVariant
-    from culaunch._triton.tuned_table import TunedTable
+    from culaunch._triton.calls.parameters import TritonParameter
+    from culaunch._triton.saved.grid import SavedGrid
+    from culaunch._triton.saved.tuned_table import TunedTable
+    from culaunch._triton.saved.variant import SavedVariant
 
 
 class KernelSet(SetDispatcher):

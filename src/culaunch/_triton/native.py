@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from culaunch._triton.layers import triton_kinds
+from culaunch._triton.decorators.layers import triton_kinds
 from culaunch._triton.native_kernel import NativeKernel, made_native
 from culaunch._triton.reads.purity import Unknown
-from culaunch._triton.supported import check_supported
-from culaunch._triton.target import stand_in_where_triton_has_no_driver
+from culaunch._triton.upstream.supported import check_supported
+from culaunch._triton.upstream.target import stand_in_where_triton_has_no_driver
 
 
 def native(kernel: Any) -> NativeKernel:

@@ -12,17 +12,17 @@ from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import TritonLauncher
 from culaunch._launch.compiled_regions import in_regions
-from culaunch._triton.called_layer import called_layer
-from culaunch._triton.compiled_kernels import CompiledKernels
-from culaunch._triton.just_in_time import compile_kernel, forget_keys, load_compiled
-from culaunch._triton.layers import triton_kinds
-from culaunch._triton.native_half import ATTRIBUTE
-from culaunch._triton.parameters import parameters_of
+from culaunch._triton.calls.parameters import parameters_of
+from culaunch._triton.decorators.called_layer import called_layer
+from culaunch._triton.decorators.layers import triton_kinds
+from culaunch._triton.decorators.stack import Stack
+from culaunch._triton.live.compiled_kernels import CompiledKernels
+from culaunch._triton.live.just_in_time import compile_kernel, forget_keys, load_compiled
+from culaunch._triton.live.used_globals import global_guards
+from culaunch._triton.live.watching_dispatch import WatchingDispatcher
 from culaunch._triton.reads.purity import Unknown
-from culaunch._triton.stack import Stack
-from culaunch._triton.target import compiling_for, triton_module
-from culaunch._triton.used_globals import global_guards
-from culaunch._triton.watching_dispatch import WatchingDispatcher
+from culaunch._triton.upstream.native_half import ATTRIBUTE
+from culaunch._triton.upstream.target import compiling_for, triton_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from culaunch._core import DispatcherMethods, TritonVariant
     from culaunch._launch.recording import RecordingBody
-    from culaunch._triton.dispatcher import Dispatcher
+    from culaunch._triton.calls.dispatcher import Dispatcher
 
 
 class NativeKernel(WatchingDispatcher):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.values import spell
 from culaunch._launch.array import array_info
 from culaunch._triton.bodies.numbers import pinned, plain
-from culaunch._triton.messages import raise_binding
-from culaunch._triton.object_kinds import (
+from culaunch._triton.calls.messages import raise_binding
+from culaunch._triton.calls.object_kinds import (
     DESCRIPTORS,
     TensorStandIn,
     describe_constant,
@@ -19,8 +19,8 @@ from culaunch._triton.object_kinds import (
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
-    from culaunch._triton.dispatcher import Dispatcher
-    from culaunch._triton.parameters import TritonParameter
+    from culaunch._triton.calls.dispatcher import Dispatcher
+    from culaunch._triton.calls.parameters import TritonParameter
 
 _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 _INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -206,7 +206,7 @@ class BodyArguments:
 
 
 def _item() -> TritonParameter:
-    from culaunch._triton.parameters import TritonParameter
+    from culaunch._triton.calls.parameters import TritonParameter
 
     return TritonParameter("")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.key_kinds import KeyKind
+from culaunch._triton.reads.key_kinds import KeyKind
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody

@@ -6,17 +6,17 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.bodies.numbers import pin_shape, pinned, plain
-from culaunch._triton.choice import Choice, split_settings
-from culaunch._triton.decision import NotMeasured
-from culaunch._triton.inside import call, driver_of, names_of
+from culaunch._triton.calls.choice import Choice, split_settings
+from culaunch._triton.calls.inside import call, driver_of, names_of
+from culaunch._triton.decorators.decision import NotMeasured
 from culaunch._triton.reads.shapes import ShapePart
-from culaunch._triton.target import compiling_for
+from culaunch._triton.upstream.target import compiling_for
 
 if TYPE_CHECKING:
     from culaunch._launch.recording import RecordingBody
-    from culaunch._triton.decision import Decision
-    from culaunch._triton.dispatcher import Dispatcher
-    from culaunch._triton.stack import Stack
+    from culaunch._triton.calls.dispatcher import Dispatcher
+    from culaunch._triton.decorators.decision import Decision
+    from culaunch._triton.decorators.stack import Stack
 
 
 def choose_in_body(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.values import spell
-from culaunch._triton.parameter_sources import (
+from culaunch._triton.variants.parameter_sources import (
     BASE,
     FILLS_NAN,
     GLOBAL,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from culaunch._core import TritonVariant
     from culaunch._launch.recording import RecordingBody
     from culaunch._triton.bodies.arguments import BodyArguments
-    from culaunch._triton.dispatcher import Dispatcher
+    from culaunch._triton.calls.dispatcher import Dispatcher
 
 
 # CUtensorMapInterleave and CUtensorMapL2promotion, as Triton's own launcher sets them.

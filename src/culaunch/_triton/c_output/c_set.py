@@ -15,7 +15,7 @@ from culaunch._triton.c_output.tuned import CChoice
 from culaunch._triton.c_output.values import c_macro_value
 
 if TYPE_CHECKING:
-    from culaunch._triton.saved_set import SavedSet
+    from culaunch._triton.saved.set import SavedSet
 
 
 class CSet:

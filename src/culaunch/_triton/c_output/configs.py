@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.c_output.names import NameSpace
 from culaunch._triton.c_output.values import c_value, check_distinct, is_c_value
-from culaunch._triton.select import setting_of
+from culaunch._triton.saved.select import setting_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from culaunch._triton.saved_set import SavedSet
-    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.saved.set import SavedSet
+    from culaunch._triton.saved.variant import SavedVariant
 
 # Every launch knows these; 0 stands for any.
 _OPTIONS = ("num_warps", "num_stages", "num_ctas")

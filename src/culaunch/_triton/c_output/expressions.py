@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.data_files import data_text
 from culaunch._triton.c_output.values import c_value
-from culaunch._triton.constants import same_constant
 from culaunch._triton.expressions import SHAPES
+from culaunch._triton.variants.constants import same_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from culaunch._image.architectures import ARCH
 from culaunch._triton.c_output.parameters import CParameters, leaf_keys
 from culaunch._triton.c_output.variant import CVariant
-from culaunch._triton.parameter_sources import leaves_of
+from culaunch._triton.variants.parameter_sources import leaves_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from culaunch._triton.c_output.configs import CConfigs
-    from culaunch._triton.saved_set import SavedSet
-    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.saved.set import SavedSet
+    from culaunch._triton.saved.variant import SavedVariant
 
 
 class CFunction:

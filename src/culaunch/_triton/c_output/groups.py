@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.c_output.parameters import element_of, rank_of
-from culaunch._triton.parameter_sources import leaves_of
+from culaunch._triton.variants.parameter_sources import leaves_of
 
 if TYPE_CHECKING:
-    from culaunch._triton.saved_set import SavedSet
-    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.saved.set import SavedSet
+    from culaunch._triton.saved.variant import SavedVariant
 
 
 class _Group:

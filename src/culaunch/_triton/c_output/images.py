@@ -10,8 +10,8 @@ from culaunch._triton.c_output.names import c_string
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from culaunch._triton.saved_set import SavedSet
-    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.saved.set import SavedSet
+    from culaunch._triton.saved.variant import SavedVariant
 
 # As the symbols of embedded images begin.
 _PREFIX = "culaunch_image_"

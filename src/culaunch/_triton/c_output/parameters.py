@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from culaunch._triton.c_output.names import NameSpace
-from culaunch._triton.parameter_sources import leaves_of
+from culaunch._triton.variants.parameter_sources import leaves_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from culaunch._triton.parameters import TritonParameter
-    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.calls.parameters import TritonParameter
+    from culaunch._triton.saved.variant import SavedVariant
 
 C_TYPES = {
     "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t", "u1": "uint8_t",

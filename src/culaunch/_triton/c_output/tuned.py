@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from culaunch._triton.c_output.names import NameSpace, c_string
 from culaunch._triton.c_output.values import c_value, is_c_value
-from culaunch._triton.parameter_sources import leaves_of
-from culaunch._triton.select import settings_fit
-from culaunch._triton.tuned_table import types_apart
+from culaunch._triton.saved.select import settings_fit
+from culaunch._triton.saved.tuned_table import types_apart
+from culaunch._triton.variants.parameter_sources import leaves_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from culaunch._triton.c_output.configs import CConfigs
     from culaunch._triton.c_output.function import CFunction
-    from culaunch._triton.tuned_table import TunedTable
+    from culaunch._triton.saved.tuned_table import TunedTable
 
 
 class CChoice:

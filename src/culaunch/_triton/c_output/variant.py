@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from culaunch._image import Image
 from culaunch._triton.c_output.expressions import BOOL, FLOAT, INT, CannotSay, CExpressions
 from culaunch._triton.c_output.parameters import C_TYPES, POINTER, leaf_keys
-from culaunch._triton.constants import SavedType
 from culaunch._triton.expressions import constant, known_leaf, partly
-from culaunch._triton.parameter_sources import (
+from culaunch._triton.variants.constants import SavedType
+from culaunch._triton.variants.parameter_sources import (
     BASE,
     FILLS_NAN,
     GLOBAL,
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from culaunch._triton.c_output.parameters import CParameter, CParameters
     from culaunch._triton.expressions import Expression
-    from culaunch._triton.launch_facts import DescriptorLayout
-    from culaunch._triton.parameter_sources import ParameterSource
-    from culaunch._triton.saved_set import SavedSet
-    from culaunch._triton.saved_variant import SavedVariant
+    from culaunch._triton.saved.set import SavedSet
+    from culaunch._triton.saved.variant import SavedVariant
+    from culaunch._triton.variants.launch_facts import DescriptorLayout
+    from culaunch._triton.variants.parameter_sources import ParameterSource
 
 _DIMENSIONS = "xyz"
 

@@ -15,7 +15,7 @@ from culaunch._triton.c_output.names import c_identifier, check_c_name
 if TYPE_CHECKING:
     import os
 
-    from culaunch._triton.saved_set import SavedSet
+    from culaunch._triton.saved.set import SavedSet
 
 
 def write_c(

@@ -6,9 +6,9 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.constants import normal_constant
 from culaunch._triton.expressions.arithmetic import APPLY, ExpressionError
 from culaunch._triton.expressions.tree import LEAVES, SHAPES, Expression, constant, make
+from culaunch._triton.variants.constants import normal_constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from culaunch._triton.checks import check_identifier
-from culaunch._triton.constants import checked, decode, encode
 from culaunch._triton.expressions.arithmetic import ARITY
 from culaunch._triton.expressions.tree import DIMENSIONED, LEAVES, Expression, walk
+from culaunch._triton.variants.checks import check_identifier
+from culaunch._triton.variants.constants import checked, decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Collection

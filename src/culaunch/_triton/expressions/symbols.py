@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from culaunch._triton.constants import normal_constant
 from culaunch._triton.expressions.saved import is_dimension
 from culaunch._triton.expressions.tree import Expression, constant, make, same
 from culaunch._triton.reads.purity import Unknown
+from culaunch._triton.variants.constants import normal_constant
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from culaunch._core import NUMBERS
-from culaunch._triton.key_kinds import KeyKind
 from culaunch._triton.reads.instructions import constant_of, is_call, is_method, is_subscript
+from culaunch._triton.reads.key_kinds import KeyKind
 
 if TYPE_CHECKING:
     import dis

@@ -1,0 +1,1 @@
+"""What a call of any kernel has: parameters, arguments, what is chosen, what is wrong."""

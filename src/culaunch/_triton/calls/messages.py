@@ -1,0 +1,78 @@
+"""What is wrong with a call of a Triton kernel, in words; the native dispatcher calls this."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from culaunch._base.values import show
+from culaunch._launch.dlpack import memory_name
+from culaunch._triton.calls.inside import driver_of, names_of
+
+
+def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> NoReturn:
+    """Raise for arguments that do not go with the parameters."""
+    title = f"{dispatcher.name}()"
+    names = names_of(dispatcher)
+    if what == "too_many":
+        raise TypeError(
+            f"{title} takes {len(names)} arguments ({', '.join(names)}), but {count} positional "
+            "ones were given"
+        )
+    if what == "twice":
+        raise TypeError(f"{title} got two values for argument {name!r}: give it once")
+    if what == "tuned":
+        raise ValueError(
+            f"Conflicting meta-parameters: {name}. The autotuner chooses it: leave it out of the "
+            f"call of {title}"
+        )
+    # Before the general sentence: leaving it out is right with Triton's own kernel, and the message
+    # says why it is not here.
+    if name in getattr(dispatcher, "heuristics", ()):
+        raise TypeError(
+            f"{title} misses argument {name!r}: @triton.heuristics gives it, which is Python and "
+            "is not saved. Work it out as the heuristic does, and give it in the call"
+        )
+    raise TypeError(f"{title} misses argument {name!r}, which has no default")
+
+
+def raise_unknown(dispatcher: Any, unknown: list[str], options: list[str]) -> NoReturn:
+    """Raise for keywords that are neither parameters nor options."""
+    names = ", ".join(names_of(dispatcher))
+    raise TypeError(
+        f"{dispatcher.name}() has no parameter {', '.join(unknown)}: it takes {names}, and the "
+        f"options {', '.join(options)}"
+    )
+
+
+def raise_argument(
+    dispatcher: Any, index: int, value: object, mismatch: str, detail: int, device: int
+) -> NoReturn:
+    """Raise for one argument; csrc/arguments/convert.h has the list."""
+    name = names_of(dispatcher)[index]
+    start = f"argument {name!r} of {dispatcher.name}()"
+    got = f"(got {show(value)})"
+    annotation = dispatcher.annotations.get(name, "")
+    if mismatch == "overflow":
+        limit = annotation or "64 bits"
+        raise OverflowError(f"{start} does not fit {limit} {got}")
+    if mismatch == "memory":
+        raise ValueError(
+            f"{start} must be in the memory of the driver in use, "
+            f"{driver_of(dispatcher).name!r} (got {show(value)} in {memory_name(detail)}): "
+            "move it to the device"
+        )
+    if mismatch == "tensor":
+        from culaunch._launch.torch_tensor import refusal
+
+        raise TypeError(refusal(start, value))
+    if mismatch == "device":
+        raise ValueError(
+            f"{start} is on device {detail} (got {show(value)}), but earlier arguments are on "
+            f"device {device}: all arrays of a call must be on one device"
+        )
+    if mismatch == "kind" and annotation:
+        raise TypeError(f"{start} is declared {annotation} and takes a value of that type {got}")
+    raise TypeError(
+        f"{start} must be a tensor, an int, a float, a bool, None, a tuple of these, a tensor "
+        f"descriptor or a constexpr {got}"
+    )

@@ -1,0 +1,1 @@
+"""From a kernel and a signature to variants that can be saved."""

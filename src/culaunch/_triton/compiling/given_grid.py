@@ -1,0 +1,98 @@
+"""The grid that a set is compiled with: text, numbers or a function, as expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from culaunch._base.values import spell
+from culaunch._triton.expressions import (
+    Expression,
+    constant,
+    names_of,
+    never_an_int,
+    parse_expressions,
+    traced_grid,
+)
+from culaunch._triton.reads.purity import Unknown
+from culaunch._triton.saved.grid import MOST_BLOCKS
+
+
+def grid_expressions(grid: Any, function: Any) -> tuple[Expression, ...] | None:
+    """Return a grid as one to three expressions.
+
+    Parameters
+    ----------
+    grid : str, callable, int, sequence or None
+        A sequence has ints and texts.
+    function : JITFunction
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is none of these, or says what no expression can.
+    """
+    if grid is None:
+        return None
+    names = list(function.arg_names)
+    if isinstance(grid, str):
+        sizes = parse_expressions(grid, names)
+    elif callable(grid):
+        try:
+            sizes = traced_grid(grid, names)
+        except Unknown as unknown:
+            raise ValueError(
+                f"the grid of {function.__name__} cannot be saved: {unknown}. A grid may be text, "
+                'such as grid="cdiv(n, BLOCK), 1, 1"'
+            ) from None
+    else:
+        items = grid if isinstance(grid, Sequence) else [grid]
+        sizes = tuple(made for one in items for made in _sizes(one, names))
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"a grid has 1 to 3 numbers (got {len(sizes)})")
+    for one in sizes:
+        # What is open is checked at each call, when its value is known.
+        if one.is_constant and (type(one.value) is not int or not 0 <= one.value <= MOST_BLOCKS):
+            raise ValueError(f"a grid has ints from 0 to 2^31 - 1 (got {spell(one.value)})")
+        if reason := never_an_int(one):
+            raise ValueError(f"a grid has ints from 0 to 2^31 - 1, and {one} {reason}")
+    return sizes
+
+
+def check_numbers(
+    sizes: Sequence[Expression] | None, variants: Sequence[Mapping[str, Any]], name: str
+) -> None:
+    """Refuse a grid that computes with what is an array in every variant.
+
+    Parameters
+    ----------
+    sizes : sequence of Expression or None
+    variants : sequence of mapping
+        Triton's types of the arguments by name, of each.
+    name : str
+        The kernel's, for the message.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument.
+    """
+    for size in sizes or ():
+        for read in sorted(names_of(size, "value")):
+            kinds = [str(one.get(read)) for one in variants]
+            if all(kind.startswith(("*", "tensordesc<")) for kind in kinds):
+                raise ValueError(
+                    f"the grid of {name} computes with {read}, which is no number but {kinds[0]}: "
+                    f"{size}"
+                )
+
+
+def _sizes(one: Any, names: Sequence[str]) -> tuple[Expression, ...]:
+    if isinstance(one, str):
+        return parse_expressions(one, names)
+    if type(one) is not int:
+        raise TypeError(
+            "grid must be text, a function of the arguments, or one to three of ints and texts "
+            f"(got {spell(one)})"
+        )
+    return (constant(one),)

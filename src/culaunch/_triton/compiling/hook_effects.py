@@ -1,0 +1,202 @@
+"""A configuration's ``pre_hook`` as data: what it does to arguments, if that is certain."""
+
+from __future__ import annotations
+
+import dis
+import types
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from culaunch._triton.upstream.target import triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What a hook may name: a method and an attribute of arguments, a method of the mapping of them, and
+# functions that give the same for the same.
+_OF_ARGUMENTS = frozenset({"zero_", "block_shape", "get"})
+_PURE = {"isinstance": isinstance, "min": min, "max": max, "len": len}
+_DESCRIPTOR = "TensorDescriptor"
+_PLAIN = (str, int, float, bool, tuple, type(None))
+
+
+@dataclass(frozen=True)
+class HookEffects:
+    """What a hook does before a launch.
+
+    Attributes
+    ----------
+    zeroes : tuple of str
+        The arguments that it sets to zero.
+    blocks : dict
+        The blocks of tensor descriptors that it sets, as tuples of ints by argument.
+    """
+
+    zeroes: tuple[str, ...]
+    blocks: dict[str, tuple[int, ...]]
+
+
+def effects_of(
+    hook: Any, settings: Mapping[str, Any], kinds: Mapping[str, Any]
+) -> HookEffects | None:
+    """Return what a hook does, if that is all that it can do; else None.
+
+    A hook is a function of the arguments by name. It is certain where its code names nothing but
+    what is listed above, closes over nothing but strings, and where running it on stand-ins shows
+    nothing but arguments set to zero, and blocks of descriptors set to numbers: without other names
+    it can reach nothing else.
+
+    Parameters
+    ----------
+    hook : callable
+    settings : mapping
+        The constants and options that are known, by name: the hook sees them as they are.
+    kinds : mapping
+        Triton's types of the run-time arguments by name; ``"constexpr"`` for None.
+    """
+    code = getattr(hook, "__code__", None)
+    if type(hook) is not types.FunctionType or code is None or not _is_narrow(hook, code):
+        return None
+    arguments = _Arguments(settings, kinds)
+    namespace: dict[str, Any] = {**_PURE, "isinstance": arguments.is_instance}
+    if _DESCRIPTOR in code.co_names:
+        namespace[_DESCRIPTOR] = _Descriptor
+    # A copy that sees the stand-ins' own `isinstance`.
+    copy = types.FunctionType(
+        code, {"__builtins__": namespace}, code.co_name, None, hook.__closure__
+    )
+    try:
+        copy(arguments)
+    except Exception:  # noqa: BLE001  (whatever a hook does with a stand-in, it is not certain)
+        return None
+    if not arguments.is_certain:
+        return None
+    return HookEffects(tuple(dict.fromkeys(arguments.zeroed)), arguments.blocks)
+
+
+def _is_narrow(hook: Any, code: types.CodeType) -> bool:
+    if code.co_argcount != 1 or code.co_kwonlyargcount or hook.__defaults__:
+        return False
+    if code.co_flags & (0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200):  # *args, **kw, a generator
+        return False
+    if set(code.co_names) - _OF_ARGUMENTS - _PURE.keys() - {_DESCRIPTOR}:
+        return False
+    if not all(isinstance(one, _PLAIN) for one in code.co_consts):
+        return False  # a function within the function
+    # A global may have the name of any of these: it is what that name is taken for, or none of it.
+    found = hook.__globals__
+    for step in dis.get_instructions(code):
+        is_global = step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        if is_global and step.argval in _OF_ARGUMENTS | (_PURE.keys() & found.keys()):
+            return False
+        if is_global and step.argval == _DESCRIPTOR and not _is_descriptor(found.get(_DESCRIPTOR)):
+            return False
+        if step.opname.startswith(("STORE_GLOBAL", "DELETE_", "IMPORT_")):
+            return False
+    try:
+        closed = [cell.cell_contents for cell in hook.__closure__ or ()]
+    except ValueError:  # not bound yet
+        return False
+    return all(type(one) is str or _is_names(one) for one in closed)
+
+
+def _is_names(value: object) -> bool:
+    return type(value) is tuple and all(type(one) is str for one in value)
+
+
+def _is_descriptor(found: Any) -> bool:
+    return found is triton_module("tools.tensor_descriptor").TensorDescriptor
+
+
+class _Descriptor:
+    """Stands for Triton's class of descriptors."""
+
+
+class _StandIn:
+    """What a hook is given: it remembers whether anything but the expected was asked of it."""
+
+    def __init__(self, owner: _Arguments) -> None:
+        object.__setattr__(self, "_owner", owner)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        self._owner.is_certain = False  # even where the hook catches what is raised
+        raise TypeError
+
+    _owner: _Arguments
+    __bool__ = __len__ = __iter__ = __contains__ = __hash__ = __index__ = __float__ = _refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _refuse
+    __iadd__ = __isub__ = __imul__ = __matmul__ = __truediv__ = __floordiv__ = _refuse
+    __getitem__ = __setitem__ = __delitem__ = __call__ = __format__ = __str__ = __repr__ = _refuse
+    __getattr__ = __setattr__ = __delattr__ = _refuse
+
+
+class _Arguments(_StandIn):
+    """The mapping of arguments by name."""
+
+    def __init__(self, settings: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
+        for name, value in {
+            "_settings": settings, "_kinds": kinds, "_owner": self, "zeroed": [], "blocks": {},
+            "is_certain": True,
+        }.items():  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    _settings: Mapping[str, Any]
+    _kinds: Mapping[str, Any]
+    zeroed: list[str]
+    blocks: dict[str, tuple[int, ...]]
+    is_certain: bool
+
+    def __setattr__(self, name: str, value: Any) -> None:  # type: ignore[override]
+        object.__setattr__(self, name, value)
+
+    def __getitem__(self, name: object) -> Any:  # type: ignore[override]
+        if type(name) is str and name in self._settings:
+            value = self._settings[name]
+            if isinstance(value, _PLAIN):
+                return value
+        if type(name) is not str or name not in self._kinds:
+            self._refuse()
+        # What is folded is None to a hook; of any other argument it must not ask the value.
+        kind = self._kinds[name]
+        return None if kind == "constexpr" else _Argument(self, name, kind)
+
+    def get(self, name: object, default: object = None) -> Any:
+        """Look one up: what is neither an argument nor said by a configuration is not there."""
+        if type(name) is str and name not in self._settings and name not in self._kinds:
+            return default
+        return self[name]
+
+    def is_instance(self, value: object, kind: object) -> bool:
+        """Say whether an argument is a descriptor; of nothing else is it known."""
+        if value is None:
+            return False
+        if type(value) is not _Argument or kind is not _Descriptor:
+            self._refuse()
+        return value.is_descriptor
+
+
+class _Argument(_StandIn):
+    """One argument."""
+
+    def __init__(self, owner: _Arguments, name: str, kind: Any) -> None:
+        super().__init__(owner)
+        object.__setattr__(self, "_name", name)
+        is_descriptor = isinstance(kind, str) and kind.startswith("tensordesc<")
+        object.__setattr__(self, "is_descriptor", is_descriptor)
+
+    _name: str
+    is_descriptor: bool
+
+    def zero_(self) -> _StandIn:
+        """Remember that it was set to zero."""
+        if self.is_descriptor:
+            self._refuse()
+        self._owner.zeroed.append(self._name)
+        return _StandIn(self._owner)
+
+    def __setattr__(self, name: str, value: Any) -> None:  # type: ignore[override]
+        is_block = name == "block_shape" and self.is_descriptor and type(value) in (list, tuple)
+        if not is_block or not all(type(size) is int for size in value):
+            self._refuse()
+        self._owner.blocks[self._name] = tuple(value)

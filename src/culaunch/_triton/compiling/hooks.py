@@ -1,0 +1,135 @@
+"""Hooks of an autotuner's configurations at compile time: what of them a set keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.compiling.hook_effects import effects_of
+from culaunch._triton.tensor_descriptor import descriptor_type, split_descriptor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from culaunch._triton.compiling.signature import Argument
+
+
+class SavedHooks:
+    """What the hooks of the configurations do before a launch, over all variants.
+
+    Parameters
+    ----------
+    function : JITFunction
+    configs : sequence of triton.Config
+        Those that are used.
+    has_own_configs : bool
+        Whether the caller names configurations: whose hooks these need is not known then, and all
+        have to do the same.
+
+    Attributes
+    ----------
+    zeroes : tuple of str
+        The arguments that every launch sets to zero.
+    blocks : tuple of str
+        The tensor descriptors whose blocks follow from the configuration.
+    """
+
+    def __init__(self, function: Any, configs: Sequence[Any], *, has_own_configs: bool) -> None:
+        self._name = function.__name__
+        self._configs = configs
+        self._has_own_configs = has_own_configs
+        # What is zeroed, and the descriptors whose blocks are set: the same for all variants. One
+        # configuration that does so for messages.
+        self._found: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
+
+    @property
+    def zeroes(self) -> tuple[str, ...]:
+        """The arguments that every launch sets to zero."""
+        return next(iter(self._found), ((), ()))[0]
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The tensor descriptors whose blocks follow from the configuration."""
+        return next(iter(self._found), ((), ()))[1]
+
+    def apply(
+        self,
+        arguments: Mapping[str, Argument],
+        config: Mapping[str, Any],
+        settings: Mapping[str, Any],
+    ) -> dict[str, Argument]:
+        """Return a variant's arguments as the hook of its configuration leaves them.
+
+        Parameters
+        ----------
+        arguments : mapping
+            By name, without what heuristics give.
+        config : mapping
+            What the configuration sets.
+        settings : mapping
+            All constants and options that are known.
+
+        Raises
+        ------
+        ValueError
+            If a hook may do anything that is not kept, or not all configurations do the same.
+        """
+        made = dict(arguments)
+        for one in self._configs:
+            if not self._has_own_configs and dict(one.all_kwargs()) != dict(config):
+                continue
+            for name, block in self._effects(one, arguments, settings).items():
+                known = split_descriptor(made[name].type)
+                assert known is not None
+                element, own = known
+                if len(own) != len(block):
+                    raise ValueError(
+                        f"the pre_hook of the configuration {one} of {self._name} gives {name} a "
+                        f"block of {len(block)} sizes, and the signature one of {len(own)}"
+                    )
+                made[name] = replace(made[name], type=descriptor_type(element, block))
+        return made
+
+    def _effects(
+        self, config: Any, arguments: Mapping[str, Argument], settings: Mapping[str, Any]
+    ) -> dict[str, tuple[int, ...]]:
+        zeroes: tuple[str, ...] = ()
+        blocks: dict[str, tuple[int, ...]] = {}
+        if config.pre_hook is not None:
+            kinds = {
+                name: "i32" if argument.key == 1 else argument.type
+                for name, argument in arguments.items()
+                if name not in settings
+            }
+            found = effects_of(config.pre_hook, settings, kinds)
+            if found is None:
+                raise ValueError(
+                    f"the configuration {config} of {self._name} has a pre_hook, which is Python "
+                    "and cannot be saved; a hook that does nothing but set arguments to zero, "
+                    'kw["out_ptr"].zero_(), or blocks of descriptors to numbers, '
+                    f'kw["desc"].block_shape = [kw["BLOCK_M"], 64], can. {self._advice}'
+                )
+            zeroes, blocks = tuple(sorted(found.zeroes)), found.blocks
+        self._found.setdefault((zeroes, tuple(sorted(blocks))), config)
+        self._check_alike()
+        return blocks
+
+    def _check_alike(self) -> None:
+        if len(self._found) == 1:
+            return
+        (one, first), (other, second), *_ = self._found.items()
+        what, index = ("different arguments to zero", 0)
+        if one[0] == other[0]:
+            what, index = "the blocks of different descriptors", 1
+        raise ValueError(
+            f"the configurations of {self._name} set {what} before a launch: "
+            f"({', '.join(one[index])}) of {first}, ({', '.join(other[index])}) of {second}. "
+            f"{self._advice}"
+        )
+
+    @property
+    def _advice(self) -> str:
+        return (
+            "Compile the kernel below the autotuner (.fn) with configs=[...], and do what the "
+            f"hook does before each launch of {self._name}"
+        )

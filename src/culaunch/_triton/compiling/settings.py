@@ -1,0 +1,108 @@
+"""Names that go with a kernel: constants are its parameters, options are Triton's."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.values import spell
+from culaunch._triton.upstream.target import triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+# What a device and a library take; the compiler itself looks at less.
+_RANGES = {"num_warps": (1, 32), "num_ctas": (1, 16), "num_stages": (0, 1000), "maxnreg": (1, 255)}
+
+
+def check_constants(function: Any, constants: Collection[str]) -> None:
+    """Refuse constants that are no parameters of the kernel.
+
+    Raises
+    ------
+    ValueError
+        Naming them, and what the kernel has.
+    """
+    names = function.arg_names
+    unknown = sorted(set(constants) - set(names))
+    if unknown:
+        raise ValueError(
+            f"{function.__name__} has no parameter {', '.join(unknown)}{_hint(unknown, names)}: "
+            f"it has {', '.join(names)}"
+        )
+
+
+def check_config(function: Any, config: Mapping[str, Any]) -> None:
+    """Refuse a configuration that sets what every launch passes: no variant has it.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument.
+    """
+    for one in function.params:
+        value = config.get(one.name)
+        # None and 1 are folded, as they are wherever they come from.
+        if not one.is_constexpr and not (value is None or (type(value) is int and value == 1)):
+            raise ValueError(
+                f"the configuration {dict(config)} of {function.__name__} sets {one.name}, which "
+                "is an argument of each launch and cannot be saved: declare it tl.constexpr, or "
+                "compile the kernel below the autotuner (.fn), and give it in each call"
+            )
+
+
+def check_options(function: Any, options: Mapping[str, Any], backend: Any, where: str) -> None:
+    """Refuse what Triton's compiler does not know, and values that it does not take.
+
+    Parameters
+    ----------
+    function : JITFunction
+        The kernel, for the message.
+    options : mapping
+    backend : triton.backends.compiler.BaseBackend
+        Of the target.
+    where : str
+        What sets them, for the message.
+
+    Raises
+    ------
+    ValueError
+        Naming them, and what there is.
+    """
+    # Triton's compiler ignores names that it does not know. The object that it makes of none at all
+    # has every name that it does.
+    defaults = vars(backend.parse_options({}))
+    known = sorted(defaults)
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        candidates = [*function.arg_names, *known]
+        raise ValueError(
+            f"{', '.join(unknown)} of {where} is neither a parameter of {function.__name__} nor "
+            f"an option of Triton {triton_module().__version__}{_hint(unknown, candidates)}: it "
+            f"has {', '.join(function.arg_names)}; the options are {', '.join(known)}"
+        )
+    for name, value in options.items():
+        _check_value(name, value, defaults[name], where)
+    try:
+        backend.parse_options(dict(options))
+    except Exception as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _check_value(name: str, value: Any, default: Any, where: str) -> None:
+    """Refuse what Triton takes and nothing can launch, or what it fails over deep inside."""
+    if name in _RANGES:
+        least, most = _RANGES[name]
+        if value is None and default is None:
+            return
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(
+                f"{name} of {where} must be an int from {least} to {most} (got {spell(value)})"
+            )
+    elif type(default) is bool and type(value) is not bool:
+        raise ValueError(f"{name} of {where} must be True or False (got {spell(value)})")
+
+
+def _hint(unknown: Iterable[str], known: Collection[str]) -> str:
+    near = [match for name in unknown for match in difflib.get_close_matches(name, known, 1)]
+    return f" (did you mean {', '.join(near)}?)" if near else ""

@@ -1,0 +1,1 @@
+"""The decorators of a kernel, taken apart: they choose, and launch natively."""

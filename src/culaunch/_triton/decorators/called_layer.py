@@ -1,0 +1,62 @@
+"""A decorator whose Python runs at every call, over a kernel that is launched natively."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.upstream.host_clock import set_benchmark
+from culaunch._triton.upstream.native_half import ATTRIBUTE, OwnWay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def called_layer(layer: Any, make_native: Callable[[Any], Any]) -> Any:
+    """Copy a decorator that is called at every call, so that it launches natively.
+
+    Parameters
+    ----------
+    layer : Autotuner or Heuristics
+    make_native : callable
+        Makes the native form of what is below.
+    """
+    kind = type(layer)
+    own = {"_make_native": staticmethod(make_native), **vars(_CalledLayer)}
+    own = {name: value for name, value in own.items() if name not in ("__dict__", "__weakref__")}
+    made: Any = object.__new__(type(kind.__name__, (kind,), own))
+    vars(made)["_original"] = layer
+    # Without this the copy, whose class is patched where kernels are installed, would ask for a
+    # native half, and come here again.
+    vars(made)[ATTRIBUTE] = OwnWay()
+    made.take_over()
+    return made
+
+
+class _CalledLayer:
+    """What a copy has beyond its class: all that the original has, at any time."""
+
+    _original: Any
+    _make_native: Callable[[Any], Any]
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Decide as the original would, and launch natively."""
+        self.take_over()
+        return type(self._original).run(self, *args, **kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        vars(self)[name] = value
+        setattr(self._original, name, value)
+
+    def take_over(self) -> None:
+        """Have all that the original has now."""
+        own, original = vars(self), vars(self._original)
+        below = own.get("_below")
+        inner = own.get("fn")
+        own.update(original)
+        own[ATTRIBUTE] = OwnWay()
+        if below is not original["fn"]:
+            own["_below"] = original["fn"]
+            inner = self._make_native(original["fn"])
+        own["fn"] = inner
+        if "configs" in own:
+            set_benchmark(self)

@@ -1,0 +1,1 @@
+"""Triton's own kernels while their calls are native."""

@@ -1,0 +1,226 @@
+"""What Triton's classes do while kernels are launched natively.
+
+A class keeps all of its attributes but two, which are put back: what ``kernel[grid]`` does, and
+what ``run`` does. ``run`` of heuristics stays Triton's: Dynamo traces it, and what it calls in the
+end goes natively.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import threading
+import types
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.untraced import untraced
+from culaunch._core import TritonSubscript
+from culaunch._triton.upstream.native_half import ATTRIBUTE
+from culaunch._triton.upstream.target import triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+_ABSENT = object()
+
+
+class Classes:
+    """Triton's classes, changed so that a call goes to the kernel's native half.
+
+    Parameters
+    ----------
+    launcher : callable
+        ``launcher(kernel, grid)`` gives what launches natively, or None.
+    went : callable
+        Told of each JIT function that Triton launches.
+    """
+
+    def __init__(self, launcher: Callable[[Any, Any], Any], went: Callable[[Any], None]) -> None:
+        self._launcher = launcher
+        self._went = went
+        # Class, name, what the class itself has there (or _ABSENT), and what stands in its place.
+        self._patches: list[tuple[type, str, Any, Any]] = []
+        self._runs: dict[type, Any] = {}
+        self._own_runs: dict[type, Any] = {}
+        # Classes whose `run` is somebody's who came before.
+        self._replaced: set[type] = set()
+        self._threads = _Threads()
+
+    def patch(self) -> None:
+        """Change them."""
+        jit, autotuner = triton_module("runtime.jit"), triton_module("runtime.autotuner")
+        for module, kind in ((jit, jit.JITFunction), (autotuner, autotuner.Autotuner)):
+            self._own_runs[kind] = kind.run
+            self._runs[kind] = self._running(kind.run, kind is jit.JITFunction)
+            self._note_replaced(module, kind)
+            self._patch(kind, "run", self._runs[kind])
+        base, heuristics = jit.KernelInterface, autotuner.Heuristics
+        self._runs[heuristics] = heuristics.run
+        self._note_replaced(autotuner, heuristics)
+        # One that somebody replaced is called, and calls `run`.
+        if _is_of(jit, base.__getitem__):
+            original = base.__getitem__
+            self._patch(base, "__getitem__", self._subscripting(original))
+            self._patch(heuristics, "__getitem__", self._traceable(original))
+
+    def restore(self) -> None:
+        """Make them as they were."""
+        for kind, name, original, made in self._patches:
+            # What somebody else has put there meanwhile calls ours, which then calls Triton's.
+            if vars(kind).get(name) is not made:
+                continue
+            if original is _ABSENT:
+                delattr(kind, name)
+            else:
+                setattr(kind, name, original)
+        self._patches.clear()
+        self._runs.clear()
+        self._own_runs.clear()
+        self._replaced.clear()
+
+    # ---- what native halves ask
+
+    def call(self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call what runs a kernel, somebody's ``run`` if that has taken the place of ours."""
+        # If it is that one which has called us, calling it again would never end.
+        run = self._run_of(kernel) if self.is_running(kernel) else kernel.run
+        return run(*args, grid=grid, warmup=False, **kwargs)
+
+    def launch_in_triton(
+        self, kernel: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Do likewise, and leave what comes to ours to Triton's own Python."""
+        passing = self._threads.passing
+        passing.append(kernel)
+        try:
+            return self.call(kernel, grid, args, kwargs)
+        finally:
+            passing.pop()
+
+    def own_run(self, function: Any) -> Callable[..., Any]:
+        """Return Triton's own ``run`` of a JIT function, whoever replaced it meanwhile."""
+        for kind in type(function).__mro__:
+            if kind in self._own_runs:
+                return self._own_runs[kind].__get__(function)  # type: ignore[no-any-return]
+        return function.run  # type: ignore[no-any-return]  # after `uninstall`
+
+    def replaced_before(self, kernel: Any) -> str | None:
+        """Return what somebody had replaced before; None where nobody had."""
+        for kind in self._replaced:
+            if isinstance(kernel, kind):
+                return f"somebody replaced {kind.__name__}.run before install(): it is called"
+        return None
+
+    def is_passing(self, kernel: Any) -> bool:
+        """Whether Triton's own Python runs for a kernel, in this thread."""
+        return any(one is kernel for one in self._threads.passing)
+
+    def is_running(self, kernel: Any) -> bool:
+        """Whether the ``run`` that stands in Triton's place runs for a kernel, in this thread."""
+        return any(one is kernel for one in self._threads.running)
+
+    def are_ours(self, kernel: Any) -> bool:
+        """Whether what runs a kernel is what stands in Triton's place, and nobody else's."""
+        return all(
+            (name in namespace) is present and namespace.get(name) is expected
+            for namespace, name, present, expected in self.guards(kernel)
+        )
+
+    def guards(self, kernel: Any) -> Iterator[tuple[dict[str, Any], str, bool, object]]:
+        """Yield the entries of dicts that say so."""
+        # An attribute of the object itself would come before its class's.
+        yield vars(kernel), "run", False, None
+        for kind in type(kernel).__mro__:
+            namespace = _namespace(kind)
+            if kind in self._runs:
+                yield namespace, "run", True, self._runs[kind]
+                return
+            # Of a subclass of Triton's autotuner: it was looked at.
+            yield namespace, "run", "run" in namespace, namespace.get("run")
+
+    # ---- what stands in Triton's place
+
+    def _run_of(self, kernel: Any) -> Callable[..., Any]:
+        for kind in type(kernel).__mro__:
+            if kind in self._runs:
+                return self._runs[kind].__get__(kernel)  # type: ignore[no-any-return]
+        return kernel.run  # type: ignore[no-any-return]  # after `uninstall`
+
+    def _note_replaced(self, module: Any, kind: type) -> None:
+        if not _is_of(module, vars(kind).get("run")):
+            self._replaced.add(kind)
+
+    def _patch(self, kind: Any, name: str, made: Any) -> None:
+        self._patches.append((kind, name, vars(kind).get(name, _ABSENT), made))
+        setattr(kind, name, made)
+
+    def _subscripting(self, original: Callable[[Any, Any], Any]) -> TritonSubscript:
+        @untraced
+        def find(kernel: Any, grid: Any) -> Any:
+            launcher = None if self.is_passing(kernel) else self._launcher(kernel, grid)
+            return original(kernel, grid) if launcher is None else launcher
+
+        return TritonSubscript(ATTRIBUTE, original, find, types.MethodType)
+
+    def _traceable(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Make one that Dynamo traces as it traces Triton's own."""
+        subscript = self._subscripting(original)
+
+        @functools.wraps(original)
+        def launcher(kernel: Any, grid: Any) -> Any:
+            return subscript(kernel, grid)
+
+        launcher._torchdynamo_inline = original  # type: ignore[attr-defined]  # noqa: SLF001 - torch's mark
+        return launcher
+
+    def _running(self, original: Callable[..., Any], is_function: bool) -> Callable[..., Any]:
+        @functools.wraps(original)
+        @untraced
+        def run(kernel: Any, /, *args: Any, **kwargs: Any) -> Any:
+            grid = kwargs.get("grid")
+            # Without a grid, or to compile alone, nothing is launched: that is Triton's, which
+            # refuses a call that does not say so, too. Without patches somebody kept this function
+            # beyond `uninstall`.
+            if not self._patches or grid is None or kwargs.get("warmup", True):
+                return original(kernel, *args, **kwargs)
+            launcher = None if self.is_passing(kernel) else self._launcher(kernel, grid)
+            if launcher is None:
+                if is_function:
+                    self._went(kernel)
+                return original(kernel, *args, **kwargs)
+            del kwargs["warmup"], kwargs["grid"]
+            running = self._threads.running
+            # A launcher that is not served goes back to `kernel.run`, which is this function: that
+            # the kernel is on the list tells it apart from a call that somebody else's replacement
+            # makes.
+            running.append(kernel)
+            try:
+                return launcher(*args, **kwargs)
+            finally:
+                running.pop()
+
+        return run
+
+
+class _Threads(threading.local):
+    """The kernels that this thread runs, from the outermost call to the innermost."""
+
+    def __init__(self) -> None:
+        self.passing: list[Any] = []
+        self.running: list[Any] = []
+
+
+def _is_of(module: Any, function: Any) -> bool:
+    """Whether a function is one that a module defines."""
+    # Not by its names, which `functools.wraps` gives to what stands in its place.
+    return getattr(function, "__globals__", None) is vars(module)
+
+
+def _namespace(kind: type) -> dict[str, Any]:
+    """Return the dict of a class, whose changes are noticed; a copy where that cannot be had."""
+    # `vars` of a class gives a read-only view, and what watches for changes needs the dict itself.
+    for found in gc.get_referents(vars(kind)):
+        if isinstance(found, dict):
+            return found
+    return dict(vars(kind))

@@ -1,0 +1,69 @@
+"""``FallingBack``: a native kernel that leaves to Triton what it cannot do."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.untraced import untraced
+from culaunch._core import TritonsWay
+from culaunch._triton.native_kernel import NativeKernel
+from culaunch._triton.upstream.target import triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Self
+
+    from culaunch._core import TritonVariant
+    from culaunch._triton.installed.classes import Classes
+    from culaunch._triton.report import Record
+
+
+class FallingBack(NativeKernel):
+    """A kernel that Triton launches where it cannot be native.
+
+    By itself it is what decorators launch while they decide, and is not counted: the call is.
+
+    Parameters
+    ----------
+    kernel : JITFunction, Autotuner or Heuristics
+    record : Record
+        Counts the launches.
+    classes : Classes
+        What Triton's classes do while kernels are launched natively.
+    """
+
+    def __new__(cls, kernel: Any, record: Record, classes: Classes) -> Self:
+        """Make one."""
+        self = super().__new__(cls, kernel)
+        vars(self).update(_record=record, _classes=classes)
+        self._serve(None, array("Q", [0]))
+        return self
+
+    _record: Record
+    _classes: Classes
+
+    # ---- what the native half calls
+
+    @untraced
+    def _tritons_way(
+        self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], reason: object
+    ) -> Any:
+        # What decorators launch is counted where it is launched.
+        if self._kernel is self._function:
+            self._record.went_tritons_way(str(reason))
+        return self._classes.launch_in_triton(self._kernel, grid, args, kwargs)
+
+    # ---- helpers
+
+    def _run_of_triton(self) -> Callable[..., Any]:
+        return self._classes.own_run(self._function)
+
+    def _load(self, kernel: Any, description: list[tuple[Any, Any]], device: int) -> TritonVariant:
+        try:
+            return super()._load(kernel, description, device)
+        except triton_module("runtime.errors").OutOfResources:
+            raise  # the autotuner passes such a configuration over
+        except Exception as error:
+            raise TritonsWay(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,95 @@
+"""What a JIT function was compiled to, for as long as Triton keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.decorators.layers import triton_kinds
+from culaunch._triton.reads.guards import Guards
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from culaunch._core import TritonVariant
+
+
+class CompiledKernels:
+    """The kernels that Triton gave for a JIT function, and what was loaded of them.
+
+    Somebody who clears Triton's caches (``kernel.device_caches.clear()``), or changes the source of
+    a function that is a constant, has the next call compile again.
+
+    Parameters
+    ----------
+    function : JITFunction
+    """
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        # By the identity of Triton's kernel, which is kept alive by being there.
+        self.loaded: dict[tuple[int, str], tuple[Any, TritonVariant]] = {}
+        # Where Triton keeps each: its dict, the key there, and the kernel.
+        self._places: dict[int, tuple[dict[Any, Any], Any, Any]] = {}
+        self._constants: dict[int, Any] = {}
+
+    def note(self, kernel: Any, values: Iterable[object]) -> None:
+        """Note what Triton gave for a call, and the values that it was compiled for."""
+        for value in values:
+            self._constants.update((id(one), one) for one in _functions_in(value))
+        place = self._place(kernel)
+        if place is not None:
+            self._places[id(kernel)] = place
+
+    def variant(self, kernel: Any, driver: str, load: Callable[[], TritonVariant]) -> TritonVariant:
+        """Return what is loaded of a kernel for the driver of a name; load it if need be."""
+        found = self.loaded.get((id(kernel), driver))
+        if found is None:
+            found = self.loaded[id(kernel), driver] = (kernel, load())
+        return found[1]
+
+    def forget(self) -> None:
+        """Let go what Triton no longer keeps."""
+        caches = [entry[0] for entry in list(self._function.device_caches.values())]
+        self._places = {
+            number: (cache, key, kernel)
+            for number, (cache, key, kernel) in self._places.items()
+            if cache.get(key) is kernel and any(one is cache for one in caches)
+        }
+        self.loaded = {key: one for key, one in self.loaded.items() if key[0] in self._places}
+        self._constants.clear()
+
+    def guards(self) -> Guards:
+        """Return what must be as it is for all that was compiled to be what Triton would launch."""
+        caches = self._function.device_caches
+        guards = Guards([(caches, device, True, caches[device]) for device in list(caches)])
+        # The hash of its source is Triton's key of such a constant; one that changed has None.
+        guards.entries += [
+            (vars(one), "hash", True, one.hash)
+            for one in self._constants.values()
+            if "hash" in vars(one)
+        ]
+        # One for each kernel are many, where a program has many variants. The names of a cache are
+        # quick to compare, and change where one of its kernels does.
+        guards.exact += [(cache, key, True, kernel) for cache, key, kernel in self._places.values()]
+        used = {id(cache): cache for cache, _, _ in self._places.values()}
+        guards.quick += [(cache, None, True, tuple(cache)) for cache in used.values()]
+        return guards
+
+    def _place(self, kernel: Any) -> tuple[dict[Any, Any], Any, Any] | None:
+        for caches in list(self._function.device_caches.values()):
+            cache = caches[0]
+            for key in reversed(list(cache)):  # what was compiled last is the last one
+                if cache.get(key) is kernel:
+                    return cache, key, kernel
+        return None  # compiled in the background, or by a hook of somebody's
+
+
+def _functions_in(value: object) -> Iterator[Any]:
+    """Give the JIT functions that a constant is, or has in it."""
+    if isinstance(value, triton_kinds().function):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _functions_in(item)
+    elif type(value).__name__ == "constexpr":
+        yield from _functions_in(getattr(value, "value", None))

@@ -1,0 +1,144 @@
+"""What Triton's own ``run`` of a JIT function does around a launch, and what says: nothing.
+
+The two are one knowledge: of what ``run`` looks at in every call, in whatever its version keeps it.
+"""
+
+# ruff: noqa: SLF001 - of dispatchers: names without an underscore are those of Triton's object
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._triton.live.used_globals import global_guards, has_changed_global
+from culaunch._triton.reads.guards import Guards
+from culaunch._triton.upstream.target import triton_module
+
+if TYPE_CHECKING:
+    from culaunch._core import TritonDispatcher, TritonVariant
+
+# Called around the launch. From 3.5 on each is a chain, always there; before, a function or None.
+AROUND = ("launch_enter_hook", "launch_exit_hook")
+# Worked into what is compiled: the groups of Triton's knobs, names. No version has all of them.
+COMPILED_IN = (
+    ("runtime", "debug"),
+    ("compilation", "instrumentation_mode"),
+    ("compilation", "fpsan_homomorphic_casts"),
+)
+# What it says is worked into what is compiled, and may be something else at each call.
+ASKED = "add_stages_inspection_hook"
+
+
+def run_as_triton(
+    dispatcher: TritonDispatcher,
+    function: Any,
+    grid: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Do all that Triton's ``run`` does, in its order, and launch natively."""
+    hooks = function.pre_run_hooks
+    if hooks:
+        # What is no call for this kernel raises before they run: where that is left to Triton, its
+        # own `run` calls them.
+        dispatcher._specialize(args, kwargs)
+    for hook in hooks:
+        hook(*args, **_options(function, kwargs))
+    if has_changed_global(function):
+        # Nothing is known from here on: Triton is asked, which looks the call up and refuses it, in
+        # the order and the words of a call of its own.
+        dispatcher._clear()
+    enter, leave = map(_installed, AROUND)
+    if enter is None and leave is None:
+        return dispatcher._call_plain(grid, args, kwargs)
+    given = _GivenGrid(grid)
+    found = dispatcher._resolve(given.asked, args, kwargs)
+    if not isinstance(found, tuple):
+        return found  # the autotuner has just launched it
+    variant, _, stream, values, _ = found
+    metadata = _launch_metadata(function, variant, stream, values, given.value)
+    if enter is not None:
+        enter(metadata)
+    result = dispatcher._call_plain(given.value, args, kwargs)  # the grid is asked once
+    if leave is not None:
+        leave(metadata)
+    return result
+
+
+def idle_guards(function: Any) -> Guards:
+    """Return what holds while there is nothing to do but to launch what was compiled."""
+    runtime = triton_module("knobs").runtime
+    entries, quick = global_guards(function)
+    guards = Guards(entries, hooks=[function.pre_run_hooks], quick=quick)
+    for name in AROUND:
+        hook = getattr(runtime, name)
+        if hasattr(hook, "calls"):
+            guards.hooks.append(hook.calls)
+            guards.attribute(runtime, name)
+        else:
+            _guard_none(guards, runtime, name)
+    for group, name in COMPILED_IN:
+        guards.attribute(_knobs(group) or runtime, name)
+    _guard_none(guards, runtime, ASKED)
+    return guards
+
+
+def _guard_none(guards: Guards, holder: Any, name: str) -> None:
+    """Guard that an attribute is None: where it is not, with what cannot hold."""
+    # That it is absent, while it is there.
+    is_none = vars(holder).get(name, holder) is None
+    guards.entries.append((vars(holder), name, is_none, None))
+
+
+def _installed(name: str) -> Any:
+    """Return a hook; None where it is not installed."""
+    hook = getattr(triton_module("knobs").runtime, name)
+    return hook if hook is not None and getattr(hook, "calls", True) else None
+
+
+def _options(function: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return the keywords of a call with what ``run`` puts to them."""
+    found = dict(kwargs)
+    for group, name in COMPILED_IN:
+        if hasattr(_knobs(group), name):
+            found[name] = getattr(_knobs(group), name)
+    found["debug"] = kwargs.get("debug", function.debug) or found["debug"]
+    return found
+
+
+def _knobs(group: str) -> Any:
+    return getattr(triton_module("knobs"), group, None)
+
+
+def _launch_metadata(
+    function: Any, variant: TritonVariant, stream: int, values: dict[str, Any], grid: Any
+) -> Any:
+    """Make what Triton gives its launch hooks; "function" is the driver's CUkernel."""
+    kernel = variant.result
+    made = triton_module("compiler.compiler").LazyDict(
+        # These names are what profilers read, Triton's Proton among them.
+        {"name": kernel.name, "function": variant.kernel.handle, "stream": stream}
+    )
+    if function.launch_metadata is not None:
+        made.add(function.launch_metadata, (grid, kernel.metadata, values))
+    return made
+
+
+class _GivenGrid:
+    """A grid as the caller gave it, or as the function said that the caller gave.
+
+    Attributes
+    ----------
+    asked : object
+        What is given to the native half in its place.
+    value : object
+        The grid; of a function what it said last.
+    """
+
+    def __init__(self, grid: Any) -> None:
+        self._grid = grid
+        self.asked = self._ask if callable(grid) else grid
+        self.value = grid
+
+    def _ask(self, arguments: dict[str, Any]) -> Any:
+        self.value = self._grid(arguments)
+        return self.value

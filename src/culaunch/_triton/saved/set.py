@@ -1,0 +1,82 @@
+"""``SavedSet``: what there is to write of a set, as a library or as C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from culaunch._image import Image
+from culaunch._library import Members
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from culaunch._triton.calls.parameters import TritonParameter
+    from culaunch._triton.expressions import Expression
+    from culaunch._triton.saved.tuned_table import TunedTable
+    from culaunch._triton.saved.variant import SavedVariant
+
+
+@dataclass(frozen=True)
+class SavedHeuristic:
+    """What ``@triton.heuristics`` gives for one argument, as an expression.
+
+    Attributes
+    ----------
+    name : str
+        The argument.
+    value : Expression
+    is_early : bool
+        Whether it stands above the autotuner, which may choose by it; else it may read what the
+        autotuner chose.
+    """
+
+    name: str
+    value: Expression
+    is_early: bool = False
+
+
+@dataclass(frozen=True)
+class SavedSet:
+    """The facts of a :class:`KernelSet`: what launches it and what writes it both read them.
+
+    Attributes
+    ----------
+    name : str
+    parameters : tuple of TritonParameter
+    variants : tuple of SavedVariant
+    read : callable
+        Returns an image by the name that a variant has for it.
+    table : TunedTable or None
+        The tuned configurations by key, if there are any.
+    zeroes : tuple of str
+        The arguments that are set to zero before each launch.
+    computed : tuple of SavedHeuristic
+        The arguments that are worked out from others, in that order.
+    grid : tuple of Expression or None
+        One to three numbers.
+    blocks : tuple of str
+        The tensor descriptors that get the block of the variant before each launch.
+    """
+
+    name: str
+    parameters: tuple[TritonParameter, ...]
+    variants: tuple[SavedVariant, ...]
+    read: Callable[[str], bytes]
+    table: TunedTable | None = None
+    zeroes: tuple[str, ...] = ()
+    computed: tuple[SavedHeuristic, ...] = ()
+    grid: tuple[Expression, ...] | None = None
+    blocks: tuple[str, ...] = ()
+
+    def image(self, name: str) -> Image:
+        """Return an image; of a library it stays in the file."""
+        return self.read.image(name) if isinstance(self.read, Members) else Image(self.read(name))
+
+    @property
+    def heuristics(self) -> tuple[str, ...]:
+        """The constants that every call has to give."""
+        computed = {one.name for one in self.computed}
+        return tuple(
+            one.name for one in self.parameters if one.is_heuristic and one.name not in computed
+        )

@@ -1,0 +1,124 @@
+"""The digest of Triton's own files, which is part of the key of all that it compiles.
+
+Triton reads and hashes its whole installation, some 400 MB, once in each process before it
+looks into its cache on disk: most of the time of a first call whose kernel is there. What it came
+to is kept in culaunch's cache for as long as the files are the same ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.fork_lock import ForkLock
+from culaunch._cache.default import default_cache
+from culaunch._cache.note import Note
+from culaunch._errors import CacheWarning
+from culaunch._triton.upstream.target import triton_module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAME = "triton_key"
+# Where Triton's versions have the function, and call it.
+_HOLDERS = ("runtime.cache", "compiler.compiler")
+# What the function reads, of the package's folder.
+_READ = ("compiler", "backends", "language", "runtime", "_C")
+_SUFFIXES = (".py", ".so")
+_lock = ForkLock()
+
+
+@contextlib.contextmanager
+def known_compiler() -> Iterator[None]:
+    """Let Triton compile, in the block, with the digest of its files that is known."""
+    with _lock:
+        found = _digest()
+        # Only where Triton still has the function that was asked: what somebody else has put in its
+        # place stays.
+        own = found.function if found is not None else None
+        holders = [
+            one for one in _modules() if own is not None and getattr(one, _NAME, None) is own
+        ]
+        for one in holders:
+            setattr(one, _NAME, found)
+    try:
+        yield
+    finally:
+        with _lock:
+            for one in holders:
+                if getattr(one, _NAME, None) is found:
+                    setattr(one, _NAME, own)
+
+
+class _Digest:
+    """Stands in the place of Triton's function."""
+
+    def __init__(self, function: Any, value: str) -> None:
+        self.function = function
+        self._value = value
+
+    def __call__(self) -> str:
+        return self._value
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)
+
+
+@functools.cache
+def _digest() -> _Digest | None:
+    """Return what is known; None where Triton is to work it out, as it does by itself."""
+    function: Any = next((getattr(one, _NAME) for one in _modules() if hasattr(one, _NAME)), None)
+    if not hasattr(function, "cache_info") or function.cache_info().currsize:
+        return None  # another version, or it is done already
+    # Names, sizes, times and numbers of all files instead of their contents: a walk of milliseconds
+    # instead of 400 MB read.
+    key = _state_of_files()
+    if key is None:
+        return None
+    with warnings.catch_warnings():
+        # Nobody asked for a cache here: that it cannot be used is said when somebody does.
+        warnings.simplefilter("ignore", CacheWarning)
+        cache = default_cache()
+        note = cache.read_note(key)
+        if note is None:
+            note = Note(function(), [])
+            cache.keep_note(key, note)
+    return _Digest(function, note.result)
+
+
+def _state_of_files() -> str | None:
+    """Return what changes with any of Triton's files: a file that is written has another time."""
+    package = triton_module()
+    folder = os.path.dirname(os.path.abspath(package.__file__))
+    state = [package.__version__, sys.version, folder]
+    try:
+        for part in _READ:
+            for place, folders, files in os.walk(os.path.join(folder, part), followlinks=True):
+                # In place, which is how `os.walk` is told where to go; sorted, as the key must not
+                # depend on the order of a directory.
+                folders[:] = sorted(one for one in folders if one != "__pycache__")
+                for file in sorted(files):
+                    if not file.endswith(_SUFFIXES):
+                        continue
+                    path = os.path.join(place, file)
+                    found = os.stat(path)
+                    state.append(
+                        f"{path} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} "
+                        f"{found.st_ino}"
+                    )
+    except OSError:
+        return None
+    return hashlib.sha256("\0".join(state).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _modules() -> list[Any]:
+    modules = []
+    for name in _HOLDERS:
+        with contextlib.suppress(ImportError):
+            modules.append(triton_module(name))
+    return modules

@@ -1,0 +1,210 @@
+"""Let Triton compile for the device that a call goes to."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.cuda import DeviceAttribute
+from culaunch._base.driver_choice import driver_choice
+from culaunch._base.fork_lock import ForkLock
+from culaunch._errors import MissingDependencyError
+from culaunch._launch.driver import capability_of, current_driver
+from culaunch._triton.upstream.host_clock import HostClock, time_once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from culaunch._core import Driver
+
+# What Triton's driver gives of a device.
+_PROPERTIES = {
+    "max_shared_mem": DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+    "max_num_regs": DeviceAttribute.MAX_REGISTERS_PER_BLOCK,
+    "multiprocessor_count": DeviceAttribute.MULTIPROCESSOR_COUNT,
+    "warpSize": DeviceAttribute.WARP_SIZE,
+    "sm_clock_rate": DeviceAttribute.CLOCK_RATE,
+    "mem_clock_rate": DeviceAttribute.MEMORY_CLOCK_RATE,
+    "mem_bus_width": DeviceAttribute.GLOBAL_MEMORY_BUS_WIDTH,
+}
+_lock = ForkLock()
+
+
+def triton_module(name: str = "") -> Any:
+    """Import Triton, or a module of it by its name below ``triton``.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed.
+    """
+    try:
+        # The package first: a module below one that is not there is not found by another name.
+        package = importlib.import_module("triton")
+        return importlib.import_module(f"triton.{name}") if name else package
+    except ImportError as error:
+        # Something that Triton itself imports is missing: that message names it.
+        if error.name != "triton":
+            raise
+        raise MissingDependencyError(
+            "this needs Triton: python -m pip install triton. (Loading and launching a saved "
+            "KernelSet does not.)"
+        ) from None
+
+
+class StandIn:
+    """What Triton's compiler asks its active driver, answered for another device, or for none.
+
+    Parameters
+    ----------
+    name : str
+        Triton keeps its compiled kernels by this.
+    capability : (int, int)
+    attribute : callable, optional
+        Returns an attribute of the device by its number.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        capability: tuple[int, int],
+        attribute: Callable[[int], int] = lambda number: 0,  # noqa: ARG005
+    ) -> None:
+        self._device = name
+        self._capability = capability
+        self._attribute = attribute
+
+    @classmethod
+    def of_device(cls, driver: Driver, device: int) -> StandIn:
+        """Make one for a device of a driver."""
+        capability = capability_of(driver, device)
+        name = f"{driver.name}:{device}"
+        return cls(name, capability, lambda number: driver.attribute(number, device))
+
+    def get_current_device(self) -> Any:
+        """Name the device."""
+        return self._device
+
+    def get_current_stream(self, device: Any) -> int:  # noqa: ARG002
+        """Return a stream that nothing is launched on."""
+        return 0
+
+    def get_device_capability(self, device: Any = None) -> tuple[int, int]:  # noqa: ARG002
+        """Return (major, minor)."""
+        return self._capability
+
+    @property
+    def utils(self) -> Any:
+        """What autotuners ask for a device's properties, and find by this name."""
+        return self
+
+    def get_device_properties(self, device: Any = None) -> dict[str, int]:  # noqa: ARG002
+        """Return what Triton's own driver gives."""
+        return {name: self._attribute(number) for name, number in _PROPERTIES.items()}
+
+    def get_benchmarker(self) -> Callable[..., list[float]]:
+        """Return what autotuners measure with: Triton's own needs events of an NVIDIA device."""
+        return time_once
+
+    def get_device_interface(self) -> type[HostClock]:
+        """Return what autotuners with `warmup` or `rep` measure with."""
+        return HostClock
+
+    def get_empty_cache_for_benchmark(self) -> None:
+        """Return nothing: there is no cache of a device to be emptied."""
+
+    def clear_cache(self, cache: object) -> None:
+        """Do nothing."""
+
+    @property
+    def launcher_cls(self) -> Any:
+        """Refuse what Triton launches itself: there is no device that it knows.
+
+        Raises
+        ------
+        RuntimeError
+        """
+        raise RuntimeError(
+            f"Triton cannot launch on {self._device}, which is no GPU of its own, and this call is "
+            "left to it: culaunch.triton.report() says why"
+        )
+
+    def get_current_target(self) -> Any:
+        """Return what to compile for."""
+        major, minor = self._capability
+        return triton_module("backends.compiler").GPUTarget("cuda", 10 * major + minor, 32)
+
+
+@contextlib.contextmanager
+def compiling_for(driver: Driver, device: int) -> Iterator[None]:
+    """Make Triton compile for a device while the block runs."""
+    if driver.name == "cuda":
+        active = triton_module("runtime.driver").driver
+        current = active.active.get_current_device()
+        if current == device:
+            yield
+            return
+        # Triton compiles for the current device, and a call may go to another.
+        active.active.set_current_device(device)
+        try:
+            yield
+        finally:
+            active.active.set_current_device(current)
+        return
+    # Triton's own driver serves NVIDIA's devices alone.
+    with standing_in(StandIn.of_device(driver, device)):
+        yield
+
+
+@contextlib.contextmanager
+def standing_in(driver: StandIn) -> Iterator[None]:
+    """Make something else Triton's active driver while the block runs."""
+    active = triton_module("runtime.driver").driver
+    # The active driver is one for the process: two threads that compile for two devices take turns.
+    with _lock:
+        before = getattr(active, "_active", None) if hasattr(active, "_active") else active.active
+        _stood_aside.append((threading.get_ident(), before))
+        active.set_active(driver)
+        try:
+            yield
+        finally:
+            _stood_aside.pop()
+            active.set_active(before)
+
+
+def _put_back() -> None:
+    """Give Triton its driver back in a forked process, if a thread that is not there stood in."""
+    if _stood_aside and _stood_aside[0][0] != threading.get_ident():
+        triton_module("runtime.driver").driver.set_active(_stood_aside[0][1])
+        _stood_aside.clear()
+
+
+# The threads that stand in, and what was the active driver before each.
+_stood_aside: list[tuple[int, Any]] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_put_back)
+
+
+def stand_in_where_triton_has_no_driver() -> None:
+    """Return Triton an active driver where the emulator is chosen and no GPU is there to be one.
+
+    Wrappers of kernels and functions that prune configurations ask it for the target and for the
+    device's properties.
+    """
+    if driver_choice() != "emulator":
+        return
+    active = triton_module("runtime.driver").driver
+    if getattr(active, "_active", None) is not None:  # this one, or somebody's own
+        return
+    backends = triton_module("backends").backends
+    try:
+        if any(backend.driver.is_active() for backend in backends.values()):
+            return
+    except ImportError:  # Triton's own asks PyTorch
+        pass
+    driver = current_driver()
+    active.set_active(StandIn.of_device(driver, driver.current_device()))

@@ -1,0 +1,1 @@
+"""One compiled form of a kernel: its facts, its parameters, its constants; loaded."""

@@ -1,0 +1,151 @@
+"""Constants of a saved kernel: in a manifest, read again, and held against a call's."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from culaunch._triton.calls.object_kinds import type_name
+from culaunch._triton.variants.checks import check_element
+
+_MOST_BITS = 10_000  # of a constant; Python reads no number of more than 4,300 digits
+_PLAIN = (bool, int, float, str, type(None))
+
+
+@dataclass(frozen=True)
+class SavedType:
+    """An element type among the constants, without Triton."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def encode(value: Any) -> Any:
+    """Return a constant in JSON's types."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)  # of an enumeration the text, not the name
+    if isinstance(value, int):
+        if value.bit_length() > _MOST_BITS:
+            raise ValueError(f"a constant of {value.bit_length()} bits cannot be saved")
+        return int(value)
+    if isinstance(value, float):
+        number = float(value)
+        # JSON has no infinities and no NaN.
+        return number if math.isfinite(number) else {"float": repr(number)}
+    if isinstance(value, (tuple, list)):
+        items = [encode(item) for item in value]
+        fields = getattr(value, "_fields", None)
+        return items if fields is None else {"fields": list(fields), "values": items}
+    if isinstance(value, SavedType) or type(value).__name__ == "dtype":
+        return {"dtype": check_element(type_name(value))}
+    if type(value).__name__ == "constexpr":
+        return encode(value.value)
+    raise TypeError(
+        f"a constant of type {type(value).__qualname__} cannot be saved: use numbers, strings, "
+        "None, element types and tuples of these"
+    )
+
+
+def normal_constant(value: Any) -> Any:
+    """Return a constant as it comes out of a file: a fresh set and a saved one are the same."""
+    return decode(encode(value))
+
+
+def decode(value: Any) -> Any:
+    """Return back what :func:`encode` made; an element type becomes :class:`SavedType`."""
+    if isinstance(value, list):
+        return tuple(decode(item) for item in value)
+    if isinstance(value, dict):
+        if value.keys() == {"float"} and value["float"] in ("inf", "-inf", "nan"):
+            return float(value["float"])
+        if value.keys() == {"dtype"}:
+            return SavedType(check_element(value["dtype"]))
+        if value.keys() == {"fields", "values"}:
+            items = [decode(item) for item in checked(value["values"], list)]
+            return make_named(checked(value["fields"], list), items)
+        raise ValueError(f"{value!r:.80} is no constant")
+    return value
+
+
+def read_settings(entry: Any) -> dict[str, Any]:
+    """Read constants or options by name."""
+    return {name: decode(value) for name, value in checked(entry, dict).items()}
+
+
+def same_constant(saved: Any, given: Any) -> bool:
+    """Whether a call's constant is the one that a variant was compiled with."""
+    if type(given).__name__ == "constexpr":
+        given = given.value
+    if isinstance(saved, SavedType):
+        is_array = hasattr(given, "__dlpack__") or hasattr(given, "data_ptr")
+        return not is_array and type_name(given) == saved.name
+    if isinstance(saved, tuple):
+        return (
+            isinstance(given, (tuple, list))
+            and len(saved) == len(given)
+            and fields_fit(saved, given)
+            and all(map(same_constant, saved, given))
+        )
+    if not isinstance(given, _PLAIN):
+        # NumPy's numbers are taken for what they are; an array is no constant.
+        kinds = {(one.__module__, one.__name__) for one in type(given).__mro__}
+        if ("numpy", "generic") not in kinds:
+            return False
+        given = given.item()
+        if not isinstance(given, _PLAIN):
+            return False
+    # To Python True equals 1 and 1 equals 1.0; a kernel compiled for one of them is another than
+    # that for the next.
+    if isinstance(saved, bool) != isinstance(given, bool):
+        return False
+    if isinstance(saved, float) != isinstance(given, float):
+        return False
+    if isinstance(saved, float) and isinstance(given, float):
+        return repr(saved) == repr(float(given))  # NaN is itself, and -0.0 is not 0.0
+    return bool(saved == given)
+
+
+def checked(value: Any, kind: type) -> Any:
+    """Return a value of a manifest, which must be of one of JSON's types.
+
+    Raises
+    ------
+    TypeError
+        If it is of another type; a bool is no int.
+    """
+    if type(value) is not kind:
+        raise TypeError(f"{value!r:.60} is not a {kind.__name__}")
+    return value
+
+
+@functools.lru_cache(maxsize=256)
+def named_tuple(fields: tuple[str, ...]) -> Any:
+    """Return a type of named tuples: to Triton one type is as good as another of its fields."""
+    return collections.namedtuple("named", fields)
+
+
+def like_tuple(kind: Any, items: Any) -> Any:
+    """Return items as a tuple of the fields that another one has, if it has any."""
+    fields = getattr(kind, "_fields", None)
+    return tuple(items) if fields is None else named_tuple(tuple(fields))(*items)
+
+
+def fields_fit(saved: Any, given: Any) -> bool:
+    """Whether a tuple has the fields that the saved one was compiled with, if it has any."""
+    fields = getattr(saved, "_fields", None)
+    return fields is None or fields == getattr(given, "_fields", None)
+
+
+def make_named(fields: list[Any], items: list[Any]) -> tuple[Any, ...]:
+    """Return items of a manifest as a tuple of named fields."""
+    if len(fields) != len(items):
+        raise ValueError("a named tuple has another number of fields than of items")
+    made: tuple[Any, ...] = named_tuple(tuple(checked(name, str) for name in fields))(*items)
+    return made
