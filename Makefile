@@ -32,7 +32,7 @@ PYTEST = mkdir -p build/tests && cd build/tests && CULAUNCH_TEST_INSTALLED=1 PAT
 	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(abspath $(TESTS))
 
 # The quick loop. C++ is looked at where it differs from what will be merged into, which is the
-# last commit where no other branch is known. The cache of images stays from one run to the next.
+# last commit where no other branch is known. Caches stay from one run to the next.
 BASE = $(shell git merge-base HEAD origin/HEAD 2>/dev/null || git merge-base HEAD main 2>/dev/null || echo HEAD)
 # Without a GPU a thousand tests need not be looked at to skip them.
 QUICK = not slow$(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),, and not gpu and not multi_gpu)
@@ -46,7 +46,7 @@ check:
 	PYTHONPATH=src $(BIN)/lint-imports --cache-dir build/import_linter >build/layers.txt || ! cat build/layers.txt
 	{ git diff -z --name-only --diff-filter=d $(BASE) -- $(SOURCES); git ls-files -zo --exclude-standard -- $(SOURCES); } | \
 		xargs -0r $(BIN)/clang-format --dry-run -Werror
-	export CULAUNCH_CACHE_DIR="$(CURDIR)/build/cache"; $(PYTEST) -q -r fE --dist worksteal -m "$(QUICK)"
+	export CULAUNCH_CACHE_DIR="$(CURDIR)/build/cache" TRITON_CACHE_DIR="$(CURDIR)/build/triton"; $(PYTEST) -q -r fE --dist worksteal -m "$(QUICK)"
 
 test:
 	$(PYTHON) tools/environment.py test --for-tests

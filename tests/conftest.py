@@ -189,11 +189,22 @@ def pytest_configure(config: pytest.Config) -> None:
         where = Path(spec.origin).resolve() if spec and spec.origin else None
         if where is None or ROOT / "src" in where.parents:
             raise pytest.UsageError(f"the installed wheel is to be tested, not {where}")
-    # Tests never touch the cache of whoever runs them; workers inherit the controller's.
-    if "CULAUNCH_CACHE_DIR" not in os.environ:
-        cache = tempfile.mkdtemp(prefix="culaunch-tests-")
-        os.environ["CULAUNCH_CACHE_DIR"] = cache
-        config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the environment
+        use_own_folders(config)
+
+
+def use_own_folders(config: pytest.Config) -> None:
+    """Let tests, and what they start, write nowhere but in a folder that goes with the run.
+
+    Compilers and frameworks keep caches and temporary files, and a program that a test ends by a
+    signal does not remove its own. What :func:`tmp_path` gives stays where pytest puts it.
+    """
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    own = tempfile.mkdtemp(prefix="culaunch-tests-")
+    config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
+    os.environ["TMPDIR"] = tempfile.tempdir = own
+    for name, folder in (("CULAUNCH_CACHE_DIR", "cache"), ("TRITON_CACHE_DIR", "triton")):
+        os.environ.setdefault(name, str(Path(own, folder)))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
