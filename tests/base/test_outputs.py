@@ -10,9 +10,10 @@ import tempfile
 import threading
 
 import pytest
+from full_disks import no_file_larger_than
 
 import culaunch as cl
-from culaunch._base.outputs import open_output, write_output
+from culaunch._base.outputs import open_output, write_output, write_outputs
 from culaunch._library import write_library
 
 PTX = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n\tret;\n}\n"
@@ -182,6 +183,61 @@ def test_a_full_disk_is_told_of_the_file_that_the_user_named():
     with pytest.raises(OSError, match="No space left") as caught:
         write("/dev/full")
     assert caught.value.filename == "/dev/full"
+
+
+@every_writer
+@pytest.mark.parametrize("there", [True, False])
+def test_a_disk_without_room_leaves_all_as_it_was(tmp_path, writer, there):
+    path = tmp_path / "out"
+    if there:
+        path.write_bytes(b"old")
+    with no_file_larger_than(4), pytest.raises(OSError, match="File too large") as caught:
+        writer(path)
+    assert caught.value.filename == str(path)
+    assert os.listdir(tmp_path) == (["out"] if there else [])
+    assert not there or path.read_bytes() == b"old"
+    writer(path)
+    no_leftovers(tmp_path)
+
+
+@pytest.mark.parametrize("full", ["a", "b"])
+def test_outputs_that_belong_together_are_all_written_or_none(tmp_path, full):
+    paths = {name: str(tmp_path / name) for name in "ab"}
+    contents = {path: b"long" * (1 + 9 * (name == full)) for name, path in paths.items()}
+    for path in contents:
+        write_output(path, b"old")
+    with no_file_larger_than(20), pytest.raises(OSError, match="File too large") as caught:
+        write_outputs(contents)
+    assert caught.value.filename == paths[full]
+    assert [(tmp_path / name).read_bytes() for name in sorted(os.listdir(tmp_path))] == [b"old"] * 2
+    write_outputs(contents)
+    assert [(tmp_path / name).read_bytes() for name in "ab"] == [*contents.values()]
+
+
+def test_what_cannot_be_replaced_is_not_lost_where_there_is_no_room(tmp_path, monkeypatch):
+    """As a file that is a mount of its own, in a container: it is written in place."""
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+
+    def refuse(*_):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    def full(descriptor, start, size):
+        assert os.fstat(descriptor).st_size == start == 3
+        os.ftruncate(descriptor, start + size // 2)  # as far as there was room
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(OSError, match="No space left") as caught:
+            write(path)
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+    for content in (b"longer than that", b"x"):
+        write_output(str(path), content)
+        assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["out"]
 
 
 AS_NOBODY = """

@@ -11,10 +11,15 @@ import threading
 import time
 
 import pytest
+from full_disks import no_file_larger_than
 from runs import in_threads
 
 import culaunch as cl
+from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache import lock
+from culaunch._cache.library import LIBRARIES
+from culaunch._cache.note import Note
+from culaunch._cache.record import read_record
 
 HEAD = """
 import sys, warnings
@@ -66,6 +71,73 @@ for one in said:
     assert "File too large" in lines[1]
     assert "not used any more by this process" in lines[1]
     assert leftovers(tmp_path) == []
+
+
+def test_a_bundle_names_what_the_disk_had_no_room_for(tmp_path, image, key, monkeypatch):
+    record = tmp_path / "record"
+    cache = cl.Cache(tmp_path / "cache", remote=False)
+    monkeypatch.setenv("CULAUNCH_CACHE_RECORD", str(record))
+    cache.get_or_make(key(1), lambda: image(1))
+    with no_file_larger_than(20), pytest.raises(OSError, match="File too large") as caught:
+        cache.bundle(tmp_path / "bundle", record)
+    assert caught.value.filename == str(tmp_path / "bundle" / f"{key(1)}.entry")
+    assert os.listdir(tmp_path / "bundle") == []
+    assert cache.bundle(tmp_path / "bundle", record) == 1
+
+
+def test_a_record_has_whole_lines_on_a_full_disk(tmp_path, image, key, monkeypatch):
+    """The start of a line would spoil the one after it, and the whole record."""
+    record = tmp_path / "record"
+    cache = cl.Cache(tmp_path / "cache", remote=False)
+    for number in range(5):
+        cache.store(key(number), image(number))
+    monkeypatch.setenv("CULAUNCH_CACHE_RECORD", str(record))
+    cache.lookup(key(0))
+    with (
+        no_file_larger_than(100),
+        pytest.warns(cl.CacheWarning, match="is not noted in .*: No space left") as said,
+    ):
+        assert [cache.lookup(key(number)) for number in (1, 2)] == [image(1), image(2)]
+    assert len(said) == 1
+    cache.lookup(key(3))
+    assert read_record(str(record)) == [key(0), key(3)]
+
+
+def test_a_pull_says_that_there_is_no_room(machine, shared, image, key, tmp_path):
+    first = machine(shared)
+    for number in range(3):
+        first.store(key(number), image(number))
+    assert first.remote.flush()
+    second = machine(shared)
+    with no_file_larger_than(20), pytest.raises(OSError, match="File too large") as caught:
+        second.pull()
+    assert caught.value.filename.startswith(second.path)
+    assert leftovers(tmp_path) == []
+    assert second.pull() == 3
+
+
+def test_a_push_says_that_there_is_no_room(machine, shared, image, key, tmp_path):
+    cache = machine(shared)
+    other = cl.Cache(cache.path, remote=False)
+    other.store(key(1), image(1))
+    with (
+        no_file_larger_than(20),
+        pytest.warns(cl.CacheWarning, match="not used any more"),
+        pytest.raises(OSError, match=r"after 0 entries .*File too large") as caught,
+    ):
+        cache.push()
+    assert caught.value.errno == errno.EFBIG
+    assert leftovers(tmp_path) == []
+
+
+def test_a_library_without_room_for_its_note_leaves_nothing(tmp_path):
+    os.mkdir(tmp_path / "folder", 0o700)
+    with TrustedDirectory.open(str(tmp_path / "folder")) as folder:
+        note = Note("0" * 64, {"much": "x" * 100})
+        with no_file_larger_than(20), pytest.raises(OSError, match=r"File too large.*k\.note"):
+            LIBRARIES.publish(folder, "k", b"library", note)
+        assert list(folder.files()) == []
+        LIBRARIES.publish(folder, "k", b"library", note)
 
 
 @pytest.mark.parametrize("error", [errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from full_disks import no_file_larger_than
 
 import culaunch as cl
 from culaunch.cli import main
@@ -40,6 +41,16 @@ def run(monkeypatch, tmp_path, images):
 
 
 GRID = ("--grid", "4", "--block", "256")
+
+
+def test_an_array_that_cannot_be_saved_leaves_the_old_one(run, tmp_path):
+    (tmp_path / "out.npy").write_bytes(b"old")
+    words = ("axpy", *GRID, "--arg", "out:float32[1000]=ones", "--arg", "x:float32[1000]=ones",
+             "--arg", "2.0", "--arg", "n:int32=1000", "--save", "out.npy")  # fmt: skip
+    with no_file_larger_than(1000):
+        run(*words, code=1)
+    assert [one.name for one in tmp_path.iterdir()] == ["out.npy"]
+    assert (tmp_path / "out.npy").read_bytes() == b"old"
 
 
 def test_arrays_are_made_and_saved(run):

@@ -253,7 +253,7 @@ def test_a_library_that_cannot_be_published_is_used_all_the_same(load, tmp_path,
         # Merging the image publishes a file too, but there an error is an error.
         with pytest.warns(cl.CacheWarning, match="No space left on device"):
             assert load(embed_cubin=None, cpp_sources="int y;") == 2
-    assert list((tmp_path / "cache" / "inline").glob("*/*.so")) == []
+    assert list((tmp_path / "cache" / "inline").iterdir()) == []
 
 
 @pytest.fixture

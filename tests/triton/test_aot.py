@@ -1,5 +1,6 @@
 """Ahead-of-time compilation, the set that it gives, and its file."""
 
+import errno
 import json
 import os
 import subprocess
@@ -8,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from full_disks import no_file_larger_than
 from sets import FLOATS
 
 import culaunch as cl
@@ -92,6 +94,17 @@ def test_refused(tutorials, signature, options, error, words):
     options = {"arch": "sm_80", "constants": {"BLOCK": 256}, **options}
     with pytest.raises(error, match=words):
         ct.compile(tutorials.add, signature, **options)
+
+
+def test_a_full_disk_is_no_mistake_of_the_kernel(tutorials, monkeypatch, tmp_path):
+    import culaunch.triton as ct
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    with no_file_larger_than(10), pytest.raises(OSError, match="TRITON_CACHE_DIR") as caught:
+        ct.compile(tutorials.add, FLOATS, arch="sm_80", constants={"BLOCK": 2})
+    assert caught.value.errno == errno.EFBIG
+    assert caught.value.filename.startswith(str(tmp_path))
+    assert "Triton compiles add" in str(caught.value)
 
 
 def test_what_is_no_kernel(tutorials):

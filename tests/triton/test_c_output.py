@@ -1,6 +1,7 @@
 """A set as C, where names and values are anything that Python or a file can say."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from full_disks import no_file_larger_than
 from hypothesis import strategies as st
 from sets import changed, check_syntax, cuda_include, function, load, parameter, variant
 
@@ -420,3 +422,16 @@ def _paths(value, prefix=()):
         yield from (
             _paths(item, (*prefix, step)) if isinstance(item, (dict, list)) else [(*prefix, step)]
         )
+
+
+def test_a_disk_without_room_leaves_all_outputs_as_they_were(tmp_path):
+    """A header of one set beside the source of another compiles, and launches nonsense."""
+    kernels = load(named("k", "function"))
+    for name in ("k.c", "k.h"):
+        (tmp_path / name).write_text("old")
+    before = sorted(os.listdir(tmp_path))
+    with no_file_larger_than(1000), pytest.raises(OSError, match="File too large") as caught:
+        kernels.write_c(tmp_path / "k.c")
+    assert caught.value.filename == str(tmp_path / "k.c")
+    assert sorted(os.listdir(tmp_path)) == before
+    assert {(tmp_path / name).read_text() for name in ("k.c", "k.h")} == {"old"}

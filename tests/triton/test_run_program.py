@@ -1,12 +1,16 @@
 """Programs and suites of tests that run natively without an edit."""
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from culaunch._triton.program.run import _tell
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -153,3 +157,13 @@ def test_pytest_has_an_option(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Triton kernels by culaunch" in done.stdout
     assert ADD in done.stdout
+
+
+def test_a_report_that_cannot_be_written_is_a_line_and_no_traceback(capsys):
+    options = argparse.Namespace(json=Path("/dev/full"), report=True)
+    _tell(options, os.getpid())
+    first, *rest = capsys.readouterr().err.splitlines()
+    assert first == (
+        "python -m culaunch.triton: no report: [Errno 28] No space left on device: '/dev/full'"
+    )
+    assert rest, "the other one is said all the same"

@@ -138,6 +138,7 @@ def test_what_was_measured_is_not_lost_with_the_file(how, tmp_path, monkeypatch)
     before = path.read_bytes() if path.exists() else None
     with pytest.warns(cl.CacheWarning, match=r"t\.json' was not written: ") as said:
         tuning = cl.tune(nothing, [{"n": 1}, {"n": 2}], key=(7,), table=table)
+    assert len(said) == 1, "once, and not for each round"
     assert tuning.best == {"n": 1}
     assert table[7] == {"n": 1}
     assert (path.read_bytes() if path.exists() else None) == before

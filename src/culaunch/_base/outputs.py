@@ -16,7 +16,7 @@ import stat
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _COUNTER = itertools.count()
 _MOST_LINKS = 40  # as the kernel has it
@@ -60,16 +60,37 @@ def open_output(path: str, *, durable: bool = False) -> Iterator[BinaryIO]:
             yield file
             _write_through(path, file)
     except OSError as error:
-        # Which file was full, or too large, is what the user needs to know.
-        if error.filename is None and error.errno in _NAMELESS:
-            raise OSError(error.errno, error.strerror, path) from error
-        raise
+        named = _named(error, path)
+        if named is error:
+            raise
+        raise named from error
 
 
 def write_output(path: str, data: bytes, *, durable: bool = False) -> None:
     """Write an output whole, under the rules of :func:`open_output`."""
     with open_output(path, durable=durable) as file:
         file.write(data)
+
+
+def write_outputs(outputs: Mapping[str, bytes]) -> None:
+    """Write outputs that belong together: where one cannot be written, all stay as they were."""
+    with contextlib.ExitStack() as stack:
+        for path, data in outputs.items():
+            file = stack.enter_context(open_output(path))
+            # All on the disk before the first has its name, which is when the block ends. What
+            # fails here would be named after the last of them.
+            try:
+                file.write(data)
+                _settle(file)
+            except OSError as error:
+                raise _named(error, path) from None
+
+
+def _named(error: OSError, path: str) -> OSError:
+    """Return an error that says which file was full, or too large."""
+    if error.filename is None and error.errno in _NAMELESS:
+        return OSError(error.errno, error.strerror, path)
+    return error
 
 
 def _existing(path: str) -> os.stat_result | None:
@@ -127,7 +148,7 @@ def _replaced(
     try:
         with open(handle, "w+b") as file:
             yield file
-            file.flush()
+            _settle(file)
             if durable:
                 os.fsync(handle)
             if not _take_place(path, handle, temporary, target, found):
@@ -161,6 +182,13 @@ def _take_place(
     return True
 
 
+def _settle(file: BinaryIO) -> None:
+    """Hand all over to the disk, which may refuse it, before anything has the file's name."""
+    file.flush()
+    # A network file system says at a close that it is full, or that a quota is.
+    os.close(os.dup(file.fileno()))
+
+
 def _scratch() -> BinaryIO:
     import tempfile  # which few outputs need
 
@@ -168,9 +196,30 @@ def _scratch() -> BinaryIO:
 
 
 def _write_through(path: str, file: BinaryIO) -> None:
+    size = file.seek(0, os.SEEK_END)
     file.seek(0)
-    with open(path, "wb") as output:
+    # Not emptied first: where the disk has no room, the old content is to stay.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o666), "wb") as output:
+        is_regular = stat.S_ISREG(os.fstat(output.fileno()).st_mode)
+        if is_regular:
+            _make_room(output.fileno(), size)
         shutil.copyfileobj(file, output, 1 << 20)
+        output.flush()
+        if is_regular:
+            output.truncate(size)
+
+
+def _make_room(descriptor: int, size: int) -> None:
+    """Have the disk refuse what it has no room for, while the old content is there whole."""
+    before = os.fstat(descriptor).st_size
+    if size <= before or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(descriptor, before, size - before)
+    except OSError:
+        os.ftruncate(descriptor, before)
+        raise
 
 
 def sync_directory(directory: str | int) -> None:

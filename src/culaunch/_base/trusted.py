@@ -114,8 +114,16 @@ class TrustedDirectory:
         Raises
         ------
         OSError
-            If it could not be written; nothing is left behind then.
+            If it could not be written; it names the file, and nothing is left behind then.
         """
+        try:
+            self._publish(name, data)
+        except OSError as error:
+            # A write knows no name, and a temporary file's tells nobody anything.
+            path = os.path.join(self.path, name)
+            raise OSError(error.errno, error.strerror, path) from error
+
+    def _publish(self, name: str, data: bytes) -> None:
         # Beside its final place, so that the rename stays within one file system, and under a name
         # that no other writer takes, in another container with the same process id neither.
         temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"

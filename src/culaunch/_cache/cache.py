@@ -246,7 +246,11 @@ class Cache:
         """
         from culaunch._cache.remote.transfer import pull
 
-        return pull(self._store, self._server, self._fetch)
+        def fetch(key: str) -> bytes | None:
+            found = self._fetched(key)
+            return None if found is None else found[1]
+
+        return pull(self._store, self._server, fetch)
 
     def bundle(self, output: str | os.PathLike[str], record: str | os.PathLike[str]) -> int:
         """Write what a program used to a directory, to be shipped; return how many entries.
@@ -308,7 +312,15 @@ class Cache:
         return f"<culaunch.Cache {self.path!r}>"
 
     def _fetch(self, key: str) -> Image | None:
-        """Take an entry from the remote cache, and keep it here."""
+        """Take an image from the remote cache, and keep it here."""
+        found = self._fetched(key)
+        if found is None:
+            return None
+        self._local.publish(key, found[1])
+        return found[0]
+
+    def _fetched(self, key: str) -> tuple[Image, bytes] | None:
+        """Take an entry from the remote cache: the image, and the bytes to be kept."""
         entry = None if self._server is None else self._server.fetch(IMAGES.name(key))
         if self._server is None or entry is None:
             return None
@@ -319,8 +331,7 @@ class Cache:
         except BadEntryError as error:
             self._server.warn(f"the entry {IMAGES.name(key)} {error}; compiling again")
             return None
-        self._local.publish(key, entry)
-        return image
+        return image, entry
 
 
 def _remove(directory: str, owner: int) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from culaunch._base.trusted import TrustedDirectory
-from culaunch._cache.library import INLINE, LIBRARIES, SOURCES, SUFFIX
+from culaunch._cache.library import INLINE, LIBRARIES, SOURCES, SUFFIX, remove_if_bare
 from culaunch._cache.note import NOTES, Note
 from culaunch._cache.place import default_max_bytes, default_path, default_shipped
 from culaunch._cache.record import record_use
@@ -146,8 +146,11 @@ class Libraries:
         if not reads.is_current() or found.stem != self._stem(reads):
             return None
         path = os.path.join(place, self.name + SUFFIX)
-        with open(path, "wb") as file:
-            file.write(found.content)
+        try:
+            with open(path, "wb") as file:
+                file.write(found.content)
+        except OSError:  # no room: what builds it says so, if it cannot either
+            return None
         return path, reads
 
     def _send(self, built: Library) -> None:
@@ -173,17 +176,32 @@ class Libraries:
     def _publish(self, built: Library) -> Library:
         stem = self._stem(built.reads)
         library, note = _noted(built)
-        with self.store.open(*self.folders) as directory:
-            for suffix in SOURCES:
-                # For messages and debuggers; all libraries of a key have the same. They are there
-                # before the library is, which names them.
-                source = os.path.join(os.path.dirname(built.path), self.name + suffix)
-                if os.path.exists(source):
-                    directory.publish(self.name + suffix, _content(source))
-            size = LIBRARIES.publish(directory, stem, library, note)
-            path = directory.lasting_path(stem + SUFFIX)
+        try:
+            with self.store.open(*self.folders) as directory:
+                size = self._publish_sources(directory, os.path.dirname(built.path))
+                size += LIBRARIES.publish(directory, stem, library, note)
+                path = directory.lasting_path(stem + SUFFIX)
+        except OSError:
+            with contextlib.suppress(OSError), self.store.open(*self.folders[:-1]) as above:
+                remove_if_bare(above, self.folders[-1])
+            raise
         self.store.count("/".join([*self.folders, stem + SUFFIX]), size)
         return Library(path, built.reads)
+
+    def _publish_sources(self, directory: TrustedDirectory, place: str) -> int:
+        """Keep the sources, for messages and debuggers; return their bytes.
+
+        All libraries of a key have the same. They are there before the library is, which names
+        them.
+        """
+        size = 0
+        for suffix in SOURCES:
+            source = os.path.join(place, self.name + suffix)
+            if os.path.exists(source):
+                content = _content(source)
+                directory.publish(self.name + suffix, content)
+                size += len(content)
+        return size
 
     def _find(self, directory: TrustedDirectory, *, is_own: bool) -> Library | None:
         # One for each state of the headers that was met: going back to an older header finds the

@@ -60,12 +60,17 @@ class LibraryKind:
         Raises
         ------
         OSError
-            If one could not be written.
+            If one could not be written. Neither is there then.
         """
         packed = NOTES.pack(note_key(folder, stem), note)
         # The note last: a library without one is not found, so nobody loads what is not there yet.
         folder.publish(stem + SUFFIX, library)
-        folder.publish(NOTES.name(stem), packed)
+        try:
+            folder.publish(NOTES.name(stem), packed)
+        except OSError:
+            # Without its note it is never used, and takes the room that was missing.
+            folder.remove(stem + SUFFIX)
+            raise
         return len(library) + len(packed)
 
     def list_in(self, directory: TrustedDirectory) -> Iterator[Stored]:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import re
+import stat
 import warnings
+
+try:
+    import fcntl
+except ImportError:  # not Unix
+    fcntl = None  # type: ignore[assignment]
 
 from culaunch._cache.entry import KEY
 from culaunch._errors import CacheWarning
@@ -13,6 +21,7 @@ VARIABLE = "CULAUNCH_CACHE_RECORD"
 _LIBRARY = re.compile(r"inline/[A-Za-z0-9_]{1,64}-[0-9a-f]{32}/[A-Za-z0-9_]{1,64}-[0-9a-f]{16}")
 
 _noted: set[tuple[str, str]] = set()
+_failed: set[tuple[str, str]] = set()
 
 
 def record_use(key: str) -> None:
@@ -27,15 +36,34 @@ def record_use(key: str) -> None:
         # Many processes write to one file: each line is one write at its end.
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            os.write(descriptor, f"{key}\n".encode())
+            _append(descriptor, f"{key}\n".encode())
         finally:
             os.close(descriptor)
     except OSError as error:
+        reason = error.strerror or str(error)
+        if (path, reason) in _failed:
+            return
+        _failed.add((path, reason))
         warnings.warn(
-            f"what is used is not noted in {VARIABLE}={path!r}: {error.strerror or error}",
+            f"what is used is not noted in {VARIABLE}={path!r}: {reason}",
             CacheWarning,
             stacklevel=4,
         )
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    """Add a line, whole or not at all."""
+    if fcntl is not None:
+        # Where there are no locks, a line may stay cut, and the record is refused.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    before = os.fstat(descriptor)
+    written = os.write(descriptor, line)
+    if written < len(line):
+        # The start of a line would spoil the next one, too.
+        if stat.S_ISREG(before.st_mode):
+            os.ftruncate(descriptor, before.st_size)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def read_record(path: str) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING
 
-from culaunch._base.outputs import open_output
 from culaunch._embed.image_stream import ImageStream, open_image_stream
 from culaunch._embed.machine import find_machine
 from culaunch._embed.object_writer import write_objects
@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-def embed_several(output: str, images: Mapping[str, bytes], machine: str | None = None) -> None:
-    """Write an object file that defines ``culaunch_image_<name>``, hidden, for each image.
+def embed_several(images: Mapping[str, bytes], machine: str | None = None) -> bytes:
+    """Return an object file that defines ``culaunch_image_<name>``, hidden, for each image.
 
     Parameters
     ----------
-    output : str
-        The file, replaced as a whole or not at all.
     images : mapping of str to bytes
         Cubins, fatbins or PTX by their names, which are identifiers of C.
     machine : {"x86_64", "aarch64"}, optional
@@ -29,7 +27,7 @@ def embed_several(output: str, images: Mapping[str, bytes], machine: str | None 
     Raises
     ------
     ImageError
-        If one is no image. Nothing is written then.
+        If one is no image.
     """
     target = find_machine(machine)
 
@@ -40,5 +38,6 @@ def embed_several(output: str, images: Mapping[str, bytes], machine: str | None 
             with open_image_stream(data) as stream:
                 yield stream, symbol_names("culaunch", name)
 
-    with open_output(output) as file:
-        write_objects(file, streams(), target)
+    file = io.BytesIO()
+    write_objects(file, streams(), target)
+    return file.getvalue()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_list, checked_path
-from culaunch._base.outputs import open_output, write_output
+from culaunch._base.outputs import write_outputs
 from culaunch._base.values import spell
 from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
@@ -100,11 +99,11 @@ def export(
     unit = InlineSource(name, source.text, None, "", {})
     with tempfile.TemporaryDirectory(prefix="culaunch-export-") as directory:
         library, _ = build_library(directory, unit, source.images, toolchain, name)
-        # Whole or not at all: `open_output` puts a file in place when it is written.
-        with open(library, "rb") as built, open_output(output) as file:
-            shutil.copyfileobj(built, file)
+        with open(library, "rb") as file:
+            outputs = {output: file.read()}
     if header is not None:
-        write_output(wanted, text.encode())
+        outputs[wanted] = text.encode()
+    write_outputs(outputs)
 
 
 def _name_of(path: str) -> str:

@@ -13,7 +13,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path, checked_text
-from culaunch._base.outputs import open_output
+from culaunch._base.outputs import write_output
 from culaunch._base.ratios import ratio_between
 from culaunch._base.values import spell
 from culaunch._cache.lock import lock_key
@@ -66,6 +66,7 @@ class TunedConfigs:
         self._entries: list[dict[str, Any]] = []
         self._unfinished: list[dict[str, Any]] = []
         self._kept_at = -math.inf
+        self._said = ""
         # Before anything is measured for it.
         if self.path is not None and not os.path.isdir(os.path.dirname(self.path) or "."):
             raise FileNotFoundError(
@@ -205,14 +206,15 @@ class TunedConfigs:
             content = {"format": FORMAT, "version": VERSION, "entries": self._entries}
             if self._unfinished:
                 content["unfinished"] = self._unfinished
-            with open_output(self.path) as file:
-                file.write(json.dumps(content, indent=1).encode() + b"\n")
+            write_output(self.path, json.dumps(content, indent=1).encode() + b"\n")
+            self._said = ""
 
     def _warn(self, error: Exception) -> None:
-        # It leads to who called tune().
-        warnings.warn(
-            f"the table {self.path!r} was not written: {error}", CacheWarning, stacklevel=4
-        )
+        message = f"the table {self.path!r} was not written: {error}"
+        # What is measured for minutes is kept again and again: a full disk is said once.
+        if message != self._said:
+            self._said = message
+            warnings.warn(message, CacheWarning, stacklevel=4)  # it leads to who called tune()
 
     def _read(self) -> None:
         if self.path is None or not os.path.exists(self.path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 import culaunch as cl
+from culaunch._base.outputs import write_output
 
 _MADE = re.compile(r"(?:(\w+):)?([A-Za-z]\w*)(?:\[([\d,x ]*)\])?=(.+)")
 _PLAIN = re.compile(r"[+-]?(?:\d+|0[xX][0-9a-fA-F]+)")
@@ -50,8 +52,9 @@ class Argument:
 
     def save(self, path: str) -> None:
         """Write the array to a .npy file."""
-        with open(path, "wb") as file:
-            _numpy().save(file, self.result)
+        content = io.BytesIO()
+        _numpy().save(content, self.result)
+        write_output(path, content.getvalue())
 
     def compare(self, path: str) -> bool:
         """Compare with a .npy file; print how it went, and tell whether it is the same."""

@@ -62,6 +62,7 @@ class Server:
         self._place: tuple[int, Place] | None = None
         # In which process it is not asked, or not written to, any more.
         self._is_off = self._is_only_read = 0
+        self.failure: Exception | None = None  # why it is not asked any more
 
     def fetch(self, name: str) -> bytes | None:
         """Return the bytes of an entry, or None; it is never an error.
@@ -177,6 +178,7 @@ class Server:
             if self.is_stopped:
                 return
             self._is_off = os.getpid()
+            self.failure = error
         self.warn(f"{_text(error)}; it is not used any more by this process")
 
     def _drop(self) -> None:

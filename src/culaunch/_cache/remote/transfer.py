@@ -44,11 +44,18 @@ def push(store: Store, server: Server | None) -> int:
     return count + (_push_libraries(store, server) if server.signs else 0)
 
 
-def pull(store: Store, server: Server | None, fetch: Callable[[str], object]) -> int:
+def pull(store: Store, server: Server | None, fetch: Callable[[str], bytes | None]) -> int:
     """Get what this machine does not have; return how many entries."""
     there = _listed(server)
     assert server is not None
-    count = _each(lambda key: fetch(key) is not None, sorted(there - _own(store)), server)
+
+    def one(key: str) -> bool:
+        entry = fetch(key)
+        if entry is not None:
+            store.publish(IMAGES.name(key), entry)
+        return entry is not None
+
+    count = _each(one, sorted(there - _own(store)), server)
     return count + (_pull_libraries(store, server) if server.has_keys else 0)
 
 
@@ -98,7 +105,7 @@ def _listed(server: Server | None, suffix: str = IMAGES.suffix) -> set[str]:
         raise ValueError("this cache has no remote one: give remote=, or set CULAUNCH_CACHE_REMOTE")
     found = server.list_keys(suffix)
     if found is None:
-        raise OSError(errno.EIO, "its entries cannot be listed", server.shown)
+        raise _failed("its entries cannot be listed", server)
     return found
 
 
@@ -106,5 +113,11 @@ def _each(one: Callable[[str], bool], keys: Iterable[str], server: Server) -> in
     with ThreadPoolExecutor(_AT_ONCE, "culaunch-remote") as threads:
         done = sum(threads.map(one, keys))  # which is quick once the server failed
     if server.is_stopped:
-        raise OSError(errno.EIO, f"it failed after {done} entries", server.shown)
+        raise _failed(f"it failed after {done} entries", server)
     return done
+
+
+def _failed(what: str, server: Server) -> OSError:
+    error = server.failure
+    number = error.errno if isinstance(error, OSError) else None
+    return OSError(number or errno.EIO, f"{what} ({type(error).__name__}: {error})", server.shown)

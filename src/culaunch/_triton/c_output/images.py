@@ -8,8 +8,6 @@ from culaunch._image.architectures import ARCH
 from culaunch._triton.c_output.names import c_string
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from culaunch._triton.saved.set import SavedSet
     from culaunch._triton.saved.variant import SavedVariant
 
@@ -59,15 +57,15 @@ class CImages:
             ]
         )
 
-    def write_object(self, path: Path, machine: str | None) -> None:
-        """Write the object file, for a processor: this machine's where None is given."""
+    def object_file(self, machine: str | None) -> bytes:
+        """Return the object file, for a processor: this machine's where None is given."""
         from culaunch._embed.several import embed_several
 
         images = {
             name.removeprefix(_PREFIX): self._kernels.read(member)
             for member, name in self._names.items()
         }
-        embed_several(str(path), images, machine)
+        return embed_several(images, machine)
 
 
 def _member(variant: SavedVariant) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_path
-from culaunch._base.outputs import write_output
+from culaunch._base.outputs import write_outputs
 from culaunch._base.values import spell
 from culaunch._triton.c_output.c_set import CSet
 from culaunch._triton.c_output.header import header_text
@@ -46,13 +46,10 @@ def write_c(
         own = check_c_name(name) if name is not None else c_identifier(kernels.name)
         name = check_c_name(prefix + own, "prefix" if prefix else "name")
     output = CSet(kernels, name, as_object)
-    # Both texts before either is written: a refusal leaves no half of an output behind.
-    pieces = header_text(output), output.source(header.name)
-    written = [source, header]
+    # All before any is written: a refusal leaves no half of an output behind, and a source does not
+    # stand beside the header of another set.
+    pieces = {source: output.source(header.name).encode(), header: header_text(output).encode()}
     if as_object:
-        # The object first: it may be refused, for its machine or an image that is none.
-        written.append(Path(f"{base}_images.o"))
-        output.images.write_object(written[-1], machine)
-    for target, piece in zip((header, source), pieces, strict=True):
-        write_output(str(target), piece.encode())
-    return written
+        pieces[Path(f"{base}_images.o")] = output.images.object_file(machine)
+    write_outputs({str(target): piece for target, piece in pieces.items()})
+    return list(pieces)

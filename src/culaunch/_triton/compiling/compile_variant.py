@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.values import spell
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from culaunch._triton.compiling.signature import Argument
     from culaunch._triton.saved.variant import SavedVariant
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+
 
 def compile_variant(
     function: Any,
@@ -37,6 +42,8 @@ def compile_variant(
     ------
     CompileError
         If Triton cannot compile it; the log has what Triton said.
+    OSError
+        If Triton has no room for its files.
     TypeError, ValueError
         If an argument or `arch` is nothing that Triton can compile for.
     """
@@ -54,6 +61,9 @@ def compile_variant(
     except TypeError as error:
         raise TypeError(f"{function.__name__}: {error}") from error
     except Exception as error:
+        # It is not the kernel that is wrong then.
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            raise _no_room(function, error) from error
         raise CompileError(
             f"Triton cannot compile {function.__name__} for {arch}: {error}", log=_log_of(error)
         ) from error
@@ -76,6 +86,17 @@ def compile_variant(
             f'{made.arch}. Give arch="{made.arch}"'
         )
     return made
+
+
+def _no_room(function: Any, error: OSError) -> OSError:
+    """Return an error that says where Triton writes."""
+    home = os.environ.get("TRITON_HOME") or os.path.expanduser("~")
+    cache = os.environ.get("TRITON_CACHE_DIR") or os.path.join(home, ".triton", "cache")
+    why = (
+        f"{error.strerror}: Triton compiles {function.__name__}, and writes to {cache} "
+        f"(TRITON_CACHE_DIR names another place) and {tempfile.gettempdir()} (TMPDIR)"
+    )
+    return OSError(error.errno, why, error.filename or cache)
 
 
 def _target(arch: str) -> Any:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from culaunch._base.outputs import write_output
 from culaunch._triton.install import install, report
 from culaunch._triton.program.as_main import run_module, run_script, run_text
 
@@ -34,8 +35,10 @@ def main(arguments: Sequence[str]) -> int:
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
     if not options.module and not options.text and not program:
         parser.error("give a script, -m and a module, or -c and a text")
-    if options.json is not None and not options.json.absolute().parent.is_dir():
-        parser.error(f"--json: there is no folder {str(options.json.absolute().parent)!r}")
+    if options.json is not None:
+        options.json = options.json.absolute()  # the program may change the current folder
+        if not options.json.parent.is_dir():
+            parser.error(f"--json: there is no folder {str(options.json.parent)!r}")
     if not options.module and not options.text and not Path(program[0]).exists():
         parser.error(f"there is no file {program[0]!r}")
     install(include=options.include or ("*",), exclude=options.exclude)
@@ -57,7 +60,11 @@ def _tell(options: argparse.Namespace, process: int) -> None:
         return
     found = report()
     if options.json is not None:
-        options.json.write_text(found.to_json() + "\n")
+        try:
+            write_output(str(options.json), f"{found.to_json()}\n".encode())
+        except OSError as error:
+            # The program is at its end, where an exception is a traceback and nothing else.
+            print(f"python -m culaunch.triton: no report: {error}", file=sys.stderr)  # noqa: T201
     if options.report:
         print(found, file=sys.stderr)  # noqa: T201
 
