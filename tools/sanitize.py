@@ -35,12 +35,12 @@ SELECTION = (
     "tests/torch_operators/test_dispatch.py",
     "tests/ship/test_hostile_libraries.py",
     "tests/emulator/test_nested_calls.py",
-    "tests/triton/test_reentrant.py",
-    "tests/triton/test_quick.py",
-    "tests/triton/test_grids.py",
-    "tests/triton/test_heuristics.py",
-    "tests/triton/test_native_objects.py",
-    "tests/triton/test_specialize.py",
+    "tests/triton/live/test_reentrant.py",
+    "tests/triton/live/test_quick.py",
+    "tests/triton/live/test_grids.py",
+    "tests/triton/live/test_heuristics.py",
+    "tests/triton/live/test_native_objects.py",
+    "tests/triton/live/test_specialize.py",
 )
 
 

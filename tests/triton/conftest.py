@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # for the kernels
+sys.path.insert(0, str(Path(__file__).parent / "shared"))  # for the kernels
 sys.path.insert(0, str(Path(__file__).parents[1] / "launch"))  # for recording
 
 from recording import RecordingDriver, recorders

@@ -46,7 +46,7 @@ def test_c_types_and_tuned_table(tutorials, tmp_path):
 @pytest.mark.needs("gcc", "g++")
 def test_c_launches(add_set, tmp_path):
     """Run it against the benchmarks' null driver, which counts launches."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
     from overhead.build import build_null_driver
 
     driver = build_null_driver()
@@ -109,7 +109,7 @@ def test_command(tmp_path):
     import culaunch.triton as ct
     from culaunch.cli.triton import command
 
-    file = Path(__file__).parent / "tutorials.py"
+    file = Path(__file__).parents[1] / "shared" / "tutorials.py"
     library = tmp_path / "add.culib"
     done = CliRunner().invoke(
         command,

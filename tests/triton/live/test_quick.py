@@ -228,10 +228,10 @@ def test_another_arrays_error_is_the_general_one(kernel, x):
 @pytest.mark.slow
 def test_calls_are_quick_where_the_table_of_types_is_full():
     # In a process of its own: the table is the process's, and this fills it.
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1] / "shared"
     code = f"""
         import ctypes, sys
-        sys.path[:0] = [{str(here)!r}, {str(here.parent / "launch")!r}]
+        sys.path[:0] = [{str(here)!r}, {str(here.parents[1] / "launch")!r}]
         from recording import the_recorder
         driver = the_recorder(device_types=(1,), devices=1)
         fill = driver.kernel(4)

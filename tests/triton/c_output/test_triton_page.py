@@ -10,7 +10,7 @@ from sets import check_syntax
 
 pytestmark = pytest.mark.needs("triton", "torch", "gcc")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def blocks(language):

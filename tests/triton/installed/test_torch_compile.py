@@ -60,7 +60,7 @@ CALLS = {
 def test_a_compiled_region_calls_a_native_kernel(run_python, call, imports):
     from pathlib import Path
 
-    folder = str(Path(__file__).parent)
+    folder = str(Path(__file__).parents[1] / "shared")
     done = run_python(textwrap.dedent(SCRIPT.format(folder=folder, call=call, imports=imports)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("done\n")
@@ -118,7 +118,9 @@ def test_a_compiled_region_is_as_it_was_where_every_kernel_is_native(run_python)
     """One graph, though every launch in it is native."""
     from pathlib import Path
 
-    done = run_python(textwrap.dedent(INSTALLED.format(folder=str(Path(__file__).parent))))
+    done = run_python(
+        textwrap.dedent(INSTALLED.format(folder=str(Path(__file__).parents[1] / "shared")))
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("done\n")
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
 )
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1] / "shared"
 ADD = "installed_kernels.add"
 
 

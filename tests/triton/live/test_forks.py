@@ -61,7 +61,7 @@ PROGRAM = """
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
 def test_forked_while_another_thread_compiles(emulator):
-    program = textwrap.dedent(PROGRAM.format(folder=str(Path(__file__).parent)))
+    program = textwrap.dedent(PROGRAM.format(folder=str(Path(__file__).parents[1] / "shared")))
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
         check=False, capture_output=True, text=True, timeout=200,

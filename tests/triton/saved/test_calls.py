@@ -201,7 +201,7 @@ def test_misspelt_settings_are_refused(tutorials, options, words):
 def test_the_command_refuses_them_too(tmp_path, words, message):
     from pathlib import Path
 
-    file = Path(__file__).parent / "tutorials.py"
+    file = Path(__file__).parents[1] / "shared" / "tutorials.py"
     words = [f"{file}:add", "--signature", FLOATS, "--arch", "sm_80", *words]
     outputs = ["-o", f"{tmp_path}/k.culib", "--c-output", f"{tmp_path}/k.c"]
     done = run_command("triton", *words, *outputs)

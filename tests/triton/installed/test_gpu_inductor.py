@@ -20,7 +20,7 @@ from culaunch._image.reader import Reader
 
 pytestmark = [pytest.mark.gpu, pytest.mark.slow, pytest.mark.needs("triton", "torch", "gcc")]
 
-PROGRAM = Path(__file__).with_name("inductor_program.py")
+PROGRAM = Path(__file__).parents[1] / "shared" / "inductor_program.py"
 REGIONS = 11
 WORKERS = "TORCHINDUCTOR_WORKER_START"
 

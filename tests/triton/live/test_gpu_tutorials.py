@@ -449,7 +449,7 @@ def test_the_c_that_is_written(tutorials, tmp_path):
 def test_the_benchmark_runs(tmp_path):
     import culaunch as cl
 
-    script = os.path.join(os.path.dirname(__file__), "../../benchmarks/triton_dispatch.py")
+    script = os.path.join(os.path.dirname(__file__), "../../../benchmarks/triton_dispatch.py")
     folders = [os.path.dirname(os.path.dirname(cl.__file__)), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [sys.executable, script, "--quick", "--output", tmp_path],

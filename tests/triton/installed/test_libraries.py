@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = [pytest.mark.needs("triton", "torch"), pytest.mark.slow]
 
-PROGRAM = Path(__file__).parent / "libraries_program.py"
+PROGRAM = Path(__file__).parents[1] / "shared" / "libraries_program.py"
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_two_sets_of_one_name_are_in_one_program(tmp_path):
     )
     sources = [tmp_path / "main.c", *(tmp_path / name / "kernel.c" for name in names)]
     check_syntax(*sources)
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
     from overhead.build import build_null_driver
 
     driver = build_null_driver()
@@ -330,7 +330,7 @@ def tuned():
 @pytest.mark.needs("g++")
 def test_the_choice_in_c_knows_types_and_architectures(tmp_path):
     """As in Python: the types of the function, and the device of the current context."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
     from overhead.build import build_null_driver
 
     source, _ = tuned().write_c(tmp_path / "k")
@@ -357,7 +357,7 @@ def test_the_choice_in_c_knows_types_and_architectures(tmp_path):
 @pytest.mark.needs("g++")
 def test_a_grid_that_clusters_make_too_large(tmp_path):
     """2^31 blocks wrap in the driver's 32 bits: they are refused, as in Python."""
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
     from overhead.build import build_null_driver
 
     entry = function(variants=[variant(arch="sm_90a")])

@@ -237,7 +237,7 @@ def test_as_tritons_own_autotuner_does(tmp_path):
         pytest.skip("needs no-GPU: with one Triton has a driver of its own")
     if shutil.which("gcc") is None or triton.__version__[:3] != "3.6":
         pytest.skip("needs gcc and Triton 3.6, whose launcher the driver of the test is for")
-    program = Path(__file__).with_name("zeroes_program.py")
+    program = Path(__file__).parents[1] / "shared" / "zeroes_program.py"
     done = subprocess.run(
         [sys.executable, program, tmp_path, "150"], check=False, capture_output=True, text=True,
         timeout=600, env={**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")},

@@ -74,7 +74,7 @@ def test_variants_that_are_added_leave_the_interface_as_it_is(tmp_path, grid):
 
 @pytest.fixture(scope="module")
 def null_driver():
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
     from overhead.build import build_null_driver
 
     return build_null_driver()  # an H100

@@ -13,8 +13,8 @@ import pytest
 
 pytestmark = [pytest.mark.needs("triton", "torch", "fla"), pytest.mark.slow]
 
-PROGRAM = Path(__file__).parent / "fla_checks_program.py"
-TOOLS = Path(__file__).parents[2] / "tools" / "third_party"
+PROGRAM = Path(__file__).parents[1] / "shared" / "fla_checks_program.py"
+TOOLS = Path(__file__).parents[3] / "tools" / "third_party"
 WHOLE = os.environ.get("CULAUNCH_WHOLE_SUITES") == "1"
 # With their gradients, some 25 kernels: scans, chunks and attention.
 SAMPLE = (

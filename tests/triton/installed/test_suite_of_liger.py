@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = [pytest.mark.needs("triton", "torch", "liger_kernel"), pytest.mark.slow]
 
-TOOLS = Path(__file__).parents[2] / "tools" / "third_party"
+TOOLS = Path(__file__).parents[3] / "tools" / "third_party"
 WHOLE = os.environ.get("CULAUNCH_WHOLE_SUITES") == "1"
 FILES = (
     "softmax", "sparsemax", "relu_squared", "layer_norm", "poly_norm", "rms_norm",
@@ -62,7 +62,7 @@ def suite(tmp_path):
 
 
 def test_its_own_tests_pass_and_every_launch_is_native(suite):
-    paths = [str(Path(__file__).parent), str(TOOLS), str(suite)]
+    paths = [str(Path(__file__).parents[1] / "shared"), str(TOOLS), str(suite)]
     environment = {
         **os.environ, "CULAUNCH_DRIVER": "emulator", "CULAUNCH_TRITON_CHECK": "1",
         "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]),

@@ -81,7 +81,7 @@ def tritons_own(folder):
     with standing_in(stand_in):
         for block in BLOCKS:
             _, files = tool.compile_kernel(tool.CompileArgs(
-                path=str(Path(__file__).parent / "tutorials.py"), kernel_name="add",
+                path=str(Path(__file__).parents[1] / "shared" / "tutorials.py"), kernel_name="add",
                 signature=TYPES.format(n="i32") + f", {block}",
                 grid=f"(n + {block - 1}) / {block}, 1, 1", num_warps=4, num_stages=3,
                 out_name="theirs", out_path=folder / f"theirs_{block}",
@@ -98,7 +98,7 @@ def test_both_launch_the_same(tmp_path):
 
     from culaunch.triton import compile  # noqa: A004
 
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
     from overhead.build import build_null_driver
 
     driver = build_null_driver()
