@@ -127,10 +127,9 @@ def compile(  # noqa: A001
     for text, config, target in itertools.product(signatures, configs or ({},), arches):
         settings = {**(constants or {}), **options, **config}
         extra = {name: value for name, value in settings.items() if name not in names}
-        work += [
-            VariantRequest(arguments, target, extra, keep_ptx)
-            for arguments in _cases(function, text, settings, config, heuristics, hooks)
-        ]
+        for arguments, decided in _cases(function, text, settings, config, heuristics, hooks):
+            check_options(function, decided, backend_of(target), "a heuristic")
+            work.append(VariantRequest(arguments, target, {**extra, **decided}, keep_ptx))
     names_in_order = [one.name for one in function.params]
     types = [
         dict(zip(names_in_order, (one.type for one in request.arguments), strict=True))
@@ -165,16 +164,20 @@ def _cases(
     config: Mapping[str, Any],
     heuristics: Heuristics,
     hooks: SavedHooks,
-) -> Iterator[list[Argument]]:
-    """Give the kernel's arguments for each variant that a signature needs."""
-    fixed = {name: value for name, value in settings.items() if name in function.arg_names}
+) -> Iterator[tuple[list[Argument], dict[str, Any]]]:
+    """Give the kernel's arguments, and what options heuristics give, for each variant."""
+    names = {*function.arg_names, *heuristics.options}
+    fixed = {name: value for name, value in settings.items() if name in names}
     # What a heuristic gives is left out of the signature: nobody writes what is worked out.
     open_ones = [one for one in function.params if not heuristics.is_given(one.name)]
-    own = {name: value for name, value in fixed.items() if not heuristics.is_given(name)}
+    is_own = {one.name for one in open_ones}
+    own = {name: value for name, value in fixed.items() if name in is_own}
     by_name = hooks.apply(_arguments(function, open_ones, text, own), config, settings)
     for case in heuristics.cases(by_name, fixed, text):
-        made = {**by_name, **{name: make_constant(value) for name, value in case.items()}}
-        yield [made[one.name] for one in function.params]
+        decided = {name: value for name, value in case.items() if name in heuristics.options}
+        constants = {name: make_constant(case[name]) for name in case.keys() - decided.keys()}
+        made = {**by_name, **constants}
+        yield [made[one.name] for one in function.params], decided
 
 
 def _arguments(

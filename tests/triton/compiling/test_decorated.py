@@ -82,11 +82,33 @@ def hook_over(cell):
     return lambda kw: kw[cell[0]].zero_()
 
 
+def zeroes_those_given(names):
+    return lambda kw: [kw[name].zero_() for name in names if kw[name] is not None]
+
+
+def changes_its_list(names):
+    def hook(kw):
+        names[0] = "b"
+
+    return hook
+
+
+def adds_to_its_names(names):
+    def hook(kw):
+        nonlocal names
+        names += ("b",)
+        kw[names[-1]].zero_()
+
+    return hook
+
+
 def effects(hook):
     from culaunch._triton.compiling.hook_effects import effects_of
 
     return effects_of(
-        hook, {"BLOCK": 64}, dict.fromkeys(["out_ptr", "x_ptr", "n", *"Cab"], "*fp32")
+        hook,
+        {"BLOCK": 64},
+        {**dict.fromkeys(["out_ptr", "x_ptr", "n", *"Cab"], "*fp32"), "left_out": "constexpr"},
     )
 
 
@@ -98,6 +120,10 @@ def effects(hook):
         (init_to_zero("C"), ("C",)),
         (lambda kw: [kw["a"].zero_(), kw["b"].zero_()], ("a", "b")),
         (hook_over(("a",)), ("a",)),
+        (hook_over(["a"]), ("a",)),
+        (zeroes_those_given(["a", "left_out", "b"]), ("a", "b")),
+        (has_a_default, ("out_ptr",)),
+        (lambda kw, names=("a", "b"): [kw[name].zero_() for name in names], ("a", "b")),
         (lambda kw: None, ()),
     ],
 )
@@ -109,8 +135,10 @@ def test_a_hook_that_can_only_set_to_zero_is_data(hook, names):
 @pytest.mark.parametrize(
     "hook",
     [
-        counts, looks, catches, calls_a_global, uses_the_result, sets_a_block, has_a_default,
-        asks_with_a_number, makes_a_generator, zeroes_an_argument, hook_over(["a"]), print,
+        counts, looks, catches, calls_a_global, uses_the_result, sets_a_block,
+        asks_with_a_number, makes_a_generator, zeroes_an_argument, hook_over([0]), print,
+        changes_its_list(["a"]), adds_to_its_names(["a"]), adds_to_its_names(("a",)),
+        lambda kw, other: kw["a"].zero_(), lambda kw, names=FLOATS: [print(one) for one in names],
         functools.partial(zero), type("Hook", (), {"__call__": lambda self, kw: None})(),
         lambda *args: None, lambda **kw: None, lambda: None, lambda kw: [0 for one in kw],
         lambda kw: kw.zero_(), lambda kw: kw["a"] == kw["b"], lambda kw: f"{kw['a']}",

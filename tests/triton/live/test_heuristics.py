@@ -113,6 +113,28 @@ def test_what_has_to_be_called(function, reason):
         reads_of(function)
 
 
+def test_defaults_are_part_of_a_function_that_stays():
+    """`lambda args, size=size: size` gives each of several functions a value of its own."""
+    for function in (
+        lambda args, size=64: size,
+        lambda args, *, size=64: min(size, args["n"]),
+        lambda args, size=(64, "a"): size[0],
+    ):
+        assert reads_of(function, stays=True).names <= {"n"}
+        with pytest.raises(Unknown, match="takes more"):
+            reads_of(function)
+    for function, reason in (
+        (lambda args, more: args["n"], "takes more"),
+        (lambda args, *, more: args["n"], "takes more"),
+        (lambda args, more, *, other=1: args["n"], "takes more"),
+        (lambda args, more=LIST: more[0], "a default of"),
+        (lambda args, more=impure: more(args["n"]), "a default of"),
+        (lambda: 3, "takes more"),
+    ):
+        with pytest.raises(Unknown, match=reason):
+            reads_of(function, stays=True)
+
+
 # ---- what is launched
 
 
@@ -190,6 +212,34 @@ def test_heuristics(launched, say):
             assert said(kernel, *case[:3], D=case[3]) == expected(*case)
     # 80 times by this test, and by the comparing about every other time.
     assert 90 < len(calls) < 150
+
+
+def test_heuristics_with_defaults(launched, say):
+    """Functions of one code, which their defaults tell apart; one of them gives an option."""
+
+    def fixed(sizes):
+        return {name: lambda args, size=size: size for name, size in sizes.items()}
+
+    tritons = triton.heuristics(fixed({"A": 5, "B": 6, "C": 7, "num_warps": 2}))(say)
+    kernel = launched(tritons)
+    for _ in range(10):
+        assert said(kernel, None, 3, 0.25, D=7) == [3, 5, 6, 7, 7]
+    made = kernel[(1,)](torch.zeros(5, dtype=torch.int32), None, 3, 0.25, D=7)
+    assert made.metadata.num_warps == 2
+    tritons.values["B"] = fixed({"B": 8})["B"]
+    for _ in range(4):
+        assert said(kernel, None, 3, 0.25, D=7) == [3, 5, 8, 7, 7]
+
+
+def test_a_grid_with_a_default_is_asked(launched, say):
+    """Each call makes one anew, of the same code, with another default."""
+    kernel = launched(say)
+    for count in (1, 2, 3, 1):
+        asked = []
+        grid = lambda meta, count=count, asked=asked: asked.append(count) or (count,)  # noqa: E731
+        for _ in range(3):
+            said(kernel, None, 3, 0.25, A=1, B=2, C=3, D=4, grid=grid)
+        assert asked == [count] * 3
 
 
 def test_heuristics_are_on_the_quick_path(recorder, say):

@@ -273,3 +273,84 @@ def test_an_element_type_that_a_heuristic_gives(kernels, recorder):
     made[(1,)](torch.ones(4, dtype=torch.int32))
     with pytest.raises(cl.KernelNotFoundError):
         made[(1,)](torch.ones(4))
+
+
+def test_an_option_that_a_heuristic_gives_is_compiled(kernels, emulator, tmp_path):
+    """As a dict of functions over one configuration, and by what the signature decides."""
+    import torch
+    import triton
+
+    from culaunch.triton import KernelSet, compile  # noqa: A004
+
+    config = {"BLOCK": 64, "num_warps": 2, "num_stages": 2}
+    fixed = {name: lambda args, value=value: value for name, value in config.items()}
+    made = compile(
+        triton.heuristics(fixed)(kernels.accumulate), FLOATS, arch="sm_80", keep_ptx=True
+    )
+    made.save(tmp_path / "k.culib")
+    for one in (made, KernelSet.load(tmp_path / "k.culib")):
+        (variant,) = one.variants
+        assert (variant.constants, variant.options) == (
+            {"BLOCK": 64}, {"num_warps": 2, "num_stages": 2}
+        )  # fmt: skip
+        assert one.computed == {"BLOCK": "64"}
+        x, out = torch.arange(64.0), torch.zeros(4)
+        for _ in range(2):
+            one[(1,)](x, out, 64)
+        assert out[0] == 2 * 2016
+    assert made.write_c(tmp_path / "k.c")
+    by_type = {
+        "BLOCK": lambda args: 64 if args["x_ptr"].dtype == torch.float16 else 32,
+        "num_warps": lambda args: 8 if args["BLOCK"] > 32 else 4,
+    }
+    made = compile(
+        triton.heuristics(by_type)(kernels.accumulate), [FLOATS, "*fp16, *fp32, i32"],
+        arch="sm_80", keep_ptx=True,
+    )  # fmt: skip
+    assert [one.facts.num_warps for one in made.variants] == [4, 8]
+
+
+def test_an_option_that_only_a_call_decides_is_to_be_named(kernels):
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    def heuristics(**functions):
+        return triton.heuristics(functions)(kernels.accumulate)
+
+    def make(kernel, **keywords):
+        return compile(kernel, FLOATS, arch="sm_80", constants={"BLOCK": 64}, **keywords)
+
+    by_size = heuristics(num_warps=lambda args: 8 if args["n"] > 64 else 4)
+    with pytest.raises(ValueError, match=r"num_warps = .* calls of a set do not choose by: name"):
+        make(by_size)
+    assert make(by_size, num_warps=8).variants[0].facts.num_warps == 8
+    with pytest.raises(
+        ValueError, match=r"num_warps = 2 .* is 2 for .*, and never 8: leave it out"
+    ):
+        make(heuristics(num_warps=lambda args: 2), num_warps=8)
+    with pytest.raises(ValueError, match="the heuristic num_warps of accumulate cannot be saved"):
+        make(heuristics(num_warps=lambda args: print(args["n"])))
+    with pytest.raises(ValueError, match="num_wraps"):
+        make(heuristics(num_wraps=lambda args: 2))
+
+
+def test_an_option_below_an_autotuner_has_the_last_word(kernels, recorder):
+    import torch
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    kernel = triton.autotune([triton.Config({"BLOCK": b}) for b in (64, 128)], key=["n"])(
+        triton.heuristics({"num_warps": lambda args: 2})(kernels.accumulate)
+    )
+    made = compile(kernel, FLOATS, arch="sm_90a")
+    assert {one.facts.num_warps for one in made.variants} == {2}
+    kernel.cache[(64, "torch.float32", "torch.float32")] = kernel.configs[1]
+    kernel.cache[(8, "torch.float32", "torch.float32")] = kernel.configs[0]
+    made = compile(kernel, FLOATS, arch="sm_90a", grid="BLOCK")
+    x = torch.ones(128)
+    for n, block in ((64, 128), (8, 64)):
+        made(x, x, n)
+        assert recorder.last.grid == (block, 1, 1)
+        assert recorder.last.block == (64, 1, 1)

@@ -17,7 +17,7 @@ from culaunch._triton.variants.checks import ELEMENTS
 from culaunch._triton.variants.constants import normal_constant
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,14 @@ class Decorated:
             return None, None
         settings: list[dict[str, Any]] = []
         for config in self._used():
-            if (made := dict(config.all_kwargs())) not in settings:
+            if (made := self._settings(config)) not in settings:
                 settings.append(made)
         return settings, self._table()
+
+    def _settings(self, config: Any) -> dict[str, Any]:
+        """Return what a configuration sets, and no heuristic below the autotuner sets again."""
+        given = options_of(self.function, self.heuristics)
+        return {name: one for name, one in config.all_kwargs().items() if name not in given}
 
     def _used(self) -> list[Any]:
         """Return the configurations that are chosen for some key, or all where none was yet."""
@@ -150,7 +155,7 @@ class Decorated:
         )
         entries = []
         for key, config in self.tuner.cache.items():
-            constants, options = split_settings(config.all_kwargs(), self.tuner.arg_names)
+            constants, options = split_settings(self._settings(config), self.tuner.arg_names)
             given, dtypes = self._take_apart(key, names)
             try:
                 values = tuple(normal_constant(value) for value in given)
@@ -195,6 +200,11 @@ class Decorated:
             )
         rest = iter(values)
         return tuple(defaults[n] if n in defaults else next(rest) for n in names), dtypes
+
+
+def options_of(function: Any, heuristics: Iterable[Heuristic]) -> frozenset[str]:
+    """Return what heuristics give that is no argument but an option of the compiler."""
+    return frozenset(one.name for one in heuristics) - frozenset(function.arg_names)
 
 
 def _is_element_type(value: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from culaunch._triton.compiling.decorated import options_of
 from culaunch._triton.expressions import (
     Expression,
     constant,
@@ -36,7 +37,10 @@ class Heuristics:
     Attributes
     ----------
     saved : tuple of SavedHeuristic
-        Those that expressions can say.
+        Those of arguments that expressions can say: a set works them out at each call.
+    options : frozenset of str
+        What is no argument but an option of the compiler, such as ``num_warps``: that is decided
+        when a variant is compiled.
     """
 
     def __init__(self, function: Any, heuristics: tuple[Heuristic, ...]) -> None:
@@ -51,12 +55,14 @@ class Heuristics:
             else:
                 made.append(SavedHeuristic(one.name, value, one.is_early))
         # One that reads what another gives, which is not saved, gets that from the call.
-        self.saved = tuple(made)
+        self._traced = tuple(made)
+        self.options = options_of(function, heuristics)
+        self.saved = tuple(one for one in made if one.name not in self.options)
 
     @property
     def names(self) -> frozenset[str]:
         """All arguments that heuristics give."""
-        return frozenset((*self._unknown, *(one.name for one in self.saved)))
+        return frozenset((*self._unknown, *(one.name for one in self.saved))) - self.options
 
     def is_given(self, name: str) -> bool:
         """Whether a heuristic gives a constant."""
@@ -65,14 +71,14 @@ class Heuristics:
     def cases(
         self, arguments: Mapping[str, Argument], given: Mapping[str, Any], signature: str
     ) -> list[dict[str, Any]]:
-        """Return the constants of every variant that a signature and a configuration need.
+        """Return the constants, and options, of every variant that a signature needs.
 
         Parameters
         ----------
         arguments : mapping
             The kernel's arguments by name, without what heuristics give.
         given : mapping
-            The constants that the caller names.
+            The constants and options that the caller names.
         signature : str
             For messages.
 
@@ -81,8 +87,9 @@ class Heuristics:
         ValueError
             Naming a heuristic whose values are not known, or are others than those given.
         """
+        decided = self._constexprs | self.options
         for name, reason in self._unknown.items():
-            if name in self._constexprs and name not in given:
+            if name in decided and name not in given:
                 raise ValueError(
                     f"the heuristic {name} of {self._name} cannot be saved: {reason}. Give its "
                     f"value by constants or configs, and in every call of the set; or compile "
@@ -95,8 +102,8 @@ class Heuristics:
         # Heuristics are worked out in their order, each with what those before gave: where one is
         # open, every later one is looked at for both of its values.
         cases: list[dict[str, Any]] = [fixed]
-        for one in self.saved:
-            if one.name not in self._constexprs:  # its type is in the signature
+        for one in self._traced:
+            if one.name not in decided:  # its type is in the signature
                 continue
             cases = [
                 {**case, one.name: choice}
@@ -128,11 +135,14 @@ class Heuristics:
         if value.is_constant:
             return [value.value]
         # Both forms are compiled; more values than two nobody can list.
-        if is_boolean(value):
+        if is_boolean(value) and one.name not in self.options:
             return [True, False]
+        what = ""
+        if one.name in self.options:
+            what = ", which the calls of a set do not choose by"
         raise ValueError(
-            f"{where} has other values from call to call: name those that are to be compiled, by "
-            f"configs=[{{{one.name!r}: ...}}, ...]"
+            f"{where} has other values from call to call{what}: name those that are to be "
+            f"compiled, by configs=[{{{one.name!r}: ...}}, ...]"
         )
 
 

@@ -42,9 +42,10 @@ def effects_of(
     """Return what a hook does, if that is all that it can do; else None.
 
     A hook is a function of the arguments by name. It is certain where its code names nothing but
-    what is listed above, closes over nothing but strings, and where running it on stand-ins shows
-    nothing but arguments set to zero, and blocks of descriptors set to numbers: without other names
-    it can reach nothing else.
+    what is listed above, closes over nothing but strings and lists of them (as its defaults may
+    be), and where running it on stand-ins shows nothing but arguments set to zero, and blocks of
+    descriptors set to numbers: without other names it can reach nothing else. Lists are taken as
+    they are now.
 
     Parameters
     ----------
@@ -61,10 +62,10 @@ def effects_of(
     namespace: dict[str, Any] = {**_PURE, "isinstance": arguments.is_instance}
     if _DESCRIPTOR in code.co_names:
         namespace[_DESCRIPTOR] = _Descriptor
-    # A copy that sees the stand-ins' own `isinstance`.
-    copy = types.FunctionType(
-        code, {"__builtins__": namespace}, code.co_name, None, hook.__closure__
-    )
+    # A copy that sees the stand-ins' own `isinstance`, and lists of names as they are now.
+    defaults = tuple(map(_fixed, hook.__defaults__ or ()))
+    cells = tuple(types.CellType(_fixed(one.cell_contents)) for one in hook.__closure__ or ())
+    copy = types.FunctionType(code, {"__builtins__": namespace}, code.co_name, defaults, cells)
     try:
         copy(arguments)
     except Exception:  # noqa: BLE001  (whatever a hook does with a stand-in, it is not certain)
@@ -75,16 +76,31 @@ def effects_of(
 
 
 def _is_narrow(hook: Any, code: types.CodeType) -> bool:
-    if code.co_argcount != 1 or code.co_kwonlyargcount or hook.__defaults__:
+    defaults = hook.__defaults__ or ()
+    # `lambda args, name=name: ...` closes over what its defaults say.
+    if not code.co_argcount <= 1 + len(defaults) or code.co_kwonlyargcount or not code.co_argcount:
         return False
     if code.co_flags & (0x04 | 0x08 | 0x20 | 0x80 | 0x100 | 0x200):  # *args, **kw, a generator
         return False
+    try:
+        closed = [cell.cell_contents for cell in hook.__closure__ or ()]
+    except ValueError:  # not bound yet
+        return False
+    return all(map(_is_names, (*closed, *defaults))) and _names_little(code, hook.__globals__)
+
+
+def _names_little(code: types.CodeType, found: Mapping[str, Any]) -> bool:
+    """Whether code names nothing but what is listed; `found` are the globals."""
     if set(code.co_names) - _OF_ARGUMENTS - _PURE.keys() - {_DESCRIPTOR}:
         return False
-    if not all(isinstance(one, _PLAIN) for one in code.co_consts):
-        return False  # a function within the function
+    for one in code.co_consts:
+        # Up to CPython 3.11 the list of a comprehension is made by a function within the function.
+        if isinstance(one, types.CodeType):
+            if one.co_name != "<listcomp>" or not _names_little(one, found):
+                return False
+        elif not isinstance(one, _PLAIN):
+            return False
     # A global may have the name of any of these: it is what that name is taken for, or none of it.
-    found = hook.__globals__
     for step in dis.get_instructions(code):
         is_global = step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
         if is_global and step.argval in _OF_ARGUMENTS | (_PURE.keys() & found.keys()):
@@ -93,15 +109,19 @@ def _is_narrow(hook: Any, code: types.CodeType) -> bool:
             return False
         if step.opname.startswith(("STORE_GLOBAL", "DELETE_", "IMPORT_")):
             return False
-    try:
-        closed = [cell.cell_contents for cell in hook.__closure__ or ()]
-    except ValueError:  # not bound yet
-        return False
-    return all(type(one) is str or _is_names(one) for one in closed)
+        if step.opname == "STORE_DEREF" and step.argval in code.co_freevars:
+            return False
+    return True
 
 
-def _is_names(value: object) -> bool:
-    return type(value) is tuple and all(type(one) is str for one in value)
+def _is_names(value: Any) -> bool:
+    """Whether it is a name, or some of them."""
+    many = value if type(value) in (tuple, list) else (value,)
+    return all(type(one) is str for one in many)
+
+
+def _fixed(value: Any) -> Any:
+    return tuple(value) if type(value) is list else value
 
 
 def _is_descriptor(found: Any) -> bool:

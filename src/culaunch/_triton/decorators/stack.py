@@ -248,7 +248,7 @@ class Stack:
         constants = {one.name for one in self.function.params if one.is_constexpr}
         for name, call in layer.values.items():
             try:
-                reads = reads_of(call)
+                reads = reads_of(call, stays=True)
                 self._check_names(reads, constants)
             except Unknown as unknown:
                 raise Unknown(f"the heuristic {name} is called: {unknown}") from None

@@ -62,7 +62,8 @@ def _traced(
     symbols: Collection[str] = (),
 ) -> tuple[Expression, ...]:
     # Only of what is known to be pure: it is run many times, and must not do anything.
-    reads = reads_of(function)
+    # A grid is mostly made anew by each call, with the defaults of that call.
+    reads = reads_of(function, stays=not is_tuple)
     _refuse_identity(function)
     missing = sorted(reads.names - set(names))
     if missing:

@@ -48,8 +48,15 @@ _NOT_HARMLESS = {
 }
 
 
-def reads_of(function: Any) -> Reads:
+def reads_of(function: Any, *, stays: bool = False) -> Reads:
     """Read what a function of a dict of arguments depends on.
+
+    Parameters
+    ----------
+    function : callable
+    stays : bool
+        Whether it is this object that is called each time, and none that is made anew of the same
+        code: then further parameters may have what their defaults say.
 
     Raises
     ------
@@ -57,7 +64,7 @@ def reads_of(function: Any) -> Reads:
         If it has to be called to know its result.
     """
     code = plain_code(function)
-    if code.co_argcount != 1 or code.co_kwonlyargcount:
+    if not _takes_arguments_alone(function, with_defaults=stays):
         raise Unknown("it takes more than the arguments")
     reads = Reads()
     _Code(function, reads, code.co_varnames[0], 0).read()
@@ -147,10 +154,10 @@ class _Code:
         found = find(before.argval) if find is not None else None
         if not isinstance(found, types.FunctionType) or self._depth == _DEEPEST:
             return False
-        code = found.__code__
-        if code.co_argcount != 1 or code.co_kwonlyargcount:
+        if not _takes_arguments_alone(found, with_defaults=True):
             return False
-        _Code(found, self._reads, code.co_varnames[0], self._depth + 1).read()
+        plain_code(found)
+        _Code(found, self._reads, found.__code__.co_varnames[0], self._depth + 1).read()
         return True
 
     def _finder(self, one: dis.Instruction) -> Callable[[str], Any] | None:
@@ -256,10 +263,27 @@ def _text(one: dis.Instruction) -> str | None:
     return found[0] if found is not None and isinstance(found[0], str) else None
 
 
+def _takes_arguments_alone(function: types.FunctionType, *, with_defaults: bool) -> bool:
+    """Whether it can be called with the arguments; its further parameters have defaults."""
+    code = function.__code__
+    further = code.co_argcount - 1 + code.co_kwonlyargcount
+    if code.co_argcount == 0 or not further:
+        return code.co_argcount == 1
+    # `lambda args, size=size: size` is how a loop gives each of its functions a value of its own.
+    has_defaults = len(_defaults_of(function)) >= further
+    return with_defaults and has_defaults
+
+
 def _check_helper(function: types.FunctionType) -> None:
     """Refuse a helper that is more than a function of its arguments."""
     plain_code(function)
-    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    for default in defaults:
+    _defaults_of(function)
+
+
+def _defaults_of(function: types.FunctionType) -> tuple[Any, ...]:
+    """Return what a function's parameters are where a call leaves them out."""
+    found = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    for default in found:
         if not is_constant(default):
             raise Unknown(f"a default of {function.__qualname__}")
+    return found
