@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import culaunch.triton
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs" / "dev").glob("*.md"))
 # The page of functions is older than their room, and is compared as soon as that is there.
@@ -49,6 +51,14 @@ def test_the_picture_of_triton_kernels_is_what_import_linter_holds():
     rooms = {path.parent.name for path in (ROOT / "src/culaunch/_triton").glob("*/__init__.py")}
     table = ARCHITECTURE.partition("| room of `_triton` |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == rooms
+
+
+@pytest.mark.parametrize("name", culaunch.triton.__all__)
+def test_what_users_get_of_triton_kernels_is_in_no_room(name):
+    """Pickles and messages name these modules."""
+    home = getattr(culaunch.triton, name).__module__
+    assert re.fullmatch(r"culaunch\._triton\.\w+", home)
+    assert (ROOT / "src" / home.replace(".", "/")).with_suffix(".py").exists()
 
 
 def test_the_picture_of_the_extension_is_its_folders():
