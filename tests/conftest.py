@@ -201,6 +201,7 @@ def use_own_folders(config: pytest.Config) -> None:
     """
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     own = tempfile.mkdtemp(prefix="culaunch-tests-")
+    os.chmod(own, 0o711)  # for the users that tests become
     config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
     os.environ["TMPDIR"] = tempfile.tempdir = own
     for name, folder in (("CULAUNCH_CACHE_DIR", "cache"), ("TRITON_CACHE_DIR", "triton")):

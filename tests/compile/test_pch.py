@@ -1,11 +1,14 @@
 """Precompiled headers: faster, and never stale."""
 
+import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
 import culaunch as cl
+from culaunch._compile import pch
 
 CUB = (
     """
@@ -55,8 +58,6 @@ def test_an_in_memory_header_that_changed_is_not_taken_from_the_precompiled_one(
 
 
 def test_a_header_on_disk_that_changed_within_its_time_stamp(tmp_path):
-    import os
-
     source = '#include "a.h"\n__global__ void k(int* x) { *x = VALUE; }'
     for value in (111, 222):
         (tmp_path / "a.h").write_text(f"#define VALUE {value}\nstruct Something {{ int x; }};\n")
@@ -82,6 +83,35 @@ def test_errors_name_the_source():
         with pytest.raises(cl.CompileError) as info:
             cl.compile(text, arch="sm_80", pch=True, cache=False, name="my.cu")
         assert str(info.value).startswith(f"my.cu({text.count(chr(10)) + 1}): error")
+
+
+@pytest.mark.parametrize("left", [0, 100 << 20])
+def test_without_room_headers_are_compiled_each_time(left, monkeypatch):
+    """NVRTC would end the process by SIGBUS, where its heap grows past what the disk has."""
+    source = "#include <cuda_fp16.h>\n__global__ void k(__half* x) { *x = __hadd(*x, *x); }"
+    wanted = cl.compile(source, arch="compute_80", cache=False)
+
+    def compiled():
+        return [cl.compile(source, arch="compute_80", pch=True, cache=False) for _ in range(2)]
+
+    monkeypatch.setattr(pch, "_said", set())
+    monkeypatch.setattr(pch, "_scratch", None)
+    space = list(os.statvfs("/"))
+    space[1], space[4] = 4096, left // 4096  # f_frsize, f_bavail
+    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result(space))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda **_: pytest.fail("there is no room"))
+    with pytest.warns(cl.CacheWarning, match=rf"{left >> 20} MiB left, .*TMPDIR names") as said:
+        assert compiled() == [wanted] * 2
+    assert len(said) == 1
+
+
+def test_a_directory_that_cannot_be_made(tmp_path, monkeypatch):
+    source = "__global__ void k(int* x) { *x = 1; }"
+    monkeypatch.setattr(pch, "_said", set())
+    monkeypatch.setattr(pch, "_scratch", None)
+    monkeypatch.setattr(pch, "_base", lambda: str(tmp_path / "nowhere"))
+    with pytest.warns(cl.CacheWarning, match="pch=True has no room.*nowhere"):
+        assert cl.compile(source, arch="compute_80", pch=True, cache=False).format == "ptx"
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 #include <cuda_fp16.h>
 #include <culaunch/jit.h>
 #include <culaunch/jit/link_input.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -255,6 +257,39 @@ void MakesPtxFatbinsAndLto() {
   CHECK(jit.Compile(kScale, {}, options).data.compare(0, 4, "\x50\xed\x55\xba") == 0);
 }
 
+// As a full disk or a quota does: each write past so many bytes fails midway.
+void SavesWholeOrNotAtAll() {
+  Jit jit;
+  const culaunch::Image image = jit.Compile(kScale, {}, Options());
+  std::ofstream("kept.image") << "old";
+  struct rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit less = {16, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &less);
+  const std::string said = MessageOf([&] { image.Save("kept.image"); });
+  MessageOf([&] { image.Save("new.image"); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(said == "cannot write the image kept.image: File too large");
+  std::string old;
+  std::ifstream("kept.image") >> old;
+  CHECK(old == "old");
+  CHECK(access("new.image", F_OK) != 0);
+  // A link is followed, and a mode stays.
+  CHECK(chmod("kept.image", 0600) == 0 && symlink("kept.image", "link.image") == 0);
+  image.Save("link.image");
+  CHECK(culaunch::Image::FromFile("kept.image").data == image.data);
+  struct stat status;
+  CHECK(stat("kept.image", &status) == 0 && (status.st_mode & 0777u) == 0600);
+  CHECK(lstat("link.image", &status) == 0 && S_ISLNK(status.st_mode));
+  image.Save("/dev/null");
+  CHECK(MessageOf([&] { image.Save("nowhere/k.image"); }).find("No such file") !=
+        std::string::npos);
+  for (const std::string& name : culaunch::jit::NamesIn(".")) {
+    CHECK(name.find(".tmp-") == std::string::npos);
+  }
+}
+
 void LinksImages() {
   constexpr char kCaller[] =
       "extern \"C\" __device__ float twice(float x);\n"
@@ -360,6 +395,7 @@ int main() {
   PassesHalfTypes();
   KeepsPrecompiledHeaders();
   MakesPtxFatbinsAndLto();
+  SavesWholeOrNotAtAll();
   LinksImages();
   GivesErrorsAsValues();
 }

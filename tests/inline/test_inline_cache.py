@@ -13,6 +13,7 @@ import textwrap
 import pytest
 
 import culaunch as cl
+from culaunch._base.scratch import PREFIX
 from culaunch._cache.note import NOTES, Note
 
 pytest.importorskip("tvm_ffi")
@@ -254,6 +255,20 @@ def test_a_library_that_cannot_be_published_is_used_all_the_same(load, tmp_path,
         with pytest.warns(cl.CacheWarning, match="No space left on device"):
             assert load(embed_cubin=None, cpp_sources="int y;") == 2
     assert list((tmp_path / "cache" / "inline").iterdir()) == []
+
+
+def test_a_compiler_without_room_is_no_mistake_in_the_source(load, tmp_path, monkeypatch):
+    compiler = tmp_path / "c++"
+    compiler.write_text(
+        "#!/bin/sh\ncase $* in *-c*) echo $TMPDIR: No space left on device >&2; exit 1;; esac\n"
+        'exec c++ "$@"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    with pytest.raises(OSError, match=r"No space left on device: c\+\+ writes") as caught:
+        load()
+    assert PREFIX in caught.value.filename
+    assert not os.path.exists(caught.value.filename)
 
 
 @pytest.fixture

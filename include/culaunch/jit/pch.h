@@ -48,9 +48,12 @@ class PrecompiledHeaders {
     constexpr size_t kHeap = size_t{512} << 20;
     size_t heap = 0;
     if (api.GetPchHeapSize(&heap) == kNvrtcSuccess && heap < kHeap) api.SetPchHeapSize(kHeap);
+    if (!HasRoom(std::max(heap, kHeap))) return {};
     std::string facts;
     for (const std::string& one : identity) facts.append(facts.empty() ? "" : "\n").append(one);
-    return {"--pch", "--pch-dir=" + DirectoryFor(HexDigest(facts).substr(0, 32))};
+    const std::string directory = DirectoryFor(HexDigest(facts).substr(0, 32));
+    if (directory.empty()) return {};
+    return {"--pch", "--pch-dir=" + directory};
   }
 
   // Make room for the next time, after a compile that found the heap too small. Locked.
@@ -67,16 +70,37 @@ class PrecompiledHeaders {
  private:
   static constexpr const char* kPrefix = "culaunch-pch-";
 
+  // Whether NVRTC finds room for its heap, which is a file in memory's place: where it grows past
+  // what the disk has, the process ends by SIGBUS. It is taken as it is used, so that what is
+  // written tells what it has already. Without room, headers are compiled each time.
+  bool HasRoom(size_t heap) const {
+    const std::string chosen = EnvironmentVariable("TMPDIR");
+    struct statvfs space;
+    if (statvfs(chosen.empty() ? "/tmp" : chosen.c_str(), &space) != 0) return true;
+    size_t written = 0;
+    for (const std::string& directory : owner_ == getpid() ? used_ : std::vector<std::string>()) {
+      for (const std::string& name : NamesIn(directory)) {
+        FileStatus status;
+        if (lstat(JoinPath(directory, name).c_str(), &status) != 0) continue;
+        if (S_ISREG(status.st_mode)) written = std::max(written, size_t(status.st_size));
+      }
+    }
+    return space.f_bavail * space.f_frsize + written >= heap;
+  }
+
+  // Empty where there can be none.
   std::string DirectoryFor(const std::string& name) {
     constexpr size_t kMostSets = 4;
-    const std::string directory = JoinPath(ProcessDirectory(), name);
+    const std::string above = ProcessDirectory();
+    if (above.empty()) return {};
+    const std::string directory = JoinPath(above, name);
     used_.erase(std::remove(used_.begin(), used_.end(), directory), used_.end());
     used_.push_back(directory);
     while (used_.size() > kMostSets) {
       RemoveFolder(used_.front());
       used_.erase(used_.begin());
     }
-    mkdir(directory.c_str(), 0700);
+    if (mkdir(directory.c_str(), 0700) != 0 && !IsDirectory(directory)) return {};
     return directory;
   }
 
@@ -87,8 +111,8 @@ class PrecompiledHeaders {
     const std::string base = Base();
     RemoveDead(base);
     std::string pattern = JoinPath(base, std::string(kPrefix) + "XXXXXX");
-    if (mkdtemp(&pattern[0]) == nullptr) throw Error("cannot make a directory in " + base);
-    directory_ = pattern;
+    directory_ = mkdtemp(&pattern[0]) == nullptr ? std::string() : pattern;
+    if (directory_.empty()) return directory_;
     owner_ = getpid();
     // Locked for as long as the process lives: it says that whoever made it is alive.
     lock_ = Hold(directory_);

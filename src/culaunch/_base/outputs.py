@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import itertools
 import os
 import shutil
 import stat
+import zlib
+from itertools import count
 from typing import TYPE_CHECKING, BinaryIO, cast
+
+from culaunch._base.alive import claim, take_dead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_COUNTER = itertools.count()
 _MOST_LINKS = 40  # as the kernel has it
 # A file that can be written while nothing can be put beside it or in its place: the directory is
 # read-only, or the file is a mount of its own, as in a container.
@@ -132,12 +134,8 @@ def _replaced(
     path: str, target: str, found: os.stat_result | None, durable: bool
 ) -> Iterator[BinaryIO]:
     """Write beside a regular file, then rename."""
-    # Not tempfile: its files are private, and the umask can only be asked by changing it.
-    name = f".culaunch-{os.getpid()}-{next(_COUNTER)}.tmp"
-    temporary = os.path.join(os.path.dirname(target), name)
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        handle = os.open(temporary, flags, 0o666)
+        temporary, handle = _beside(target)
     except OSError as error:
         if found is None or error.errno not in _NO_REPLACING:
             raise OSError(error.errno, error.strerror, path) from None
@@ -145,19 +143,49 @@ def _replaced(
             yield file
             _write_through(target, file)
         return
-    try:
-        with open(handle, "w+b") as file:
+    with open(handle, "w+b") as file:
+        is_placed = False
+        try:
             yield file
             _settle(file)
             if durable:
                 os.fsync(handle)
-            if not _take_place(path, handle, temporary, target, found):
+            is_placed = _take_place(path, handle, temporary, target, found)
+            if not is_placed:
                 _write_through(target, file)
-        if durable:
-            sync_directory(os.path.dirname(target))
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        finally:
+            # Once it is renamed, the name is free for the next writer.
+            if not is_placed:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+    if durable:
+        sync_directory(os.path.dirname(target))
+
+
+def _beside(target: str) -> tuple[str, int]:
+    """Make a file beside an output, whose writer is known to live; return its path and descriptor.
+
+    Its name is made of the output's: whoever writes that again removes what a killed writer left.
+    """
+    # Not tempfile: its files are private, and the umask can only be asked by changing it.
+    folder, name = os.path.split(target)
+    stem = os.path.join(folder, f".culaunch-{zlib.crc32(os.fsencode(name)):08x}")
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    for number in count():
+        path = f"{stem}-{number}.tmp"
+        try:
+            handle = os.open(path, flags, 0o666)
+        except FileExistsError:
+            dead = take_dead(path)
+            if dead is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                os.close(dead)
+            continue
+        if claim(path, handle):
+            return path, handle
+        os.close(handle)
+    raise AssertionError("numbers do not end")
 
 
 def _take_place(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import os
@@ -297,11 +296,9 @@ class Cache:
                 return path
         except OSError as error:
             self._local.warn(f"{path!r} is not used: {error.strerror or error}")
-        import tempfile
+        from culaunch._base.scratch import Scratch
 
-        outside = tempfile.mkdtemp(prefix="culaunch-")
-        atexit.register(_remove, outside, os.getpid())
-        return outside
+        return Scratch().remove_at_exit().path
 
     def __reduce__(self) -> tuple[object, ...]:
         # For the workers of an executor, where the cache of many requests is one object.
@@ -332,13 +329,6 @@ class Cache:
             self._server.warn(f"the entry {IMAGES.name(key)} {error}; compiling again")
             return None
         return image, entry
-
-
-def _remove(directory: str, owner: int) -> None:
-    if os.getpid() == owner:  # a forked child runs the parent's handlers, too
-        import shutil
-
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _rebuild(*state: Any) -> Cache:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
-import tempfile
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from culaunch._base.scratch import Scratch
 from culaunch._base.trusted import TrustedDirectory
 from culaunch._cache.library import INLINE, LIBRARIES, SOURCES, SUFFIX, remove_if_bare
 from culaunch._cache.note import NOTES, Note
@@ -92,7 +91,8 @@ class Libraries:
         It is built in a temporary directory and then brought here: nobody else can put something
         among the compiler's files, and what is built can be loaded from there if it does not fit.
         """
-        place = os.path.realpath(tempfile.mkdtemp(prefix="culaunch-"))
+        scratch = Scratch()
+        place = os.path.realpath(scratch.path)
         built = None
         try:
             with self._locked():
@@ -101,7 +101,7 @@ class Libraries:
                     return found
                 fetched = self._fetch(place)
                 path, reads = fetched or builder(place)
-                built = Library(path, reads, temporary=place)
+                built = Library(path, reads, scratch)
                 if not reads.is_current():
                     # A header was changed meanwhile, or what was read is not known.
                     return built
@@ -119,7 +119,9 @@ class Libraries:
                 return kept
         finally:
             if built is None:
-                shutil.rmtree(place, ignore_errors=True)
+                scratch.remove()
+            else:
+                scratch.remove_at_exit()  # whoever loads the library does so at once
 
     def _locked(self) -> contextlib.AbstractContextManager[object]:
         try:
@@ -242,13 +244,13 @@ class Library:
 
     path: str
     reads: Reads
-    temporary: str | None = None
+    scratch: Scratch | None = None
     """The directory that it was built in, if it could not be kept."""
 
     def loaded(self) -> None:
         """Clean up after the library was loaded from a place of its own."""
-        if self.temporary is not None:
-            shutil.rmtree(self.temporary, ignore_errors=True)
+        if self.scratch is not None:
+            self.scratch.remove()
 
 
 class Reads(Protocol):

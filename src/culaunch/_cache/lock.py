@@ -67,28 +67,6 @@ def lock_key(path: str, key: str, timeout: float) -> Iterator[bool]:
             os.close(descriptor)
 
 
-def hold_directory(path: str) -> int | None:
-    """Hold the lock of a directory: it says that whoever made the directory is alive.
-
-    Returns
-    -------
-    int or None
-        The descriptor, which holds it until it is closed or the process ends; None when another
-        process holds it, or there are no locks.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        # Not a lock of a byte, which wants a file to write to; this one is the directory's own.
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (OSError, NameError):
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
 def _acquire(descriptor: int, offset: int, timeout: float) -> bool:
     deadline = time.monotonic() + timeout
     pause = 0.002

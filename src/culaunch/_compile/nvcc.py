@@ -7,10 +7,10 @@ import functools
 import os
 import re
 import subprocess
-import tempfile
 from typing import TYPE_CHECKING
 
 from culaunch._base.cuda_places import find_nvcc
+from culaunch._base.scratch import Scratch, little_room, no_room
 from culaunch._compile.architectures import arch_number, check_supported
 from culaunch._compile.backend import NOWHERE, Backend, Compiled, Job
 from culaunch._compile.diagnostics import compile_error
@@ -91,7 +91,7 @@ class Nvcc(Backend):
 
     def compile(self, job: Job, arch: str) -> Compiled:
         """Compile for one architecture, in a directory that is removed afterwards."""
-        with tempfile.TemporaryDirectory(prefix="culaunch-nvcc-") as directory:
+        with Scratch() as directory:
             return _Run(self, job, arch, directory).compile()
 
 
@@ -186,18 +186,26 @@ class _Run:
         flags = [*mode, *self.job.flags, *self.includes]
         command = [needed_nvcc(), *flags, "-o", output, source]
         result = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, errors="replace", check=False
-        )
+            command, capture_output=True, text=True, errors="replace", check=False,
+            # What it and the host compiler write on the way goes with the directory, too.
+            env={**os.environ, "TMPDIR": self.directory},
+        )  # fmt: skip
         log = f"{result.stdout}{result.stderr}".strip()
         # Messages name files as the user does, and not as the directory that is gone afterwards.
         log = log.replace(f"{self.headers}{os.sep}", "").replace(source, self.job.shown_name)
         if result.returncode != 0:
+            full = no_room("nvcc", log, self.directory)
+            if full is not None:
+                raise full
             raise compile_error(
                 log or f"nvcc ended with code {result.returncode}",
                 compiler="nvcc",
                 flags=command,
                 sources={**self.job.memory, self.job.shown_name: self.job.text},
-                notes=[f"nvcc ended with code {result.returncode}"],
+                notes=[
+                    *filter(None, [little_room(self.directory)]),
+                    f"nvcc ended with code {result.returncode}",
+                ],
                 find=self.backend.toolkit.find,
             )
         return _read(output), log

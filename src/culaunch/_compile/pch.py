@@ -8,16 +8,17 @@ a directory of its own, and in it each set of header contents has one too.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from culaunch._cache.lock import hold_directory
+from culaunch._base.scratch import Scratch
+from culaunch._errors import CacheWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,9 +31,9 @@ _MEMORY = "/dev/shm"  # noqa: S108 - a directory of this process's own is made i
 _PLENTY = 4 << 30
 
 _lock = threading.Lock()
-_directory: str | None = None
-_owner = 0
+_scratch: Scratch | None = None
 _used: list[str] = []
+_said: set[str] = set()
 
 
 @contextlib.contextmanager
@@ -48,13 +49,15 @@ def pch_session(api: Any, identity: Sequence[str]) -> Iterator[list[str]]:
     """
     with _lock:
         try:
-            if int(api.nvrtcGetPCHHeapSize()[1]) < _HEAP_BYTES:
-                api.nvrtcSetPCHHeapSize(_HEAP_BYTES)
+            heap = int(api.nvrtcGetPCHHeapSize()[1])
+            if heap < _HEAP_BYTES:
+                api.nvrtcSetPCHHeapSize(heap := _HEAP_BYTES)
         except (AttributeError, RuntimeError):  # how the bindings say that it has no such function
             raise ValueError("pch=True needs NVRTC 12.8 or later") from None
         # Under the lock until the compile has ended: two writers of one precompiled header can
         # crash NVRTC.
-        yield ["--pch", f"--pch-dir={_directory_for(identity)}"]
+        directory = _directory_for(identity) if _has_room(heap) else None
+        yield [] if directory is None else ["--pch", f"--pch-dir={directory}"]
 
 
 def raise_heap(api: Any, program: Any) -> None:
@@ -66,9 +69,56 @@ def raise_heap(api: Any, program: Any) -> None:
         api.nvrtcSetPCHHeapSize(needed[0] + needed[0] // 4)
 
 
-def _directory_for(identity: Sequence[str]) -> str:
+def _has_room(heap: int) -> bool:
+    """Tell whether NVRTC finds room for its heap, and say so once if it does not.
+
+    The heap is a file in memory's place: where it grows past what the disk has, the process ends
+    by SIGBUS. It is taken as it is used, so that what is written tells what it has already.
+    """
+    place = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - NVRTC's choice
+    with contextlib.suppress(OSError):
+        space = os.statvfs(place)
+        left = space.f_bavail * space.f_frsize
+        if left < heap - _largest_written():
+            _say(
+                place,
+                f"{place} has {left >> 20} MiB left, and NVRTC may take {heap >> 20} MiB there",
+            )
+            return False
+    return True
+
+
+def _largest_written() -> int:
+    if _scratch is None or not _scratch.is_own:
+        return 0
+    with contextlib.suppress(OSError):
+        found = (os.scandir(directory) for directory in _used)
+        return max((item.stat().st_size for items in found for item in items), default=0)
+    return 0
+
+
+def _say(place: str, why: str) -> None:
+    if place not in _said:
+        _said.add(place)
+        warnings.warn(
+            f"pch=True has no room, and headers are compiled each time: {why} (TMPDIR names "
+            "another place)",
+            CacheWarning,
+            stacklevel=2,
+        )
+
+
+def _directory_for(identity: Sequence[str]) -> str | None:
     """Return the directory for one set of header contents, and remove those not used of late."""
     name = hashlib.sha256("\n".join(identity).encode()).hexdigest()[:32]
+    try:
+        return _made(name)
+    except OSError as error:
+        _say(_base(), str(error))
+        return None
+
+
+def _made(name: str) -> str:
     directory = os.path.join(_process_directory(), name)
     if directory in _used:
         _used.remove(directory)
@@ -82,15 +132,11 @@ def _directory_for(identity: Sequence[str]) -> str:
 
 def _process_directory() -> str:
     """Return this process's directory: a precompiled header holds addresses of the process."""
-    global _directory, _owner
-    if _directory is None or _owner != os.getpid():
+    global _scratch  # noqa: PLW0603 - under the lock
+    if _scratch is None or not _scratch.is_own:
         _used.clear()
-        base = _base()
-        _remove_dead(base)
-        _directory, _owner = tempfile.mkdtemp(prefix=_PREFIX, dir=base), os.getpid()
-        hold_directory(_directory)  # for as long as the process lives
-        atexit.register(_remove, _directory, _owner)
-    return _directory
+        _scratch = Scratch(_base(), _PREFIX).remove_at_exit()
+    return _scratch.path
 
 
 def _base() -> str:
@@ -101,23 +147,3 @@ def _base() -> str:
             if os.access(_MEMORY, os.W_OK) and space.f_bavail * space.f_frsize > _PLENTY:
                 return _MEMORY
     return tempfile.gettempdir()
-
-
-def _remove_dead(base: str) -> None:
-    """Remove what processes left that were killed: nobody holds their locks."""
-    with contextlib.suppress(OSError):
-        for item in os.scandir(base):
-            mine = item.name.startswith(_PREFIX) and item.is_dir(follow_symlinks=False)
-            if mine and item.stat(follow_symlinks=False).st_uid == os.geteuid():
-                descriptor = hold_directory(item.path)
-                if descriptor is not None:
-                    shutil.rmtree(item.path, ignore_errors=True)
-                    os.close(descriptor)
-
-
-def _remove(directory: str, owner: int) -> None:
-    # A forked child runs the parent's handlers too; the directory is the parent's.
-    if os.getpid() == owner:
-        shutil.rmtree(directory, ignore_errors=True)
-        # Workers of multiprocessing end without running theirs.
-        _remove_dead(os.path.dirname(directory))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from typing import TYPE_CHECKING
 
 from culaunch._base.checks import checked_list, checked_path
 from culaunch._base.outputs import write_outputs
+from culaunch._base.scratch import Scratch
 from culaunch._base.values import spell
 from culaunch._errors import MissingDependencyError
 from culaunch._function import Function
@@ -97,7 +97,7 @@ def export(
         with_nvcc=False,
     )  # fmt: skip
     unit = InlineSource(name, source.text, None, "", {})
-    with tempfile.TemporaryDirectory(prefix="culaunch-export-") as directory:
+    with Scratch() as directory:
         library, _ = build_library(directory, unit, source.images, toolchain, name)
         with open(library, "rb") as file:
             outputs = {output: file.read()}

@@ -7,6 +7,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
+from culaunch._base.scratch import little_room, no_room
 from culaunch._embed.embedding import embed
 from culaunch._embed.merging import asks_for
 from culaunch._embed.symbols import PREFIXES, symbol_names
@@ -92,15 +93,23 @@ def _embed(name: str, image: Image, objects: Sequence[str], module: str) -> None
 
 def run_compiler(command: Sequence[str], directory: str, images: Mapping[str, Image]) -> None:
     done = subprocess.run(  # noqa: S603  (a list of words, no shell)
-        command, cwd=directory, capture_output=True, text=True, errors="replace", check=False
-    )
+        command, cwd=directory, capture_output=True, text=True, errors="replace", check=False,
+        # What it writes on the way goes with the directory, too.
+        env={**os.environ, "TMPDIR": directory},
+    )  # fmt: skip
     if done.returncode == 0:
         return
     # The compiler names the file by its temporary place, which is gone when this is read.
     said = (done.stderr + done.stdout).replace(directory + os.sep, "")
+    name = os.path.basename(command[0])
+    full = no_room(name, said, directory)
+    if full is not None:
+        raise full
+    little = little_room(directory)
     raise CompileError(
-        f"{os.path.basename(command[0])} failed with code {done.returncode}\n"
-        f"command: {' '.join(command)}\n{said.rstrip()}{hint_of_failure(said, images)}",
+        f"{name} failed with code {done.returncode}\n"
+        f"command: {' '.join(command)}\n{said.rstrip()}{hint_of_failure(said, images)}"
+        f"{little and chr(10)}{little}",
         log=said,
     )
 

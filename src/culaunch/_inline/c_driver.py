@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 
 from culaunch._base.data_files import data_text
+from culaunch._base.scratch import Scratch
 from culaunch._embed import include_dir
 from culaunch._inline.building import run_compiler
 from culaunch._inline.cuda_header import cuda_include_dir
@@ -30,7 +30,7 @@ def build_c_driver(folder: str) -> str:
     folder = os.path.abspath(folder)
     os.makedirs(folder, exist_ok=True)
     output = os.path.join(folder, _FILE)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    with Scratch(folder) as scratch:
         source = os.path.join(scratch, "c_driver.cpp")
         with open(source, "w", encoding="utf-8") as file:
             file.write(data_text(__name__, "c_driver.cpp"))

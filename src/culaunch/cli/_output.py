@@ -6,12 +6,12 @@ import contextlib
 import os
 import shutil
 import sys
-import tempfile
 from typing import TYPE_CHECKING
 
 import click
 
 import culaunch as cl
+from culaunch._base.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ def output_path(output: str, suffix: str = "") -> Iterator[str]:
         return
     # Through a file, because what writes images needs a path, and a failure must leave nothing in
     # the pipe that its reader would take for an image.
-    with tempfile.TemporaryDirectory(prefix="culaunch-") as directory:
+    with Scratch() as directory:
         path = os.path.join(directory, f"output{suffix}")
         yield path
         with open(path, "rb") as file:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 
 import click
 
 import culaunch as cl
+from culaunch._base.scratch import Scratch
 
 
 @click.command("bundle", context_settings={"ignore_unknown_options": True})
@@ -30,7 +30,7 @@ def command(output: str, program: tuple[str, ...], record: str | None) -> int:
         if is_library:
             raise click.UsageError("a record has no functions: give a program to run for a .culib")
         return _pack(output, record)
-    with tempfile.TemporaryDirectory(prefix="culaunch-") as folder:
+    with Scratch() as folder:
         if is_library:
             _run(program, CULAUNCH_BUNDLE=folder)
             return _join(output, folder)

@@ -1,0 +1,65 @@
+"""Which temporary files and directories are a living process's.
+
+Who makes one locks it, and its end, however it comes, lets the lock go. What nobody has locked was
+left by a process that was killed. Where a file system has no locks, nothing is ever taken for dead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+try:
+    import fcntl
+except ImportError:  # not Unix
+    fcntl = None  # type: ignore[assignment]
+
+
+def claim(path: str, descriptor: int) -> bool:
+    """Lock what was just made; return False where another process took it for a dead one's.
+
+    Parameters
+    ----------
+    path : str
+        Where it is.
+    descriptor : int
+        It, open; the lock lasts as long as this.
+    """
+    try:
+        return not _lock(descriptor) or _leads_to(path, descriptor)
+    except BlockingIOError:
+        return False
+
+
+def take_dead(path: str, flags: int = os.O_RDONLY) -> int | None:
+    """Return a descriptor with the lock of what a dead process left, or None if one lives.
+
+    Whoever has it may remove what is there, and closes it then.
+    """
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with contextlib.suppress(OSError):
+            is_mine = os.fstat(descriptor).st_uid == os.geteuid()
+            # Another may have removed it, and a third made a new one, since it was opened.
+            if is_mine and _lock(descriptor) and _leads_to(path, descriptor):
+                return descriptor
+        os.close(descriptor)
+    return None
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file or directory; return False where nothing can be, BlockingIOError if it is."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            return False
+    return fcntl is not None
+
+
+def _leads_to(path: str, descriptor: int) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    return False
