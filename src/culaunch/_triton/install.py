@@ -18,18 +18,25 @@ from culaunch._base.fork_lock import ForkLock
 from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver
 from culaunch._triton.decorators.layers import layers_of
+from culaunch._triton.from_compiled import from_compiled
 from culaunch._triton.installed.classes import Classes
+from culaunch._triton.installed.compiled import launcher_of_compiled
 from culaunch._triton.installed.kernel import InstalledKernel
 from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.report import Records, Report
 from culaunch._triton.upstream.native_half import ATTRIBUTE, Refusal
 from culaunch._triton.upstream.supported import check_supported
-from culaunch._triton.upstream.target import stand_in_where_triton_has_no_driver
+from culaunch._triton.upstream.target import (
+    stand_in_where_triton_has_no_driver,
+    triton_module,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from typing_extensions import Self
+
+    from culaunch._triton.report import Record
 
 _lock = ForkLock()
 _records = Records()
@@ -167,6 +174,22 @@ def _went(function: Any) -> None:
         _records.of(function).went_tritons_way(native.reason)
 
 
+def _of_compiled(original: Any) -> Any:
+    return launcher_of_compiled(original, _record_of, from_compiled)
+
+
+def _record_of(function: Any) -> Record | None:
+    """Return the record of a JIT function that is launched natively; else count the launch."""
+    if not isinstance(function, triton_module("runtime.jit").JITFunction):
+        return None
+    native = _native_half(function)
+    if isinstance(native, InstalledKernel):
+        return _records.of(function)
+    if native is not None:
+        _records.of(function).went_tritons_way(native.reason)
+    return None
+
+
 # ---- the native half of a kernel
 
 
@@ -264,4 +287,4 @@ def _listed(name: str, patterns: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(listed)
 
 
-_classes = Classes(_launcher, _went)
+_classes = Classes(_launcher, _went, _of_compiled)

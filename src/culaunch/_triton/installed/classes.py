@@ -34,11 +34,19 @@ class Classes:
         ``launcher(kernel, grid)`` gives what launches natively, or None.
     went : callable
         Told of each JIT function that Triton launches.
+    compiled : callable
+        ``compiled(original)`` gives what subscripts that which Triton has compiled.
     """
 
-    def __init__(self, launcher: Callable[[Any, Any], Any], went: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        launcher: Callable[[Any, Any], Any],
+        went: Callable[[Any], None],
+        compiled: Callable[[Any], Any],
+    ) -> None:
         self._launcher = launcher
         self._went = went
+        self._compiled = compiled
         # Class, name, what the class itself has there (or _ABSENT), and what stands in its place.
         self._patches: list[tuple[type, str, Any, Any]] = []
         self._runs: dict[type, Any] = {}
@@ -63,6 +71,10 @@ class Classes:
             original = base.__getitem__
             self._patch(base, "__getitem__", self._subscripting(original))
             self._patch(heuristics, "__getitem__", self._traceable(original))
+        module = triton_module("compiler.compiler")
+        original = module.CompiledKernel.__getitem__
+        if _is_of(module, original):
+            self._patch(module.CompiledKernel, "__getitem__", self._compiled(original))
 
     def restore(self) -> None:
         """Make them as they were."""
