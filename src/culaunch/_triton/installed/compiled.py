@@ -43,8 +43,8 @@ def launcher_of_compiled(
     @functools.wraps(original)
     @untraced
     def subscript(compiled: Any, grid: Any) -> Any:
-        function = getattr(getattr(compiled, "src", None), "fn", None)
-        record = record_of(function) if function is not None else None
+        function: Any = getattr(getattr(compiled, "src", None), "fn", None)
+        record = None if function is None else record_of(function)
         if record is None:
             return original(compiled, grid)
         kernels = _kept_set(compiled, set_of)
