@@ -5,6 +5,8 @@ PYTHON ?= python3
 BIN := $(CURDIR)/.venv/bin
 JOBS ?= 2
 TESTS ?= tests
+# SEED=7 shuffles the files of tests, each time the same way: no file may need another before it.
+ORDER = $(if $(SEED),--random-order-bucket=module --random-order-seed=$(SEED))
 
 .PHONY: help demo check test suites sanitize lint docs clean
 .SILENT:
@@ -29,7 +31,7 @@ demo:
 export PYTHONPYCACHEPREFIX = $(CURDIR)/build/bytecode
 export PYTHONDONTWRITEBYTECODE =
 PYTEST = mkdir -p build/tests && cd build/tests && CULAUNCH_TEST_INSTALLED=1 PATH="$(BIN):$$PATH" \
-	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(abspath $(TESTS))
+	$(BIN)/pytest -c $(CURDIR)/pyproject.toml --rootdir $(CURDIR) -n $(JOBS) $(ORDER) $(abspath $(TESTS))
 
 # The quick loop. C++ is looked at where it differs from what will be merged into, which is the
 # last commit where no other branch is known. Caches stay from one run to the next.
