@@ -291,3 +291,21 @@ def test_what_is_tuned_cannot_be_given(kernels, recorder):
         with pytest.raises(ValueError, match="Conflicting meta-parameters: num_warps"):
             made[(1,)](x, x, 1, num_warps=4)
         made[(1,)](x, x, 1)
+
+
+def test_choices_that_nobody_can_list_make_no_table(kernels):
+    """As of an autotuner that keeps them in a database: all configurations are compiled."""
+    from culaunch.triton import compile  # noqa: A004
+
+    class Database:
+        def __contains__(self, key):
+            return True
+
+        def __getitem__(self, key):
+            return tuner.configs[0]
+
+    tuner = kernels.tuned(None)
+    tuner.cache = Database()
+    made = compile(tuner, FLOATS, arch="sm_80")
+    assert made.table is None
+    assert [one.constants for one in made.variants] == [{"BLOCK": 64}, {"BLOCK": 128}]

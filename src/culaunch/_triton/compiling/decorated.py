@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -137,10 +138,17 @@ class Decorated:
         """Return the configurations that are chosen for some key, or all where none was yet."""
         if not self._is_tuned():
             return list(self.tuner.configs)
-        return list(self.tuner.cache.values())
+        return list(self._choices.values())
 
     def _is_tuned(self) -> bool:
-        return bool(self.tuner.cache) and len(self.tuner.configs) > 1
+        return bool(self._choices) and len(self.tuner.configs) > 1
+
+    @property
+    def _choices(self) -> Mapping[Any, Any]:
+        """What the autotuner has chosen, by its keys; nothing where nobody can list it."""
+        # A subclass may keep its choices in a database, by keys of its own.
+        cache = self.tuner.cache
+        return cache if isinstance(cache, Mapping) else {}
 
     def _table(self) -> TunedTable | None:
         if not self._is_tuned():
@@ -154,7 +162,7 @@ class Decorated:
             name for name in self.tuner.keys if name in self.tuner.arg_names and name not in unknown
         )
         entries = []
-        for key, config in self.tuner.cache.items():
+        for key, config in self._choices.items():
             constants, options = split_settings(self._settings(config), self.tuner.arg_names)
             given, dtypes = self._take_apart(key, names)
             try:
