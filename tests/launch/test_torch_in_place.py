@@ -175,7 +175,7 @@ def test_no_other_class_is_read_as_a_tensor(host_driver):
 
 @pytest.mark.slow
 def test_places_that_do_not_fit_are_not_believed(monkeypatch):
-    """Where a sample is missing, or a mode makes others, there is no layout."""
+    """Where a sample is missing there is no layout; a mode takes no part."""
     import torch
 
     monkeypatch.delattr(torch, "_lazy_clone")
@@ -184,8 +184,7 @@ def test_places_that_do_not_fit_are_not_believed(monkeypatch):
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     with FakeTensorMode():
-        assert torch_layout.find_layout() is None
-    assert torch_layout.find_layout() is not None
+        assert torch_layout.find_layout() is not None
 
 
 def test_many_threads(info):

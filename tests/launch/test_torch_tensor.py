@@ -13,7 +13,8 @@ import pytest
 from torch_tensors import REFUSED, call_with
 
 import culaunch as cl
-from culaunch._launch import torch_bits
+from culaunch._launch import torch_bits, torch_layout
+from culaunch._launch.torch_versions import find_counters
 
 pytestmark = [
     pytest.mark.needs("torch"),
@@ -100,6 +101,33 @@ def test_a_mode_leads_to_no_other_place():
     torch.func.grad(lambda x: found.append(torch_bits.find_bits()) or x.sum())(torch.ones(2))
     # A mode may hide where a gradient would be: then tensors are asked for it.
     assert all(one in (place, (*place[:3], 0, place[4]), None) for one in found)
+
+
+def test_nobody_sees_how_it_is_found(host_driver):
+    """Who records operations, to make them again or to count them, finds none of ours."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    class Operations(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    with Functions(), Operations():
+        place = torch_bits.find_bits()
+        layout = torch_layout.find_layout()
+        find_counters(native=True)
+    assert seen == []
+    assert place == torch_bits.find_bits()
+    assert layout is not None
 
 
 def test_a_tensor_is_asked_for_its_gradient_where_its_place_is_not_known(monkeypatch):

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from culaunch._launch.object_memory import usable_size, word_at
-from culaunch._launch.torch_modes import watch
+from culaunch._launch.torch_modes import watch, without_modes
 
 
 def find_bits() -> tuple[int, int, int, int, dict[str, Any]] | None:
@@ -19,14 +19,20 @@ def find_bits() -> tuple[int, int, int, int, dict[str, Any]] | None:
     there of a word, the two bits in it, the offset there of a pointer that is null in a tensor
     that does not require grad (0: not found), and the names of torch's module that tells whether
     a level of forward-mode gradients is open. They are found by comparing tensors that differ in
-    nothing else, and hold for every one of a list of tensors of all kinds, or None is returned:
-    also where a mode of torch's is on that makes other tensors than the plain ones asked for.
+    nothing else, and hold for every one of a list of tensors of all kinds, or None is returned.
     """
     watch()
-    try:
-        groups = sample_tensors()
-    except Exception:  # noqa: BLE001 - a mode, or a torch without one of these functions
-        return None
+    with without_modes(sys.modules["torch"]):
+        try:
+            groups = sample_tensors()
+        except Exception:  # noqa: BLE001 - a torch without one of these functions
+            return None
+        return _find_in(groups)
+
+
+def _find_in(
+    groups: tuple[list[Any], ...],
+) -> tuple[int, int, int, int, dict[str, Any]] | None:
     tensors = [*chain.from_iterable(groups)]
     # The Python object has one word that is the address of the C++ tensor, behind the two of every
     # object.
@@ -117,7 +123,7 @@ def _gradient_at(groups: tuple[list[Any], ...], size: int) -> int:
             tracked = [*leaves, *(leaf * 2 for leaf in leaves)]
         if not all(t.requires_grad for t in tracked) or any(t.requires_grad for t in without):
             return 0
-    except Exception:  # noqa: BLE001 - a mode, such as inference
+    except Exception:  # noqa: BLE001 - such as in inference mode
         return 0
     size = min([size, *(usable_size(tensor._cdata) for tensor in tracked)])
     found = [

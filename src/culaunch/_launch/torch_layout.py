@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._launch.object_memory import ObjectMemory, memory_of, only
+from culaunch._launch.torch_modes import without_modes
 from culaunch._launch.torch_words import words_of
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class Layout(NamedTuple):
 def find_layout() -> Layout | None:
     """Find the layout, or return None where one of its places is not the only one that fits."""
     try:
-        return _find()
-    except Exception:  # noqa: BLE001 - a mode, or a torch without one of these functions
+        with without_modes(sys.modules["torch"]):
+            return _find()
+    except Exception:  # noqa: BLE001 - a torch without one of these functions
         return None
 
 

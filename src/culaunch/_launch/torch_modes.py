@@ -4,10 +4,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from culaunch._core import watch_modes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _KEYS = ("Python", "FuncTorchDynamicLayerFrontMode", "Functionalize", "Tracer")
 
@@ -24,3 +29,16 @@ def watch() -> None:
     except Exception:  # noqa: BLE001 - another torch
         return
     watch_modes(str(library), keys)
+
+
+@contextlib.contextmanager
+def without_modes(torch: Any) -> Iterator[None]:
+    """Use torch inside of it for ourselves: no mode, and no transformation, sees that or takes part.
+
+    Who counts operations, or records them to make them again, must not find those of a first
+    launch; and a tensor that is made is a plain one.
+    """
+    with contextlib.ExitStack() as stack:
+        for name in ("DisableTorchFunction", "_DisableTorchDispatch", "_DisableFuncTorch"):
+            stack.enter_context(getattr(torch._C, name, contextlib.nullcontext)())
+        yield

@@ -4,17 +4,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from culaunch._core import open_versions
 from culaunch._launch.array import array_info
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from culaunch._launch.torch_modes import without_modes
 
 
 @functools.cache
@@ -33,10 +30,3 @@ def find_counters(*, native: bool) -> None:
     # Tensors of inference mode lack it, and have no counter.
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView).raw_repr()
     open_versions(libraries, tensor, keys, torch.autograd.graph.increment_version)
-
-
-@contextlib.contextmanager
-def without_modes(torch: Any) -> Generator[None, None, None]:
-    """Leave the modes and transformations that make other tensors than plain ones."""
-    with torch.utils._python_dispatch._disable_current_modes(), torch._C._DisableFuncTorch():
-        yield

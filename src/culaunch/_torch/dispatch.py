@@ -14,7 +14,8 @@ from culaunch._core import (
     thread_keys,
 )
 from culaunch._launch.array import array_info
-from culaunch._launch.torch_versions import open_counters, without_modes
+from culaunch._launch.torch_modes import without_modes
+from culaunch._launch.torch_versions import open_counters
 from culaunch._launch.torch_words import words_of
 from culaunch._torch.package import torch_package
 from culaunch._torch.schema import CODES
