@@ -105,7 +105,6 @@ def test_a_mode_leads_to_no_other_place():
 
 def test_nobody_sees_how_it_is_found(host_driver):
     """Who records operations, to make them again or to count them, finds none of ours."""
-    import torch
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 

@@ -33,7 +33,7 @@ def watch() -> None:
 
 @contextlib.contextmanager
 def without_modes(torch: Any) -> Iterator[None]:
-    """Use torch inside of it for ourselves: no mode, and no transformation, sees that or takes part.
+    """Use torch inside of it for ourselves: no mode or transformation sees that, or takes part.
 
     Who counts operations, or records them to make them again, must not find those of a first
     launch; and a tensor that is made is a plain one.
