@@ -227,6 +227,22 @@ def test_bundled_headers_stand_in(tmp_path):
     assert found == ["/bundled", "/bundled/cccl"]
 
 
+@pytest.mark.parametrize("little", ["no room", ""])
+def test_bundled_headers_go_elsewhere_where_the_cache_is_full(tmp_path, monkeypatch, little):
+    from culaunch._compile import toolkit
+
+    monkeypatch.setattr(toolkit, "little_room", lambda _: little)
+    library = tmp_path / "lib" / "libnvrtc.so.12"
+    found, notes = toolkit.find_nvrtc_headers(
+        "99.1", str(library), {"/full": "it failed", "/spare": None}.get,
+        lambda: "/full", lambda: "/spare",
+    )  # fmt: skip
+    if little:
+        assert found == ["/spare", "/spare/cccl"]
+    else:
+        assert "NVRTC's bundled headers were not used: it failed" in notes
+
+
 @pytest.mark.slow
 def test_nvrtcs_bundled_headers_compile(cache):
     from culaunch._compile import nvrtc

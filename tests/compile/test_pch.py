@@ -114,6 +114,16 @@ def test_a_directory_that_cannot_be_made(tmp_path, monkeypatch):
         assert cl.compile(source, arch="compute_80", pch=True, cache=False).format == "ptx"
 
 
+def test_any_process_that_compiles_removes_what_killed_ones_left(tmp_path, monkeypatch):
+    left = tmp_path / "culaunch-pch-dead0000"
+    left.mkdir()
+    (left / "kernel.pch").write_bytes(b"x")
+    monkeypatch.setattr(pch, "_base", lambda: str(tmp_path))
+    monkeypatch.setattr(pch, "_swept", 0)
+    cl.compile("__global__ void k(int* x) { *x = 1; }", arch="compute_80", cache=False)
+    assert not left.exists()
+
+
 @pytest.mark.slow
 def test_the_directory_is_private_and_goes_with_the_process(tmp_path):
     program = (

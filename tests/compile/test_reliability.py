@@ -265,6 +265,51 @@ def test_the_cap_covers_libraries_of_load_inline_and_leftovers(tmp_path, fake, k
     assert cache.info().entries < 3, "what is being written counts"
 
 
+def test_sources_of_libraries_count_and_go_with_the_last_one(tmp_path, fake, key):
+    cache = cl.Cache(tmp_path / "cache", max_bytes=3000)
+    cache.store(key(0), fake())
+    folder = Path(cache.path, "inline", "m-1")
+    folder.mkdir(parents=True, mode=0o700)
+    folder.parent.chmod(0o700)
+    (folder / "m.cpp").write_bytes(b"x" * 2500)
+    for number in (1, 2):
+        (folder / f"m-{number}.so").write_bytes(b"x" * 100)
+        os.utime(folder / f"m-{number}.so", (number, number))
+    before = cache.info().size
+    assert before > 2700
+    cache = cl.Cache(cache.path, max_bytes=3000)
+    cache.store(key(1), fake(1))
+    assert not folder.exists()
+    assert cache.info().size < 1000
+
+
+def test_sources_whose_writer_died_before_the_library_go(tmp_path, fake, key):
+    cache = cl.Cache(tmp_path / "cache")
+    cache.store(key(0), fake())
+    for name, age in (("old-1", 7200), ("new-1", 0)):
+        folder = Path(cache.path, "inline", name)
+        folder.mkdir(parents=True, mode=0o700)
+        folder.parent.chmod(0o700)
+        (folder / "m.cpp").write_text("x")
+        os.utime(folder / "m.cpp", (time.time() - age,) * 2)
+    cl.Cache(cache.path).store(key(1), fake(1))
+    assert os.listdir(f"{cache.path}/inline") == ["new-1"], "somebody may be at work there"
+
+
+def test_two_processes_with_different_caps(tmp_path, fake, key, monkeypatch):
+    """The smaller one removes what the other keeps, and both go on."""
+    monkeypatch.setattr("culaunch._cache.store._RECOUNT_SECONDS", 0.0)
+    path = tmp_path / "cache"
+    large, small = cl.Cache(path, max_bytes=1 << 20), cl.Cache(path, max_bytes=4000)
+    for number in range(40):
+        large.store(key(number), fake(number, 500))
+        if number % 10 == 9:
+            small.store(key(100 + number), fake(number, 500))
+            assert small.info().size <= 4000
+            assert small.lookup(key(100 + number)) == fake(number, 500)
+    assert large.verify() == []
+
+
 def test_an_entry_that_is_a_link_is_not_followed(cache, fake, key, tmp_path):
     cache.store(key(1), fake(1))
     os.rename(f"{cache.path}/{key(1)}.entry", tmp_path / "elsewhere")

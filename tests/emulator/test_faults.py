@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -178,6 +181,20 @@ def test_printf() -> None:
     launch(cuda("faults.cu"), "messages", np.int32(3), text, write=said.append)
     wanted = "{} of 3:  4.50|ab  |z|1099511627776|0xff|%|café\n"
     assert "".join(said) == wanted.format(0) + wanted.format(1)
+
+
+def test_a_standard_output_that_is_full_fails_no_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = np.frombuffer(b"x\0", np.uint8)
+    monkeypatch.setattr(sys, "stdout", _Full())
+    with pytest.warns(RuntimeWarning, match="what kernels print is lost: .*No space left"):
+        launch(cuda("faults.cu"), "messages", np.int32(3), text, device=Device())
+    monkeypatch.setattr(sys, "stdout", None)
+    launch(cuda("faults.cu"), "messages", np.int32(3), text, device=Device())
+
+
+class _Full(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_heap() -> None:

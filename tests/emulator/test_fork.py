@@ -11,6 +11,8 @@ import pytest
 
 import culaunch as cl
 from culaunch import testing
+from culaunch._emulator import Device
+from culaunch._emulator.driver.state import DriverState
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
@@ -102,3 +104,27 @@ def in_worker(value):
 def test_workers_as_of_a_data_loader():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(in_worker, range(6)) == list(range(6))
+
+
+def test_a_fork_within_a_call_keeps_the_calls_lock():
+    """The thread that forked has it in the child, too, and lets it go there."""
+    state = DriverState(Device())
+    with state._lock:
+        held = state.lock
+        assert code_in_child(lambda: state.lock is held) == 0
+    taken = threading.Event()
+    done = threading.Event()
+
+    def hold():
+        with state._lock:
+            taken.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait(60)
+    try:
+        assert code_in_child(lambda: state.lock is not held and state.lock.acquire(timeout=0)) == 0
+    finally:
+        done.set()
+        thread.join()

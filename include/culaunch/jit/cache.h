@@ -232,11 +232,16 @@ class Cache {
     // A running total, so that the directory is read only where it may be too full. Other processes
     // store as well, so the total is taken anew now and then.
     constexpr int kRecount = 64;
+    constexpr int64_t kRecountNanoseconds = int64_t{10} * 1'000'000'000;
     const std::lock_guard<std::mutex> lock(mutex_);
     if (size_) *size_ += static_cast<int64_t>(entry.size());
-    if (size_ && ++stored_ % kRecount != 0 && *size_ <= options_.max_bytes) return;
+    const int64_t now = jit::NowNanoseconds();
+    const bool is_old =
+        ++stored_ % kRecount == 0 || std::abs(now - counted_at_) >= kRecountNanoseconds;
+    if (size_ && !is_old && *size_ <= options_.max_bytes) return;
     const auto directory = jit::TrustedDirectory::Open(path());
     size_ = jit::Eviction(directory).Run(options_.max_bytes, name);
+    counted_at_ = now;
   }
 
   // Say once what is wrong with the cache.
@@ -261,6 +266,7 @@ class Cache {
   std::set<std::string> warned_;
   std::optional<int64_t> size_;
   int stored_ = 0;
+  int64_t counted_at_ = 0;
 };
 
 CULAUNCH_NAMESPACE_END

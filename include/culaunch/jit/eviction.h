@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../version.h"
@@ -66,7 +67,7 @@ class Eviction {
       const TrustedDirectory all = directory_.Sub("inline");
       for (const auto& [folder, ignored] : all.Items(true)) {
         const TrustedDirectory inside = all.Sub(folder);
-        if (Sweep(inside)) RemoveIfBare(all, folder);
+        if (Sweep(inside) || HasOnlySources(inside)) RemoveIfBare(all, folder);
         ListLibraries(folder, inside.Items());
       }
     } catch (const FileError&) {
@@ -74,11 +75,30 @@ class Eviction {
     }
   }
 
-  void ListLibraries(const std::string& folder, const Items& items) {
+  static bool IsSource(const std::string& name) {
+    return EndsWith(name, ".cpp") || EndsWith(name, ".cu");
+  }
+
+  // Whether whoever published a library's sources died before the library was there.
+  static bool HasOnlySources(const TrustedDirectory& folder) {
+    for (const auto& [name, status] : folder.Items()) {
+      if (!IsSource(name) || !IsStale(status)) return false;
+    }
+    return true;
+  }
+
+  void ListLibraries(const std::string& folder, Items items) {
+    // The sources go with the last library, which is the one that was used last.
+    std::sort(items.begin(), items.end(), [](const auto& a, const auto& b) {
+      return Nanoseconds(a.second.st_mtim) > Nanoseconds(b.second.st_mtim);
+    });
+    int64_t sources = 0;
+    for (const auto& [name, status] : items) sources += IsSource(name) ? status.st_size : 0;
     for (const auto& [name, status] : items) {
       if (!EndsWith(name, ".so")) continue;
       const std::string stem = name.substr(0, name.size() - 3);
-      Stored stored = {folder, {name}, status.st_size, Nanoseconds(status.st_mtim)};
+      Stored stored = {
+          folder, {name}, status.st_size + std::exchange(sources, 0), Nanoseconds(status.st_mtim)};
       for (const auto& [other, other_status] : items) {
         if (other != stem + ".note" && other != stem + ".json") continue;
         stored.names.push_back(other);
@@ -95,18 +115,21 @@ class Eviction {
 
   // What dead writers left goes first: nobody misses it. What live ones write takes room, too.
   bool Sweep(const TrustedDirectory& directory) {
-    constexpr int64_t kStale = int64_t{3600} * 1'000'000'000;
-    const int64_t now = NowNanoseconds();
     bool removed = false;
     for (const auto& [name, status] : directory.Items()) {
       if (name.compare(0, 5, ".tmp-") != 0) continue;
-      if (std::abs(now - Nanoseconds(status.st_mtim)) >= kStale && directory.Remove(name)) {
+      if (IsStale(status) && directory.Remove(name)) {
         removed = true;
       } else {
         total_ += status.st_size;
       }
     }
     return removed;
+  }
+
+  static bool IsStale(const FileStatus& status) {
+    constexpr int64_t kStale = int64_t{3600} * 1'000'000'000;
+    return std::abs(NowNanoseconds() - Nanoseconds(status.st_mtim)) >= kStale;
   }
 
   bool Remove(const Stored& stored) const {
@@ -132,7 +155,7 @@ class Eviction {
       if (EndsWith(name, ".so") || EndsWith(name, ".note")) return;
     }
     for (const auto& [name, status] : left) {
-      if (EndsWith(name, ".cpp") || EndsWith(name, ".cu")) inside.Remove(name);
+      if (IsSource(name)) inside.Remove(name);
     }
     all.RemoveDirectory(folder);
   }

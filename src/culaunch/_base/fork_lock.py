@@ -15,21 +15,23 @@ class ForkLock:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        # For C++, too, which takes and releases it with nothing of Python in between, where an
+        # interrupt would leave it held: one object for both, asked for each time.
+        self.current = threading.RLock()
         _locks.add(self)
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self.current.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self.current.release()
 
     def renew(self) -> None:
         """Make it free, unless this thread has it."""
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
+        if self.current.acquire(blocking=False):
+            self.current.release()
         else:
-            self._lock = threading.RLock()
+            self.current = threading.RLock()
 
 
 def _renew_all() -> None:

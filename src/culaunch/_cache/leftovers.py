@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from culaunch._base.trusted import TEMPORARY
-from culaunch._cache.library import INLINE, library_folders, remove_if_bare
+from culaunch._cache.library import INLINE, is_source, library_folders, remove_if_bare
 
 if TYPE_CHECKING:
     from culaunch._base.trusted import TrustedDirectory
@@ -40,7 +40,7 @@ def sweep(directory: TrustedDirectory, *, older: float) -> Leftovers:
     for folder, inside in library_folders(directory):
         one = _sweep(inside, older)
         left = Leftovers(*(a + b for a, b in zip(left, one, strict=True)))
-        if one.removed:
+        if one.removed or _has_only_sources(inside, older):
             bare.append(folder.partition("/")[2])
     if bare:
         # A writer that died before it published its library leaves its directory, too.
@@ -48,6 +48,14 @@ def sweep(directory: TrustedDirectory, *, older: float) -> Leftovers:
             for name in bare:
                 remove_if_bare(inline, name)
     return left
+
+
+def _has_only_sources(folder: TrustedDirectory, older: float) -> bool:
+    """Tell whether whoever published a library's sources died before the library was there."""
+    now = time.time()
+    return all(
+        is_source(name) and abs(now - status.st_mtime) >= older for name, status in folder.files()
+    )
 
 
 def _sweep(directory: TrustedDirectory, older: float) -> Leftovers:

@@ -77,15 +77,18 @@ class LibraryKind:
         """Find the libraries, with what belongs to each by its name."""
         for folder, inside in library_folders(directory):
             files = dict(inside.files())
-            for name, status in files.items():
-                if not name.endswith(SUFFIX):
-                    continue
+            # The sources go with the last library, which is the one that was used last.
+            sources = sum(status.st_size for name, status in files.items() if is_source(name))
+            names = [name for name in files if name.endswith(SUFFIX)]
+            for name in sorted(names, key=lambda name: files[name].st_mtime, reverse=True):
+                status = files[name]
                 stem = name.removesuffix(SUFFIX)
                 # What an older version called its record, too: it goes with the library.
                 beside = [one for one in (NOTES.name(stem), f"{stem}.json") if one in files]
-                names = (name, *beside)
-                size = sum(files[one].st_size for one in names)
-                yield Stored(self, folder, names, size, status.st_mtime)
+                together = (name, *beside)
+                size = sources + sum(files[one].st_size for one in together)
+                sources = 0
+                yield Stored(self, folder, together, size, status.st_mtime)
 
     def check(self, directory: TrustedDirectory, stored: Stored, *, drop: bool) -> bool:
         """Tell whether a library is what its note says; one without a note is never used."""
@@ -126,10 +129,14 @@ def remove_if_bare(inline: TrustedDirectory, name: str) -> None:
         with inline.sub(name) as folder:
             left = [file for file, _ in folder.files()]
             if not any(file.endswith((SUFFIX, NOTES.suffix)) for file in left):
-                for file in left:
-                    if file.endswith(SOURCES):
-                        folder.remove(file)
+                for file in filter(is_source, left):
+                    folder.remove(file)
         inline.remove_directory(name)
+
+
+def is_source(name: str) -> bool:
+    """Tell whether a file is what a library was built from."""
+    return name.endswith(SOURCES)
 
 
 def library_folders(directory: TrustedDirectory) -> Iterator[tuple[str, TrustedDirectory]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import time
 from typing import TYPE_CHECKING
 
 from culaunch._base.fork_lock import ForkLock
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 KINDS: tuple[Kind, ...] = (IMAGES, NOTES, LIBRARIES)
 _RECOUNT = 64
+_RECOUNT_SECONDS = 10.0
 # No publishing takes this long: what is older was left by a writer that died.
 _STALE_SECONDS = 3600.0
 
@@ -58,6 +60,7 @@ class Store:
         # Not known until something is published: whoever only reads never lists the directory.
         self._size: int | None = None
         self._stored = 0
+        self._counted_at = 0.0
         self._size_lock = ForkLock()
 
     def open(self, *folders: str, make: bool = True) -> TrustedDirectory:
@@ -107,9 +110,14 @@ class Store:
             self._size = None if self._size is None else self._size + size
             self._stored += 1
             # Other processes store as well, so the total is taken anew now and then.
-            if self._size is None or self._stored % _RECOUNT == 0 or self._size > self.max_bytes:
+            is_old = (
+                self._stored % _RECOUNT == 0
+                or time.monotonic() >= self._counted_at + _RECOUNT_SECONDS
+            )
+            if self._size is None or is_old or self._size > self.max_bytes:
                 with self.open() as directory:
                     self._size = _evict(directory, self.max_bytes, keep=path)
+                self._counted_at = time.monotonic()
 
     def look(self) -> tuple[list[Stored], Leftovers]:
         """Return the entries, and what writers left that are at work or died."""

@@ -6,6 +6,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.scratch import Scratch
 from culaunch._compile.architectures import check_supported
 from culaunch._compile.backend import Backend, Compiled, Job
 from culaunch._compile.diagnostics import compile_error
@@ -15,7 +16,7 @@ from culaunch._compile.nvrtc_build import (
     library_version,
     missing,
 )
-from culaunch._compile.pch import pch_session, raise_heap
+from culaunch._compile.pch import pch_session, raise_heap, remove_left_once
 from culaunch._compile.signatures import kernel_signatures, probe_names, probe_text
 from culaunch._compile.toolkit import Toolkit, find_nvrtc_headers
 from culaunch._core import with_line
@@ -83,6 +84,7 @@ class Nvrtc(Backend):
 
     def compile(self, job: Job, arch: str) -> Compiled:
         """Compile for one architecture; other threads of the interpreter go on meanwhile."""
+        remove_left_once()
         dirs = [*job.include_dirs, *(self.toolkit.dirs if job.uses_toolkit else ())]
         flags = [
             f"--gpu-architecture={arch}",
@@ -140,13 +142,19 @@ class Nvrtc(Backend):
         found = None if path is None else library_version(path)
         if path is None or found is None:
             path, found = loaded_library(), version()
-        return find_nvrtc_headers(found, path, install_bundled_headers, self._bundled_root)
+        return find_nvrtc_headers(
+            found, path, install_bundled_headers, self._bundled_root, _spare_root
+        )
 
     def _bundled_root(self) -> str:
         from culaunch._cache.default import default_cache
 
         identity = library_identity(loaded_library())
         return default_cache().private_directory("headers", f"{version()}-{identity[:16]}")
+
+
+def _spare_root() -> str:
+    return Scratch().remove_at_exit().path
 
 
 class _Program:

@@ -17,7 +17,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from culaunch._base.scratch import Scratch
+from culaunch._base.scratch import Scratch, remove_dead
 from culaunch._errors import CacheWarning
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _lock = threading.Lock()
 _scratch: Scratch | None = None
 _used: list[str] = []
 _said: set[str] = set()
+_swept = 0
 
 
 @contextlib.contextmanager
@@ -58,6 +59,15 @@ def pch_session(api: Any, identity: Sequence[str]) -> Iterator[list[str]]:
         # crash NVRTC.
         directory = _directory_for(identity) if _has_room(heap) else None
         yield [] if directory is None else ["--pch", f"--pch-dir={directory}"]
+
+
+def remove_left_once() -> None:
+    """Remove, once in a process, what others left that were killed: it may be much, in memory."""
+    global _swept  # noqa: PLW0603 - twice does no harm
+    if _swept != os.getpid():
+        _swept = os.getpid()
+        remove_dead(_base(), _PREFIX)
+        remove_dead(tempfile.gettempdir())
 
 
 def raise_heap(api: Any, program: Any) -> None:

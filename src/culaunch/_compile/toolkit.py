@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from culaunch._base.cuda_places import USUAL_HOME, chosen_homes
+from culaunch._base.scratch import little_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,6 +53,7 @@ def find_nvrtc_headers(
     library: str,
     install_bundled: Callable[[str], str | None],
     bundled_root: Callable[[], str],
+    spare_root: Callable[[], str] | None = None,
 ) -> tuple[list[str], list[str]]:
     """Find the headers that belong to an NVRTC.
 
@@ -70,6 +72,8 @@ def find_nvrtc_headers(
         Unpacks NVRTC's bundled headers into a directory; gives None, or why it cannot.
     bundled_root : callable
         Returns that directory.
+    spare_root : callable, optional
+        Returns another one, for where the disk of that is full.
     """
     found: list[str] = []
     notes: list[str] = []
@@ -94,6 +98,10 @@ def find_nvrtc_headers(
     if not _is_whole(found):
         root = bundled_root()
         failure = install_bundled(root)
+        if failure is not None and spare_root is not None and little_room(root):
+            # A cache's full disk fails no compile.
+            root = spare_root()
+            failure = install_bundled(root)
         if failure is None:
             found += [root, os.path.join(root, "cccl")]
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,11 @@ _ON, _OFF = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 
 
 def _to_stdout(text: str) -> None:
-    sys.stdout.write(text)
+    try:
+        print(text, end="")  # noqa: T201 - where there is no standard output, nothing is written
+    except (OSError, ValueError) as error:  # it is full, closed, or has no such characters
+        # As on a GPU, no launch fails for what it prints.
+        warnings.warn(f"what kernels print is lost: {error}", RuntimeWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
-import threading
 from typing import Any
 
 from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.driver_choice import VARIABLE, check_choice
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.optional import is_installed
 from culaunch._base.values import fits
 from culaunch._core import Driver, current_driver, note_driver
@@ -27,7 +27,7 @@ __all__ = [
 # Where the C++ header looks for the driver that Python chose (include/culaunch/driver.h).
 _PUBLISHED = "CULAUNCH_DRIVER_TABLE"
 
-_lock = threading.RLock()
+_lock = ForkLock()
 open_drivers: dict[str, Driver] = {}
 
 
@@ -163,16 +163,14 @@ def _open_emulator() -> Driver:
     return driver
 
 
-def _renew() -> None:
-    """Make good in a forked process: a lock that another thread held, and whose the table is."""
-    global _lock  # noqa: PLW0603
-    _lock = threading.RLock()
+def _publish_again() -> None:
+    """Say in a forked process whose the table is."""
     if os.environ.get(_PUBLISHED) and "emulator" in open_drivers:
         _publish("emulator")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_publish_again)
 
 
 def _publish(name: str) -> None:

@@ -27,19 +27,24 @@ def command(files: tuple[str, ...], as_json: bool, no_kernels: bool) -> int:
     """
     found: list[dict[str, Any]] = []
     for path in files:
+        inspection: cl.Inspection | None = None
         try:
             if path.endswith(SUFFIX):
-                found.append(library_to_dict(path))
-                if not as_json:
-                    click.echo("\n".join([*[""] * (len(found) > 1), *library_lines(path)]))
-                continue
-            inspection = cl.inspect(image_source(path), kernels=not no_kernels)
+                shown = library_to_dict(path)
+                lines = [] if as_json else library_lines(path)
+                found.append(shown)
+            else:
+                inspection = cl.inspect(image_source(path), kernels=not no_kernels)
+                found.append(inspection.to_dict())
         except (cl.CulaunchError, OSError) as error:
             print_error(error)
             continue
-        found.append(inspection.to_dict())
-        if not as_json:
+        if as_json:
+            continue
+        if inspection is not None:
             _print(inspection, first=len(found) == 1)
+        else:
+            click.echo("\n".join([*[""] * (len(found) > 1), *lines]))
     if as_json and len(files) > 1:
         click.echo(json.dumps(found, indent=2))
     elif as_json and found:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import stat
+import time
 from urllib.parse import urlsplit, urlunsplit
 
 from culaunch._base.optional import optional
@@ -13,6 +14,10 @@ from culaunch._base.values import spell
 from culaunch._cache.entry import KEY
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://.+", re.DOTALL)
+
+_TEMPORARY = ".tmp-"
+# As in a cache of a machine: no write takes this long.
+_STALE_SECONDS = 3600.0
 
 
 class Place:
@@ -59,7 +64,8 @@ class Place:
         if not self.is_local:  # an object store has it whole or not at all by itself
             self._files.pipe_file(path, data)
             return
-        temporary = f"{path}.tmp-{os.urandom(8).hex()}"
+        _remove_stale(os.path.dirname(path))
+        temporary = f"{path}{_TEMPORARY}{os.urandom(8).hex()}"
         try:
             # Beside its final place, as a rename must not cross file systems.
             self._files.pipe_file(temporary, data)
@@ -90,6 +96,16 @@ class Place:
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name[:2]}/{name}"
+
+
+def _remove_stale(folder: str) -> None:
+    """Remove what writers left that were killed, on whatever machine."""
+    with contextlib.suppress(OSError), os.scandir(folder) as items:
+        for item in items:
+            if _TEMPORARY in item.name:
+                with contextlib.suppress(OSError):  # another removed it, or it is another user's
+                    if abs(time.time() - item.stat().st_mtime) >= _STALE_SECONDS:
+                        os.unlink(item.path)
 
 
 def checked_url(url: object) -> str:

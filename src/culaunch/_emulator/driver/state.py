@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import os
 import threading
-import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culaunch._base.cuda import Result
+from culaunch._base.fork_lock import ForkLock
 from culaunch._emulator.driver.c_types import ERRORS
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class DriverState:
         self.device = device
         # One call at a time: the emulator's state is Python objects, which threads of C++ enter as
         # they like. A callback of the caller's may call the driver again, in the same thread.
-        self.lock = threading.RLock()
+        self._lock = ForkLock()
         self.context = Context()
         # (library, kernel's name) -> handle: a kernel has one handle, as CUDA promises.
         self.kernels: dict[tuple[int, str], int] = {}
@@ -52,11 +51,11 @@ class DriverState:
         self._strings: dict[str, ctypes.Array[ctypes.c_char]] = {}
         self._recent: deque[ctypes.Array[ctypes.c_char]] = deque(maxlen=256)
         self.context_handle = self.add(self.context)
-        _states.add(self)
 
-    def renew_lock(self) -> None:
-        """Take a new lock, in a process where whoever held the old one does not run."""
-        self.lock = threading.RLock()
+    @property
+    def lock(self) -> threading.RLock:
+        """What is held during a call of the driver; a fork may renew it."""
+        return self._lock.current
 
     def reset(self) -> None:
         """Forget the device's fault, which no CUDA device can."""
@@ -193,17 +192,6 @@ class Noted:
         if not self._stay:
             self.begin(stay=False)
         return arrays
-
-
-def _renew_locks() -> None:
-    for state in list(_states):
-        state.renew_lock()
-
-
-# The process that a fork makes has one thread: whatever another one held here stays held.
-_states: weakref.WeakSet[DriverState] = weakref.WeakSet()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
 
 
 class _Thread(threading.local):
