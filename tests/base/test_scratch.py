@@ -8,10 +8,11 @@ import sys
 import threading
 
 import pytest
+from full_disks import no_file_larger_than
 
 from culaunch._base.alive import claim, take_dead
 from culaunch._base.outputs import open_output, write_output
-from culaunch._base.scratch import PREFIX, Scratch, little_room, no_room
+from culaunch._base.scratch import PREFIX, Scratch, little_room, no_room, write_text
 
 PROGRAM = """
 import os, signal, sys
@@ -134,6 +135,13 @@ def test_two_writers_of_one_output(tmp_path):
         write_output(path, b"second")
     assert (tmp_path / "out").read_bytes() == b"first"
     assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_text_for_a_compiler_that_has_no_room_is_named(tmp_path):
+    path = str(tmp_path / "k.cu")
+    with no_file_larger_than(4), pytest.raises(OSError, match="File too large") as caught:
+        write_text(path, "much text")
+    assert caught.value.filename == path
 
 
 def test_a_compiler_that_found_no_room(tmp_path, monkeypatch):

@@ -97,6 +97,15 @@ def remove_dead(base: str, prefix: str = PREFIX) -> None:
                 os.close(descriptor)
 
 
+def write_text(path: str, text: str) -> None:
+    """Write a file for a compiler; an OSError names it."""
+    try:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+
+
 def no_room(compiler: str, said: str, directory: str) -> OSError | None:
     """Return the error of a compiler that failed because its disk was full, or None.
 

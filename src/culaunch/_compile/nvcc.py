@@ -10,7 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from culaunch._base.cuda_places import find_nvcc
-from culaunch._base.scratch import Scratch, little_room, no_room
+from culaunch._base.scratch import Scratch, little_room, no_room, write_text
 from culaunch._compile.architectures import arch_number, check_supported
 from culaunch._compile.backend import NOWHERE, Backend, Compiled, Job
 from culaunch._compile.diagnostics import compile_error
@@ -108,7 +108,7 @@ class _Run:
             path = os.path.join(self.headers, name)
             try:
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                _write(path, text)
+                write_text(path, text)
             except OSError as error:
                 if error.errno not in _NO_SUCH_NAME:
                     raise
@@ -182,7 +182,7 @@ class _Run:
     def run(self, text: str, mode: Sequence[str]) -> tuple[bytes, str]:
         source = os.path.join(self.directory, "kernel.cu")
         output = os.path.join(self.directory, "output")
-        _write(source, f"#line 1 {_literal(self.job.shown_name)}\n{text}")
+        write_text(source, f"#line 1 {_literal(self.job.shown_name)}\n{text}")
         flags = [*mode, *self.job.flags, *self.includes]
         command = [needed_nvcc(), *flags, "-o", output, source]
         result = subprocess.run(  # noqa: S603
@@ -265,11 +265,6 @@ def _output(command: Sequence[str]) -> str:
 
 def _literal(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 def _read(path: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from culaunch._base.data_files import data_text
-from culaunch._base.scratch import Scratch
+from culaunch._base.scratch import Scratch, write_text
 from culaunch._embed import include_dir
 from culaunch._inline.building import run_compiler
 from culaunch._inline.cuda_header import cuda_include_dir
@@ -32,8 +32,7 @@ def build_c_driver(folder: str) -> str:
     output = os.path.join(folder, _FILE)
     with Scratch(folder) as scratch:
         source = os.path.join(scratch, "c_driver.cpp")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(data_text(__name__, "c_driver.cpp"))
+        write_text(source, data_text(__name__, "c_driver.cpp"))
         made = os.path.join(scratch, _FILE)
         command = [
             *find_cxx(), "-std=c++17", "-O1", "-shared", "-fPIC", f"-Wl,-soname,{_SONAME}",

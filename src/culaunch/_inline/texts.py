@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from culaunch._base.checks import checked_list, checked_path, is_text
+from culaunch._base.scratch import write_text
 from culaunch._base.values import spell
 
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -68,7 +69,7 @@ class InlineSource:
         for header, content in self.headers.items():
             path = os.path.join(directory, "include", header)
             os.makedirs(os.path.dirname(path), exist_ok=True)
-            _write(path, content)
+            write_text(path, content)
         # The exports go where the functions are: the C++ where there is some, as in TVM-FFI.
         units = (
             (self.cpp, "cpp", self.exports),
@@ -78,9 +79,9 @@ class InlineSource:
         for i, (text, suffix, exports) in enumerate(units):
             if text is not None:
                 file = f"{self.name}.{suffix}"
-                _write(os.path.join(directory, file), text)
+                write_text(os.path.join(directory, file), text)
                 path = os.path.join(directory, f"{self.name}_unit.{suffix}")
-                _write(path, UNIT.format(file=file, exports=exports))
+                write_text(path, UNIT.format(file=file, exports=exports))
                 paths[i] = path
         return paths[0], paths[1]
 
@@ -183,8 +184,3 @@ def _function_name(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"functions must be names of C++ functions (got {spell(name)})")
     return name
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
