@@ -20,7 +20,7 @@ from culaunch._launch.driver import current_driver
 from culaunch._triton.decorators.layers import layers_of
 from culaunch._triton.from_compiled import from_compiled
 from culaunch._triton.installed.classes import Classes
-from culaunch._triton.installed.compiled import launcher_of_compiled
+from culaunch._triton.installed.compiled import CompiledLaunches
 from culaunch._triton.installed.kernel import InstalledKernel
 from culaunch._triton.reads.purity import Unknown
 from culaunch._triton.report import Records, Report
@@ -174,10 +174,6 @@ def _went(function: Any) -> None:
         _records.of(function).went_tritons_way(native.reason)
 
 
-def _of_compiled(original: Any) -> Any:
-    return launcher_of_compiled(original, _record_of, from_compiled)
-
-
 def _record_of(function: Any) -> Record | None:
     """Return the record of a JIT function that is launched natively; else count the launch."""
     if not isinstance(function, triton_module("runtime.jit").JITFunction):
@@ -270,6 +266,7 @@ def _restore(before: Installation | None) -> None:
 
 
 def _forget_kernels() -> None:
+    _compiled.forget()
     for reference in list(_kernels.values()):
         kernel = reference()
         half = vars(kernel).pop(ATTRIBUTE, None) if kernel is not None else None
@@ -287,4 +284,5 @@ def _listed(name: str, patterns: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(listed)
 
 
-_classes = Classes(_launcher, _went, _of_compiled)
+_compiled = CompiledLaunches(_record_of, from_compiled)
+_classes = Classes(_launcher, _went, _compiled.subscripting)

@@ -38,6 +38,7 @@ def test_it_is_native_and_counted(scale):
         with pytest.raises(RuntimeError, match=r"Triton cannot launch .*report\(\) says why"):
             compiled[2, 1, 1](x, 100, out, 64)
         assert count() == (1, 1)
+    assert "_culaunch_kept" not in vars(compiled)
     with pytest.raises(RuntimeError, match="Triton cannot launch"):
         compiled[2, 1, 1](x, 100, out, 64, 2.0)
     with install(exclude="*.scale"):

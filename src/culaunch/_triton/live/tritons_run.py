@@ -89,11 +89,6 @@ def _guard_none(guards: Guards, holder: Any, name: str) -> None:
     guards.entries.append((vars(holder), name, is_none, None))
 
 
-def has_hooks() -> bool:
-    """Whether a hook is to be called around launches."""
-    return any(_installed(name) is not None for name in AROUND)
-
-
 def _installed(name: str) -> Any:
     """Return a hook; None where it is not installed."""
     hook = getattr(triton_module("knobs").runtime, name)
