@@ -54,6 +54,8 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, end):
         assert os.listdir(tmp_path) == [os.path.basename(path)]
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of CPython 3.12 and newer
+@pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning")  # of JAX
 def test_a_living_process_keeps_its_own(tmp_path):
     (tmp_path / f"{PREFIX}of-somebody").mkdir()  # no name that this makes up
     with Scratch(str(tmp_path)) as first:

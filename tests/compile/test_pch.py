@@ -1,9 +1,11 @@
 """Precompiled headers: faster, and never stale."""
 
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 
 import pytest
 
@@ -152,3 +154,27 @@ def test_what_killed_processes_left_is_removed(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
     assert subprocess.check_output(command, text=True) == "1\n"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of CPython 3.12 and newer
+@pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning")  # of JAX
+@pytest.mark.parametrize("module", ["_compile.pch", "_compile.recall", "_inline.inline"])
+def test_a_fork_while_another_thread_compiles(module):
+    """What it holds stays held in the child otherwise, whose first compile never ends."""
+    lock = importlib.import_module(f"culaunch.{module}")._lock
+    taken, done = threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            taken.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait(60)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if lock.current.acquire(timeout=5) else 1)
+    done.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -2,15 +2,10 @@
 // format.
 #pragma once
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -23,6 +18,7 @@
 #include "files.h"
 #include "image.h"
 #include "json_text.h"
+#include "output_file.h"
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -121,45 +117,8 @@ inline std::string ReadFile(const std::string& path, const char* what) {
   return bytes;
 }
 
-inline bool WriteAll(const std::string& path, const std::string& bytes, const char* mode) {
-  std::FILE* const file = std::fopen(path.c_str(), mode);
-  if (file == nullptr) return false;
-  const bool wrote = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  return std::fclose(file) == 0 && wrote;
-}
-
-// A regular file appears whole or not at all, keeps its mode, and is refused when it is read-only;
-// a link is followed. What is no regular file, such as a FIFO, is written through.
 inline void WriteFile(const std::string& path, const std::string& bytes) {
-  FileStatus status;
-  const bool is_there = stat(path.c_str(), &status) == 0;
-  char* const resolved = is_there ? realpath(path.c_str(), nullptr) : nullptr;
-  const std::string target = resolved == nullptr ? path : resolved;
-  std::free(resolved);
-  bool wrote;
-  if (is_there && (!S_ISREG(status.st_mode) || target.compare(0, 6, "/proc/") == 0)) {
-    wrote = WriteAll(target, bytes, "wb");
-  } else {
-    static std::atomic<unsigned> count{0};
-    std::string temporary;
-    // A rename would not ask whether the file itself may be written.
-    wrote = !is_there || access(target.c_str(), W_OK) == 0;
-    while (wrote) {
-      temporary =
-          target + ".tmp-" + detail::ToText(getpid()) + "-" + detail::ToText(count.fetch_add(1));
-      wrote = WriteAll(temporary, bytes, "wbx");
-      if (wrote || errno != EEXIST) break;
-      wrote = true;  // of a process that had this number, and was killed
-    }
-    wrote = wrote && (!is_there || chmod(temporary.c_str(), status.st_mode & 0777u) == 0) &&
-            rename(temporary.c_str(), target.c_str()) == 0;
-    if (!wrote) {
-      const int reason = errno;
-      if (!temporary.empty()) unlink(temporary.c_str());
-      errno = reason;
-    }
-  }
-  if (!wrote) {
+  if (!WriteOutput(path, bytes)) {
     throw Error("cannot write the image " + path + ": " + std::strerror(errno));
   }
 }

@@ -114,6 +114,8 @@ def compile(  # noqa: A001
         If an argument is not what it should be; an unknown architecture, for instance.
     MissingDependencyError
         If the compiler or the headers are not installed; the message has the pip command.
+    OSError
+        If there is no room for nvcc's files; they are in ``$TMPDIR``.
     """
     if unknown:
         refuse_keywords("compile", unknown, _KEYWORDS, _OTHER_WORDS)

@@ -13,10 +13,10 @@ import hashlib
 import os
 import shutil
 import tempfile
-import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.scratch import Scratch, remove_dead
 from culaunch._errors import CacheWarning
 
@@ -30,7 +30,7 @@ _PREFIX = "culaunch-pch-"
 _MEMORY = "/dev/shm"  # noqa: S108 - a directory of this process's own is made in it
 _PLENTY = 4 << 30
 
-_lock = threading.Lock()
+_lock = ForkLock()
 _scratch: Scratch | None = None
 _used: list[str] = []
 _said: set[str] = set()

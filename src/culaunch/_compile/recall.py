@@ -7,10 +7,10 @@ gives the same answers, following the headers again would give the same result.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._cache.note import Note
 from culaunch._core import includes_key
 from culaunch._includes.footprint import Footprint
@@ -24,7 +24,7 @@ _MAX_KNOWN = 256
 _FEW_FILES = 4
 
 remembered: OrderedDict[str, tuple[str, Footprint]] = OrderedDict()
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def recall_key(text_digest: str, path: str, headers_digest: str, search: Search) -> str:

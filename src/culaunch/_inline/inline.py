@@ -6,7 +6,6 @@ import hashlib
 import importlib
 import os
 import re
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path
 from culaunch._base.driver_choice import driver_choice
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.outputs import write_output
 from culaunch._base.values import spell
 from culaunch._cache.libraries import Libraries
@@ -41,7 +41,7 @@ _SCHEMA = "3"
 
 # What this process has loaded: key to the library it came from and the module.
 loaded_modules: dict[tuple[str, str], tuple[Library, Module]] = {}
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def load_inline(
@@ -116,6 +116,8 @@ def load_inline(
         `functions` names one that the code has not.
     MissingDependencyError
         Without apache-tvm-ffi, or without ``cuda.h``.
+    OSError
+        If there is no room for a compiler's files.
     """
     tvm_ffi = _tvm_ffi("load_inline")
     request = _Request.of(
@@ -193,7 +195,7 @@ def build_inline(
     CompileError, ImageError, TypeError, ValueError, MissingDependencyError
         As :func:`load_inline`.
     OSError
-        If the output cannot be written.
+        If the output cannot be written, or there is no room for a compiler's files.
     """
     _tvm_ffi("build_inline")
     if output is not None:
