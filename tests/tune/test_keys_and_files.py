@@ -146,6 +146,22 @@ def test_what_was_measured_is_not_lost_with_the_file(how, tmp_path, monkeypatch)
     assert [one.name for one in tmp_path.iterdir() if one.suffix == ".tmp"] == []
 
 
+def test_what_was_not_written_is_written_when_there_is_room(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    cl.tune(nothing, [{"n": 1}], key=(1,), table=cl.TunedConfigs(path))
+    table = cl.TunedConfigs(path)
+    with monkeypatch.context() as patch:
+        fail_to_rename(path, patch)
+        with pytest.warns(cl.CacheWarning, match="was not written"):
+            cl.tune(nothing, [{"n": 2}], key=(2,), table=table)
+        assert table[2] == {"n": 2}
+    cl.tune(nothing, [{"n": 3}], key=(3,), table=cl.TunedConfigs(path))  # another process
+    cl.tune(nothing, [{"n": 4}], key=(4,), table=table)
+    for one in (table, cl.TunedConfigs(path)):
+        assert [one[key]["n"] for key in (1, 2, 3, 4)] == [1, 2, 3, 4]
+        assert len(one) == 4
+
+
 def test_threads_add_to_one_table():
     """Of 360 entries some 200 were left of a table in memory."""
     table = cl.TunedConfigs()

@@ -40,6 +40,7 @@ def record_use(key: str) -> None:
         finally:
             os.close(descriptor)
     except OSError as error:
+        _noted.discard((path, key))  # there may be room at its next use
         reason = error.strerror or str(error)
         if (path, reason) in _failed:
             return

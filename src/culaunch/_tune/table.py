@@ -25,6 +25,7 @@ from culaunch._tune.unfinished import (
     checked_measurement,
     checked_unfinished,
     is_of,
+    is_of_same,
     resume,
     unfinished_entry,
 )
@@ -65,6 +66,7 @@ class TunedConfigs:
         self.path = None if path is None else checked_path("path", path)
         self._entries: list[dict[str, Any]] = []
         self._unfinished: list[dict[str, Any]] = []
+        self._unsaved: list[dict[str, Any]] = []  # choices that the file had no room for
         self._kept_at = -math.inf
         self._said = ""
         # Before anything is measured for it.
@@ -163,6 +165,7 @@ class TunedConfigs:
             with self._changed(tuning):
                 self._entries.append(entry)
         except (OSError, ValueError) as error:
+            self._unsaved = [*_without(self._unsaved, tuning), entry]
             self._entries = [*_without(self._entries, tuning), entry]
             self._warn(error)
 
@@ -197,6 +200,9 @@ class TunedConfigs:
             lock = lock_key(self.path + ".lock", _LOCK_KEY, _LOCK_SECONDS)
         with lock:
             self._read()
+            for one in self._unsaved:
+                others = (entry for entry in self._entries if not is_of_same(entry, one))
+                self._entries = [*others, one]
             self._unfinished = _without(self._unfinished, tuning)
             if is_finished:
                 self._entries = _without(self._entries, tuning)
@@ -208,6 +214,7 @@ class TunedConfigs:
                 content["unfinished"] = self._unfinished
             write_output(self.path, json.dumps(content, indent=1).encode() + b"\n")
             self._said = ""
+            self._unsaved = []
 
     def _warn(self, error: Exception) -> None:
         message = f"the table {self.path!r} was not written: {error}"

@@ -19,6 +19,11 @@ def is_of(entry: dict[str, Any], device: str, key: Sequence[Any]) -> bool:
     return entry["device"] == device and same(entry["key"], key)
 
 
+def is_of_same(entry: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two entries are of one device and key."""
+    return is_of(entry, other["device"], other["key"])
+
+
 def unfinished_entry(tuning: Tuning) -> dict[str, Any]:
     """Return what a table keeps of a tuning that goes on.
 
