@@ -51,9 +51,10 @@ def compile(  # noqa: A001
         nothing but set arguments to zero (``kw["out_ptr"].zero_()``), or blocks of tensor
         descriptors to numbers (``kw["desc"].block_shape = [kw["BLOCK"], 64]``): the set does that
         before each launch. Heuristics are kept as expressions where their code is arithmetic and
-        comparisons of arguments: what the signature and the constants decide is compiled, and both
-        forms where only a call can decide between True and False. The values of any other are
-        given by `constants` or `configs` here; and in every call, where it is no expression.
+        comparisons of arguments: what the signature and the constants decide is compiled, and all
+        forms where only a call can decide between values that the code names, True and False among
+        them. The values of any other are given by `constants` or `configs` here; and in every call,
+        where it is no expression.
     signature : str or sequence of str
         One entry for each argument that is no constant, as in
         ``"*fp32:16, *fp32:16, i32, i32:1"``: ``:16`` promises divisibility by 16, ``:1`` folds an

@@ -142,6 +142,27 @@ def test_values_that_only_a_call_decides_are_to_be_named(kernels, recorder):
         made[(1,)](x, x, 129)
 
 
+def test_values_that_a_choice_names_are_compiled(kernels, recorder):
+    import torch
+    import triton
+
+    from culaunch.triton import compile  # noqa: A004
+
+    def sizes(args):
+        if args["n"] < 64:
+            return 32
+        return 64 if args["n"] < 100 else 32 if args["n"] == 100 else 128
+
+    made = compile(
+        triton.heuristics({"BLOCK": sizes})(kernels.accumulate), FLOATS, arch="sm_90a", grid="BLOCK"
+    )
+    assert [one.constants["BLOCK"] for one in made.variants] == [32, 64, 128]
+    x = torch.ones(128)
+    for n, block in ((63, 32), (64, 64), (100, 32), (101, 128), (64, 64)):
+        made(x, x, n)
+        assert recorder.last.grid == (block, 1, 1)
+
+
 def test_a_heuristic_that_asks_for_a_tensor(kernels, emulator, tmp_path):
     """As those of fla's kernels, of which an argument is a tensor or a number."""
     import torch

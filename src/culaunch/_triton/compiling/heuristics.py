@@ -134,9 +134,10 @@ class Heuristics:
             return [chosen]
         if value.is_constant:
             return [value.value]
-        # Both forms are compiled; more values than two nobody can list.
-        if is_boolean(value) and one.name not in self.options:
-            return [True, False]
+        # All forms are compiled, where there are some that can be listed.
+        listed = [True, False] if is_boolean(value) else _listed(value)
+        if listed and one.name not in self.options:
+            return listed
         what = ""
         if one.name in self.options:
             what = ", which the calls of a set do not choose by"
@@ -144,6 +145,17 @@ class Heuristics:
             f"{where} has other values from call to call{what}: name those that are to be "
             f"compiled, by configs=[{{{one.name!r}: ...}}, ...]"
         )
+
+
+def _listed(value: Expression) -> list[Any]:
+    """Return the constants that a choice is between; nothing where it is no such choice."""
+    if value.is_constant:
+        return [value.value]
+    if value.op != "if":
+        return []
+    yes, no = map(_listed, value.operands[1:])
+    others = [one for one in no if not any(same_constant(one, other) for other in yes)]
+    return [*yes, *others] if yes and no else []
 
 
 def _traced(one: Heuristic, names: Sequence[str]) -> Expression | str:

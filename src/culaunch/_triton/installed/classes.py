@@ -72,8 +72,8 @@ class Classes:
             self._patch(base, "__getitem__", self._subscripting(original))
             self._patch(heuristics, "__getitem__", self._traceable(original))
         module = triton_module("compiler.compiler")
-        original = module.CompiledKernel.__getitem__
-        if _is_of(module, original):
+        original = getattr(module.CompiledKernel, "__getitem__", None)
+        if original is not None and _is_of(module, original):
             self._patch(module.CompiledKernel, "__getitem__", self._compiled(original))
 
     def restore(self) -> None:

@@ -39,9 +39,7 @@ _READ: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("backends", "", ("backends",), ()),
     ("backends.compiler", "GPUTarget", (), ()),
     ("compiler.compiler", "LazyDict", ("add", "get"), ()),
-    ("compiler.compiler", "CompiledKernel", ("__getitem__",), (
-        "metadata", "asm", "name", "hash", "src",
-    )),
+    ("compiler.compiler", "CompiledKernel", (), ("metadata", "asm", "name", "hash", "src")),
     ("knobs", "runtime_knobs", (), (
         "debug", "launch_enter_hook", "launch_exit_hook", "jit_cache_hook",
         "jit_post_compile_hook",
