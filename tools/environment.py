@@ -152,13 +152,14 @@ def install_framework(stamp: dict[str, Any], name: str, *, required: bool) -> No
 
 
 def build_requirements() -> list[str]:
-    """Read pyproject.toml's build requirements, and add the build tools that PATH lacks."""
+    """Read pyproject.toml's build requirements; add pip's own, and the tools that PATH lacks."""
     text = (ROOT / "pyproject.toml").read_text()
     declared = re.search(r"^requires = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
     if declared is None:
         sys.exit("pyproject.toml has no build-system.requires")
     missing = [tool for tool in ("cmake", "ninja") if shutil.which(tool) is None]
-    return re.findall(r'"([^"]+)"', declared[1]) + missing
+    # Python 3.10 and 3.11 can bring an older pip, which has no -C.
+    return ["pip>=23.1", *re.findall(r'"([^"]+)"', declared[1]), *missing]
 
 
 def digest_of(*names: str) -> str:

@@ -1,5 +1,8 @@
 #include "function/python_math.h"
 
+#include <cmath>
+#include <cstring>
+
 #include "python/upcalls.h"
 
 namespace function {
@@ -13,6 +16,17 @@ Problem Ask(const Ref& result, Word* word) {
     return Problem::kRaised;
   }
   *word = FromFloat(PyFloat_AsDouble(result.get()));
+  return Problem::kNone;
+}
+
+// What Python's module has from 3.11 on: a program that another Python made may ask for it.
+Problem CallNewer(bool is_exp2, double x, Word* word) {
+  const double result = is_exp2 ? std::exp2(x) : std::cbrt(x);
+  if (std::isinf(result) && !std::isinf(x)) {
+    PyErr_SetString(PyExc_OverflowError, "math range error");
+    return Problem::kRaised;
+  }
+  *word = FromFloat(result);
   return Problem::kNone;
 }
 
@@ -45,6 +59,9 @@ Problem CallMath(Word number, double x, const double* y, Word* word) {
   const char* name = names[number];
   const Ref math = Import(modules::kMath);
   if (!math) return Problem::kRaised;
+  const bool is_exp2 = std::strcmp(name, "exp2") == 0;
+  if ((is_exp2 || std::strcmp(name, "cbrt") == 0) && PyObject_HasAttrString(math.get(), name) == 0)
+    return CallNewer(is_exp2, x, word);
   return Ask(Ref(y == nullptr ? PyObject_CallMethod(math.get(), name, "d", x)
                               : PyObject_CallMethod(math.get(), name, "dd", x, *y)),
              word);

@@ -58,3 +58,9 @@ def test_attributes_are_those_of_the_header(header, kind):
 def test_results_are_those_of_the_header(header):
     known = numbers_of(header, "CUDA_", "SUCCESS")
     assert {one.full_name: one.value for one in cuda.Result}.items() <= known.items()
+
+
+def test_numbers_are_written_as_numbers_in_every_python():
+    number = cuda.Result.NOT_READY
+    assert (str(number), f"{number}", f"{number:d}") == ("600", "600", "600")
+    assert f"{number:#x}" == "0x258"

@@ -172,6 +172,21 @@ def test_math_is_pythons(driver, name):
             assert outcome(native, *args) == outcome(function, *args), args
 
 
+def test_math_of_a_newer_python(driver, monkeypatch):
+    """A program may have been made by Python 3.11, whose math has two functions more."""
+    exp2, cbrt = (computes("MATH", "f", name) for name in ("exp2", "cbrt"))
+    for name in ("exp2", "cbrt"):
+        monkeypatch.delattr(math, name, raising=False)
+    for x, wanted in ((3.0, 8.0), (-1.0, 0.5), (-math.inf, 0.0), (math.inf, math.inf)):
+        assert exp2(x) == wanted
+    for x, wanted in ((27.0, 3.0), (-8.0, -2.0), (-math.inf, -math.inf), (1e300, 1e100)):
+        assert cbrt(x) == pytest.approx(wanted, rel=1e-15)  # the C library's may be one bit off
+    assert math.isnan(exp2(math.nan))
+    assert math.isnan(cbrt(math.nan))
+    with pytest.raises(OverflowError, match=r"^here: math range error$"):
+        exp2(1024.0)
+
+
 def test_selections_and_bools(driver):
     a = Assembler()
     n, x = a.op("ARG_I", 0), a.op("ARG_F", 1)

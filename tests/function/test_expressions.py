@@ -72,6 +72,11 @@ def body_of(rng, name):
     return scope["body"], text
 
 
+@cl.function
+def strides_of(array):
+    return tuple(array.strides)
+
+
 class PlainArray:
     """What a body sees of an array, of Python's numbers."""
 
@@ -79,7 +84,9 @@ class PlainArray:
         self.shape, self.ndim, self.size, self.nbytes = (
             array.shape, array.ndim, array.size, array.nbytes,
         )  # fmt: skip
-        self.strides = tuple(one // array.itemsize for one in array.strides)
+        strides = tuple(one // array.itemsize for one in array.strides)
+        # NumPy before 2.3 does not say in DLPack what it has for an axis of one element or none.
+        self.strides = strides if min(array.shape) > 1 else strides_of(array)
         self.is_contiguous = lambda: array.flags.c_contiguous
 
 

@@ -175,7 +175,9 @@ def outcome(function, call):
         return OverflowError if isinstance(error, OverflowError) else type(error)
     if isinstance(value, bool):
         return value
-    return struct.pack("<d", value) if isinstance(value, float) else value
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else struct.pack("<d", value)
+    return value
 
 
 numbers = st.sampled_from([0, 1, 2, 3, 7, 100, -1, -5, 2**31, 2**62, -(2**63)])
@@ -283,7 +285,10 @@ def test_views(moves, shapes):
         answers = [view(x), view(x)]
         with cl.function_debugging():
             answers.append(view(x))
-        answers += [Interpreter(program).run((x,)) for _, program in view._programs()]
+        # NumPy before 2.3 says in DLPack nothing of the strides of a contiguous array: where those
+        # that it has are not the usual ones, the program had others than the interpreter has.
+        if min(shape) > 1 or np.lib.NumpyVersion(np.__version__) >= "2.3.0":
+            answers += [Interpreter(program).run((x,)) for _, program in view._programs()]
         for found, sizes, size, is_contiguous in answers:
             np.testing.assert_array_equal(np.asarray(found), expected)
             assert sizes == expected.shape

@@ -11,7 +11,10 @@ import enum
 class Number(enum.IntEnum):
     """A number that is written as such, in Python 3.10 too."""
 
-    __str__ = int.__str__
+    __str__ = int.__repr__  # int's own __str__ asks for the enumeration's __repr__
+
+    def __format__(self, format_spec: str) -> str:
+        return int.__format__(self, format_spec)
 
 
 class Result(Number):

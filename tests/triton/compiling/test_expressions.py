@@ -8,7 +8,8 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.needs("triton", "torch")
+pytest.importorskip("triton", reason="needs triton")
+pytest.importorskip("torch", reason="needs torch")
 
 NAMES = ["x", "n", "M", "N", "BLOCK", "h0", "flag", "ACT"]
 MOST = 128

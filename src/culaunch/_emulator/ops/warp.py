@@ -222,7 +222,7 @@ def _redux(decoder: Decoder, instruction: Instruction) -> Op:
     def run(group: Group) -> None:
         rows = to_rows(group, value(group)).view(dtype)
         masks = np.broadcast_to(mask(group), (group.n,)) & members(group)
-        out = np.zeros(group.n, np.uint32)
+        out: Lanes = np.zeros(group.n, np.uint32)
         # One reduction for each distinct mask: a warp may be split into tiles.
         for which in np.unique(masks):
             chosen = (which >> np.arange(32, dtype=np.uint32) & np.uint32(1)).astype(bool)
