@@ -285,4 +285,4 @@ def _listed(name: str, patterns: str | Iterable[str]) -> tuple[str, ...]:
 
 
 _compiled = CompiledLaunches(_record_of, from_compiled)
-_classes = Classes(_launcher, _went, _compiled.subscripting)
+_classes = Classes(_launcher, _went, _compiled)

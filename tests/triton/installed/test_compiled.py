@@ -31,6 +31,13 @@ def test_it_is_native_and_counted(scale):
             assert compiled[2, 1, 1](x, 100, out, 64, factor) is None
             assert torch.equal(out, factor * x)
         assert count() == (3, 0)
+        # Triton's own launcher is quick, and is not counted; here there is none.
+        compiled.run(
+            2, 1, 1, 0, compiled.function, compiled.packed_metadata, None, None, None,
+            x, 100, out, 64, 7.0,
+        )  # fmt: skip
+        assert torch.equal(out, 7 * x)
+        assert count() == (1, 0)
         warm = scale.warmup(x, 100, out, 32, 2.0, grid=(1,))
         warm[4, 1, 1](x, 100, out, 32, 5.0)
         assert torch.equal(out, 5 * x)
@@ -45,6 +52,14 @@ def test_it_is_native_and_counted(scale):
         with pytest.raises(RuntimeError, match="Triton cannot launch"):
             compiled[2, 1, 1](x, 100, out, 64, 2.0)
         assert count() == (0, 1)
+
+
+def test_the_stand_in_for_tritons_driver_says_where_tensors_are(on_emulator):
+    from culaunch.triton import install
+
+    with install():
+        driver = triton.runtime.driver.active
+        assert driver.get_active_torch_device() == torch.device("cpu")
 
 
 @pytest.mark.slow

@@ -21,6 +21,8 @@ from culaunch._triton.upstream.target import triton_module
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from culaunch._triton.installed.compiled import CompiledLaunches
+
 
 _ABSENT = object()
 
@@ -34,15 +36,15 @@ class Classes:
         ``launcher(kernel, grid)`` gives what launches natively, or None.
     went : callable
         Told of each JIT function that Triton launches.
-    compiled : callable
-        ``compiled(original)`` gives what subscripts that which Triton has compiled.
+    compiled : CompiledLaunches
+        What that which Triton has compiled does.
     """
 
     def __init__(
         self,
         launcher: Callable[[Any, Any], Any],
         went: Callable[[Any], None],
-        compiled: Callable[[Any], Any],
+        compiled: CompiledLaunches,
     ) -> None:
         self._launcher = launcher
         self._went = went
@@ -74,7 +76,10 @@ class Classes:
         module = triton_module("compiler.compiler")
         original = getattr(module.CompiledKernel, "__getitem__", None)
         if original is not None and _is_of(module, original):
-            self._patch(module.CompiledKernel, "__getitem__", self._compiled(original))
+            self._patch(module.CompiledKernel, "__getitem__", self._compiled.subscripting(original))
+            run = vars(module.CompiledKernel).get("run")
+            if isinstance(run, property):  # not before Triton 3.5
+                self._patch(module.CompiledKernel, "run", self._compiled.running(run))
 
     def restore(self) -> None:
         """Make them as they were."""

@@ -11,7 +11,7 @@ from culaunch._base.untraced import untraced
 from culaunch._errors import DriverError
 from culaunch._launch.driver import current_driver
 from culaunch._triton.live.tritons_run import AROUND
-from culaunch._triton.upstream.target import triton_module
+from culaunch._triton.upstream.target import StandIn, triton_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from culaunch._triton.report import Record
 
 _ATTRIBUTE = "_culaunch_kept"
+# What a launcher of Triton's is given between the grid and the arguments: the stream, the function,
+# the packed metadata, the metadata of this launch, and the two hooks around it.
+_BEFORE_ARGUMENTS = 6
 _OTHER = "what Triton compiled was launched otherwise than it was compiled for, or with hooks"
 _NO_SET = "what Triton compiled cannot be kept as a set"
 
@@ -57,7 +60,7 @@ class CompiledLaunches:
         @functools.wraps(original)
         @untraced
         def subscript(compiled: Any, grid: Any) -> Any:
-            kept = vars(compiled).get(_ATTRIBUTE) or self._keep(compiled)
+            kept = self._kept_of(compiled)
             if kept is None:
                 return original(compiled, grid)
             if kept.kernels is None:
@@ -85,6 +88,32 @@ class CompiledLaunches:
             return runner
 
         return subscript
+
+    def running(self, original: property) -> property:
+        """Make what stands in the place of ``CompiledKernel.run``: Triton's launcher, in C.
+
+        It is quick, and stays as it is. Where Triton has no driver, and so no launcher, there is
+        one that launches natively.
+        """
+        driver = triton_module("runtime.driver").driver
+        subscript = triton_module("compiler.compiler").CompiledKernel.__getitem__
+
+        @untraced
+        def run(compiled: Any) -> Any:
+            if not isinstance(driver.active, StandIn) or self._kept_of(compiled) is None:
+                return original.__get__(compiled)
+
+            @untraced
+            def launch(x: Any, y: Any, z: Any, *others: Any) -> None:
+                subscript(compiled, (x, y, z))(*others[_BEFORE_ARGUMENTS:])
+
+            return launch
+
+        return property(run)
+
+    def _kept_of(self, compiled: Any) -> Kept | None:
+        found: Kept | None = vars(compiled).get(_ATTRIBUTE)
+        return found or self._keep(compiled)
 
     def _keep(self, compiled: Any) -> Kept | None:
         function = getattr(getattr(compiled, "src", None), "fn", None)

@@ -93,6 +93,10 @@ class StandIn:
         """Return a stream that nothing is launched on."""
         return 0
 
+    def get_active_torch_device(self) -> Any:
+        """Return where PyTorch makes the tensors of a driver that is no GPU's: on the host."""
+        return importlib.import_module("torch").device("cpu")
+
     def get_device_capability(self, device: Any = None) -> tuple[int, int]:  # noqa: ARG002
         """Return (major, minor)."""
         return self._capability
