@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from culaunch._base.untraced import untraced
 from culaunch._core import TritonSubscript
 from culaunch._triton.upstream.native_half import ATTRIBUTE
-from culaunch._triton.upstream.target import triton_module
+from culaunch._triton.upstream.target import has_stand_in, triton_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,7 +78,7 @@ class Classes:
         if original is not None and _is_of(module, original):
             self._patch(module.CompiledKernel, "__getitem__", self._compiled.subscripting(original))
             run = vars(module.CompiledKernel).get("run")
-            if isinstance(run, property):  # not before Triton 3.5
+            if has_stand_in() and isinstance(run, property):  # not before Triton 3.5
                 self._patch(module.CompiledKernel, "run", self._compiled.running(run))
 
     def restore(self) -> None:

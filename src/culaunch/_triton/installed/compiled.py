@@ -11,7 +11,7 @@ from culaunch._base.untraced import untraced
 from culaunch._errors import DriverError
 from culaunch._launch.driver import current_driver
 from culaunch._triton.live.tritons_run import AROUND
-from culaunch._triton.upstream.target import StandIn, triton_module
+from culaunch._triton.upstream.target import has_stand_in, triton_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,15 +92,14 @@ class CompiledLaunches:
     def running(self, original: property) -> property:
         """Make what stands in the place of ``CompiledKernel.run``: Triton's launcher, in C.
 
-        It is quick, and stays as it is. Where Triton has no driver, and so no launcher, there is
-        one that launches natively.
+        It is quick, and stays as it is; but where Triton has no driver, and so no launcher, there
+        is one that launches natively.
         """
-        driver = triton_module("runtime.driver").driver
         subscript = triton_module("compiler.compiler").CompiledKernel.__getitem__
 
         @untraced
         def run(compiled: Any) -> Any:
-            if not isinstance(driver.active, StandIn) or self._kept_of(compiled) is None:
+            if not has_stand_in() or self._kept_of(compiled) is None:
                 return original.__get__(compiled)
 
             @untraced

@@ -193,6 +193,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_put_back)
 
 
+def has_stand_in() -> bool:
+    """Whether Triton has no driver of its own, and was given one of ours."""
+    return isinstance(getattr(triton_module("runtime.driver").driver, "_active", None), StandIn)
+
+
 def stand_in_where_triton_has_no_driver() -> None:
     """Return Triton an active driver where the emulator is chosen and no GPU is there to be one.
 
