@@ -47,17 +47,22 @@ class Compiler {
     const std::string version = nvrtc_.Version();
     toolkit_ = FindToolkitHeaders(version, path(), [&](std::string* why) {
       const NvrtcApi& api = nvrtc_.Api();
+      *why = "NVRTC " + version + " has none";
+      if (api.InstallBundledHeaders == nullptr) return std::string();
+      const auto install = [&](const std::string& root) {
+        const char* log = nullptr;
+        if (root.empty()) return false;
+        const int status = api.InstallBundledHeaders(root.c_str(), 0, &log);
+        if (status != kNvrtcSuccess) *why = log != nullptr ? log : api.ErrorString(status);
+        return status == kNvrtcSuccess;
+      };
       const std::string root =
           cache_->PrivateDirectory("headers", version + "-" + Identity().substr(0, 16));
-      const char* log = nullptr;
-      if (api.InstallBundledHeaders == nullptr || root.empty()) {
-        *why = root.empty() ? "the cache has no room for them" : "NVRTC " + version + " has none";
-        return std::string();
-      }
-      const int status = api.InstallBundledHeaders(root.c_str(), 0, &log);
-      if (status == kNvrtcSuccess) return root;
-      *why = log != nullptr ? log : api.ErrorString(status);
-      return std::string();
+      if (root.empty()) *why = "the cache has no room for them";
+      if (install(root)) return root;
+      // A cache's full disk fails no compile.
+      const std::string spare = PrecompiledHeaders::SpareFolder();
+      return install(spare) ? spare : std::string();
     });
     return *toolkit_;
   }

@@ -56,6 +56,24 @@ class PrecompiledHeaders {
     return {"--pch", "--pch-dir=" + directory};
   }
 
+  // A folder that goes with the process, for what the cache has no room for; empty where there can
+  // be none.
+  static std::string SpareFolder() {
+    static std::mutex* const mutex = new std::mutex;
+    static auto* const made = new std::pair<pid_t, std::string>(0, {});
+    const std::lock_guard<std::mutex> lock(*mutex);
+    if (made->first == getpid()) return made->second;
+    std::string pattern = JoinPath(Base(), std::string(kPrefix) + "XXXXXX");
+    if (mkdtemp(&pattern[0]) == nullptr) return {};
+    *made = {getpid(), pattern};
+    static auto* const held = new std::vector<Descriptor>;
+    held->push_back(Hold(pattern));
+    std::atexit([] {
+      if (made->first == getpid()) RemoveTree(made->second);
+    });
+    return pattern;
+  }
+
   // Make room for the next time, after a compile that found the heap too small. Locked.
   static void RaiseHeap(const NvrtcApi& api, NvrtcProgram program) {
     constexpr int kExhausted = 14;  // NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED
@@ -97,7 +115,7 @@ class PrecompiledHeaders {
     used_.erase(std::remove(used_.begin(), used_.end(), directory), used_.end());
     used_.push_back(directory);
     while (used_.size() > kMostSets) {
-      RemoveFolder(used_.front());
+      RemoveTree(used_.front());
       used_.erase(used_.begin());
     }
     if (mkdir(directory.c_str(), 0700) != 0 && !IsDirectory(directory)) return {};
@@ -154,17 +172,16 @@ class PrecompiledHeaders {
     }
   }
 
-  // Of a directory with one folder for each set of headers, and files in those.
   static void RemoveTree(const std::string& path) {
     for (const std::string& name : NamesIn(path)) {
-      if (name != "." && name != "..") RemoveFolder(JoinPath(path, name));
+      if (name == "." || name == "..") continue;
+      const std::string inside = JoinPath(path, name);
+      FileStatus status;
+      const bool is_folder = lstat(inside.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+      if (is_folder) RemoveTree(inside);
+      if (!is_folder) unlink(inside.c_str());
     }
     rmdir(path.c_str());
-  }
-
-  static void RemoveFolder(const std::string& path) {
-    for (const std::string& name : NamesIn(path)) unlink(JoinPath(path, name).c_str());
-    if (rmdir(path.c_str()) != 0) unlink(path.c_str());
   }
 
   std::mutex mutex_;
