@@ -60,6 +60,39 @@ def test_kernels_under_decorators(kernels):
     assert by_triton == 0
 
 
+def test_what_was_kept_of_a_call(kernels):
+    """As libraries with a cache of their own launch it: natively, and by Triton's launcher."""
+    import torch
+
+    x, y, out = arrays()
+    kernels.add[(16,)](x, y, out, 1000, BLOCK=64)
+    stream = torch.cuda.Stream()
+    with install():
+        compiled = kernels.add[(16,)](x, y, out, 1000, BLOCK=64)
+        for other in (x + 1, x + 2):
+            compiled[16, 1, 1](other, y, out.zero_(), 1000, 64)
+            assert torch.equal(out, other + y)
+        assert counts() == (3, 0)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            compiled[16, 1, 1](x + 3, y, out.zero_(), 1000, 64)
+            expected = x + 3 + y
+            assert torch.equal(out, expected)
+        torch.cuda.synchronize()
+        current = torch.cuda.current_stream().cuda_stream
+        compiled[16, 1, 1](x + 4, y, out.zero_(), 1000, 64, stream=current)  # Triton's way
+        assert torch.equal(out, x + 4 + y)
+        compiled.run(
+            16, 1, 1, current, compiled.function, compiled.packed_metadata, None, None, None,
+            x + 5, y, out, 1000, 64,
+        )  # fmt: skip
+        assert torch.equal(out, x + 5 + y)
+    native, others = counts()
+    assert (native, others) == (4, 1)
+    compiled[16, 1, 1](x + 6, y, out, 1000, 64)
+    assert torch.equal(out, x + 6 + y)
+
+
 def test_what_triton_takes_and_native_code_does_not(kernels):
     """Pinned memory, and arrays of two lazy views: Triton reads their addresses."""
     import torch
