@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import threading
 import time
 import traceback
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._errors import CulaunchError
 from culaunch._farm.message import HERE, Failed, Lacking, Made, Message, NotBegun, Reply
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_KEPT = 32
 
 _kept: OrderedDict[str, Any] = OrderedDict()
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def perform(message: Message | bytes) -> Reply | bytes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.values import spell
 from culaunch._core import Function as CoreFunction
 from culaunch._jax.gradients import differentiable
@@ -40,7 +40,7 @@ class JaxOperator:
         self.function = function
         self._vmap = vmap
         self._plans: dict[Any, tuple[Plan, Any, Any]] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self.__name__: str = function.__name__
         self.__doc__ = function.__doc__
         self.__wrapped__ = function

@@ -6,10 +6,10 @@ import atexit
 import importlib
 import os
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.optional import optional
 from culaunch._core import end_xla_calls, xla_handler
 from culaunch._errors import MissingDependencyError
@@ -19,7 +19,7 @@ TARGET = "culaunch_function"
 _MAJOR = 0
 _OLDEST = "0.6"
 
-_lock = threading.Lock()
+_lock = ForkLock()
 _is_registered = False
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._core import Function as CoreFunction
 from culaunch._launch.dtype import DType, as_dtype
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _known: dict[int, Any] = {}
 _numbers: dict[int, int] = {}  # id -> number; what is in _known does not go
 _count = itertools.count(1)
-_lock = threading.Lock()
+_lock = ForkLock()
 
 ARRAY = 0  # an argument of Target.arrays; n: a tuple of n, -1 - n: a list of n
 VALUE = -1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_text
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.similar import did_you_mean
 from culaunch._errors import CulaunchError, ImageError
 from culaunch._launch import Module
@@ -45,7 +45,7 @@ class Library:
         self._members = file.members
         self.source = file.source
         self._is_bytes = isinstance(source, bytes)
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._modules: dict[str, Module] = {}
         manifest = file.manifest
         entries = [one for one in manifest["functions"] if one["kind"] == KIND]

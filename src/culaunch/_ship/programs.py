@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-import threading
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._core import Program
 from culaunch._errors import ImageError
 from culaunch._ship.by_device import capability_that_decides, choose
@@ -56,7 +56,7 @@ class SavedPrograms:
         for one in entry.kinds:
             self._saved.setdefault(key_of(one.kind), []).append(one)
         self._decoded: dict[Any, tuple[Program, Plan]] = {}
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
 
     def saved(self, kind: Kind, device: int | None = None) -> SavedKind | None:
         """Return what is saved of a kind; an int is good where a float alone is taken.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_text
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.untraced import untraced
 from culaunch._base.values import spell
 from culaunch._core import Elementwise as CoreElementwise
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 _operators: dict[str, TorchOperator] = {}
-_lock = threading.RLock()
+_lock = ForkLock()
 
 
 def torch_op(

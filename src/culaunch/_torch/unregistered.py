@@ -8,6 +8,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.untraced import untraced
 from culaunch._function.kinds import key_of
 from culaunch._launch.array import ArrayInfo
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from culaunch._function.recorded import AnyFunction
 
 _NAMESPACE = "culaunch"
-_lock = threading.RLock()
+_lock = ForkLock()
 
 
 class _Operators:

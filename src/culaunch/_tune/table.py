@@ -7,12 +7,12 @@ import errno
 import json
 import math
 import os
-import threading
 import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.checks import checked_path, checked_text
+from culaunch._base.fork_lock import ForkLock
 from culaunch._base.outputs import write_output
 from culaunch._base.ratios import ratio_between
 from culaunch._base.values import spell
@@ -38,7 +38,7 @@ _LOCK_SECONDS = 60.0
 _LOCK_KEY = "0" * 16  # one for the whole file, whatever is tuned
 _KEEP_SECONDS = 2.0  # between two writes of what is not finished
 # For threads that add to a table without a file. One for all: a table can be copied and pickled.
-_IN_MEMORY = threading.Lock()
+_IN_MEMORY = ForkLock()
 
 
 class TunedConfigs:

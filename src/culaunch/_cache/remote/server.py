@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from culaunch._base.fork_lock import ForkLock
 from culaunch._cache.remote.minisign import SUFFIX, SignatureError, verify_any
 from culaunch._cache.remote.place import Place, shown
 from culaunch._cache.remote.within import within
@@ -58,7 +58,7 @@ class Server:
         self._signing_key = signing_key
         self._timeout = timeout
         self._writer = Writer(self.write_now, self._drop)
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._place: tuple[int, Place] | None = None
         # In which process it is not asked, or not written to, any more.
         self._is_off = self._is_only_read = 0
