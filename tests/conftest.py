@@ -194,10 +194,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def use_own_folders(config: pytest.Config) -> None:
-    """Let tests, and what they start, write nowhere but in a folder that goes with the run.
+    """Let temporary files, and the caches of images and of Triton, go with the run.
 
-    Compilers and frameworks keep caches and temporary files, and a program that a test ends by a
-    signal does not remove its own. What :func:`tmp_path` gives stays where pytest puts it.
+    Compilers and frameworks make many, and a program that a test ends by a signal does not remove
+    its own. What :func:`tmp_path` gives stays where pytest puts it.
     """
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     own = tempfile.mkdtemp(prefix="culaunch-tests-")
