@@ -71,6 +71,9 @@ def has(capability: str) -> bool:
         return any(importlib.metadata.distributions(name="culaunch"))
     if capability in CUDA_TOOLS:
         return shutil.which(capability) is not None or packaged_cuda_tool(capability) is not None
+    if capability == "rustc" and shutil.which(capability):  # rustup's may have no compiler to call
+        done = subprocess.run([capability, "--version"], check=False, capture_output=True)
+        return done.returncode == 0
     if capability in TOOLS:
         return shutil.which(capability) is not None
     try:
