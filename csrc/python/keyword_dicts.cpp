@@ -9,8 +9,8 @@ namespace {
 bool are_as_believed = false;  // what the trial found
 
 // Whether a dict of so many names is read as the C API reads it, and one with another key, or with
-// an entry deleted, is not read at all.
-bool IsReadRight(size_t count) {
+// an entry deleted, is not read at all. Nobody asks for that before Python 3.11.
+[[maybe_unused]] bool IsReadRight(size_t count) {
   const Ref dict(PyDict_New());
   for (size_t i = 0; dict && i < count; ++i) {
     const Ref value(PyList_New(0));  // an object that is nowhere else

@@ -30,6 +30,8 @@ PEERS = {
     "triton": ("triton", "torch"),
     "tvm_ffi": ("tvm_ffi", "g++"),
 }
+# What the right column needs besides culaunch.
+OURS = {"torch": ("torch",), "triton": ("triton", "torch")}
 # Of these the left column needs no GPU, as far as it says so.
 RUN_ANYWHERE = {"cuda_core", "triton", "tvm_ffi"}
 
@@ -60,8 +62,9 @@ def run_rows(tmp_path, has):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_rows_run(page, run_rows, has):
-    if page.stem == "triton" and not all(map(has, PEERS["triton"])):
-        pytest.skip("needs triton")
+    for name in OURS.get(page.stem, ()):
+        if not has(name):
+            pytest.skip(f"needs {name}")
     left, right, _ = run_rows(page)
     assert right >= RUN.get(page.stem, 0)
     if page.stem in RUN_ANYWHERE and all(map(has, PEERS[page.stem])):

@@ -15,6 +15,8 @@ ROOT = HERE.parents[1]
 WITHOUT_A_DRIVER = {"cache", "compiling", "inspecting"}
 # Other tests fill the cache that all share at the same time.
 COUNTS_ENTRIES = {"cache"}
+# Of the whole page, where the reader has it.
+NEEDS = {"triton": ["triton", "torch"], "triton_libraries": ["triton", "torch"]}
 DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
@@ -43,7 +45,8 @@ def test_snippets_run(page, tmp_path, has):
     blocks = run_page.blocks(page)
     left_out, missing = [], []
     for block in blocks:
-        wanted = ["gpu" if name == "a GPU" else name for name in block.needs]
+        names = [*NEEDS.get(page_name(page), ()), *block.needs]
+        wanted = ["gpu" if name == "a GPU" else name for name in names]
         if lacking := [name for name in wanted if not has(name)]:
             left_out.append(str(block.line))
             missing += lacking
