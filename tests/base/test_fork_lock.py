@@ -2,10 +2,10 @@
 
 import os
 import re
-import threading
 from pathlib import Path
 
 import pytest
+from forks import is_free_in_a_fork
 
 import culaunch
 from culaunch._base.fork_lock import ForkLock
@@ -16,25 +16,19 @@ PACKAGE = Path(culaunch.__file__).parent
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of CPython 3.12 and newer
 @pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning")  # of JAX
 def test_a_lock_of_another_thread_is_free_in_a_forked_process():
-    mine, others = ForkLock(), ForkLock()
-    taken, done = threading.Event(), threading.Event()
+    assert is_free_in_a_fork(ForkLock())
 
-    def hold():
-        with others:
-            taken.set()
-            done.wait(60)
 
-    thread = threading.Thread(target=hold)
-    thread.start()
-    taken.wait(60)
-    with mine:
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:os.fork.* was called:RuntimeWarning")
+def test_a_lock_of_the_thread_that_forks_stays_its_own():
+    lock = ForkLock()
+    with lock:
+        before = lock.current
         child = os.fork()
         if child == 0:
-            is_free = others.current.acquire(timeout=5)
-            with mine:  # this thread has it, here too
-                os._exit(0 if is_free else 1)
-    done.set()
-    thread.join()
+            with lock:
+                os._exit(0 if lock.current is before else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 

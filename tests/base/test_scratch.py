@@ -11,8 +11,9 @@ import pytest
 from full_disks import no_file_larger_than
 
 from culaunch._base.alive import claim, take_dead
+from culaunch._base.compiler_files import little_room, no_room, write_text
 from culaunch._base.outputs import open_output, write_output
-from culaunch._base.scratch import PREFIX, Scratch, little_room, no_room, write_text
+from culaunch._base.scratch import PREFIX, Scratch
 
 PROGRAM = """
 import os, signal, sys

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import errno
 import os
 import re
 import shutil
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
 # What a user, a test or another version calls its own directories is not to match.
 PREFIX = "culaunch-scratch-"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_LITTLE = 16 << 20
-_FEW = 16
-# As compilers report it, whatever they are.
-_NO_ROOM = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 class Scratch:
@@ -95,51 +90,6 @@ def remove_dead(base: str, prefix: str = PREFIX) -> None:
             if descriptor is not None:
                 shutil.rmtree(item.path, ignore_errors=True)
                 os.close(descriptor)
-
-
-def write_text(path: str, text: str) -> None:
-    """Write a file for a compiler; an OSError names it."""
-    try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from error
-
-
-def no_room(compiler: str, said: str, directory: str) -> OSError | None:
-    """Return the error of a compiler that failed because its disk was full, or None.
-
-    Parameters
-    ----------
-    compiler : str
-        Its name.
-    said : str
-        What it wrote.
-    directory : str
-        Where its files are.
-    """
-    found = next((text for text in _NO_ROOM if text in said), None)
-    # So says cpp, and why is lost on the way.
-    if found is None and "when writing output to" in said and little_room(directory):
-        found = _NO_ROOM[0]
-    if found is None:
-        return None
-    why = f"{found}: {compiler} writes its files there; TMPDIR names another place"
-    return OSError(errno.ENOSPC, why, directory)
-
-
-def little_room(directory: str) -> str:
-    """Return a note for a compiler's error where there is little room for its files, or ``""``."""
-    # A compiler that finds no room may say anything, and has removed its files by now.
-    with contextlib.suppress(OSError):
-        space = os.statvfs(directory)
-        left = space.f_bavail * space.f_frsize
-        if left < _LITTLE or (space.f_files and space.f_favail < _FEW):
-            return (
-                f"the disk of {directory} has room for {left >> 10} KiB and {space.f_favail} "
-                "files; TMPDIR names another place for a compiler's"
-            )
-    return ""
 
 
 def _make(base: str, prefix: str) -> tuple[str, int]:

@@ -9,8 +9,9 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
+from culaunch._base.compiler_files import little_room, no_room, write_text
 from culaunch._base.cuda_places import find_nvcc
-from culaunch._base.scratch import Scratch, little_room, no_room, write_text
+from culaunch._base.scratch import Scratch
 from culaunch._compile.architectures import arch_number, check_supported
 from culaunch._compile.backend import NOWHERE, Backend, Compiled, Job
 from culaunch._compile.diagnostics import compile_error

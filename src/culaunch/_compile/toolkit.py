@@ -7,8 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from culaunch._base.compiler_files import little_room
 from culaunch._base.cuda_places import USUAL_HOME, chosen_homes
-from culaunch._base.scratch import little_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

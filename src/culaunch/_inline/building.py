@@ -7,7 +7,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
-from culaunch._base.scratch import little_room, no_room
+from culaunch._base.compiler_files import little_room, no_room
 from culaunch._embed.embedding import embed
 from culaunch._embed.merging import asks_for
 from culaunch._embed.symbols import PREFIXES, symbol_names

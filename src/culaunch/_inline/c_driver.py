@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from culaunch._base.compiler_files import write_text
 from culaunch._base.data_files import data_text
-from culaunch._base.scratch import Scratch, write_text
+from culaunch._base.scratch import Scratch
 from culaunch._embed import include_dir
 from culaunch._inline.building import run_compiler
 from culaunch._inline.cuda_header import cuda_include_dir

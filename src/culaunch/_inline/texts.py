@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from culaunch._base.checks import checked_list, checked_path, is_text
-from culaunch._base.scratch import write_text
+from culaunch._base.compiler_files import write_text
 from culaunch._base.values import spell
 
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")

@@ -16,15 +16,6 @@ def clean():
     uninstall()
 
 
-@pytest.fixture
-def kernels():
-    import importlib
-
-    import installed_kernels
-
-    return importlib.reload(installed_kernels)
-
-
 def arrays(n=1000):
     import torch
 

@@ -29,16 +29,6 @@ def emulator(on_emulator):
     uninstall()
 
 
-@pytest.fixture
-def kernels():
-    """Read the kernels anew, so that no test has seen them."""
-    import importlib
-
-    import installed_kernels
-
-    return importlib.reload(installed_kernels)
-
-
 def arrays(n=100):
     return torch.arange(float(n)), torch.ones(n), torch.zeros(n)
 
