@@ -10,7 +10,10 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -161,12 +164,23 @@ class PrecompiledHeaders {
     return opened;
   }
 
+  // Whether a process made it, here or in Python, which makes up eight letters: a directory of
+  // somebody's own may begin in the same way.
+  static bool IsMadeUp(const std::string& name) {
+    const size_t start = std::strlen(kPrefix);
+    if (name.compare(0, start, kPrefix) != 0) return false;
+    const size_t count = name.size() - start;
+    return count >= 6 && count <= 8 &&
+           std::all_of(name.begin() + static_cast<std::ptrdiff_t>(start), name.end(),
+                       [](unsigned char one) { return std::isalnum(one) != 0 || one == '_'; });
+  }
+
   // Remove what processes left that were killed: nobody holds their locks.
   static void RemoveDead(const std::string& base) {
     for (const std::string& name : NamesIn(base)) {
       const std::string path = JoinPath(base, name);
       FileStatus status;
-      if (name.compare(0, 13, kPrefix) != 0 || lstat(path.c_str(), &status) != 0) continue;
+      if (!IsMadeUp(name) || lstat(path.c_str(), &status) != 0) continue;
       if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()) continue;
       if (const Descriptor held = Hold(path)) RemoveTree(path);
     }

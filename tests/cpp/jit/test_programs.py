@@ -33,8 +33,12 @@ def test_a_program_compiles_keeps_loads_and_launches(
     part = jit_part(program, *WARNINGS, *flags)
     words = (*WARNINGS, *flags, CPP / "test_jit.cpp", part, "-ldl")
     program = build(program, f"jit_{compiler}", *words)
+    left, own = tmp_path / "culaunch-pch-a1B2_3", tmp_path / "culaunch-pch-of-the-user"
+    for directory in (left, own):
+        directory.mkdir()
     assert run_cpp(program) == ""
-    assert list(tmp_path.glob("culaunch-pch-*")) == []  # precompiled headers go with the process
+    # Precompiled headers go with the process, as do those of one that was killed.
+    assert list(tmp_path.glob("culaunch-pch-*")) == [own]
 
 
 @pytest.mark.parametrize("how", ["scope", "static", "new"])
