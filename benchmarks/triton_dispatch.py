@@ -51,6 +51,7 @@ SAVED_ZEROES, TRITON_ZEROES = "KernelSet[grid] that zeroes", "Triton, autotuned,
 TRITON, TRITON_CALLABLE = "Triton jit[grid]", "Triton jit[callable grid]"
 TRITON_TUNED, TRITON_RUN = "Triton, autotuned", "Triton compiled[grid]"
 INSTALLED, INSTALLED_CALLABLE = "install(), jit[grid]", "install(), jit[callable grid]"
+INSTALLED_RUN = "install(), compiled[grid]"
 INSTALLED_STACK = "install(), heuristics over autotune[callable grid]"
 TRITON_STACK = "Triton, heuristics over autotune[callable grid]"
 
@@ -252,7 +253,8 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
             made = kernels.jit(case)[(GRID,)](*kernels.arguments(case).values())
             return kernels.call(case, made, (GRID, 1, 1))
 
-        table[TRITON_RUN] = (SHAPES, compiled)
+        table[TRITON_RUN] = (SHAPES, lambda case: by_triton(compiled(case)))
+        table[INSTALLED_RUN] = (SHAPES, lambda case: installed(compiled(case)))
     return table
 
 

@@ -93,13 +93,15 @@ class Ways:
     """Triton's classes as they are, as ``install`` makes them, or without launches."""
 
     def __init__(self) -> None:
+        from triton.compiler.compiler import CompiledKernel
         from triton.runtime import autotuner, jit
 
         from culaunch.triton import install
 
         subscripted = (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics)
         # Whatever is changed, those that they are made from among it.
-        kinds = {kind for one in subscripted for kind in one.__mro__ if kind is not object}
+        all_of_them = (*subscripted, CompiledKernel)
+        kinds = {kind for one in all_of_them for kind in one.__mro__ if kind is not object}
         before = [(kind, dict(vars(kind))) for kind in kinds]
         install()
         after = [(kind, dict(vars(kind))) for kind in kinds]

@@ -111,12 +111,14 @@ PyObject* Specialize(PyObject* self, PyObject* args) {
   return DescribeArguments(Self(self), flat.values.data(), flat.count, flat.names.get());
 }
 
-// _serve(kernel or None, buffer): calls of the kernel come here by themselves from now on; each
-// launch adds one to the uint64 in the buffer, and what cannot be launched goes Triton's way.
+// _serve(kernel or None, buffer, is_compiled): calls of the kernel come here by themselves from now
+// on; each launch adds one to the uint64 in the buffer, and what cannot be launched goes Triton's
+// way. A kernel that Triton has compiled takes all arguments by position, and a grid of three.
 PyObject* Serve(PyObject* self, PyObject* args) {
   PyObject* kernel = nullptr;
   PyObject* count = nullptr;
-  if (!PyArg_ParseTuple(args, "OO:_serve", &kernel, &count)) return nullptr;
+  int is_compiled = 0;
+  if (!PyArg_ParseTuple(args, "OO|p:_serve", &kernel, &count, &is_compiled)) return nullptr;
   Py_buffer view;
   if (PyObject_GetBuffer(count, &view, PyBUF_WRITABLE) < 0) return nullptr;
   if (view.len != sizeof(uint64_t) || reinterpret_cast<uintptr_t>(view.buf) % sizeof(uint64_t)) {
@@ -128,6 +130,7 @@ PyObject* Serve(PyObject* self, PyObject* args) {
   Py_buffer before = std::exchange(Self(self)->count, view);
   state.launches = static_cast<uint64_t*>(view.buf);
   state.falls_back = true;
+  state.is_compiled = is_compiled != 0;
   Self(self)->served = kernel != Py_None ? kernel : nullptr;
   ++g_served_changes;
   if (before.obj != nullptr) PyBuffer_Release(&before);

@@ -8,6 +8,9 @@
 namespace triton {
 
 bool GeneralCall::Bind() {
+  if (state_.is_compiled && (count_ != state_.count || keyword_names_ != nullptr)) {
+    return RaiseBinding("not_by_position", Py_None);
+  }
   if (count_ > state_.count) return RaiseBinding("too_many", Py_None);
   for (size_t i = 0; i < count_; ++i) bound_[i] = args_[i];
   if (keyword_names_ == nullptr) return true;

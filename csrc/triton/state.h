@@ -43,6 +43,7 @@ struct alignas(64) State {
   Interner interner;
   WordTable<PyObject*> variants;  // owned
   bool falls_back = false;        // what cannot be launched goes Triton's way
+  bool is_compiled = false;       // called as what Triton compiled: by position, all arguments
   bool is_tuned = false;
   std::vector<KeyPart> tuning_key;
   std::vector<Ref> types;          // of arguments that are no numbers: a key numbers them so

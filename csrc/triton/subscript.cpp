@@ -63,6 +63,8 @@ DispatcherObject* DispatcherOf(SubscriptObject* self, PyObject* kernel) {
 PyObject* QuickLauncher(SubscriptObject* self, PyObject* kernel, PyObject* grid) {
   DispatcherObject* dispatcher = DispatcherOf(self, kernel);
   if (dispatcher == nullptr) return nullptr;
+  const bool is_exact = PyTuple_CheckExact(grid) != 0 && PyTuple_Size(grid) == 3;
+  if (dispatcher->state->is_compiled && !is_exact) return nullptr;
   // Reading a grid may run Python, which may have the kernel let its dispatcher go.
   const Ref kept = Ref::Borrow(reinterpret_cast<PyObject*>(dispatcher));
   PyObject* launcher = LauncherFor(dispatcher, grid);

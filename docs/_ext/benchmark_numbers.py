@@ -46,6 +46,7 @@ DISPATCH = {
     "KernelSet[grid]": "`KernelSet[grid]`",
     "KernelSet[grid] that zeroes": "`KernelSet[grid]` that sets an array to zero",
     "install(), jit[grid]": "`jit[grid]` after `install()`",
+    "install(), compiled[grid]": "what a launch returned, `compiled[grid]`, after `install()`",
     "native, autotuned": "`native[grid]`, autotuned",
     "Triton compiled[grid]": "Triton, compiled kernel's `[grid]`",
     "Triton jit[grid]": "Triton `jit[grid]`",

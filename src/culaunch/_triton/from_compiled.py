@@ -42,6 +42,11 @@ def from_compiled(kernel: Any, signature: str | None = None) -> KernelSet:
     ImageError
         If the signature is not that of the binary.
     """
+    return KernelSet(saved_of_compiled(kernel, signature))
+
+
+def saved_of_compiled(kernel: Any, signature: str | None = None) -> SavedSet:
+    """Do likewise, and return what such a set is made of."""
     if not hasattr(kernel, "metadata") or not hasattr(kernel, "asm"):
         raise TypeError(
             f"kernel must be what Triton compiled, a CompiledKernel (got {spell(kernel)}): the "
@@ -143,7 +148,7 @@ def from_cache(
         {},
         members,
     )
-    return _set_of(facts.name, parameters, made, members)
+    return KernelSet(_set_of(facts.name, parameters, made, members))
 
 
 def _set_of(
@@ -151,8 +156,8 @@ def _set_of(
     parameters: Sequence[TritonParameter],
     variant: SavedVariant,
     members: dict[str, bytes],
-) -> KernelSet:
-    return KernelSet(SavedSet(name, tuple(parameters), (variant,), members.__getitem__))
+) -> SavedSet:
+    return SavedSet(name, tuple(parameters), (variant,), members.__getitem__)
 
 
 def _anonymous(

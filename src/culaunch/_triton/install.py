@@ -18,7 +18,7 @@ from culaunch._base.fork_lock import ForkLock
 from culaunch._base.values import spell
 from culaunch._launch.driver import current_driver
 from culaunch._triton.decorators.layers import layers_of
-from culaunch._triton.from_compiled import from_compiled
+from culaunch._triton.from_compiled import saved_of_compiled
 from culaunch._triton.installed.classes import Classes
 from culaunch._triton.installed.compiled import CompiledLaunches
 from culaunch._triton.installed.kernel import InstalledKernel
@@ -284,5 +284,5 @@ def _listed(name: str, patterns: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(listed)
 
 
-_compiled = CompiledLaunches(_record_of, from_compiled)
+_compiled = CompiledLaunches(_record_of, saved_of_compiled)
 _classes = Classes(_launcher, _went, _compiled)

@@ -21,8 +21,9 @@ from culaunch._triton.live.just_in_time import compile_kernel, forget_keys, load
 from culaunch._triton.live.used_globals import global_guards
 from culaunch._triton.live.watching_dispatch import WatchingDispatcher
 from culaunch._triton.reads.purity import Unknown
+from culaunch._triton.upstream.allocators import users_allocator
 from culaunch._triton.upstream.native_half import ATTRIBUTE
-from culaunch._triton.upstream.target import compiling_for, triton_module
+from culaunch._triton.upstream.target import compiling_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,7 +168,7 @@ class NativeKernel(WatchingDispatcher):
         )
 
     def _allocate(self, which: str, size: int, alignment: int, stream: int, device: int) -> object:
-        allocator = _users_allocator(which)
+        allocator = users_allocator(which)
         if allocator is not None:
             return allocator(size, alignment, stream)
         return super()._allocate(which, size, alignment, stream, device)
@@ -232,16 +233,6 @@ def made_native(kernel: Any) -> Any:
             raise
         # This decorator is Python that runs at every call; what it chooses goes on natively.
         return called_layer(kernel, made_native)
-
-
-def _users_allocator(which: str) -> Callable[[int, int, int], object] | None:
-    """Return the allocator that the user set, for ``"global"`` or ``"profile"`` scratch."""
-    name = "_allocator" if which == "global" else "_profile_allocator"
-    holder: Any = getattr(triton_module("runtime._allocation"), name, None)
-    allocator = holder.get() if hasattr(holder, "get") else holder
-    if allocator is None or type(allocator).__name__ == "NullAllocator":
-        return None
-    return allocator  # type: ignore[no-any-return]
 
 
 in_regions(NativeKernel, "break", "Triton kernel")

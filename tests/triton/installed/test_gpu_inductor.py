@@ -94,7 +94,7 @@ def test_ahead_of_time(tmp_path):
     (code, own, errors), (other_code, installed, other_errors) = results_of(tmp_path, "loaded")
     assert (code, own) == (other_code, installed), (errors, other_errors)
     if code == -signal.SIGSEGV:
-        pytest.skip("PyTorch, without culaunch in the process, ends as it loads its own package")
+        pytest.skip("needs packages-that-load: PyTorch ends so without culaunch in its process")
     assert code == 0, errors
     assert len(own) == 1
 

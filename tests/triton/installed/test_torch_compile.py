@@ -113,6 +113,34 @@ INSTALLED = """
 """
 
 
+KEPT = """
+    import sys
+    sys.path.insert(0, {folder!r})
+    import torch
+    from torch._dynamo.testing import CompileCounter
+    from compiled_program import scale
+    from culaunch.triton import install, report
+
+    install()
+    compiled = scale[2,](torch.arange(128.0), 128, torch.zeros(128), 64)
+
+    def region(x):
+        y = x * 2
+        out = torch.empty_like(x)
+        compiled[2, 1, 1](y, 128, out, 64, 2.0)
+        return out + 1
+
+    count = CompileCounter()
+    fast = torch.compile(region, backend=count)
+    x = torch.arange(128.0)
+    for _ in range(3):
+        assert torch.equal(fast(x), 4 * x + 1)
+    assert count.frame_count == 2, count.frame_count
+    assert (report().native, report().triton) == (4, 0), str(report())
+    print("done")
+"""
+
+
 @pytest.mark.slow
 def test_a_compiled_region_is_as_it_was_where_every_kernel_is_native(run_python):
     """One graph, though every launch in it is native."""
@@ -121,6 +149,16 @@ def test_a_compiled_region_is_as_it_was_where_every_kernel_is_native(run_python)
     done = run_python(
         textwrap.dedent(INSTALLED.format(folder=str(Path(__file__).parents[1] / "shared")))
     )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("done\n")
+
+
+@pytest.mark.slow
+def test_what_a_launch_returned_breaks_the_graph_once(run_python):
+    from pathlib import Path
+
+    folder = str(Path(__file__).parents[1] / "shared")
+    done = run_python(textwrap.dedent(KEPT.format(folder=folder)))
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("done\n")
 

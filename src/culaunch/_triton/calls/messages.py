@@ -13,6 +13,11 @@ def raise_binding(dispatcher: Any, what: str, name: str | None, count: int) -> N
     """Raise for arguments that do not go with the parameters."""
     title = f"{dispatcher.name}()"
     names = names_of(dispatcher)
+    if what == "not_by_position":
+        raise TypeError(
+            f"{title} was compiled already, and takes its {len(names)} arguments "
+            f"({', '.join(names)}) by position"
+        )
     if what == "too_many":
         raise TypeError(
             f"{title} takes {len(names)} arguments ({', '.join(names)}), but {count} positional "

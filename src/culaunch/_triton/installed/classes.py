@@ -76,10 +76,11 @@ class Classes:
         module = triton_module("compiler.compiler")
         original = getattr(module.CompiledKernel, "__getitem__", None)
         if original is not None and _is_of(module, original):
-            self._patch(module.CompiledKernel, "__getitem__", self._compiled.subscripting(original))
+            subscript = self._compiled.subscripting(original)
+            self._patch(module.CompiledKernel, "__getitem__", subscript)
             run = vars(module.CompiledKernel).get("run")
             if has_stand_in() and isinstance(run, property):  # not before Triton 3.5
-                self._patch(module.CompiledKernel, "run", self._compiled.running(run))
+                self._patch(module.CompiledKernel, "run", self._compiled.running(run, subscript))
 
     def restore(self) -> None:
         """Make them as they were."""

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import functools
+import types
 import weakref
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import DeviceAttribute
 from culaunch._base.untraced import untraced
-from culaunch._errors import DriverError
+from culaunch._core import TritonSubscript
 from culaunch._launch.driver import current_driver
-from culaunch._triton.live.tritons_run import AROUND
-from culaunch._triton.upstream.target import has_stand_in, triton_module
+from culaunch._triton.installed.compiled_kernel import InstalledCompiled
+from culaunch._triton.upstream.native_half import ATTRIBUTE, Refusal
+from culaunch._triton.upstream.target import has_stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from culaunch._triton.report import Record
+    from culaunch._triton.saved.set import SavedSet
 
-_ATTRIBUTE = "_culaunch_kept"
 # What a launcher of Triton's is given between the grid and the arguments: the stream, the function,
 # the packed metadata, the metadata of this launch, and the two hooks around it.
 _BEFORE_ARGUMENTS = 6
-_OTHER = "what Triton compiled was launched otherwise than it was compiled for, or with hooks"
 _NO_SET = "what Triton compiled cannot be kept as a set"
 
 
@@ -34,72 +35,56 @@ class CompiledLaunches:
     record_of : callable
         ``record_of(function)`` counts the launches of a JIT function; None where Triton has to
         launch it.
-    set_of : callable
-        Makes a `KernelSet` of a ``CompiledKernel``, or raises.
+    saved_of : callable
+        Makes a `SavedSet` of a ``CompiledKernel``, or raises.
     """
 
     def __init__(
-        self, record_of: Callable[[Any], Record | None], set_of: Callable[[Any], Any]
+        self, record_of: Callable[[Any], Record | None], saved_of: Callable[[Any], SavedSet]
     ) -> None:
         self._record_of = record_of
-        self._set_of = set_of
-        self._kept: list[weakref.ref[Any]] = []
+        self._saved_of = saved_of
+        # By identity and weakly, all that have a native half.
+        self._kept: dict[int, weakref.ref[Any]] = {}
 
     def forget(self) -> None:
-        """Take away what kernels keep: which are native is asked anew."""
-        for reference in self._kept:
+        """Take away their native halves: which are native is asked anew."""
+        for reference in list(self._kept.values()):
             compiled = reference()
-            if compiled is not None:
-                vars(compiled).pop(_ATTRIBUTE, None)
+            half = vars(compiled).pop(ATTRIBUTE, None) if compiled is not None else None
+            if isinstance(half, InstalledCompiled):
+                half.retire()
         self._kept.clear()
 
-    def subscripting(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def subscripting(self, original: Callable[[Any, Any], Any]) -> TritonSubscript:
         """Make what stands in the place of ``CompiledKernel.__getitem__``, which is `original`."""
-        knobs = triton_module("knobs")
 
-        @functools.wraps(original)
         @untraced
-        def subscript(compiled: Any, grid: Any) -> Any:
-            kept = self._kept_of(compiled)
-            if kept is None:
-                return original(compiled, grid)
-            if kept.kernels is None:
-                kept.record.went_tritons_way(_NO_SET)
-                return original(compiled, grid)
+        def find(compiled: Any, grid: Any) -> Any:
+            half = self._half_of(compiled, original)
+            if isinstance(half, InstalledCompiled):
+                try:
+                    # Of a longer grid Triton reads three; a shorter one it refuses at the call.
+                    return half[grid[0], grid[1], grid[2]]
+                except (LookupError, TypeError, ValueError, OverflowError):
+                    return functools.partial(half.launch_in_triton, grid)
+            record = self._record_of(compiled.src.fn) if half is not None else None
+            if half is not None and record is not None:
+                record.went_tritons_way(half.reason)
+            return original(compiled, grid)
 
-            @untraced
-            def runner(*args: Any, **kwargs: Any) -> None:
-                # Triton passes what it is given, whatever it has compiled for: an argument that the
-                # set refuses goes there, before anything was launched. So does a stream, which is
-                # the one keyword that there is.
-                if not kwargs and len(args) == kept.parameters and not _has_hooks(knobs.runtime):
-                    try:
-                        kept.kernels[grid[0], grid[1], grid[2]](*args)
-                    except DriverError:
-                        raise
-                    except (LookupError, TypeError, ValueError, OverflowError):
-                        pass
-                    else:
-                        kept.record.native[0] += 1
-                        return
-                kept.record.went_tritons_way(_OTHER)
-                original(compiled, grid)(*args, **kwargs)
+        return TritonSubscript(ATTRIBUTE, original, find, types.MethodType)
 
-            return runner
-
-        return subscript
-
-    def running(self, original: property) -> property:
+    def running(self, original: property, subscript: TritonSubscript) -> property:
         """Make what stands in the place of ``CompiledKernel.run``: Triton's launcher, in C.
 
         It is quick, and stays as it is; but where Triton has no driver, and so no launcher, there
-        is one that launches natively.
+        is one that launches natively, by `subscript`.
         """
-        subscript = triton_module("compiler.compiler").CompiledKernel.__getitem__
 
         @untraced
         def run(compiled: Any) -> Any:
-            if not has_stand_in() or self._kept_of(compiled) is None:
+            if not has_stand_in() or self._half_of(compiled, subscript.__wrapped__) is None:
                 return original.__get__(compiled)
 
             @untraced
@@ -110,51 +95,28 @@ class CompiledLaunches:
 
         return property(run)
 
-    def _kept_of(self, compiled: Any) -> Kept | None:
-        found: Kept | None = vars(compiled).get(_ATTRIBUTE)
-        return found or self._keep(compiled)
-
-    def _keep(self, compiled: Any) -> Kept | None:
+    def _half_of(
+        self, compiled: Any, original: Callable[[Any, Any], Any]
+    ) -> InstalledCompiled | Refusal | None:
+        """Return what launches it natively, or why nothing does; None where its kernel is not."""
+        found: InstalledCompiled | Refusal | None = vars(compiled).get(ATTRIBUTE)
+        if found is not None and found.serves(compiled):
+            return found
         function = getattr(getattr(compiled, "src", None), "fn", None)
         record = self._record_of(function) if function is not None else None
-        if function is None or record is None:
+        if record is None:
             return None
-        kept = Kept(record, _made_set(compiled, self._set_of), len(function.params))
-        vars(compiled)[_ATTRIBUTE] = kept
-        self._kept.append(weakref.ref(compiled))
-        return kept
+        saved = _made_set(compiled, self._saved_of)
+        half: InstalledCompiled | Refusal = Refusal(compiled, _NO_SET)
+        if saved is not None:
+            half = InstalledCompiled(compiled, saved, record, original)
+        vars(compiled)[ATTRIBUTE] = half
+        key = id(compiled)
+        self._kept[key] = weakref.ref(compiled, lambda _: self._kept.pop(key, None))
+        return half
 
 
-class Kept(NamedTuple):
-    """What a ``CompiledKernel`` keeps for its native launches, until kernels are forgotten.
-
-    Who calls it so wants to save time: what tells whether it is native is asked once.
-
-    Attributes
-    ----------
-    record : Record
-        Counts the launches.
-    kernels : KernelSet or None
-        None where none can be made, or none could run.
-    parameters : int
-        How many it takes, constants included.
-    """
-
-    record: Record
-    kernels: Any
-    parameters: int
-
-
-def _has_hooks(runtime: Any) -> bool:
-    """Whether a hook is to be called around launches."""
-    for name in AROUND:
-        hook = getattr(runtime, name)
-        if hook is not None and getattr(hook, "calls", True):
-            return True
-    return False
-
-
-def _made_set(compiled: Any, set_of: Callable[[Any], Any]) -> Any:
+def _made_set(compiled: Any, saved_of: Callable[[Any], SavedSet]) -> SavedSet | None:
     """Return the set of what Triton compiled; None where none can be made, or none could run."""
     driver = current_driver()
     most = driver.attribute(
@@ -164,6 +126,6 @@ def _made_set(compiled: Any, set_of: Callable[[Any], Any]) -> Any:
     if compiled.metadata.shared > most:
         return None
     try:
-        return set_of(compiled)
+        return saved_of(compiled)
     except Exception:  # noqa: BLE001 - whatever it is, Triton may be able to do it
         return None

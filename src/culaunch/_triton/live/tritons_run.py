@@ -69,6 +69,17 @@ def idle_guards(function: Any) -> Guards:
     runtime = triton_module("knobs").runtime
     entries, quick = global_guards(function)
     guards = Guards(entries, hooks=[function.pre_run_hooks], quick=quick)
+    guards.add(hook_guards())
+    for group, name in COMPILED_IN:
+        guards.attribute(_knobs(group) or runtime, name)
+    _guard_none(guards, runtime, ASKED)
+    return guards
+
+
+def hook_guards() -> Guards:
+    """Return what holds while no hook is called around launches."""
+    runtime = triton_module("knobs").runtime
+    guards = Guards()
     for name in AROUND:
         hook = getattr(runtime, name)
         if hasattr(hook, "calls"):
@@ -76,10 +87,12 @@ def idle_guards(function: Any) -> Guards:
             guards.attribute(runtime, name)
         else:
             _guard_none(guards, runtime, name)
-    for group, name in COMPILED_IN:
-        guards.attribute(_knobs(group) or runtime, name)
-    _guard_none(guards, runtime, ASKED)
     return guards
+
+
+def has_hooks() -> bool:
+    """Whether a hook is called around launches."""
+    return any(_installed(name) is not None for name in AROUND)
 
 
 def _guard_none(guards: Guards, holder: Any, name: str) -> None:

@@ -1,0 +1,127 @@
+"""``InstalledCompiled``: what Triton has compiled, whose own launches are native."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from culaunch._base.untraced import untraced
+from culaunch._core import TritonsWay
+from culaunch._triton.live.tritons_run import has_hooks, hook_guards
+from culaunch._triton.saved.variant_dispatch import VariantDispatcher
+from culaunch._triton.upstream.allocators import users_allocator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Self
+
+    from culaunch._core import TritonVariant
+    from culaunch._triton.report import Record
+    from culaunch._triton.saved.set import SavedSet
+
+_OTHER = "what Triton compiled was launched otherwise than it was compiled for, or with hooks"
+
+
+class InstalledCompiled(VariantDispatcher):
+    """The native half of a ``CompiledKernel``, for ``compiled[grid](*args)``.
+
+    Triton passes on what it is given, whatever it has compiled for. So a call that the one variant
+    does not fit goes there, before anything was launched.
+
+    Parameters
+    ----------
+    compiled : CompiledKernel
+    saved : SavedSet
+        The same as a set of one variant.
+    record : Record
+        Counts the launches.
+    original : callable
+        Triton's ``CompiledKernel.__getitem__``.
+    """
+
+    _compiled: Any
+    _record: Record
+    _original: Callable[[Any, Any], Any]
+    _is_retired: bool
+
+    def __new__(
+        cls, compiled: Any, saved: SavedSet, record: Record, original: Callable[[Any, Any], Any]
+    ) -> Self:
+        """Make one."""
+        self = super().__new__(cls, saved)
+        self._compiled = compiled
+        self._record = record
+        self._original = original
+        self._is_retired = False
+        self._serve(compiled, record.native, True)
+        return self
+
+    def serves(self, compiled: Any) -> bool:
+        """Whether it was made for this one, and not for one that it is a copy of."""
+        return self._compiled is compiled
+
+    def retire(self) -> None:
+        """Leave every further launch to Triton, by launchers that somebody has kept too."""
+        self._is_retired = True
+        self._serve(None, self._record.native, True)
+        # A guard that never holds: a list of hooks that has one.
+        self._set_guards((), ([None],), (), ())
+
+    def __reduce__(self) -> Any:
+        """Leave it out of copies that go through pickle."""
+        return type(None), ()
+
+    @untraced
+    def launch_in_triton(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Leave a launch to Triton, and count it as such."""
+        self._record.went_tritons_way(_OTHER)
+        return self._original(self._compiled, grid)(*args, **kwargs)
+
+    # ---- what the native half calls
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._watch()  # hooks may be there before the first launch
+
+    @untraced
+    def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self._is_retired:
+            return self._original(self._compiled, grid)(*args, **kwargs)
+        if has_hooks():
+            return self.launch_in_triton(grid, *args, **kwargs)
+        self._watch()  # somebody put other hooks, which are none, in their place
+        return self._call_plain(grid, args, kwargs)
+
+    def _tritons_way(
+        self,
+        grid: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        reason: object,  # noqa: ARG002
+    ) -> Any:
+        return self.launch_in_triton(grid, *args, **kwargs)
+
+    @untraced
+    def _miss(
+        self,
+        values: dict[str, Any],
+        options: dict[str, Any],
+        description: list[tuple[Any, Any]],
+        device: int,
+    ) -> TritonVariant:
+        try:
+            return super()._miss(values, options, description, device)
+        except Exception as error:
+            raise TritonsWay(str(error)) from error
+
+    def _allocate(self, which: str, size: int, alignment: int, stream: int, device: int) -> object:
+        allocator = users_allocator(which)
+        if allocator is not None:
+            return allocator(size, alignment, stream)
+        return super()._allocate(which, size, alignment, stream, device)
+
+    # ---- helpers
+
+    def _watch(self) -> None:
+        guards = hook_guards()
+        self._set_guards(tuple(guards.entries), tuple(guards.hooks), (), ())
