@@ -18,7 +18,7 @@ import as_triton_kernels as kernels  # noqa: E402
 import triton.language as tl  # noqa: E402
 from triton import knobs  # noqa: E402
 
-from culaunch._triton.live import tritons_run  # noqa: E402
+from culaunch._triton.live import tritons_run, watching_dispatch  # noqa: E402
 
 
 @pytest.fixture
@@ -131,6 +131,40 @@ def test_a_global_that_only_triton_can_compare(fresh, monkeypatch):
     kernels.FACTOR[0] = 6
     with pytest.raises(RuntimeError, match="FACTOR has changed since we compiled this kernel"):
         launch(kernel, 7)
+
+
+def test_a_global_that_is_a_function_costs_nothing(fresh, monkeypatch):
+    """A function is equal to itself alone: that it is still there says all."""
+    _, kernel = fresh(kernels.times_by_function)
+    assert [launch(kernel, 7, 2)[0] for _ in range(2)] == [42] * 2
+    python = []
+    with monkeypatch.context() as context:
+        context.setattr(watching_dispatch, "run_as_triton", lambda *_: python.append(1))
+        assert [launch(kernel, 5, 2)[0] for _ in range(2)] == [30] * 2
+    assert python == []
+    monkeypatch.setattr(kernels, "thrice", tl.constexpr(lambda value: 4 * value))
+    with pytest.raises(RuntimeError, match="thrice has changed since we compiled this kernel"):
+        launch(kernel, 7, 2)
+
+
+@pytest.mark.parametrize("why", ["a global that may change in place", "a hook"])
+def test_where_python_looks_at_each_call_it_looks_at_no_more_than_that(fresh, monkeypatch, why):
+    monkeypatch.setenv("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", "1")
+    monkeypatch.setattr(kernels, "FACTOR", [5])
+    own, kernel = fresh(kernels.put if why == "a hook" else kernels.times_first)
+    seen = []
+    if why == "a hook":
+        own.add_pre_run_hook(lambda *_, **__: seen.append("hook"))
+    expected = launch(kernel, 7)[0]
+    looks, runs = [], []
+    kind = watching_dispatch.WatchingDispatcher
+    watch, run = kind._watch, watching_dispatch.run_as_triton
+    monkeypatch.setattr(kind, "_watch", lambda self: [looks.append(1), watch(self)])
+    monkeypatch.setattr(
+        watching_dispatch, "run_as_triton", lambda *given: [runs.append(1), run(*given)][1]
+    )
+    assert [launch(kernel, 7)[0] for _ in range(3)] == [expected] * 3
+    assert (looks, len(runs), len(seen)) == ([], 3, 4 if why == "a hook" else 0)
 
 
 def test_debug_that_is_set_later(fresh):

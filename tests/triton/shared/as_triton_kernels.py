@@ -39,3 +39,14 @@ def times(out, v):
 @triton.jit
 def times_first(out, v):
     tl.store(out, v * FACTOR[0])
+
+
+@tl.constexpr
+def thrice(value):
+    """As libraries write what they calculate with types and constants."""
+    return 3 * value
+
+
+@triton.jit
+def times_by_function(out, v, N: tl.constexpr):
+    tl.store(out, v * thrice(N))

@@ -47,7 +47,7 @@ def run_as_triton(
         # Nothing is known from here on: Triton is asked, which looks the call up and refuses it, in
         # the order and the words of a call of its own.
         dispatcher._clear()
-    enter, leave = map(_installed, AROUND)
+    enter, leave = _hooks()
     if enter is None and leave is None:
         return dispatcher._call_plain(grid, args, kwargs)
     given = _GivenGrid(grid)
@@ -67,9 +67,12 @@ def run_as_triton(
 def idle_guards(function: Any) -> Guards:
     """Return what holds while there is nothing to do but to launch what was compiled."""
     runtime = triton_module("knobs").runtime
-    entries, quick = global_guards(function)
-    guards = Guards(entries, hooks=[function.pre_run_hooks], quick=quick)
+    entries, is_noticed = global_guards(function)
+    guards = Guards(entries, hooks=[function.pre_run_hooks])
     guards.add(hook_guards())
+    if not is_noticed:
+        # As if a hook were there, always: `run_as_triton` compares the globals.
+        guards.hooks = [[None]]
     for group, name in COMPILED_IN:
         guards.attribute(_knobs(group) or runtime, name)
     _guard_none(guards, runtime, ASKED)
@@ -92,7 +95,7 @@ def hook_guards() -> Guards:
 
 def has_hooks() -> bool:
     """Whether a hook is called around launches."""
-    return any(_installed(name) is not None for name in AROUND)
+    return _hooks() != [None, None]
 
 
 def _guard_none(guards: Guards, holder: Any, name: str) -> None:
@@ -102,10 +105,11 @@ def _guard_none(guards: Guards, holder: Any, name: str) -> None:
     guards.entries.append((vars(holder), name, is_none, None))
 
 
-def _installed(name: str) -> Any:
-    """Return a hook; None where it is not installed."""
-    hook = getattr(triton_module("knobs").runtime, name)
-    return hook if hook is not None and getattr(hook, "calls", True) else None
+def _hooks() -> list[Any]:
+    """Return the hooks around a launch; None for one that is not installed."""
+    runtime = triton_module("knobs").runtime
+    found = [getattr(runtime, name) for name in AROUND]
+    return [hook if hook is not None and getattr(hook, "calls", True) else None for hook in found]
 
 
 def _options(function: Any, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import enum
+import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from culaunch._triton.reads.reads import Guard
 
 
-# What cannot change in place, or is taken not to.
-_FIXED = (int, float, complex, str, bytes, type, enum.Enum, type(None), type(...))
+# What cannot change in place, or is taken not to; functions are equal to themselves alone.
+_FIXED = (
+    int, float, complex, str, bytes, range, type, enum.Enum, type(None), type(...),
+    types.FunctionType, types.BuiltinFunctionType,
+)  # fmt: skip
 _FIXED_NAMES = {("torch", "dtype"), ("triton.language.core", "dtype")}
-# Holds never: an empty dict has no such entry.
-_NEVER: Guard = ({}, "", True, None)
 
 
-def global_guards(function: Any) -> tuple[list[Guard], list[Guard]]:
+def global_guards(function: Any) -> tuple[list[Guard], bool]:
     """Return what is in the places of the globals that a JIT function uses.
 
     Returns
     -------
-    (list of Guard, list of Guard)
-        What must be as it is; and one that never holds, where a global may change in place without
-        being noticed: it is compared with what it was at every call, as by Triton.
+    (list of Guard, bool)
+        What must be as it is; and whether every change is noticed by that. Where a global may
+        change in place, it is compared with what it was at every call, as by Triton.
     """
     entries: list[Guard] = []
     is_noticed = True
@@ -31,14 +33,14 @@ def global_guards(function: Any) -> tuple[list[Guard], list[Guard]]:
         found = namespace.get(name)
         entries.append((namespace, name, name in namespace, found))
         is_noticed &= _guard_contents(found, entries)
-    return entries, [] if is_noticed else [_NEVER]
+    return entries, is_noticed
 
 
 def _guard_contents(value: Any, entries: list[Guard]) -> bool:
     """Guard what a value is made of; tell whether every change of it is noticed then."""
     if isinstance(value, _FIXED):
         return True
-    if type(value) is tuple:
+    if type(value) in (tuple, frozenset):
         return all(_guard_contents(item, entries) for item in value)
     kind = type(value)
     if kind.__name__ == "constexpr" and "value" in vars(value):

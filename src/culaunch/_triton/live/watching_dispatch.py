@@ -52,11 +52,12 @@ class WatchingDispatcher(ChoosingDispatcher):
         """Call where something changed or a hook is installed: rarely, or while profiling."""
         if self._successor is not None:
             return self._successor._call(grid, args, kwargs)
-        if not self._are_as_before():
-            successor = self._changed()
-            if successor is not None:
-                return successor(grid, args, kwargs)
-        self._watch()
+        if not self._guards_hold():
+            if not self._own_guards.hold():
+                successor = self._changed()
+                if successor is not None:
+                    return successor(grid, args, kwargs)
+            self._watch()
         # Hooks are given what decorators chose: they run, and call the function.
         if self._stack.is_decorated and self._function.pre_run_hooks:
             return self._call_decorators(grid, args, kwargs)
