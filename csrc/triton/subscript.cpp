@@ -26,12 +26,21 @@ struct SubscriptObject {
   PyObject* original;   // owned: the method of Triton's that this stands for
   PyObject* find;       // owned: called as find(kernel, grid) where there is no dispatcher yet
   PyObject* bound;      // owned: the type of bound methods
+  PyObject* kinds;      // owned: the types of what may have a dispatcher
 };
 
 SubscriptObject* Self(PyObject* self) { return reinterpret_cast<SubscriptObject*>(self); }
 
+// Whether it is one of Triton's own that may have a dispatcher.
+bool IsKernel(SubscriptObject* self, PyObject* kernel) {
+  const int is_kernel = PyObject_IsInstance(kernel, self->kinds);
+  if (is_kernel < 0) PyErr_Clear();
+  return is_kernel != 0;
+}
+
 // The dispatcher that serves a kernel: borrowed; null without an error where there is none.
 CULAUNCH_APART DispatcherObject* LookUpDispatcher(SubscriptObject* self, PyObject* kernel) {
+  if (!IsKernel(self, kernel)) return nullptr;
   const Ref found(PyObject_GetAttr(kernel, self->attribute));
   if (!found) {
     PyErr_Clear();
@@ -78,6 +87,9 @@ PyObject* CallSubscript(PyObject* callable, PyObject* const* args, size_t nargsf
   if (ArgumentCount(nargsf) == 2 && keyword_names == nullptr) {
     PyObject* launcher = QuickLauncher(self, args[0], args[1]);
     if (launcher != nullptr) return launcher;
+    if (!IsKernel(self, args[0])) {
+      return PyObject_Vectorcall(self->original, args, nargsf, nullptr);
+    }
   }
   return PyObject_Vectorcall(self->find, args, nargsf, keyword_names);
 }
@@ -87,7 +99,9 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject* original = nullptr;
   PyObject* find = nullptr;
   PyObject* bound = nullptr;
-  if (!PyArg_ParseTuple(args, "UOOO:TritonSubscript", &attribute, &original, &find, &bound)) {
+  PyObject* kinds = nullptr;
+  if (!PyArg_ParseTuple(args, "UOOOO!:TritonSubscript", &attribute, &original, &find, &bound,
+                        &PyTuple_Type, &kinds)) {
     return nullptr;
   }
   PyObject* object = PyType_GenericAlloc(type, 0);
@@ -100,6 +114,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject*) {
   self->original = Ref::Borrow(original).release();
   self->find = Ref::Borrow(find).release();
   self->bound = Ref::Borrow(bound).release();
+  self->kinds = Ref::Borrow(kinds).release();
   return object;
 }
 
@@ -125,6 +140,7 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Self(self)->original);
   Py_VISIT(Self(self)->find);
   Py_VISIT(Self(self)->bound);
+  Py_VISIT(Self(self)->kinds);
   return 0;
 }
 
@@ -132,6 +148,7 @@ int Clear(PyObject* self) {
   Py_CLEAR(Self(self)->original);
   Py_CLEAR(Self(self)->find);
   Py_CLEAR(Self(self)->bound);
+  Py_CLEAR(Self(self)->kinds);
   return 0;
 }
 

@@ -5,9 +5,10 @@
 
 namespace triton {
 
-// TritonSubscript(attribute, original, find, types.MethodType): kernel[grid] gives a launcher of
-// the dispatcher that the kernel has under the attribute, if it serves that kernel; else what
-// find(kernel, grid) gives.
+// TritonSubscript(attribute, original, find, types.MethodType, kinds): kernel[grid] gives a
+// launcher of the dispatcher that the kernel has under the attribute, if it serves that kernel;
+// else what find(kernel, grid) gives. What is of none of the kinds, a tuple of types, has no
+// dispatcher: that is the original's, as somebody's own subclass of Triton's interface is.
 int AddSubscriptType(PyObject* module);
 
 }  // namespace triton

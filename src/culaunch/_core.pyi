@@ -340,6 +340,7 @@ class TritonSubscript:
         original: Callable[[Any, Any], Any],
         find: Callable[[Any, Any], Any],
         bound: type,
+        kinds: tuple[type, ...],
         /,
     ) -> Self: ...
     def __call__(self, kernel: Any, grid: Any, /) -> Any: ...

@@ -4,6 +4,7 @@ import copy
 import functools
 import gc
 import json
+import sys
 import threading
 import weakref
 from pathlib import Path
@@ -271,6 +272,28 @@ def test_kernels_are_freed(kernels):
 
 
 @pytest.mark.slow
+def test_a_wrapper_of_somebodys_own_is_subscripted_as_ever(kernels):
+    """A subclass of Triton's interface, as libraries with a cache of their own have one."""
+
+    class Entry(triton.KernelInterface):
+        def run(self, *args, grid, warmup, **kwargs):
+            return kernels.add.run(*args, grid=grid, warmup=warmup, **kwargs)
+
+    entry = Entry()
+    x, y, out = arrays()
+    with install():
+        entry[2,](x, y, out, 100, BLOCK=64)
+        assert torch.equal(out, x + y)
+        assert counts() == {ADD: (1, 0)}
+        called = []
+        sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_filename))
+        try:
+            entry[2,]
+        finally:
+            sys.setprofile(None)
+    assert [one for one in called if "culaunch" in one and one != __file__] == []
+
+
 def test_a_kernel_where_another_was(kernels):
     """What is remembered by a kernel's address is not another's that is there later."""
     addresses = set()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from culaunch._base.untraced import untraced
 from culaunch._core import TritonSubscript
+from culaunch._triton.decorators.layers import triton_kinds
 from culaunch._triton.upstream.native_half import ATTRIBUTE
 from culaunch._triton.upstream.target import has_stand_in, triton_module
 
@@ -179,7 +180,7 @@ class Classes:
             launcher = None if self.is_passing(kernel) else self._launcher(kernel, grid)
             return original(kernel, grid) if launcher is None else launcher
 
-        return TritonSubscript(ATTRIBUTE, original, find, types.MethodType)
+        return TritonSubscript(ATTRIBUTE, original, find, types.MethodType, tuple(triton_kinds()))
 
     def _traceable(self, original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         """Make one that Dynamo traces as it traces Triton's own."""

@@ -13,7 +13,7 @@ from culaunch._core import TritonSubscript
 from culaunch._launch.driver import current_driver
 from culaunch._triton.installed.compiled_kernel import InstalledCompiled
 from culaunch._triton.upstream.native_half import ATTRIBUTE, Refusal
-from culaunch._triton.upstream.target import has_stand_in
+from culaunch._triton.upstream.target import has_stand_in, triton_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,8 @@ class CompiledLaunches:
                 record.went_tritons_way(half.reason)
             return original(compiled, grid)
 
-        return TritonSubscript(ATTRIBUTE, original, find, types.MethodType)
+        kind = triton_module("compiler.compiler").CompiledKernel
+        return TritonSubscript(ATTRIBUTE, original, find, types.MethodType, (kind,))
 
     def running(self, original: property, subscript: TritonSubscript) -> property:
         """Make what stands in the place of ``CompiledKernel.run``: Triton's launcher, in C.
