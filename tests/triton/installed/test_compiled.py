@@ -62,23 +62,26 @@ def test_it_is_native_and_counted(scale):
         assert count() == (0, 1)
 
 
-def test_what_is_kept_of_it_ends_with_the_installation(scale):
+@pytest.mark.parametrize("is_used", [True, False])
+def test_what_is_kept_of_it_ends_with_the_installation(scale, is_used):
     from culaunch.triton import install
 
     x, out = torch.arange(100.0), torch.zeros(100)
     with install():
         compiled = scale[2,](x, 100, out, 64)
         launch = compiled[2, 1, 1]
-        launch(x, 100, out, 64, 2.0)
+        if is_used:
+            launch(x, 100, out, 64, 2.0)
     count()
     with pytest.raises(RuntimeError, match="Triton cannot launch"):
         launch(x, 100, out, 64, 2.0)
-    with install():  # what was kept before is Triton's; what is asked now is not
-        with pytest.raises(RuntimeError, match="Triton cannot launch"):
+    with install():
+        for one in (launch, compiled[2, 1, 1]):
+            one(x, 100, out.zero_(), 64, 3.0)
+            assert torch.equal(out, 3 * x)
+        assert count() == (2, 0)
+        with install(exclude="*.scale"), pytest.raises(RuntimeError, match="Triton cannot"):
             launch(x, 100, out, 64, 2.0)
-        compiled[2, 1, 1](x, 100, out.zero_(), 64, 3.0)
-        assert torch.equal(out, 3 * x)
-        assert count() == (1, 0)
 
 
 def test_a_copy_of_it_is_one_of_its_own(scale):

@@ -61,11 +61,10 @@ class InstalledCompiled(VariantDispatcher):
         return self._compiled is compiled
 
     def retire(self) -> None:
-        """Leave every further launch to Triton, by launchers that somebody has kept too."""
+        """Leave every further launch to its class, by launchers that somebody has kept too."""
         self._is_retired = True
         self._serve(None, self._record.native, True)
-        # A guard that never holds: a list of hooks that has one.
-        self._set_guards((), ([None],), (), ())
+        self._watch()
 
     def __reduce__(self) -> Any:
         """Leave it out of copies that go through pickle."""
@@ -85,8 +84,8 @@ class InstalledCompiled(VariantDispatcher):
 
     @untraced
     def _guarded(self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._is_retired:
-            return self._original(self._compiled, grid)(*args, **kwargs)
+        if self._is_retired:  # what stands in the class now
+            return self._compiled[grid](*args, **kwargs)
         if has_hooks():
             return self.launch_in_triton(grid, *args, **kwargs)
         self._watch()  # somebody put other hooks, which are none, in their place
@@ -124,4 +123,6 @@ class InstalledCompiled(VariantDispatcher):
 
     def _watch(self) -> None:
         guards = hook_guards()
+        if self._is_retired:  # as if a hook were there, always
+            guards.hooks = [[None]]
         self._set_guards(tuple(guards.entries), tuple(guards.hooks), (), ())

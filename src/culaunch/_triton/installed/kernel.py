@@ -91,6 +91,13 @@ class InstalledKernel(FallingBack):
 
     # ---- helpers
 
+    def _watch(self) -> None:
+        # Its first call may come when it is retired already.
+        if self._is_retired:
+            self._stop()
+        else:
+            super()._watch()
+
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         self.retire()  # the next call makes another
         return functools.partial(self._classes.call, self._kernel)
