@@ -14,6 +14,11 @@ struct Extent {
 
 Extent ExtentOf(const DLTensor& tensor);
 
+// What a driver that looks at each access lets a kernel reach through an array: the bytes that it
+// spans. Of a tensor of PyTorch that repeats elements, with a stride of 0, all of its storage: what
+// such a view spans says little of what a kernel that is given other strides with it may read.
+Extent ReachOf(PyObject* object, const DLTensor& tensor);
+
 // Whether the elements lie one behind the other, in the order of the dimensions. No strides: so.
 inline bool IsContiguous(const int64_t* shape, const int64_t* strides, int ndim) {
   if (strides == nullptr) return true;

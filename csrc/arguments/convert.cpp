@@ -244,7 +244,7 @@ Mismatch ConvertAll(Conversion& conversion, ParameterSlot* slots, PyObject* cons
           const Mismatch mismatch = SeeTensor(conversion, *entry, tensor.device);
           if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return *index = i, mismatch;
         }
-        if (CULAUNCH_UNLIKELY(is_noted)) conversion.NoteArray(ExtentOf(tensor));
+        if (CULAUNCH_UNLIKELY(is_noted)) conversion.NoteArray(ReachOf(object, tensor));
         const Mismatch mismatch =
             StorePointer(conversion, slot, static_cast<char*>(tensor.data) + tensor.byte_offset,
                          tensor.dtype, target);

@@ -62,7 +62,7 @@ Mismatch ReadExchange(Conversion& conversion, const TypeEntry& entry, PyObject* 
   const Mismatch mismatch = SeeTensor(conversion, entry, tensor.device);
   if (CULAUNCH_UNLIKELY(mismatch != Mismatch::kNone)) return mismatch;
   if (CULAUNCH_UNLIKELY(conversion.driver.note_array != nullptr)) {
-    conversion.NoteArray(ExtentOf(tensor));
+    conversion.NoteArray(ReachOf(object, tensor));
   }
   *array = {static_cast<char*>(tensor.data) + tensor.byte_offset, tensor.dtype};
   return Mismatch::kNone;

@@ -228,7 +228,7 @@ inline Form::Outcome Form::Read(const State& state, PyObject* const* args, const
         return read == TensorRead::kFailed ? Outcome::kFailed : Outcome::kDifferent;
       }
       if (CULAUNCH_UNLIKELY(is_noted)) {
-        const Extent extent = ExtentOf(tensor);
+        const Extent extent = ReachOf(object, tensor);
         reading->begins[noted] = extent.begin;
         reading->spans[noted++] = extent.bytes;
       }

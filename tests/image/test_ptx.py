@@ -101,6 +101,13 @@ def test_parameter_types(text):
     assert ptx_param_types(HEADER + f".entry k({text}) {BODY}", "k") == (spelled,)
 
 
+@pytest.mark.parametrize("text", TYPES)
+def test_directives_need_no_blanks_between_them(text):
+    """As `ptxas` reads them: `.param.u64.ptr.global.align 16 p`."""
+    assert params(text.replace(" .", ".").replace("6.", "6 .").replace("8.", "8 .")) == params(text)
+    assert one(f".visible.entry k({text}) .maxnreg 64 {BODY}").name == "k"
+
+
 def test_offsets_follow_alignment():
     text = (
         ".param .u8 a, .param .u64 b, .param .f32 c, .param .align 16 .b8 d[17],"

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 _ENTRY = re.compile(rb"\.entry(?=[\s/])")
 # Every pattern below takes linear time, on any input: no two ways to match the same text.
 _BLANK = re.compile(rb"\s+|//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
-_TOKEN = re.compile(rb'\s*([A-Za-z_$%.][\w$%.]{0,65535}|\d\w{0,19}|"[^"\n]*"|[^\s\w])')
+# A directive ends where the next one begins: `.param.u64` is two.
+_TOKEN = re.compile(
+    rb'\s*(\.[\w$%]{1,65535}|[A-Za-z_$%][\w$%.]{0,65535}|\d\w{0,19}|"[^"\n]*"|[^\s\w])'
+)
 _PARTS = re.compile(rb'//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)|"[^"\n]*"|\.entry(?=[\s/])')
 _LINE_PREFIX = re.compile(rb'(?:[^"/\n]|"[^"\n]*"|/(?!/))*')
 _LONGEST_LINE = 4096

@@ -167,6 +167,14 @@ def test_where_python_looks_at_each_call_it_looks_at_no_more_than_that(fresh, mo
     assert (looks, len(runs), len(seen)) == ([], 3, 4 if why == "a hook" else 0)
 
 
+def test_a_view_with_other_strides_than_the_kernel_reads_by(fresh):
+    """As libraries gather: the emulator knows the storage behind a stride of 0."""
+    _, kernel = fresh(kernels.put_element)
+    x = torch.arange(64).as_strided((8, 8), (8, 0))
+    for i in (63, 62, 61):
+        assert launch(kernel, x, i)[0] == i
+
+
 def test_debug_that_is_set_later(fresh):
     own, kernel = fresh(kernels.put)
     assert launch(kernel, 7)[1].metadata.debug is False
