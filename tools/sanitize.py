@@ -42,6 +42,8 @@ SELECTION = (
     "tests/triton/live/test_native_objects.py",
     "tests/triton/live/test_specialize.py",
 )
+# A worker that a report has ended is not replaced: its tests have failed.
+WORKERS = ("-n", os.environ.get("JOBS", "2"), "--max-worker-restart", "0")
 
 
 def main() -> int:
@@ -49,7 +51,7 @@ def main() -> int:
     compiler = os.environ.get("CXX", "g++")
     build(compiler)
     lay_over()
-    arguments = sys.argv[1:] or [*(str(ROOT / one) for one in SELECTION), "-x", "-q"]
+    arguments = sys.argv[1:] or [*(str(ROOT / one) for one in SELECTION), "-x", "-q", *WORKERS]
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"),
                "--rootdir", str(ROOT), "-p", "no:cacheprovider", *arguments]  # fmt: skip
     folder = BUILD / "run"

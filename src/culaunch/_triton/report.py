@@ -26,7 +26,7 @@ class KernelReport:
     reasons : dict of str to int
         Why they did, and how often.
     notes : tuple of str
-        What of its decorators runs in Python at every call, and why.
+        What runs in Python at every call, of its decorators among others, and why.
     """
 
     name: str

@@ -349,6 +349,30 @@ def test_the_report_is_a_table_and_json(kernels):
     assert report().kernels == ()
 
 
+def test_a_global_that_is_compared_at_every_launch_is_named(kernels, monkeypatch):
+    import as_triton_kernels
+
+    monkeypatch.setenv("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS", "1")
+    monkeypatch.setattr(as_triton_kernels, "FACTOR", [5])
+    slow, quick = (
+        triton.jit(getattr(as_triton_kernels, name).fn)
+        for name in ("times_first", "times_by_function")
+    )
+    out = torch.zeros(1, dtype=torch.int64)
+    with install():
+        for _ in range(2):
+            slow[1,](out, 7)
+            quick[1,](out, 7, 2)
+    notes = {one.name: one.notes for one in report().kernels}
+    assert notes == {
+        "as_triton_kernels.times_first": (
+            "the global FACTOR is compared at every launch: it may change in place",
+        ),
+        "as_triton_kernels.times_by_function": (),
+    }
+    assert "in Python: the global FACTOR is compared" in str(report())
+
+
 def test_a_method_that_somebody_replaced_below_a_decorator_is_called(kernels):
     jit = triton.runtime.jit.JITFunction
     tuned = triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=[])(

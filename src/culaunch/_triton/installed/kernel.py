@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from culaunch._base.untraced import untraced
 from culaunch._triton.decorators.layers import layers_of
 from culaunch._triton.installed.falling_back import FallingBack
+from culaunch._triton.live.used_globals import global_guards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,8 +96,12 @@ class InstalledKernel(FallingBack):
         # Its first call may come when it is retired already.
         if self._is_retired:
             self._stop()
-        else:
-            super()._watch()
+            return
+        super()._watch()
+        for name in global_guards(self._function)[1]:
+            self._record.note(
+                f"the global {name} is compared at every launch: it may change in place"
+            )
 
     def _replace(self) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:
         self.retire()  # the next call makes another

@@ -67,10 +67,10 @@ def run_as_triton(
 def idle_guards(function: Any) -> Guards:
     """Return what holds while there is nothing to do but to launch what was compiled."""
     runtime = triton_module("knobs").runtime
-    entries, is_noticed = global_guards(function)
+    entries, unnoticed = global_guards(function)
     guards = Guards(entries, hooks=[function.pre_run_hooks])
     guards.add(hook_guards())
-    if not is_noticed:
+    if unnoticed:
         # As if a hook were there, always: `run_as_triton` compares the globals.
         guards.hooks = [[None]]
     for group, name in COMPILED_IN:

@@ -18,22 +18,23 @@ _FIXED = (
 _FIXED_NAMES = {("torch", "dtype"), ("triton.language.core", "dtype")}
 
 
-def global_guards(function: Any) -> tuple[list[Guard], bool]:
+def global_guards(function: Any) -> tuple[list[Guard], list[str]]:
     """Return what is in the places of the globals that a JIT function uses.
 
     Returns
     -------
-    (list of Guard, bool)
-        What must be as it is; and whether every change is noticed by that. Where a global may
-        change in place, it is compared with what it was at every call, as by Triton.
+    (list of Guard, list of str)
+        What must be as it is; and the names of the globals that may change in place, which is not
+        noticed by that: these are compared with what they were at every call, as by Triton.
     """
     entries: list[Guard] = []
-    is_noticed = True
+    unnoticed = []
     for (name, _), (_, namespace) in function.used_global_vals.items():
         found = namespace.get(name)
         entries.append((namespace, name, name in namespace, found))
-        is_noticed &= _guard_contents(found, entries)
-    return entries, is_noticed
+        if not _guard_contents(found, entries):
+            unnoticed.append(name)
+    return entries, unnoticed
 
 
 def _guard_contents(value: Any, entries: list[Guard]) -> bool:
