@@ -14,7 +14,8 @@ bool Repeats(const DLTensor& tensor) {
 // What a method without arguments gives, as a number; 0 where it gives none.
 uint64_t Asked(PyObject* object, const char* method) {
   const Ref found(PyObject_CallMethod(object, method, nullptr));
-  return found ? PyLong_AsUnsignedLongLongMask(found.get()) : 0;
+  const uint64_t number = found ? PyLong_AsUnsignedLongLongMask(found.get()) : 0;
+  return PyErr_Occurred() == nullptr ? number : 0;
 }
 
 }  // namespace

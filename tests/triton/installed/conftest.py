@@ -11,3 +11,13 @@ def kernels():
     import installed_kernels
 
     return importlib.reload(installed_kernels)
+
+
+@pytest.fixture
+def counted_anew(on_emulator):
+    """Count from zero, and leave nothing installed."""
+    from culaunch.triton import report, uninstall
+
+    report(clear=True)
+    yield
+    uninstall()

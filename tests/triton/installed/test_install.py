@@ -1,10 +1,8 @@
 """``install``: kernels stay Triton's own objects, and are launched natively."""
 
 import copy
-import functools
 import gc
 import json
-import sys
 import threading
 import weakref
 from pathlib import Path
@@ -15,34 +13,16 @@ from culaunch.triton import NativeKernel, install, native, report, uninstall
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
-pytestmark = pytest.mark.skipif(
-    torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
-)
+pytestmark = [
+    pytest.mark.usefixtures("counted_anew"),
+    pytest.mark.skipif(
+        torch.cuda.is_available(), reason="needs no-GPU: with one Triton has a driver of its own"
+    ),
+]
+
+from installed_calls import ADD, arrays, check, counts  # noqa: E402
 
 FOLDER = Path(__file__).parents[1] / "shared"
-ADD = "installed_kernels.add"
-
-
-@pytest.fixture(autouse=True)
-def emulator(on_emulator):
-    report(clear=True)
-    yield
-    uninstall()
-
-
-def arrays(n=100):
-    return torch.arange(float(n)), torch.ones(n), torch.zeros(n)
-
-
-def counts():
-    return {one.name: (one.native, one.triton) for one in report().kernels}
-
-
-def check(kernel, grid=(2,), **more):
-    x, y, out = arrays()
-    compiled = kernel[grid](x, y, out, 100, **more)
-    assert torch.equal(out, x + y)
-    return compiled
 
 
 def test_every_launch_is_native_and_kernels_stay_tritons_own(kernels):
@@ -215,31 +195,6 @@ def test_a_launcher_that_was_kept_is_tritons_again(kernels, is_used):
     assert counts() == ({ADD: (1, 0)} if is_used else {})
 
 
-def test_a_method_that_somebody_replaced_is_called(kernels):
-    jit = triton.runtime.jit.JITFunction
-    calls = []
-    with install():
-        check(kernels.add, BLOCK=64)
-        kernels.add.run = lambda *args, **kwargs: calls.append("of the kernel")
-        kernels.add[(2,)](1)
-        del kernels.add.run
-        check(kernels.add, BLOCK=64)
-        ours = jit.run
-
-        def theirs(self, *args, **kwargs):
-            calls.append("of the class")
-            return ours(self, *args, **kwargs)
-
-        jit.run = theirs
-        try:
-            check(kernels.add, BLOCK=64)
-        finally:
-            jit.run = ours
-        check(kernels.add, BLOCK=64)
-    assert calls == ["of the kernel", "of the class"]
-    assert counts() == {ADD: (4, 0)}
-
-
 def test_a_copy_is_a_kernel_of_its_own(kernels):
     with install():
         tuned = triton.autotune([triton.Config({"BLOCK": 64})], key=[])(kernels.add)
@@ -271,29 +226,6 @@ def test_kernels_are_freed(kernels):
         gone = make()
         gc.collect()
         assert gone() is None
-
-
-@pytest.mark.slow
-def test_a_wrapper_of_somebodys_own_is_subscripted_as_ever(kernels):
-    """A subclass of Triton's interface, as libraries with a cache of their own have one."""
-
-    class Entry(triton.KernelInterface):
-        def run(self, *args, grid, warmup, **kwargs):
-            return kernels.add.run(*args, grid=grid, warmup=warmup, **kwargs)
-
-    entry = Entry()
-    x, y, out = arrays()
-    with install():
-        entry[2,](x, y, out, 100, BLOCK=64)
-        assert torch.equal(out, x + y)
-        assert counts() == {ADD: (1, 0)}
-        called = []
-        sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_filename))
-        try:
-            entry[2,]
-        finally:
-            sys.setprofile(None)
-    assert [one for one in called if "culaunch" in one and one != __file__] == []
 
 
 def test_a_kernel_where_another_was(kernels):
@@ -371,75 +303,6 @@ def test_a_global_that_is_compared_at_every_launch_is_named(kernels, monkeypatch
         "as_triton_kernels.times_by_function": (),
     }
     assert "in Python: the global FACTOR is compared" in str(report())
-
-
-def test_a_method_that_somebody_replaced_below_a_decorator_is_called(kernels):
-    jit = triton.runtime.jit.JITFunction
-    tuned = triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=[])(
-        kernels.add
-    )
-    chosen = triton.heuristics({"BLOCK": lambda args: 64})(kernels.add)
-    calls = []
-    with install():
-        for kernel in (tuned, chosen):
-            check(kernel)
-        ours = jit.run
-
-        def theirs(self, *args, **kwargs):
-            calls.append(kwargs["warmup"])
-            return ours(self, *args, **kwargs)
-
-        jit.run = theirs
-        try:
-            for kernel in (tuned, chosen):
-                check(kernel)
-            check(triton.jit(kernels.add.fn), BLOCK=64)  # compiling it is no call
-        finally:
-            jit.run = ours
-        for kernel in (tuned, chosen):
-            check(kernel)
-    assert calls == [False] * 3
-    assert counts()[ADD][1] == 0
-
-
-def test_a_method_that_somebody_had_replaced_before_is_called(kernels, monkeypatch):
-    jit = triton.runtime.jit
-    calls = []
-
-    def counted(kind, name):
-        before = getattr(kind, name)
-
-        @functools.wraps(before)
-        def method(self, *args, **kwargs):
-            calls.append(name)
-            return before(self, *args, **kwargs)
-
-        monkeypatch.setattr(kind, name, method)
-
-    with monkeypatch.context() as patch:
-        monkeypatch = patch
-        counted(jit.KernelInterface, "__getitem__")
-        with install():
-            check(kernels.add, BLOCK=64)
-            assert calls == ["__getitem__"]
-            assert counts() == {ADD: (1, 0)}
-        counted(jit.JITFunction, "run")
-        with install(), pytest.raises(RuntimeError, match="Triton cannot launch"):
-            check(kernels.add, BLOCK=64)
-        assert calls == ["__getitem__", "__getitem__", "run"]
-    (found,) = report().kernels
-    assert found.reasons == {"somebody replaced JITFunction.run before install(): it is called": 1}
-
-
-def test_a_method_that_stands_in_tritons_place_says_that_it_is_tritons():
-    jit = triton.runtime.jit
-    before = vars(jit.KernelInterface)["__getitem__"]
-    with install():
-        now = jit.JITFunction.__getitem__
-        assert now is not before
-        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
-            assert getattr(now, name) == getattr(before, name)
-        assert functools.wraps(now)(lambda: None).__name__ == "__getitem__"
 
 
 def test_hooks_of_the_compiler_are_told_of_a_launch(kernels, monkeypatch):

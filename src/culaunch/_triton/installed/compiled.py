@@ -68,8 +68,7 @@ class CompiledLaunches:
                     return half[grid[0], grid[1], grid[2]]
                 except (LookupError, TypeError, ValueError, OverflowError):
                     return functools.partial(half.launch_in_triton, grid)
-            record = self._record_of(compiled.src.fn) if half is not None else None
-            if half is not None and record is not None:
+            if half is not None and (record := self._record_of(compiled.src.fn)) is not None:
                 record.went_tritons_way(half.reason)
             return original(compiled, grid)
 

@@ -101,15 +101,9 @@ class InstalledCompiled(VariantDispatcher):
         return self.launch_in_triton(grid, *args, **kwargs)
 
     @untraced
-    def _miss(
-        self,
-        values: dict[str, Any],
-        options: dict[str, Any],
-        description: list[tuple[Any, Any]],
-        device: int,
-    ) -> TritonVariant:
+    def _miss(self, *asked: Any) -> TritonVariant:
         try:
-            return super()._miss(values, options, description, device)
+            return super()._miss(*asked)
         except Exception as error:
             raise TritonsWay(str(error)) from error
 

@@ -95,7 +95,7 @@ def hook_guards() -> Guards:
 
 def has_hooks() -> bool:
     """Whether a hook is called around launches."""
-    return _hooks() != [None, None]
+    return any(hook is not None for hook in _hooks())
 
 
 def _guard_none(guards: Guards, holder: Any, name: str) -> None:
