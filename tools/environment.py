@@ -100,16 +100,9 @@ def build_wheel(stamp: dict[str, Any]) -> Path:
     staging = ROOT / "dist" / "staging"
     shutil.rmtree(staging, ignore_errors=True)
     incremental = f"build-dir={ROOT}/build/{{wheel_tag}}"
-    pip(
-        "wheel",
-        "--no-deps",
-        "--no-build-isolation",
-        "-C",
-        incremental,
-        "--wheel-dir",
-        staging,
-        ROOT,
-    )
+    options = ("--no-deps", "--no-build-isolation", "-C", incremental, "--wheel-dir", staging)
+    if not build_with_progress("wheel", "-v", *options, ROOT):
+        sys.exit("the wheel could not be built: see above")
     (built,) = staging.glob("culaunch-*.whl")
     wheel = built.replace(ROOT / "dist" / built.name)
     staging.rmdir()
@@ -187,11 +180,39 @@ def pip(*arguments: str | Path) -> None:
 
 
 def try_pip(*arguments: str | Path) -> bool:
-    """Run the environment's pip with its programs first on PATH, and say whether it worked."""
+    """Run the environment's pip, and say whether it worked."""
+    return subprocess.run(pip_command(*arguments), check=False, **pip_settings()).returncode == 0
+
+
+def build_with_progress(*arguments: str | Path) -> bool:
+    """Run the environment's pip, show each tenth of a compilation, and say whether it worked.
+
+    All that pip printed follows a failure.
+    """
+    lines = []
+    shown = 0
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(pip_command(*arguments), **pip_settings(), **pipe) as process:
+        for line in process.stdout:
+            lines.append(line)
+            step = re.match(r"\s*\[(\d+)/(\d+)\] ", line)
+            if step and int(step[1]) * 10 // int(step[2]) > shown:
+                shown = int(step[1]) * 10 // int(step[2])
+                say(f"compiled {step[1]} of {step[2]} files")
+    if process.returncode != 0:
+        print("".join(lines), flush=True)
+    return process.returncode == 0
+
+
+def pip_command(*arguments: str | Path) -> tuple[str | Path, ...]:
+    """Return the command line of the environment's pip."""
+    return (PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments)
+
+
+def pip_settings() -> dict[str, Any]:
+    """Return where pip runs, with the environment's programs first on PATH."""
     path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    command = (PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments)
-    environment = {**os.environ, "PATH": path}
-    return subprocess.run(command, check=False, env=environment, cwd=ROOT).returncode == 0
+    return {"env": {**os.environ, "PATH": path}, "cwd": ROOT}
 
 
 def say(text: str) -> None:

@@ -1,0 +1,22 @@
+// What nearly every file of the extension includes, parsed once: CMake precompiles this header.
+// No file includes it: each names what it uses, and `make sanitize` builds without it to prove
+// that.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "python/python.h"
