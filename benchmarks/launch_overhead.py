@@ -40,10 +40,6 @@ HOST_CONTENDERS: dict[str, tuple[Factory, Sequence[Case]]] = {
         shortcuts.name(ours.LAUNCHER, one): (shortcuts.made_without(one), CASES)
         for one in ("numbers", "places", "torch")
     },
-    shortcuts.name(ours.SUBSCRIPT, "tuples"): (
-        shortcuts.made_without("tuples", ours.subscript),
-        CASES,
-    ),
     tvm.EMPTY: (tvm.empty, CASES),
     tvm.CUBIN_DRIVER: (tvm.cubin_driver, CASES),
     peers.CORE_RAW: (peers.core_raw, CASES),

@@ -238,14 +238,11 @@ def contenders(kernels: Kernels) -> dict[str, tuple[Sequence[Case], Callable[[Ca
         TRITON_STACK: ((FIVE,), lambda case: by_triton(kernels.call(case, kernels.stack(), lazy))),
     }
     for shortcut in shortcuts.NAMES:
-        with_keywords = shortcut == "keywords"
 
-        def longer(case: Case, shortcut: str = shortcut, named: bool = with_keywords) -> Burst:
-            burst = kernels.call(case, native(kernels.jit(case)), by_keywords=named)
-            return shortcuts.without(shortcut, burst)
+        def longer(case: Case, shortcut: str = shortcut) -> Burst:
+            return shortcuts.without(shortcut, kernels.call(case, native(kernels.jit(case))))
 
-        name = NATIVE_KEYWORDS if with_keywords else NATIVE
-        table[shortcuts.name(name, shortcut)] = (SHAPES, longer)
+        table[shortcuts.name(NATIVE, shortcut)] = (SHAPES, longer)
     if not kernels.bench.host_only:
 
         def compiled(case: Case) -> Burst:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 NAMES = {
     "numbers": "numbers through Python's C API",
-    "tuples": "tuples through Python's C API",
-    "keywords": "dicts of keywords through Python's C API",
     "places": "torch's exchange function",
     "torch": "torch's tensors asked",
     "dicts": "globals looked up",
@@ -42,13 +40,11 @@ def without(shortcut: str, burst: Burst) -> Burst:
     return longer
 
 
-def made_without(
-    shortcut: str, contender: Callable[[Bench], Callable[[Case], ours.Made]] = ours.launcher
-) -> Callable[[Bench], Callable[[Case], ours.Made]]:
-    """Make the contender without a shortcut; it is a launcher with torch tensors, or as given."""
+def made_without(shortcut: str) -> Callable[[Bench], Callable[[Case], ours.Made]]:
+    """Make a launcher with torch tensors that has a shortcut switched off."""
 
     def factory(bench: Bench) -> Callable[[Case], ours.Made]:
-        make = contender(bench)
+        make = ours.launcher(bench)
 
         def made(case: Case) -> ours.Made:
             burst, pointers = make(case)

@@ -25,11 +25,9 @@
 #include "launch/module_object.h"
 #include "python/dict_watch.h"
 #include "python/function_parts.h"
-#include "python/keyword_dicts.h"
 #include "python/numbers.h"
 #include "python/python.h"
 #include "python/recording.h"
-#include "python/tuples.h"
 #include "python/upcalls.h"
 #include "torch/interface.h"
 #include "torch/operator.h"
@@ -68,10 +66,6 @@ PyObject* UseShortcut(PyObject*, PyObject* args) {
     UseTorchBits(use != 0);
   } else if (wanted == "places") {
     ReadTorchInPlace(use != 0);
-  } else if (wanted == "tuples") {
-    UseTuples(use != 0);
-  } else if (wanted == "keywords") {
-    UseKeywordDicts(use != 0);
   } else if (wanted == "functions") {
     UseFunctionParts(use != 0);
   } else if (wanted == "forms") {
@@ -93,13 +87,9 @@ PyObject* TryNumbersAgain(PyObject*, PyObject* args) {
 
 int Execute(PyObject* module) {
   TryNumbers(0);
-  TryTuples();
-  TryKeywordDicts();
   return PyModule_AddStringConstant(module, "__version__", kVersion) == 0 &&
                  PyModule_AddIntConstant(module, "reads_numbers_in_place", g_numbers_are_known) ==
                      0 &&
-                 PyModule_AddIntConstant(module, "reads_keywords_in_place",
-                                         g_keyword_dicts_are_known) == 0 &&
                  AddNumbers(module) == 0 && AddDriverType(module) == 0 && AddDriverCalls() == 0 &&
                  AddDriverFunctionType(module) == 0 && AddModuleType(module) == 0 &&
                  AddKernelType(module) == 0 && AddLauncherType(module) == 0 &&

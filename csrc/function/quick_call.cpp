@@ -10,7 +10,6 @@
 #include "function/replay.h"
 #include "launch/launch_failure.h"
 #include "python/numbers.h"
-#include "python/tuples.h"
 
 namespace function {
 
@@ -104,7 +103,7 @@ inline bool QuickCall::ReadTensor(const Step& step, PyObject* object) {
 bool QuickCall::ReadTensors(const Step& sequence, PyObject* object) {
   if (!PyTuple_Check(object) || Py_SIZE(object) != sequence.items) return false;
   for (int32_t i = 0; i < sequence.items; ++i) {
-    if (!ReadTensor((&sequence)[1 + i], TupleItem(object, i))) return false;
+    if (!ReadTensor((&sequence)[1 + i], PyTuple_GetItem(object, i))) return false;
   }
   return true;
 }

@@ -11,7 +11,6 @@
 #include "launch/occupancy.h"
 #include "python/free_threaded_lock.h"
 #include "python/recording.h"
-#include "python/tuples.h"
 #include "python/type_builder.h"
 
 PyTypeObject* g_kernel_type = nullptr;
@@ -126,7 +125,7 @@ bool ReadSimpleKey(PyObject* key, uint32_t* numbers) {
 bool HasSameItems(const CachedLauncher& kept, PyObject* key) {
   if (!PyTuple_CheckExact(key) || Py_SIZE(key) != kept.size) return false;
   for (Py_ssize_t i = 0; i < kept.size; ++i) {
-    if (kept.items[i] != TupleItem(key, i)) return false;
+    if (kept.items[i] != PyTuple_GetItem(key, i)) return false;
   }
   return true;
 }

@@ -8,7 +8,6 @@
 
 #include "arguments/torch_tensor.h"
 #include "formats/half.h"
-#include "python/keyword_dicts.h"
 #include "python/numbers.h"
 #include "python/upcalls.h"
 #include "triton/grid.h"
@@ -117,13 +116,6 @@ bool Form::Arrange(const State& state, PyObject* args, PyObject* keywords, PyObj
     arranged[i] = PyTuple_GetItem(args, static_cast<Py_ssize_t>(i));
   }
   arranged += count;
-  if (const keyword_dicts::Entry* entry = EntriesOf(keywords, size)) {
-    for (PyObject* const expected : form->each_name_) {
-      if (entry->name != expected) return false;
-      *arranged++ = (entry++)->value;
-    }
-    return true;
-  }
   PyObject* name = nullptr;
   Py_ssize_t position = 0;
   for (PyObject* const expected : form->each_name_) {

@@ -450,13 +450,9 @@ def end_xla_calls() -> None: ...
 
 reads_numbers_in_place: int
 """Whether ints and floats are read without the C API: 1, where their layout is known."""
-reads_keywords_in_place: int
-"""Likewise dicts of keywords."""
 
 def use_shortcut(
-    name: Literal[
-        "numbers", "tuples", "keywords", "dicts", "torch", "places", "forms", "functions"
-    ],
+    name: Literal["numbers", "dicts", "torch", "places", "forms", "functions"],
     use: bool,
     /,
 ) -> None: ...

@@ -16,7 +16,7 @@ NUMBERS = [0, 1, -1, 255, 256, 2**30 - 1, 2**30, -(2**30), 2**31, 2**62, -(2**63
 FLOATS = [0.0, -0.0, 1.5, 5e-324, 1e300, math.inf, -math.inf]
 
 
-@pytest.fixture(params=["numbers", "tuples", "keywords", "dicts", "torch", "places", "forms"])
+@pytest.fixture(params=["numbers", "dicts", "torch", "places", "forms"])
 def without(request):
     """Call culaunch without one of them, as where the trial of it failed."""
     _core.use_shortcut(request.param, False)
@@ -28,11 +28,6 @@ def test_numbers_are_read_in_place_only_where_that_is_known_to_be_right():
     """Python 3.15 may lay them out in another way, and without the GIL objects are larger."""
     has_gil = not hasattr(sys, "_is_gil_enabled") or "t" not in sys.abiflags
     assert _core.reads_numbers_in_place == (sys.version_info < (3, 15) and has_gil)
-
-
-def test_dicts_of_keywords_are_read_in_place_only_where_that_is_known_to_be_right():
-    has_gil = "t" not in getattr(sys, "abiflags", "")
-    assert _core.reads_keywords_in_place == ((3, 11) <= sys.version_info < (3, 15) and has_gil)
 
 
 @pytest.fixture
