@@ -17,7 +17,7 @@ help:
 	echo "make test   run the tests on the installed wheel"
 	echo "make suites run what tests of others fit the emulator, for half an hour"
 	echo "make sanitize  run tests of the extension under AddressSanitizer and UBSan"
-	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words"
+	echo "make lint   ruff, mypy --strict, import-linter, clang-format, words, prose"
 	echo "make docs   build the documentation in docs/_build"
 	echo "make clean  remove everything that these targets made"
 
@@ -72,6 +72,7 @@ lint:
 	PYTHONPATH=src $(BIN)/lint-imports --cache-dir build/import_linter
 	git ls-files -z -- $(SOURCES) | xargs -0 $(BIN)/clang-format --dry-run -Werror
 	$(BIN)/python tools/check_words.py
+	$(BIN)/python tools/check_prose.py
 
 docs:
 	$(PYTHON) tools/environment.py docs

@@ -1,0 +1,88 @@
+"""The prose linter finds what it is for, and its list of pending files can only shrink."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOL = ROOT / "tools" / "check_prose.py"
+
+
+def lint(*arguments):
+    return subprocess.run(
+        [sys.executable, TOOL, *arguments], check=False, capture_output=True, text=True
+    )
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    import importlib
+
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    return importlib.import_module("check_prose")
+
+
+BAD = [
+    "An image that is none is refused.",
+    "What is no operator breaks the graph once.",
+    "It reads the size of a view, and that of its storage.",
+    "You may write to it, a group neither.",
+    "So it was as ever.",
+    "Of a view it shows its elements.",
+    "The kernel is optimised.",
+    "Compile it, so that the call is fast.",
+    "one; two; three.",
+    "The file is read, the key is computed and the entry is cached.",
+    " ".join(["word"] * 31) + ".",
+]
+GOOD = [
+    "An invalid image is refused.",
+    "What does it cost?",
+    "You compile it once; the second process loads it.",
+    " ".join(["word"] * 30) + ".",
+    "Of course you can.",
+]
+
+
+@pytest.mark.parametrize("sentence", BAD)
+def test_a_sentence_in_dialect_is_found(tool, sentence):
+    from prose.rules import check
+
+    assert check(sentence)
+
+
+@pytest.mark.parametrize("sentence", GOOD)
+def test_a_plain_sentence_passes(tool, sentence):
+    from prose.rules import check
+
+    assert check(sentence) == []
+
+
+def test_code_and_tables_are_told_from_prose(tool):
+    from prose.texts import markdown, python
+
+    page = "# Of a title\n\n```python\nis none\n```\nFirst `is none`. Second\none.\n\n| a cell |\n"
+    assert [tuple(text) for text in markdown(page)] == [
+        (1, "Of a title", False),
+        (6, "First X.", False),
+        (6, "Second one.", False),
+        (9, "a cell", True),
+    ]
+    module = '"""Say it."""\n\n\ndef f():\n    """Do.\n\n    >>> is none\n    """\n'
+    module += '    raise E(f"{a} must be one of them")\n'
+    assert [text.words for text in python(module)] == ["Say it.", "Do.", "X must be one of them"]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("git")
+def test_the_prose_is_silent_outside_the_pending_files():
+    done = lint()
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_every_pending_file_has_findings(tool):
+    """A file without findings leaves the list, so it cannot grow back."""
+    for name in sorted(tool.pending_files()):
+        assert tool.findings(ROOT / name), name

@@ -1,0 +1,136 @@
+"""Find the prose in a file: pages in Markdown, docstrings and messages in Python, texts in C++."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Text(NamedTuple):
+    """A sentence or a phrase, and the line that its paragraph begins on."""
+
+    line: int
+    words: str
+    is_phrase: bool = False
+
+
+_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!vs)(?<=[.!?:])[\"')*_]*\s+(?=[\"'(*_]*[A-Z`X\d])")
+_LITERAL = r'"((?:[^"\\\n]|\\.)*)"'
+_CPP = re.compile(
+    rf"^[ \t]*///? ?(.*(?:\n[ \t]*///? ?.*)*)|{_LITERAL}(?:\s*{_LITERAL})*", re.MULTILINE
+)
+_IS_CODE = re.compile(r"#include|__global__|\n *(?:def|if) ")
+_SENTENCE_LIKE = re.compile(r"[A-Za-z]+(?: [a-z0-9'{},-]+){3}")
+
+
+def texts(path: Path) -> Iterator[Text]:
+    """Find the texts of a file by its suffix."""
+    content = path.read_text()
+    if path.suffix == ".md":
+        if path.name == "CHANGELOG.md":  # released versions stay as they were
+            head, mark, rest = content.partition("## Unreleased")
+            content = head + mark + re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+        yield from markdown(content)
+    elif path.suffix == ".py":
+        yield from python(content)
+    else:
+        yield from cpp(content)
+
+
+def sentences(paragraph: str, line: int) -> Iterator[Text]:
+    """Split a paragraph into sentences, with code as one word."""
+    words = re.sub(r"(`+)(?:.|\n)+?\1", "X", paragraph)
+    words = re.sub(r"\{(?:[\w:]+)\}X", "X", words)
+    words = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", words)
+    words = re.sub(r"https?://\S+|[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}", "", words)
+    for sentence in _END.split(" ".join(words.split())):
+        if sentence:
+            yield Text(line, sentence)
+
+
+def markdown(content: str) -> Iterator[Text]:
+    """Find the sentences of a page; the cells of its tables are phrases."""
+    paragraph: list[str] = []
+    start, fence = 0, ""
+    for number, raw in enumerate([*re.sub(r"<!--.*?-->", "", content).splitlines(), ""], 1):
+        line = raw.strip()
+        opening = re.match(r"(`{3,}|:{3,})(\{(?:note|warning|tip)\})?", line)
+        if fence:
+            fence = "" if line == fence else fence
+            continue
+        is_new = re.match(r"(?:[-*+] |\d+\. |#|\||: |:::|```|<)", line)
+        if paragraph and (not line or is_new):
+            yield from sentences("\n".join(paragraph), start)
+            paragraph = []
+        if opening:
+            # A note is prose; other fences are code.
+            fence = "" if opening[2] or line == opening[1] else opening[1]
+        elif line.startswith("|"):
+            if not re.fullmatch(r"[|: -]+", line):
+                for cell in re.split(r"(?<!\\)\|", line)[1:-1]:
+                    yield from (text._replace(is_phrase=True) for text in sentences(cell, number))
+        elif line and not line.startswith("<"):
+            start = start if paragraph else number
+            paragraph.append(re.sub(r"^(?:[-*+]|\d+\.|#+|:) ", "", line))
+
+
+def python(content: str) -> Iterator[Text]:
+    """Find docstrings, and strings that read as sentences: messages and help."""
+    tree = ast.parse(content)
+    docstrings = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0] if node.body else None
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                docstrings.add(id(first.value))
+                if isinstance(first.value.value, str):
+                    yield from docstring(first.value.value, first.lineno)
+        if isinstance(node, ast.JoinedStr):
+            docstrings |= {id(part) for part in node.values}
+            whole = "".join(
+                part.value if isinstance(part, ast.Constant) else "X" for part in node.values
+            )
+            yield from message(whole, node.lineno)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in docstrings:
+            yield from message(str(node.value), node.lineno)
+
+
+def docstring(content: str, line: int) -> Iterator[Text]:
+    """Find the paragraphs of a docstring, without its examples and its headings."""
+    for block in re.split(r"\n\s*\n", content):
+        lines = [
+            part
+            for part in block.splitlines()
+            if not re.match(r"\s*(?:>>>|\.\.\.|-{3,}|={3,})|\s*\.\. ", part)
+        ]
+        if ">>>" in block or (lines and lines[0].rstrip().endswith("::")):
+            continue
+        items = re.split(r"\n(?=\s*(?:[-*] |\w+(?:, \w+)* : ))", "\n".join(lines))
+        for item in items:
+            yield from sentences(item.replace("``", "`"), line)
+
+
+def message(content: str, line: int) -> Iterator[Text]:
+    """Find the sentences of a string that is shown to a user, if it is one."""
+    if _SENTENCE_LIKE.search(content) and not _IS_CODE.search(content):
+        for block in content.split("\n"):
+            yield from sentences(block, line)
+
+
+def cpp(content: str) -> Iterator[Text]:
+    """Find the comments of C++, and string literals that read as sentences."""
+    for match in _CPP.finditer(content):
+        line = content.count("\n", 0, match.start()) + 1
+        if match[1] is None:
+            whole = "".join(re.findall(_LITERAL, match[0]))
+            yield from message(whole.replace("\\n", "\n"), line)
+        elif not re.search(r"[;{}]$", match[1], re.MULTILINE):
+            plain = re.sub(r"^[ \t]*///? ?", "", match[1], flags=re.MULTILINE)
+            for block in re.split(r"\n\s*\n", plain):
+                yield from sentences(block, line)
