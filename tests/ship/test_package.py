@@ -211,6 +211,58 @@ def test_the_operators_of_torch(environment, tmp_path):
     ]
 
 
+GRADIENTS = """
+import torch
+import My_kernels.torch
+assert My_kernels.torch.__all__ == ["times"] and My_kernels.__all__ == ["gradient", "times"]
+factors = torch.arange(1.0, 6.0)
+for call in (My_kernels.torch.times, torch.ops.My_kernels.times):
+    for backend in (None, "eager", "aot_eager"):
+        times = call if backend is None else torch.compile(call, backend=backend)
+        x = torch.ones(5, requires_grad=True)
+        times(factors, x).sum().backward()
+        print(x.grad.tolist(), factors.grad)
+torch.library.opcheck(torch.ops.My_kernels.times.default, (factors, x))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("torch")
+def test_a_backward_function_that_returns_none(module, tmp_path):
+    @cl.function
+    def times(factors: cl.Array("float32", "n"), x: cl.Array("float32", "n")):
+        y = cl.empty_like(x)
+        module["times"][1, 32](y, x, factors, x.shape[0])
+        return y
+
+    @times.backward
+    @cl.function
+    def gradient(grad: cl.Array("float32", "n"), factors: cl.Array("float32", "n")):
+        return None, times(factors, grad)
+
+    for one in (times, gradient):
+        one.specialize()
+    cl.save([gradient, times], tmp_path / "k.culib")
+    wheel = cl.package(tmp_path / "k.culib", name="My_kernels", version="1.0", output=tmp_path)
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    done = run_python(GRADIENTS, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[1.0, 2.0, 3.0, 4.0, 5.0] None"] * 6
+
+
+def run_python(program, folder):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(folder / "site"), os.environ.get("PYTHONPATH", "")]),
+        "CULAUNCH_DRIVER": "emulator",
+    }
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment, cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
 JAX = """
 import sys
 import jax, jax.export

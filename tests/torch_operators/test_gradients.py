@@ -57,24 +57,65 @@ def test_a_backward_function_of_torch(scale, name, torch):
     assert torch.autograd.gradcheck(lambda x: op(x, 2.0), (x,))
 
 
-def test_a_gradient_may_be_none(kernels, name, torch):
-    @cl.function
-    def weighted(x, weights):
-        y = cl.empty_like(x)
-        kernels["multiply<double>"][1, 256](y, x, weights, x.size)
-        return y
+@pytest.fixture(params=["first", "second", "neither"])
+def half_differentiable(request, kernels):
+    """A product whose backward function has a gradient for one of its arguments, or for none."""
 
-    @weighted.backward
     @cl.function
-    def weighted_backward(grad, weights):
-        dx = cl.empty_like(grad)
-        kernels["multiply<double>"][1, 256](dx, grad, weights, grad.size)
-        return dx, None
+    def product_of(x: cl.Array("float64", "n"), y: cl.Array("float64", "n")):
+        z = cl.empty_like(x)
+        kernels["multiply<double>"][1, 256](z, x, y, x.size)
+        return z
 
-    op = cl.torch_op(name, weighted)
-    x = torch.randn(4, dtype=torch.float64, requires_grad=True)
-    weights = torch.randn(4, dtype=torch.float64)
-    assert torch.autograd.gradcheck(lambda x: op(x, weights), (x,))
+    @cl.function
+    def first(grad, y):
+        return product_of(grad, y), None
+
+    @cl.function
+    def second(grad, x):
+        return None, product_of(grad, x)
+
+    @cl.function
+    def neither(grad):
+        return None, None
+
+    product_of.backward({"first": first, "second": second, "neither": neither}[request.param])
+    return product_of, request.param
+
+
+def gradients_of(call, torch, which):
+    """The gradients for both arguments of a product, and those that it should have."""
+    x, y = (torch.randn(4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    call(x, y).sum().backward()
+    expected = {"first": (y, None), "second": (None, x), "neither": (None, None)}[which]
+    return [one if one is None else one.tolist() for one in (x.grad, y.grad, *expected)]
+
+
+def test_a_gradient_may_be_none(half_differentiable, name, torch):
+    function, which = half_differentiable
+    op = cl.torch_op(name, function)
+    dx, dy, *expected = gradients_of(op, torch, which)
+    assert [dx, dy] == expected
+    # The operator of the backward function gives what its schema says, however it is called.
+    found = torch.ops.culaunch_test
+    backward = getattr(found, f"{name.partition('::')[2]}_backward").default
+    tensors = [torch.ones(3, dtype=torch.float64)] * (1 if which == "neither" else 2)
+    result = backward(*tensors)
+    assert result is None if which == "neither" else result.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_gradient_may_be_none_in_a_compiled_graph(half_differentiable, name, torch, backend):
+    torch._dynamo.reset()  # which compiles one piece of code eight times at most
+    function, which = half_differentiable
+    op = cl.torch_op(name, function)
+    compiled = torch.compile(lambda x, y: op(x, y), fullgraph=True, backend=backend)
+    dx, dy, *expected = gradients_of(compiled, torch, which)
+    # A compiled graph has zeros where there is no gradient.
+    assert [one or [0.0] * 4 for one in (dx, dy)] == [one or [0.0] * 4 for one in expected]
+    x, y = (torch.randn(4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    torch.library.opcheck(op.overload, (x, y))
 
 
 def test_without_a_backward_function_there_is_no_gradient(scale, name, torch):

@@ -88,7 +88,6 @@ def test_there_is_no_derivative(scale, way, x, torch):
 
 
 # torch compiles decompositions for jvp with what it has deprecated.
-@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
 def test_there_is_no_tangent(product, way, x, torch):
     import torch.autograd.forward_ad as forward
 

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from culaunch._base.checks import checked_path, checked_text
 from culaunch._base.outputs import write_output
 from culaunch._core import __version__
+from culaunch._function import opcodes as oc
 from culaunch._ship.library import Library
 from culaunch._ship.stubs import stub_text
 from culaunch._ship.wheel import Metadata, is_name, is_version, wheel_bytes, wheel_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from culaunch._ship.loaded import LoadedFunction
 
 _INIT = '''\
 """{title}"""
@@ -140,7 +143,7 @@ def package(
 
 
 def _files(module: str, version: str, lib: Library, data: bytes) -> dict[str, bytes]:
-    names = ", ".join(f'"{one}"' for one in sorted(lib.functions))
+    names = _quoted(lib.functions)
     file = f"{module}.culib"
     init = _INIT.format(
         title=f"CUDA kernels: {', '.join(lib.functions)}.",
@@ -149,10 +152,9 @@ def _files(module: str, version: str, lib: Library, data: bytes) -> dict[str, by
         file=file,
         functions="\n".join(f"{one} = _library.{one}" for one in lib.functions),
     )
-    doors = (
-        f'{one} = _culaunch.torch_op("{module}::{one}", _library.{one})' for one in lib.functions
-    )
-    torch = _TORCH.format(package=module, names=names, functions="\n".join(doors))
+    operators = [one for one in lib.functions if not _returns_none_in_a_tuple(lib[one])]
+    doors = (f'{one} = _culaunch.torch_op("{module}::{one}", _library.{one})' for one in operators)
+    torch = _TORCH.format(package=module, names=_quoted(operators), functions="\n".join(doors))
     operations = (f"{one} = _culaunch.jax_op(_library.{one})" for one in lib.functions)
     jax = _JAX.format(package=module, names=names, functions="\n".join(operations))
     return {
@@ -163,6 +165,22 @@ def _files(module: str, version: str, lib: Library, data: bytes) -> dict[str, by
         f"{module}/torch.py": torch.encode(),
         f"{module}/{file}": data,
     }
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{one}"' for one in sorted(names))
+
+
+def _returns_none_in_a_tuple(function: LoadedFunction) -> bool:
+    """Tell a backward function that has no gradient for some argument.
+
+    No schema of torch's has such a result. It is registered with the function that it is of.
+    """
+    for _, effects, _ in function.paths():
+        kind, *items = effects[-1].value
+        if kind == oc.V_TUPLE and any(one[0] == oc.V_NONE for one in items[0]):
+            return True
+    return False
 
 
 def _checked_module(name: str) -> str:

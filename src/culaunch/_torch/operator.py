@@ -121,13 +121,15 @@ class TorchOperator(CoreTorchOperator):
             "".join(one.code for one in plain),
             sum(one.default is MISSING for one in plain),
             self.gradients is not None,
-            self.template[0] == "tuple",
+            sum(one is not None for one in self.outputs) > 1,
             self._written,
         )
-        function = self.function if has_all and self.rebuild is None else None
-        self._set_way(function, self._dispatcher(), *facts, False)
+        # Whichever way a call takes, it gives what the schema says: without the None of a backward
+        # function, and one tensor as itself.
         is_output = self.rebuild is None and None not in self.outputs
         target = self.function if is_output else self.call_flat
+        function = target if has_all and self.rebuild is None else None
+        self._set_way(function, self._dispatcher(), *facts, False)
         for kernel, generally in self._kernels:
             kernel._set_way(target if has_all else None, generally, *facts, True)
 
