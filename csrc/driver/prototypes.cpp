@@ -16,9 +16,10 @@ std::string Word() {
     if constexpr (std::is_same_v<Target, CUlaunchConfig>) {
       return "*l";
     } else if constexpr (std::is_void_v<Target> || std::is_function_v<Target> ||
-                         std::is_class_v<Target> || std::is_same_v<Target, char>) {
-      // A buffer, a function of the caller's, or a handle, which cuda.h declares as a pointer to a
-      // structure that it does not define.
+                         std::is_class_v<Target> || std::is_union_v<Target> ||
+                         std::is_same_v<Target, char>) {
+      // A buffer, a structure, a function of the caller's, or a handle, which cuda.h declares as a
+      // pointer to a structure that it does not define.
       return "p";
     } else {
       return "*" + Word<Target>();

@@ -6,6 +6,9 @@
 
 struct CUstream_st {
   CUcontext context;
+  unsigned long long id;
+  CUgraph graph;  // under capture; else null
+  CUgraphNode last;
 };
 
 struct CUevent_st {
@@ -39,6 +42,25 @@ CUcontext ContextOf(CUstream stream) {
   // Without the log any handle will do.
   if (!kLogs) return Primary(0);
   return is_default ? Current() : stream->context;
+}
+
+static CUstream UnderCapture(CUstream stream) {
+  const bool is_default =
+      stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+  return kLogs && !is_default && stream->graph != nullptr ? stream : nullptr;
+}
+
+bool Capture(CUstream stream, const CUlaunchConfig& config, CUfunction function, void** arguments,
+             CUresult* code) {
+  if (UnderCapture(stream) == nullptr) return false;
+  *code = CaptureKernel(stream->graph, &stream->last, config, function, arguments);
+  return true;
+}
+
+bool Capture(CUstream stream, CUgraphExec exec, CUresult* code) {
+  if (UnderCapture(stream) == nullptr) return false;
+  *code = CaptureGraph(stream->graph, &stream->last, exec);
+  return true;
 }
 
 bool IsCaptureRelaxed() { return capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED; }
@@ -140,8 +162,19 @@ CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
   return CUDA_SUCCESS;
 }
 
+// Of a default stream: the context's, or the context's and the thread's.
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
-  *id = reinterpret_cast<uintptr_t>(stream);
+  thread_local char thread;
+  const CUcontext context = fake::ContextOf(stream);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  const auto number = reinterpret_cast<uintptr_t>(context);
+  if (stream == CU_STREAM_PER_THREAD) {
+    *id = number ^ reinterpret_cast<uintptr_t>(&thread);
+  } else if (stream == nullptr || stream == CU_STREAM_LEGACY) {
+    *id = number;
+  } else {
+    *id = fake::kLogs ? stream->id : reinterpret_cast<uintptr_t>(stream);
+  }
   return CUDA_SUCCESS;
 }
 
@@ -161,7 +194,8 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
   if (fake::destroyed.empty()) fake::destroyed.push_back(new CUstream_st);
   *stream = fake::destroyed.back();
   fake::destroyed.pop_back();
-  (*stream)->context = Current();
+  static unsigned long long count = 0;
+  **stream = {Current(), ++count, nullptr, nullptr};
   return CUDA_SUCCESS;
 }
 
@@ -210,8 +244,24 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
+  *status = fake::UnderCapture(stream) != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                                  : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
+  if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  stream->last = nullptr;
+  return cuGraphCreate(&stream->graph, 0);
+}
+
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  if (fake::UnderCapture(stream) == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  *graph = stream->graph;
+  stream->graph = nullptr;
   return CUDA_SUCCESS;
 }
 

@@ -15,6 +15,7 @@
 //       [cluster=X,Y,Z] [preferred_cluster=X,Y,Z] [cooperative=N] [priority=N] [programmatic=N]
 //       [attributeN=HEX] args HEX...  one line; the first bytes of any other attribute; the bytes
 //       of each argument as the kernel has it
+//                                     A kernel node of a graph that runs is such a line too.
 //   synchronize                       a context
 //   unload                            an image
 //   release DEVICE                    a primary context

@@ -82,6 +82,19 @@ CUcontext Current();
 CUcontext Primary(int ordinal);
 CUcontext ContextOf(CUstream stream);
 
+// Check a launch as a driver does, and write the line for it. The function must be of the context.
+CUresult LaunchIn(CUcontext context, const CUlaunchConfig& config, const Handle& function,
+                  void** arguments);
+
+// Where a stream is under capture: make a launch a node of its graph, give how that went, and true.
+bool Capture(CUstream stream, const CUlaunchConfig& config, CUfunction function, void** arguments,
+             CUresult* code);
+bool Capture(CUstream stream, CUgraphExec exec, CUresult* code);
+// The node for it, after the last one of the stream.
+CUresult CaptureKernel(CUgraph graph, CUgraphNode* last, const CUlaunchConfig& config,
+                       CUfunction function, void** arguments);
+CUresult CaptureGraph(CUgraph graph, CUgraphNode* last, CUgraphExec exec);
+
 inline Handle& HandleOf(CUfunction function) { return *reinterpret_cast<Handle*>(function); }
 inline Kernel& KernelOf(CUkernel kernel) { return *reinterpret_cast<Handle*>(kernel)->kernel; }
 inline Kernel& KernelOf(CUfunction function) { return *HandleOf(function).kernel; }

@@ -50,10 +50,15 @@ std::string Attributes(const CUlaunchConfig& config) {
   return text;
 }
 
-// What a driver checks of a launch; then the line for it. The context is the stream's, whatever is
-// current, and the current one for a default stream; a function is of one context alone.
-CUresult Log(const CUlaunchConfig& config, const fake::Handle& function, void** arguments) {
-  const CUcontext context = fake::ContextOf(config.hStream);
+}  // namespace
+
+// A function is of one context alone.
+CUresult fake::LaunchIn(CUcontext context, const CUlaunchConfig& config,
+                        const fake::Handle& function, void** arguments) {
+  if (!kLogs) {
+    ++launches;
+    return CUDA_SUCCESS;
+  }
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (function.context != nullptr && function.context != context) return CUDA_ERROR_INVALID_HANDLE;
   const std::lock_guard<std::recursive_mutex> lock(fake::mutex);
@@ -85,8 +90,6 @@ CUresult Log(const CUlaunchConfig& config, const fake::Handle& function, void** 
   return CUDA_SUCCESS;
 }
 
-}  // namespace
-
 extern "C" {
 
 uint64_t fake_driver_launches() { return launches; }
@@ -94,9 +97,15 @@ uint64_t fake_driver_launches() { return launches; }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** arguments,
                           void**) {
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (fake::kLogs) return Log(*config, fake::HandleOf(function), arguments);
-  ++launches;
-  return CUDA_SUCCESS;
+  if (!fake::kLogs) {
+    ++launches;
+    return CUDA_SUCCESS;
+  }
+  CUresult code;
+  if (fake::Capture(config->hStream, *config, function, arguments, &code)) return code;
+  // The context is the stream's, whatever is current, and the current one for a default stream.
+  return fake::LaunchIn(fake::ContextOf(config->hStream), *config, fake::HandleOf(function),
+                        arguments);
 }
 
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -9,6 +9,9 @@
 #include "version.h"
 
 // X(function, version of the CUDA driver API that its ABI is taken from, required)
+//
+// A function whose plain name means another form in CUDA 13's cuda.h than in CUDA 12's has the name
+// of the form: both declare it.
 #define CULAUNCH_DRIVER_FUNCTIONS(X)                         \
   X(cuInit, 2000, true)                                      \
   X(cuDriverGetVersion, 2020, true)                          \
@@ -82,7 +85,54 @@
   X(cuDevicePrimaryCtxRelease, 11000, false)                 \
   X(cuDeviceCanAccessPeer, 4000, false)                      \
   X(cuCtxEnablePeerAccess, 4000, false)                      \
-  X(cuCtxGetId, 12000, false)
+  X(cuCtxGetId, 12000, false)                                \
+  X(cuStreamIsCapturing, 10000, false)                       \
+  X(cuStreamBeginCapture, 10010, false)                      \
+  X(cuStreamEndCapture, 10000, false)                        \
+  X(cuStreamGetId, 12000, false)                             \
+  X(cuGraphCreate, 10000, false)                             \
+  X(cuGraphDestroy, 10000, false)                            \
+  X(cuGraphClone, 10000, false)                              \
+  X(cuGraphAddKernelNode, 12000, false)                      \
+  X(cuGraphAddMemcpyNode, 10000, false)                      \
+  X(cuGraphAddMemsetNode, 10000, false)                      \
+  X(cuGraphAddHostNode, 10000, false)                        \
+  X(cuGraphAddChildGraphNode, 10000, false)                  \
+  X(cuGraphAddEmptyNode, 10000, false)                       \
+  X(cuGraphAddEventRecordNode, 11010, false)                 \
+  X(cuGraphAddEventWaitNode, 11010, false)                   \
+  X(cuGraphAddNode_v2, 12030, false)                         \
+  X(cuGraphAddDependencies_v2, 12030, false)                 \
+  X(cuGraphDestroyNode, 10000, false)                        \
+  X(cuGraphConditionalHandleCreate, 12030, false)            \
+  X(cuGraphGetNodes, 10000, false)                           \
+  X(cuGraphGetEdges_v2, 12030, false)                        \
+  X(cuGraphNodeGetType, 10000, false)                        \
+  X(cuGraphKernelNodeGetParams, 12000, false)                \
+  X(cuGraphKernelNodeSetParams, 12000, false)                \
+  X(cuGraphKernelNodeGetAttribute, 11000, false)             \
+  X(cuGraphKernelNodeSetAttribute, 11000, false)             \
+  X(cuGraphMemcpyNodeGetParams, 10000, false)                \
+  X(cuGraphMemsetNodeGetParams, 10000, false)                \
+  X(cuGraphHostNodeGetParams, 10000, false)                  \
+  X(cuGraphChildGraphNodeGetGraph, 10000, false)             \
+  X(cuGraphEventRecordNodeGetEvent, 11010, false)            \
+  X(cuGraphEventWaitNodeGetEvent, 11010, false)              \
+  X(cuGraphInstantiate, 12000, false)                        \
+  X(cuGraphInstantiateWithParams, 12000, false)              \
+  X(cuGraphUpload, 11010, false)                             \
+  X(cuGraphLaunch, 10000, false)                             \
+  X(cuGraphExecDestroy, 10000, false)                        \
+  X(cuGraphExecUpdate, 12000, false)                         \
+  X(cuGraphExecKernelNodeSetParams, 12000, false)            \
+  X(cuGraphExecMemcpyNodeSetParams, 10020, false)            \
+  X(cuGraphExecMemsetNodeSetParams, 10020, false)            \
+  X(cuGraphExecHostNodeSetParams, 10020, false)              \
+  X(cuGraphExecChildGraphNodeSetParams, 11010, false)        \
+  X(cuGraphExecEventRecordNodeSetEvent, 11010, false)        \
+  X(cuGraphExecEventWaitNodeSetEvent, 11010, false)          \
+  X(cuGraphNodeSetEnabled, 11060, false)                     \
+  X(cuGraphDebugDotPrint, 11030, false)
 
 CULAUNCH_NAMESPACE_BEGIN
 
@@ -116,7 +166,7 @@ using NoteArrayFunction = void (*)(const void* begin, size_t bytes, unsigned not
 // A driver that one copy of culaunch offers to the others in its process.
 struct PublishedDriver {
   // Changes with CULAUNCH_DRIVER_FUNCTIONS and with this struct.
-  static constexpr unsigned kVersion = 5;
+  static constexpr unsigned kVersion = 6;
 
   unsigned version;
   const char* name;

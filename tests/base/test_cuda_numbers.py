@@ -13,6 +13,7 @@ PREFIXES = {
     cuda.DeviceAttribute: "CU_DEVICE_ATTRIBUTE_",
     cuda.FunctionAttribute: "CU_FUNC_ATTRIBUTE_",
     cuda.LaunchAttribute: "CU_LAUNCH_ATTRIBUTE_",
+    cuda.GraphNodeType: "CU_GRAPH_NODE_TYPE_",
     cuda.PointerAttribute: "CU_POINTER_ATTRIBUTE_",
     cuda.TensorMapType: "CU_TENSOR_MAP_DATA_TYPE_",
 }

@@ -88,7 +88,8 @@ class RecordingDriver(DriverApi):
         self._kept = []
         CALLBACKS.append(self._kept)
         self._of_one: dict = {}
-        functions = {name: self._callback(name) for name in PROTOTYPES}
+        # Graphs it has not, as a driver may.
+        functions = {name: self._callback(name) for name in PROTOTYPES if hasattr(self, name)}
         functions.update(instead or {})
         self.core = _core.Driver.from_functions("recorder", functions, tuple(device_types))
 

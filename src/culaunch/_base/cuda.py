@@ -158,6 +158,20 @@ class LaunchAttribute(Number):
     PREFERRED_CLUSTER_DIMENSION = 11
 
 
+class GraphNodeType(Number):
+    """``CU_GRAPH_NODE_TYPE_`` and this."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+    HOST = 3
+    GRAPH = 4
+    EMPTY = 5
+    WAIT_EVENT = 6
+    EVENT_RECORD = 7
+    CONDITIONAL = 13
+
+
 class PointerAttribute(Number):
     """``CU_POINTER_ATTRIBUTE_`` and this."""
 

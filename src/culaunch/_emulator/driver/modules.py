@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import FunctionAttribute, Result
 from culaunch._emulator.driver.attributes import (
@@ -24,6 +24,10 @@ from culaunch._emulator.driver.state import DriverState, Kernel, Refusal
 from culaunch._emulator.fault import INVALID_VALUE, NOT_FOUND, NOT_SUPPORTED, Fault
 from culaunch._emulator.module import LoadedModule
 from culaunch._errors import CulaunchError
+
+if TYPE_CHECKING:
+    from culaunch._emulator.driver.c_types import LaunchConfig
+    from culaunch._emulator.driver.state import Arrays
 
 
 class ModuleFunctions(DriverState):
@@ -134,8 +138,13 @@ class ModuleFunctions(DriverState):
         kernel: Kernel = self.get(function, Kernel)
         if extra:
             raise Refusal(NOT_SUPPORTED, "arguments in one buffer (extra) are not emulated")
-        request = launch_request(config[0], kernel, self.device)
-        values = parameter_bytes(kernel, params)
+        self.launch_kernel(config[0], kernel, parameter_bytes(kernel, params), arrays)
+
+    def launch_kernel(
+        self, config: LaunchConfig, kernel: Kernel, values: bytes, arrays: Arrays
+    ) -> None:
+        """Run a kernel, of which all is known."""
+        request = launch_request(config, kernel, self.device)
         try:
             self.device.launch(
                 kernel.module,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -25,6 +26,12 @@ class StreamFunctions(DriverState):
 
     def cuStreamQuery(self, stream: int) -> None:
         self.cuStreamSynchronize(stream)
+
+    def cuStreamGetId(self, stream: int | None, out: Any) -> None:
+        self.require_stream(stream)
+        # No handle is given twice. Null is the legacy stream; each thread has one of its own.
+        own = (stream or 1) if stream != 2 else (threading.get_ident() << 4) + 2
+        out[0] = own
 
     def cuStreamCreateWithPriority(self, out: Any, flags: int, priority: int) -> None:
         self.require_context()

@@ -14,10 +14,8 @@ from culaunch._base.untraced import untraced
 from culaunch._core import DriverFunction
 from culaunch._emulator.driver.attributes import device_attribute
 from culaunch._emulator.driver.c_types import DRIVER_VERSION, ERRORS, PROTOTYPES, NoteArray
-from culaunch._emulator.driver.memory import MemoryFunctions
-from culaunch._emulator.driver.modules import ModuleFunctions
+from culaunch._emulator.driver.graphs import GraphFunctions
 from culaunch._emulator.driver.state import INVALID_CONTEXT, UNKNOWN, Refusal
-from culaunch._emulator.driver.streams import StreamFunctions
 from culaunch._emulator.fault import INVALID_VALUE, Fault
 from culaunch._errors import InternalError
 
@@ -31,11 +29,12 @@ _LONG = {
     "cuLibraryGetKernel",
     "cuLibraryEnumerateKernels",
     "cuLaunchKernelEx",
+    "cuGraphLaunch",
     "cuOccupancyMaxPotentialBlockSize",  # calls a function of the caller's
 }
 
 
-class EmulatedDriver(ModuleFunctions, MemoryFunctions, StreamFunctions):
+class EmulatedDriver(GraphFunctions):
     """The driver API over one emulated device.
 
     Each ``cu...`` method is one function of the table. It gets what C code passes, returns what it

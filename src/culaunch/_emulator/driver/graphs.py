@@ -1,0 +1,309 @@
+"""The emulated driver's functions for graphs, whose nodes run one after another."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+from culaunch._base.cuda import GraphNodeType, LaunchAttribute
+from culaunch._emulator.driver.graph_nodes import (
+    CopyParams,
+    ExecutableGraph,
+    FillParams,
+    Graph,
+    HostParams,
+    KernelNode,
+    KernelNodeParams,
+    Node,
+)
+from culaunch._emulator.driver.launch_config import parameter_bytes
+from culaunch._emulator.driver.memory import MemoryFunctions
+from culaunch._emulator.driver.modules import ModuleFunctions
+from culaunch._emulator.driver.state import Kernel, Refusal
+from culaunch._emulator.driver.streams import Event, StreamFunctions
+from culaunch._emulator.fault import INVALID_VALUE
+
+_HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class GraphFunctions(ModuleFunctions, MemoryFunctions, StreamFunctions):
+    """The functions ``cuGraph...``. Streams capture nothing.
+
+    The arrays that are noted before a kernel node is added or set are that node's, as those noted
+    before a launch are the launch's.
+    """
+
+    def cuStreamIsCapturing(self, stream: int, out: Any) -> None:
+        self.require_stream(stream)
+        out[0] = 0
+
+    def cuGraphCreate(self, out: Any, flags: int) -> None:
+        out[0] = self.add(Graph())
+
+    def cuGraphDestroy(self, graph: int) -> None:
+        for handle in self._graph(graph).nodes:
+            self.remove(handle)
+        self.remove(graph)
+
+    def cuGraphClone(self, out: Any, graph: int) -> None:
+        clone, new = Graph(), {}
+        for handle, node in self._graph(graph).nodes.items():
+            copied = node.copied()
+            new[handle] = self.add(copied)
+            clone.nodes[new[handle]] = copied
+        for node in clone.nodes.values():
+            node.dependencies = [new[one] for one in node.dependencies]
+        out[0] = self.add(clone)
+
+    def _graph(self, handle: int) -> Graph:
+        graph: Graph = self.get(handle, Graph)
+        return graph
+
+    # -- nodes
+
+    def cuGraphAddKernelNode(
+        self, out: Any, graph: int, dependencies: Any, count: int, params: int
+    ) -> None:
+        node = KernelNode(dependencies[:count] if count else [])
+        self._set_kernel(node, params)
+        self._add(out, graph, node)
+
+    def cuGraphAddMemcpyNode(
+        self, out: Any, graph: int, dependencies: Any, count: int, params: int, context: int
+    ) -> None:
+        own = _copied(params, CopyParams)
+        self._add_plain(out, graph, dependencies, count, GraphNodeType.MEMCPY, own)
+
+    def cuGraphAddMemsetNode(
+        self, out: Any, graph: int, dependencies: Any, count: int, params: int, context: int
+    ) -> None:
+        own = _copied(params, FillParams)
+        self._add_plain(out, graph, dependencies, count, GraphNodeType.MEMSET, own)
+
+    def cuGraphAddHostNode(
+        self, out: Any, graph: int, dependencies: Any, count: int, params: int
+    ) -> None:
+        own = _copied(params, HostParams)
+        self._add_plain(out, graph, dependencies, count, GraphNodeType.HOST, own)
+
+    def cuGraphAddChildGraphNode(
+        self, out: Any, graph: int, dependencies: Any, count: int, child: int
+    ) -> None:
+        run = ExecutableGraph(self._graph(child))
+        self._add_plain(out, graph, dependencies, count, GraphNodeType.GRAPH, (child, run))
+
+    def cuGraphAddEmptyNode(self, out: Any, graph: int, dependencies: Any, count: int) -> None:
+        self._add_plain(out, graph, dependencies, count, GraphNodeType.EMPTY, None)
+
+    def cuGraphAddEventRecordNode(
+        self, out: Any, graph: int, dependencies: Any, count: int, event: int
+    ) -> None:
+        self.get(event, Event)
+        self._add_plain(out, graph, dependencies, count, GraphNodeType.EVENT_RECORD, event)
+
+    def cuGraphAddEventWaitNode(
+        self, out: Any, graph: int, dependencies: Any, count: int, event: int
+    ) -> None:
+        self.get(event, Event)
+        self._add_plain(out, graph, dependencies, count, GraphNodeType.WAIT_EVENT, event)
+
+    def cuGraphAddDependencies_v2(
+        self, graph: int, first: Any, second: Any, edges: Any, count: int
+    ) -> None:
+        for i in range(count):
+            node = self._graph(graph).nodes[second[i]]
+            node.dependencies = [*node.dependencies, first[i]]
+
+    def _add_plain(
+        self, out: Any, graph: int, dependencies: Any, count: int, kind: GraphNodeType, params: Any
+    ) -> None:
+        self._add(out, graph, Node(kind, dependencies[:count] if count else [], params))
+
+    def _add(self, out: Any, graph: int, node: Node) -> None:
+        nodes = self._graph(graph).nodes
+        for one in node.dependencies:
+            if one not in nodes:
+                raise Refusal(INVALID_VALUE, f"{one or 0:#x} is no node of the graph")
+        handle = self.add(node)
+        out[0] = handle
+        nodes[handle] = node
+
+    def _set_kernel(self, node: KernelNode, address: int) -> None:
+        arrays = self.noted.take()
+        params = _at(address, KernelNodeParams)
+        handle = params.function or params.kernel
+        kernel: Kernel = self.get(handle, Kernel)
+        node.set(params, handle, kernel, parameter_bytes(kernel, params.params), arrays)
+
+    # -- what a graph has
+
+    def cuGraphGetNodes(self, graph: int, out: Any, count: Any) -> None:
+        _give(list(self._graph(graph).nodes), count, out)
+
+    def cuGraphGetEdges_v2(
+        self, graph: int, first: Any, second: Any, data: int, count: Any
+    ) -> None:
+        edges = list(self._graph(graph).edges())
+        if data:
+            ctypes.memset(data, 0, 8 * min(count[0], len(edges)))  # CUgraphEdgeData
+        if first:
+            for i, (one, _) in enumerate(edges[: count[0]]):
+                first[i] = one
+        _give([after for _, after in edges], count, second)
+
+    def cuGraphNodeGetType(self, node: int, out: Any) -> None:
+        out[0] = self.get(node, Node).kind
+
+    def cuGraphKernelNodeGetParams(self, node: int, out: int) -> None:
+        self.get(node, KernelNode).show(_at(out, KernelNodeParams))
+
+    def cuGraphKernelNodeSetParams(self, node: int, params: int) -> None:
+        self._set_kernel(self.get(node, KernelNode), params)
+
+    def cuGraphKernelNodeGetAttribute(self, node: int, attribute: int, out: int) -> None:
+        value = self.get(node, KernelNode).attributes.get(attribute, bytes(64))
+        ctypes.memmove(out, value, len(value))
+
+    def cuGraphKernelNodeSetAttribute(self, node: int, attribute: int, value: int) -> None:
+        if attribute == LaunchAttribute.PROGRAMMATIC_STREAM_SERIALIZATION:
+            raise Refusal(INVALID_VALUE, "a node's order is its graph's")
+        self.get(node, KernelNode).attributes[attribute] = ctypes.string_at(value, 64)
+
+    def cuGraphMemcpyNodeGetParams(self, node: int, out: int) -> None:
+        self._show(node, out)
+
+    def cuGraphMemsetNodeGetParams(self, node: int, out: int) -> None:
+        self._show(node, out)
+
+    def cuGraphHostNodeGetParams(self, node: int, out: int) -> None:
+        self._show(node, out)
+
+    def _show(self, node: int, out: int) -> None:
+        params = self.get(node, Node).params
+        ctypes.memmove(out, ctypes.addressof(params), ctypes.sizeof(params))
+
+    def cuGraphChildGraphNodeGetGraph(self, node: int, out: Any) -> None:
+        out[0] = self.get(node, Node).params[0]
+
+    def cuGraphEventRecordNodeGetEvent(self, node: int, out: Any) -> None:
+        out[0] = self.get(node, Node).params
+
+    def cuGraphEventWaitNodeGetEvent(self, node: int, out: Any) -> None:
+        out[0] = self.get(node, Node).params
+
+    def cuGraphDebugDotPrint(self, graph: int, path: bytes, flags: int) -> None:
+        nodes = self._graph(graph).nodes
+        names = {
+            handle: node.kernel.info.name if isinstance(node, KernelNode) else node.kind.name
+            for handle, node in nodes.items()
+        }
+        lines = [f'"{handle:#x}" [label="{name}"];' for handle, name in names.items()]
+        lines += [f'"{one:#x}" -> "{after:#x}";' for one, after in self._graph(graph).edges()]
+        Path(path.decode()).write_text("digraph {\n" + "\n".join(lines) + "\n}\n")
+
+    # -- executable graphs
+
+    def cuGraphInstantiate(self, out: Any, graph: int, flags: int) -> None:
+        self.require_context()
+        out[0] = self.add(ExecutableGraph(self._graph(graph)))
+
+    def cuGraphUpload(self, executable: int, stream: int) -> None:
+        self.require_stream(stream)
+        self.get(executable, ExecutableGraph)
+
+    def cuGraphExecDestroy(self, executable: int) -> None:
+        self.get(executable, ExecutableGraph)
+        self.remove(executable)
+
+    def cuGraphExecKernelNodeSetParams(self, executable: int, node: int, params: int) -> None:
+        own = self._own(executable, node)
+        if not isinstance(own, KernelNode):
+            raise Refusal(INVALID_VALUE, f"{node:#x} is no kernel node")
+        self._set_kernel(own, params)
+
+    def cuGraphExecMemcpyNodeSetParams(
+        self, executable: int, node: int, params: int, context: int
+    ) -> None:
+        self._own(executable, node).params = _copied(params, CopyParams)
+
+    def cuGraphExecMemsetNodeSetParams(
+        self, executable: int, node: int, params: int, context: int
+    ) -> None:
+        self._own(executable, node).params = _copied(params, FillParams)
+
+    def cuGraphExecHostNodeSetParams(self, executable: int, node: int, params: int) -> None:
+        self._own(executable, node).params = _copied(params, HostParams)
+
+    def cuGraphExecChildGraphNodeSetParams(self, executable: int, node: int, child: int) -> None:
+        self._own(executable, node).params = (child, ExecutableGraph(self._graph(child)))
+
+    def cuGraphExecEventRecordNodeSetEvent(self, executable: int, node: int, event: int) -> None:
+        self.get(event, Event)
+        self._own(executable, node).params = event
+
+    def cuGraphExecEventWaitNodeSetEvent(self, executable: int, node: int, event: int) -> None:
+        self.cuGraphExecEventRecordNodeSetEvent(executable, node, event)
+
+    def cuGraphNodeSetEnabled(self, executable: int, node: int, is_enabled: int) -> None:
+        self._own(executable, node).is_enabled = bool(is_enabled)
+
+    def _own(self, executable: int, node: int) -> Node:
+        nodes: dict[int, Node] = self.get(executable, ExecutableGraph).nodes
+        if node not in nodes:
+            raise Refusal(INVALID_VALUE, f"{node or 0:#x} is no node of the graph")
+        return nodes[node]
+
+    def cuGraphLaunch(self, executable: int, stream: int) -> None:
+        self.require_context_of(stream)
+        self._run(self.get(executable, ExecutableGraph), stream)
+
+    def _run(self, graph: ExecutableGraph, stream: int) -> None:
+        for handle in graph.order:
+            node = graph.nodes[handle]
+            if node.is_enabled:
+                self._run_node(node, stream)
+
+    def _run_node(self, node: Node, stream: int) -> None:
+        if isinstance(node, KernelNode):
+            # Not by its handle alone: that of an unloaded module is invalid.
+            kernel: Kernel = self.get(node.handle, Kernel)
+            self.launch_kernel(node.config(), kernel, node.values, node.arrays)
+        elif node.kind == GraphNodeType.MEMCPY:
+            copy = node.params
+            for z in range(copy.depth):
+                for y in range(copy.height):
+                    ctypes.memmove(copy.target.row(y, z), copy.source.row(y, z), copy.width)
+        elif node.kind == GraphNodeType.MEMSET:
+            fill = node.params
+            value = int(fill.value).to_bytes(4, "little")[: fill.size]
+            for y in range(fill.height):
+                ctypes.memmove(
+                    fill.target + y * fill.pitch, value * fill.width, fill.size * fill.width
+                )
+        elif node.kind == GraphNodeType.HOST:
+            _HOST(node.params.function)(node.params.data)
+        elif node.kind == GraphNodeType.GRAPH:
+            self._run(node.params[1], stream)
+        elif node.kind == GraphNodeType.EVENT_RECORD:
+            self.cuEventRecord(node.params, stream)
+
+
+def _at(address: int, kind: Any) -> Any:
+    if not address:
+        raise Refusal(INVALID_VALUE, f"no {kind.__name__} at address 0")
+    return kind.from_address(address)
+
+
+def _copied(address: int, kind: Any) -> Any:
+    return kind.from_buffer_copy(_at(address, kind))
+
+
+def _give(handles: list[int], count: Any, out: Any) -> None:
+    """Write as many as there is room for; without room, how many there are."""
+    if out:
+        for i in range(count[0]):
+            out[i] = handles[i] if i < len(handles) else None
+        count[0] = min(count[0], len(handles))
+    else:
+        count[0] = len(handles)
