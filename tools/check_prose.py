@@ -74,7 +74,7 @@ def findings(path: Path) -> list[tuple[int, str, str]]:
     return [
         (text.line, problem, text.words)
         for text in texts(path)
-        for problem in check(text.words, is_phrase=text.is_phrase)
+        for problem in check(text.words, is_phrase=text.is_phrase, is_heading=text.is_heading)
     ]
 
 

@@ -1,6 +1,5 @@
-// What nearly every file of the extension includes, parsed once: CMake precompiles this header.
-// No file includes it: each names what it uses, and `make sanitize` builds without it to prove
-// that.
+// The headers that nearly every file of the extension includes. CMake precompiles this file. No
+// file includes it: each names what it uses, and `make sanitize` builds without it to prove that.
 #pragma once
 
 #include <algorithm>

@@ -63,12 +63,14 @@ def test_a_plain_sentence_passes(tool, sentence):
 def test_code_and_tables_are_told_from_prose(tool):
     from prose.texts import markdown, python
 
-    page = "# Of a title\n\n```python\nis none\n```\nFirst `is none`. Second\none.\n\n| a cell |\n"
+    page = (
+        "# What a title\n\n```python\nis none\n```\nFirst `is none`. Second\none.\n\n| a cell |\n"
+    )
     assert [tuple(text) for text in markdown(page)] == [
-        (1, "Of a title", False),
-        (6, "First X.", False),
-        (6, "Second one.", False),
-        (9, "a cell", True),
+        (1, "What a title", False, True),
+        (6, "First X.", False, False),
+        (6, "Second one.", False, False),
+        (9, "a cell", True, False),
     ]
     module = '"""Say it."""\n\n\ndef f():\n    """Do.\n\n    >>> is none\n    """\n'
     module += '    raise E(f"{a} must be one of them")\n'

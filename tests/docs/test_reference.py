@@ -157,6 +157,18 @@ def test_the_chart_has_the_numbers_of_the_benchmark(extension):
     assert report["machine"]["device"] in made
 
 
+def test_the_readme_has_the_numbers_of_the_benchmark(extension):
+    chart = extension("launch_chart")
+    assert (DOCS / "launch_costs.svg").read_text() == chart.launch_svg(), "run launch_chart.py"
+    costs = {name: f"{cost:.1f} µs" for name, cost in chart.launch_costs()}
+    intro = (ROOT / "README.md").read_text().partition("## Install")[0].partition("On an ")[2]
+    shown = re.findall(r"[\d.]+ µs", " ".join(intro.split()))
+    names = ("culaunch launcher", "C loop over the driver", "Triton jit[grid]")
+    assert shown == [costs[name] for name in names]
+    alt = (ROOT / "README.md").read_text().partition("![")[2].partition("]")[0]
+    assert re.findall(r"[\d.]+\d", alt) == [costs[name].split()[0] for name in names[:2]]
+
+
 def test_tables_of_the_benchmarks_are_made_of_their_files(extension):
     """Every file is on the page, and every contender that one has is in a table by name."""
     numbers = extension("benchmark_numbers")

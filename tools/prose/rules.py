@@ -8,9 +8,9 @@ LONGEST = 30  # words; the guide says 25, and this leaves room for a name in the
 
 # Each rule: the advice that a finding prints, and the pattern. Patterns ignore case.
 PATTERNS = {
-    "say what it is, not that it is none": r"\b(?:is|are|was|were|be) none\b",
+    "say what it is, not that it is none": r"(?<!there )\b(?:is|are|was|were|be) (?-i:none)\b",
     "write 'whose', or a sentence of its own": r"\bof (?:which|whom|whose)\b",
-    "name the thing again, or use a possessive": r"\b(?:that|those) of\b(?! course)",
+    "name the thing again, or use a possessive": r"\bthat of\b",
     "write 'nor' or 'not ... either'": r"\b(?:a|an|the) [\w-]+ neither\b|\band neither\b",
     "drop it, or write 'still' or 'always'": r"\bas ever\b",
     "write 'this', 'these' or 'one'": r"\bsuch (?:an?|as it|one)\b",
@@ -19,7 +19,9 @@ PATTERNS = {
     "write 'available'": r"\b(?:is|are|was|were) to be had\b",
     "start with the noun": r"\bhere it is\b",
     "repeat the verb": r"\b(?:and|as|for) so (?:is|are|does|do|has|have)\b",
-    "start with the subject, not with a 'what' clause": r"^(?:what|whatever|whoever|who)\b(?!.*\?)",
+    "start with the subject, not with a 'what' clause": (
+        r"^(?:what|whatever|whoever|who)(?= \w+ \w+ \w)(?!.*\?)"
+    ),
     "start with the subject": (
         r"^(?:of (?:an?|the|these|those|this|its|their|all|what)\b|nor (?:is|are|do|does|has|can)\b"
         r"|neither (?:is|are|do|does|has|can)\b|from what\b|to what\b|by what\b|with what\b)"
@@ -61,8 +63,11 @@ _COMPILED = {advice: re.compile(pattern, re.IGNORECASE) for advice, pattern in P
 _WORD = re.compile(r"[\w$@%#&'+*/\\.=<>{}()\[\]:\"-]*[\w$%)\]}\"]")
 
 
-def check(sentence: str, *, is_phrase: bool = False) -> list[str]:
-    """Return what is wrong with a sentence, each with the words that were found."""
+def check(sentence: str, *, is_phrase: bool = False, is_heading: bool = False) -> list[str]:
+    """Return the problems of a sentence, each with the words that were found."""
+    # A heading may ask: "What it refuses".
+    if is_heading:
+        sentence += "?"
     found = []
     if not is_phrase:
         words = len(_WORD.findall(sentence))

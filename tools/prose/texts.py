@@ -17,9 +17,12 @@ class Text(NamedTuple):
     line: int
     words: str
     is_phrase: bool = False
+    is_heading: bool = False
 
 
-_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!vs)(?<=[.!?:])[\"')*_]*\s+(?=[\"'(*_]*[A-Z`X\d])")
+_END = re.compile(
+    r"(?<!e\.g)(?<!i\.e)(?<!etc)(?<!vs)(?<=[.!?:])[\"')*_]*\s+(?=[\"'(*_]*(?:[A-Z`X\d]|culaunch))"
+)
 _LITERAL = r'"((?:[^"\\\n]|\\.)*)"'
 _CPP = re.compile(
     rf"^[ \t]*///? ?(.*(?:\n[ \t]*///? ?.*)*)|{_LITERAL}(?:\s*{_LITERAL})*", re.MULTILINE
@@ -56,7 +59,7 @@ def sentences(paragraph: str, line: int) -> Iterator[Text]:
 def markdown(content: str) -> Iterator[Text]:
     """Find the sentences of a page; the cells of its tables are phrases."""
     paragraph: list[str] = []
-    start, fence = 0, ""
+    start, fence, was_heading = 0, "", False
     for number, raw in enumerate([*re.sub(r"<!--.*?-->", "", content).splitlines(), ""], 1):
         line = raw.strip()
         opening = re.match(r"(`{3,}|:{3,})(\{(?:note|warning|tip)\})?", line)
@@ -65,7 +68,8 @@ def markdown(content: str) -> Iterator[Text]:
             continue
         is_new = re.match(r"(?:[-*+] |\d+\. |#|\||: |:::|```|<)", line)
         if paragraph and (not line or is_new):
-            yield from sentences("\n".join(paragraph), start)
+            whole = "\n".join(paragraph)
+            yield from (text._replace(is_heading=was_heading) for text in sentences(whole, start))
             paragraph = []
         if opening:
             # A note is prose; other fences are code.
@@ -76,6 +80,7 @@ def markdown(content: str) -> Iterator[Text]:
                     yield from (text._replace(is_phrase=True) for text in sentences(cell, number))
         elif line and not line.startswith("<"):
             start = start if paragraph else number
+            was_heading = line.startswith("#")
             paragraph.append(re.sub(r"^(?:[-*+]|\d+\.|#+|:) ", "", line))
 
 
