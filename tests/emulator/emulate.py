@@ -41,6 +41,7 @@ def launch(
     grid: tuple[int, ...] = (1,),
     block: tuple[int, ...] = (32,),
     shared: int = 0,
+    cluster: tuple[int, ...] = (1,),
     cooperative: bool = False,
     device: Device | None = None,
     module: LoadedModule | None = None,
@@ -56,6 +57,7 @@ def launch(
         grid,
         block,
         shared,
+        cluster=cluster,
         cooperative=cooperative,
         ranges=[(a.ctypes.data, a.nbytes) for a in arguments if isinstance(a, np.ndarray)],
     )

@@ -110,17 +110,22 @@ def test_an_unloaded_kernel_says_nothing_of_an_earlier_error(module):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arch", "words"),
+    ("arch", "grid", "cluster", "words"),
     [
-        ("sm_80", "this device has no clusters (they need sm_90 or newer): leave cluster out"),
-        ("sm_90", "this device launches no clusters: leave cluster out"),
+        (
+            "sm_80",
+            2,
+            2,
+            "this device has no clusters (they need sm_90 or newer): leave cluster out",
+        ),
+        ("sm_90", 32, 32, "the cluster has 32 blocks"),
     ],
 )
-def test_a_cluster_is_refused_for_the_right_reason(arch, words):
+def test_a_cluster_is_refused_for_the_right_reason(arch, grid, cluster, words):
     script = f"""
 import culaunch as cl
 try:
-    cl.load({PTX!r})["good"].launch(grid=2, block=1, cluster=2)
+    cl.load({PTX!r})["good"].launch(grid={grid}, block=1, cluster={cluster})
 except cl.LaunchError as error:
     print(error)
 """

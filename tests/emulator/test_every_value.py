@@ -151,8 +151,8 @@ WORDS: dict[str, Callable[[int, int, int], int]] = {
     "ld.param.u64 %d1, [in_b]; mad.wide.u32 %d1, %i, 4, %d1; ldu.global.u32 %out, [%d1];": (
         lambda a, b, c: b
     ),
-    "mov.u32 %r1, box; mapa.shared::cluster.u32 %r2, %r1, 0; sub.u32 %r2, %r2, %r1;"
-    "add.u32 %out, %a, %r2;": lambda a, b, c: a,
+    "mov.u32 %r1, box; mapa.shared::cluster.u32 %r2, %r1, 2;"
+    "getctarank.shared::cluster.u32 %r2, %r2; add.u32 %out, %a, %r2;": lambda a, b, c: a + 2,
     "mov.u32 %r1, box; getctarank.shared::cluster.u32 %r2, %r1; add.u32 %out, %a, %r2;": (
         lambda a, b, c: a
     ),

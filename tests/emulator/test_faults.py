@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from corpus._case import cuda
-from emulate import image_of, launch
+from emulate import launch
 
 from culaunch._base.cuda import Result
 from culaunch._emulator import Device, Fault, Options
@@ -165,14 +165,6 @@ def test_refused_launch_is_not_sticky(how: dict[str, Any], code: int) -> None:
     device = Device()
     assert fail("stop", integers(), device=device, **how).code == code
     assert device.fault is None
-
-
-def test_clusters_are_refused() -> None:
-    device = Device()
-    module = device.load(image_of(cuda("faults.cu")))
-    with pytest.raises(Fault, match="clusters") as caught:
-        device.launch(module, "stop", bytes(8), (2,), (1,), cluster=(2, 1, 1))
-    assert caught.value.code == 801
 
 
 def test_printf() -> None:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from culaunch._emulator.fault import (
+    INVALID_CLUSTER_SIZE,
     INVALID_VALUE,
     NOT_SUPPORTED,
     Fault,
 )
 from culaunch._emulator.launch import Launch
+from culaunch._emulator.machine.clusters import Cluster
 from culaunch._emulator.memory.heap import Heap
 from culaunch._emulator.memory.ranges import GlobalMemory
 from culaunch._emulator.memory.read_only import ReadOnlyArray, ReadOnlyMemory
@@ -63,6 +65,11 @@ class Device:
         """The compute capability."""
         number = int("".join(c for c in self.arch if c.isdigit()))
         return number // 10, number % 10
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether blocks can be launched in clusters."""
+        return self.capability >= (9, 0)
 
     @property
     def max_shared(self) -> int:
@@ -142,7 +149,7 @@ class Device:
         shared_bytes : int
             Dynamic shared memory.
         cluster : sequence of int
-            Must be all ones.
+            Up to three extents: the blocks that can reach each other's shared memory.
         cooperative : bool
             Run all blocks at the same time, so that they can wait for each other.
         ranges : iterable of (int, int)
@@ -180,8 +187,12 @@ class Device:
                 f"{info.static_shared} bytes of static and {shared_bytes} of dynamic shared "
                 f"memory, at most {self.max_shared} together",
             )
-        if tuple(cluster) not in ((1, 1, 1), (1, 1), (1,), ()):
-            _refuse(NOT_SUPPORTED, kernel, f"clusters are not emulated (got {tuple(cluster)})")
+        shape = Cluster(*(*cluster, 1, 1, 1)[:3])
+        if shape.size > 1 and not self.has_clusters:
+            _refuse(NOT_SUPPORTED, kernel, f"clusters need sm_90 or newer, and this is {self.arch}")
+        if any(extent % size for extent, size in zip(grid3, shape, strict=True)):
+            reason = f"the grid {grid3} is not a multiple of the cluster {tuple(shape)}"
+            _refuse(INVALID_CLUSTER_SIZE, kernel, reason)
         # What a kernel may touch is found anew for each launch: allocations come and go in between,
         # and arrays of the host are known for this launch alone.
         writable = [*self.ranges, *self.heap.ranges, *ranges]
@@ -198,6 +209,7 @@ class Device:
             shared_bytes,
             GlobalMemory(everything, variables, self.heap.describe_freed),
             self._launches,
+            shape,
         )
         if read_only:
             launch.read_only = ReadOnlyMemory(read_only, writable)

@@ -17,6 +17,7 @@ from culaunch._emulator.undefined.engine import Undefined
 
 if TYPE_CHECKING:
     from culaunch._emulator.kernel_code import KernelCode
+    from culaunch._emulator.machine.clusters import Cluster
     from culaunch._emulator.memory.heap import Heap
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
@@ -44,12 +45,14 @@ class Launch:
         dynamic_shared: int,
         memory: GlobalMemory,
         number: int,
+        cluster: Cluster,
     ) -> None:
         self.options: Options = options
         self.heap = heap
         self.kernel = kernel
         self.grid: tuple[int, int, int] = grid
         self.block: tuple[int, int, int] = block
+        self.cluster: Cluster = cluster
         self.threads = block[0] * block[1] * block[2]
         self.dynamic_shared: int = dynamic_shared
         self.shared_bytes: int = kernel.variables.dynamic_offset + dynamic_shared
@@ -77,7 +80,9 @@ class Launch:
         width = -(-self.threads // 32) * 32
         # Blocks of a grid may run in any order, one after another as well as together: a chunk has
         # as many as fill the arrays that NumPy is quick with.
-        step = max(1, self.options.lanes // width)
+        # Those of a cluster run together.
+        size = self.cluster.size
+        step = max(1, self.options.lanes // (width * size)) * size
         if cooperative:
             if total * width > _MAX_COOPERATIVE_LANES:
                 raise Fault(

@@ -63,6 +63,7 @@ def device_attribute(device: Device, attribute: int) -> int | None:
     computed: dict[int, int] = {
         DeviceAttribute.COMPUTE_CAPABILITY_MAJOR: device.capability[0],
         DeviceAttribute.COMPUTE_CAPABILITY_MINOR: device.capability[1],
+        DeviceAttribute.CLUSTER_LAUNCH: int(device.has_clusters),
         # The system keeps 1 KiB of a multiprocessor's shared memory for each block.
         DeviceAttribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: device.max_shared + 1024,
         DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: device.max_shared,
@@ -97,6 +98,7 @@ def kernel_attribute(device: Device, kernel: Kernel, attribute: int) -> int | No
         FunctionAttribute.REQUIRED_CLUSTER_WIDTH: cluster[0],
         FunctionAttribute.REQUIRED_CLUSTER_HEIGHT: cluster[1],
         FunctionAttribute.REQUIRED_CLUSTER_DEPTH: cluster[2],
+        FunctionAttribute.NON_PORTABLE_CLUSTER_SIZE_ALLOWED: int(kernel.allows_large_clusters),
     }
     return values.get(attribute, 0)
 

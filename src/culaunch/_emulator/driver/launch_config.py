@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from culaunch._emulator.driver.attributes import MULTIPROCESSORS, occupancy
 from culaunch._emulator.driver.state import Refusal
 from culaunch._emulator.fault import (
     COOPERATIVE_LAUNCH_TOO_LARGE,
+    INVALID_CLUSTER_SIZE,
     INVALID_VALUE,
     Fault,
 )
@@ -26,7 +28,8 @@ _NEAR = 1024  # bytes: an index out of bounds, and not an address that is unknow
 
 def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict[str, Any]:
     """Read a launch configuration, and refuse what the real driver would."""
-    cluster, cooperative = kernel.info.cluster or (1, 1, 1), False
+    own = kernel.info.cluster
+    cluster, cooperative = own or (1, 1, 1), False
     # Priorities and programmatic serialisation change nothing where kernels run one after another.
     for i in range(config.attribute_count):
         attribute = config.attributes[i]
@@ -34,6 +37,12 @@ def launch_request(config: LaunchConfig, kernel: Kernel, device: Device) -> dict
             cooperative = bool(attribute.value[0])
         elif attribute.id == LaunchAttribute.CLUSTER_DIMENSION:
             cluster = struct.unpack_from("<III", bytes(attribute.value))
+    if own is not None and cluster != own:
+        reason = f"a cluster {cluster} for a kernel that is compiled for {own}"
+        raise Fault(INVALID_CLUSTER_SIZE, reason, kernel=kernel.info.name)
+    if math.prod(cluster) > kernel.max_cluster:
+        reason = f"a cluster of {math.prod(cluster)} blocks, at most {kernel.max_cluster}"
+        raise Fault(INVALID_CLUSTER_SIZE, reason, kernel=kernel.info.name)
     allowed = kernel.max_dynamic_shared
     if allowed is None:
         allowed = 48 * 1024 - kernel.info.static_shared

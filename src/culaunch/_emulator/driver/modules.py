@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import TYPE_CHECKING, Any
 
 from culaunch._base.cuda import FunctionAttribute, Result
@@ -127,6 +128,8 @@ class ModuleFunctions(DriverState):
                     INVALID_VALUE, f"{value} bytes of dynamic shared memory, at most {most}"
                 )
             found.max_dynamic_shared = value
+        elif attribute == FunctionAttribute.NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+            found.allows_large_clusters = bool(value)
 
     def cuFuncLoad(self, function: int) -> None:
         self.get(function, Kernel)
@@ -181,14 +184,12 @@ class ModuleFunctions(DriverState):
         grid[0] = blocks * MULTIPROCESSORS
 
     def cuOccupancyMaxPotentialClusterSize(self, out: Any, function: int, config: Any) -> None:
-        self.get(function, Kernel)
-        out[0] = 1  # clusters are not emulated
+        kernel: Kernel = self.get(function, Kernel)
+        out[0] = kernel.max_cluster if self.device.has_clusters else 1
 
     def cuOccupancyMaxActiveClusters(self, out: Any, function: int, config: Any) -> None:
         kernel: Kernel = self.get(function, Kernel)
         request = launch_request(config[0], kernel, self.device)
-        if request["cluster"] != (1, 1, 1):
-            raise Refusal(NOT_SUPPORTED, "clusters are not emulated")
-        x, y, z = request["block"]
-        blocks = occupancy(self.device, kernel, x * y * z, request["shared_bytes"])
-        out[0] = blocks * MULTIPROCESSORS
+        threads, cluster = math.prod(request["block"]), math.prod(request["cluster"])
+        blocks = occupancy(self.device, kernel, threads, request["shared_bytes"])
+        out[0] = blocks * MULTIPROCESSORS // cluster

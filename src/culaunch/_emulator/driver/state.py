@@ -154,6 +154,12 @@ class Kernel:
         self.info = info
         # What cuKernelSetAttribute opted in to.
         self.max_dynamic_shared: int | None = None
+        self.allows_large_clusters = False
+
+    @property
+    def max_cluster(self) -> int:
+        """The most blocks of a cluster: 16 are not portable, and H100 has them."""
+        return 16 if self.allows_large_clusters else 8
 
 
 class Context:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from culaunch._emulator.memory.scratch import Scratch
+from culaunch._emulator.memory.shared import SharedMemory
 
 if TYPE_CHECKING:
     from culaunch._emulator.fault import Position
+    from culaunch._emulator.machine.clusters import Cluster
     from culaunch._emulator.memory.ranges import GlobalMemory
     from culaunch._emulator.memory.read_only import ReadOnlyMemory
     from culaunch._emulator.memory.undefined_bytes import Read
@@ -24,7 +26,7 @@ WARP = 32
 
 
 class Chunk:
-    """Some consecutive blocks of a launch.
+    """Some consecutive blocks of a launch, all those of a cluster among them.
 
     Their threads run together, so that one NumPy operation serves thousands of threads. Lanes are
     numbered block after block. Each block's lanes are padded to whole warps, so that a lane's warp
@@ -55,13 +57,15 @@ class Chunk:
         self.globals: GlobalMemory = launch.memory
         self.read_only = launch.read_only
         self.params: Scratch = launch.params
-        self.shared: Scratch = Scratch("shared", blocks, launch.shared_bytes)
         self.local = Scratch("local", self.size, launch.local_bytes)
         self.alive: Lanes = np.zeros((blocks, self.width), bool)
         self.alive[:, : self.threads] = True
         self.alive = self.alive.reshape(-1)
         self.alive_in_block: Lanes = np.full(blocks, self.threads, np.int64)
         self.alive_total = blocks * self.threads
+        self.shared: Scratch = SharedMemory(
+            blocks, launch.shared_bytes, launch.cluster.size, self.alive_in_block
+        )
         # With one block the answer is the same for every lane, and stays one value: what is
         # computed from it (the row of shared memory, for one) then costs as little as a constant.
         self.block_of_lane: Lanes = np.repeat(np.arange(blocks), self.width if blocks > 1 else 1)
@@ -84,9 +88,13 @@ class Chunk:
         """Return the block and thread indices of a lane."""
         block, thread = divmod(lane, self.width)
         return (
-            _index(block + self.first_block, self.launch.grid),
+            self._block(block),
             _index(thread, self.launch.block),
         )
+
+    def _block(self, number: int) -> tuple[int, int, int]:
+        at = self.launch.cluster.block_of(np.array(number + self.first_block), self.launch.grid)
+        return int(at[0]), int(at[1]), int(at[2])
 
 
 class LaunchView(Protocol):
@@ -110,6 +118,7 @@ class LaunchView(Protocol):
     number: int
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
+    cluster: Cluster
     threads: int
     dynamic_shared: int
     shared_bytes: int

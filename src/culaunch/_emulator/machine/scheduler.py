@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from culaunch._emulator.fault import LAUNCH_FAILED, Fault
 from culaunch._emulator.machine.barriers import Barriers
+from culaunch._emulator.machine.cluster_barrier import ClusterBarrier
 from culaunch._emulator.machine.merge import merge
 from culaunch._emulator.machine.state import Group
 from culaunch._emulator.machine.warp_sync import WarpSync
@@ -57,6 +58,7 @@ class Scheduler:
         self.pending: dict[tuple[int, ...], list[Group]] = {}
         self.queue: list[tuple[int, tuple[int, ...]]] = []
         self.barriers = Barriers(self)
+        self.cluster_barrier: ClusterBarrier | None = None  # until a thread comes to it
         shadow = chunk.shared.shadow
         self.races: Races | None = None if shadow is None else shadow.races
         self.warp_sync = WarpSync(self, self.races)
@@ -105,6 +107,14 @@ class Scheduler:
         """Bring `group` to a barrier; return the block to go on at if it need not wait."""
         return self.barriers.arrive(group, arrival)
 
+    def arrive_in_cluster(self, group: Group, instruction: Instruction) -> None:
+        """Let `group` arrive at the barrier of its cluster."""
+        self._barrier_of_clusters().arrive(group, instruction)
+
+    def wait_in_cluster(self, group: Group, instruction: Instruction, following: int) -> int | None:
+        """Return the block to go on at if `group` need not wait for its cluster."""
+        return self._barrier_of_clusters().wait(group, instruction, following)
+
     def exit(self, group: Group) -> None:
         """End the threads of `group`."""
         # The check comes before the lanes are taken out, since it asks who is alive; barriers are
@@ -112,6 +122,8 @@ class Scheduler:
         self.barriers.check_exit(group)
         self.chunk.exit(group.lanes)
         self.barriers.release()
+        if self.cluster_barrier is not None:
+            self.cluster_barrier.release()
 
     def locate(self, fault: Fault, instruction: Instruction) -> None:
         """Fill in where a fault is, unless that is known."""
@@ -124,6 +136,11 @@ class Scheduler:
         """Return a line for each place at which threads are, `running` first."""
         return whereabouts(self.chunk, self._groups(running))
 
+    def _barrier_of_clusters(self) -> ClusterBarrier:
+        if self.cluster_barrier is None:
+            self.cluster_barrier = ClusterBarrier(self)
+        return self.cluster_barrier
+
     def _groups(self, running: Group | None) -> Iterator[Standing]:
         if running is not None:
             yield "running", running, next_instruction(running)
@@ -135,6 +152,8 @@ class Scheduler:
         for barrier in self.barriers.barriers.values():
             for waiter in barrier.waiters:
                 yield "waiting at a barrier", waiter.group, waiter.arrival.instruction
+        for parked, instruction in self.cluster_barrier.waiters if self.cluster_barrier else ():
+            yield "waiting at the barrier of the cluster", parked, instruction
 
     def _timeout(self, running: Group) -> Fault:
         return timeout(self.chunk, running, self.whereabouts(running))
@@ -245,6 +264,8 @@ class Scheduler:
 
     def _report_stuck(self) -> None:
         self.barriers.report_stuck()
+        if self.cluster_barrier is not None:
+            self.cluster_barrier.report_stuck()
         self.warp_sync.report_stuck()
         raise Fault(LAUNCH_FAILED, "threads are left that cannot run", notes=self.whereabouts())
 

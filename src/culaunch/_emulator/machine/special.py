@@ -81,12 +81,42 @@ def _tid(axis: int) -> Callable[[Chunk], Lanes]:
 
 def _ctaid(axis: int) -> Callable[[Chunk], Lanes]:
     def compute(chunk: Chunk) -> Lanes:
-        shape = chunk.launch.grid
-        step = int(np.prod(shape[:axis], dtype=np.int64))
-        values = (np.arange(chunk.blocks) + chunk.first_block) // step % shape[axis]
+        values = chunk.launch.cluster.block_of(_blocks(chunk), chunk.launch.grid)[axis]
         return np.repeat(values, chunk.width).astype(np.uint32)
 
     return compute
+
+
+def _clusterid(axis: int) -> Callable[[Chunk], Lanes]:
+    def compute(chunk: Chunk) -> Lanes:
+        values = chunk.launch.cluster.cluster_of(_blocks(chunk), chunk.launch.grid)[axis]
+        return np.repeat(values, chunk.width).astype(np.uint32)
+
+    return compute
+
+
+def _cluster_ctaid(axis: int) -> Callable[[Chunk], Lanes]:
+    def compute(chunk: Chunk) -> Lanes:
+        values = chunk.launch.cluster.rank_of(_blocks(chunk))[axis]
+        return np.repeat(values, chunk.width).astype(np.uint32)
+
+    return compute
+
+
+def _cluster_ctarank(chunk: Chunk) -> Lanes:
+    ranks = _blocks(chunk) % chunk.launch.cluster.size
+    return np.repeat(ranks, chunk.width).astype(np.uint32)
+
+
+def _nclusterid(axis: int) -> Callable[[Chunk], Lanes]:
+    def compute(chunk: Chunk) -> Lanes:
+        return np.full(1, chunk.launch.cluster.extent(chunk.launch.grid)[axis], np.uint32)
+
+    return compute
+
+
+def _blocks(chunk: Chunk) -> Lanes:
+    return np.arange(chunk.blocks) + chunk.first_block
 
 
 def _extent(shape: str, axis: int) -> Callable[[Chunk], Lanes]:
@@ -109,13 +139,13 @@ _ONE = np.uint64(1)
 _PER_LANE: dict[str, Callable[[Chunk], Lanes]] = {
     **{f"tid.{axis}": _tid(i) for i, axis in enumerate(_AXES)},
     **{f"ctaid.{axis}": _ctaid(i) for i, axis in enumerate(_AXES)},
-    # Clusters have one block: the block's index is the cluster's.
-    **{f"clusterid.{axis}": _ctaid(i) for i, axis in enumerate(_AXES)},
-    **{f"cluster_ctaid.{axis}": _constant(0) for axis in _AXES},
-    **{f"cluster_nctaid.{axis}": _constant(1) for axis in _AXES},
-    "cluster_ctarank": _constant(0),
-    "cluster_nctarank": _constant(1),
-    "is_explicit_cluster": _constant(0),
+    **{f"clusterid.{axis}": _clusterid(i) for i, axis in enumerate(_AXES)},
+    **{f"nclusterid.{axis}": _nclusterid(i) for i, axis in enumerate(_AXES)},
+    **{f"cluster_ctaid.{axis}": _cluster_ctaid(i) for i, axis in enumerate(_AXES)},
+    **{f"cluster_nctaid.{axis}": _extent("cluster", i) for i, axis in enumerate(_AXES)},
+    "cluster_ctarank": _cluster_ctarank,
+    "cluster_nctarank": lambda chunk: np.full(1, chunk.launch.cluster.size, np.uint32),
+    "is_explicit_cluster": lambda chunk: np.full(1, chunk.launch.cluster.size > 1, np.uint32),
     "laneid": lambda chunk: (_thread(chunk) % 32).astype(np.uint32),
     "warpid": lambda chunk: (_thread(chunk) // 32).astype(np.uint32),
     # An A100 has so many warps and multiprocessors; kernels divide their work by them.
@@ -140,7 +170,6 @@ _PER_LANE: dict[str, Callable[[Chunk], Lanes]] = {
 for _i, _axis in enumerate(_AXES):
     _PER_LANE[f"ntid.{_axis}"] = _extent("block", _i)
     _PER_LANE[f"nctaid.{_axis}"] = _extent("grid", _i)
-    _PER_LANE[f"nclusterid.{_axis}"] = _PER_LANE[f"nctaid.{_axis}"]
 _PER_LANE["nclusterid.w"] = _PER_LANE["ctaid.w"] = _PER_LANE["tid.w"] = _constant(0)
 
 

@@ -301,6 +301,12 @@ class Runner(Protocol):
     def arrive(self, group: Group, arrival: Arrival) -> int | None:
         """Bring `group` to a barrier; return the block to go on at if it need not wait."""
 
+    def arrive_in_cluster(self, group: Group, instruction: Instruction) -> None:
+        """Let `group` arrive at the barrier of its cluster."""
+
+    def wait_in_cluster(self, group: Group, instruction: Instruction, following: int) -> int | None:
+        """Return the block to go on at if `group` need not wait for its cluster."""
+
     def exit(self, group: Group) -> None:
         """End the threads of `group`."""
 

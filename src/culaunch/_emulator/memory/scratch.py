@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Scratch:
         check_aligned(group, offset, size, verb, self.space)
         # Offsets are unsigned: a negative one is very large, and found by the same comparison.
         if int(offset.max()) + size > self.size:
-            self._outside(group, offset, size, verb)
+            return self._beyond(group, row, offset, size, verb)
         at = offset.astype(np.int64)
         if self.rows > 1:
             at = at + row * self.stride
@@ -68,7 +68,18 @@ class Scratch:
         if self.shadow is not None:
             self.shadow.grow(kept)
 
-    def _outside(self, group: Threads, offset: Lanes, size: int, verb: str) -> None:
+    def _beyond(
+        self,
+        group: Threads,
+        row: Lanes,  # noqa: ARG002  (who has more than rows of one size asks)
+        offset: Lanes,
+        size: int,
+        verb: str,
+    ) -> list[Piece]:
+        """Find the bytes of an access that does not fit in the row."""
+        self._outside(group, offset, size, verb)
+
+    def _outside(self, group: Threads, offset: Lanes, size: int, verb: str) -> NoReturn:
         bad = np.flatnonzero(offset > max(self.size - size, -1))
         lane = int(bad[0]) if self.size >= size and bad.size else 0
         owner = "block" if self.space == "shared" else "thread"

@@ -1,7 +1,7 @@
 """bar and barrier: the barriers of a block."""
 
 # All decoders, and all ends of a block, have one signature each.
-# ruff: noqa: ARG001, ARG002
+# ruff: noqa: ARG001
 
 from __future__ import annotations
 
@@ -74,12 +74,18 @@ class _BarrierEnd(End):
         return runner.arrive(group, arrival)
 
 
-class _Skip(End):
-    def __init__(self, following: int) -> None:
+class _ClusterEnd(End):
+    """Arrive at the barrier of the cluster, or wait there."""
+
+    def __init__(self, instruction: Instruction, following: int) -> None:
+        self.instruction = instruction
         self.following = following
         self.successors = (following,)
 
     def run(self, group: Group, runner: Runner) -> int | None:
+        if "wait" in self.instruction.mods:
+            return runner.wait_in_cluster(group, self.instruction, self.following)
+        runner.arrive_in_cluster(group, self.instruction)
         return self.following
 
 
@@ -104,8 +110,7 @@ def _block_barrier(decoder: Decoder, instruction: Instruction, targets: Targets)
     end = _BarrierEnd(instruction, following)
     mods = instruction.mods
     if "cluster" in mods:
-        # A cluster has one block. arrive and wait come in pairs: the wait is the barrier.
-        return _BarrierEnd(instruction, following) if "wait" in mods else _Skip(following)
+        return _ClusterEnd(instruction, following)
     operands: list[Operand] = list(instruction.operands)
     # Its guard is not among them: `Conditional` is asked for that.
     end.uses = read_slots(instruction.operands["red" in mods :])

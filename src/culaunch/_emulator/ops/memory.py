@@ -61,9 +61,6 @@ def check_hints(instruction: Instruction, more: frozenset[str] = frozenset()) ->
         known = word in _HINTS or word in more or is_type(word)
         if not known and word.partition("::")[0] not in LOCATORS:
             raise Unsupported(f"the modifier .{word}")
-        # Another block's shared memory is reached by it: wrong results would be worse than none.
-        if word == "shared::cluster":
-            raise Unsupported("the shared memory of a cluster")
 
 
 def _waits_for_another(instruction: Instruction) -> bool:

@@ -1,0 +1,54 @@
+"""The shared memory of blocks, which the other blocks of a cluster reach, too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from culaunch._emulator.fault import ILLEGAL_ADDRESS, Fault
+from culaunch._emulator.memory.bytes import Piece
+from culaunch._emulator.memory.scratch import Scratch
+
+if TYPE_CHECKING:
+    from culaunch._emulator.memory.threads import Threads
+    from culaunch._emulator.types import Lanes
+
+__all__ = ["RANK_SHIFT", "SharedMemory"]
+
+# `mapa` names a block of the cluster in an address: its rank plus one stands above these bits,
+# which hold any offset. An address without a rank is the executing block's own, in
+# `shared::cluster` as well (PTX ISA, "State Spaces").
+RANK_SHIFT = 24
+
+
+class SharedMemory(Scratch):
+    """A row for each block of a chunk, whose clusters have `cluster` blocks each.
+
+    `alive` has the threads of each block that have not exited.
+    """
+
+    def __init__(self, rows: int, size: int, cluster: int, alive: Lanes) -> None:
+        super().__init__("shared", rows, size)
+        self.cluster = cluster
+        self.alive = alive
+
+    def _beyond(
+        self, group: Threads, row: Lanes, offset: Lanes, size: int, verb: str
+    ) -> list[Piece]:
+        """Find the bytes of an access to other blocks of the cluster."""
+        rank = (offset >> offset.dtype.type(RANK_SHIFT)).astype(np.int64) - 1
+        inner = offset & offset.dtype.type((1 << RANK_SHIFT) - 1)
+        outside = inner.astype(np.int64) + size > self.size
+        if (outside | (rank >= self.cluster)).any():
+            # What names no block is an offset that is far too large.
+            self._outside(group, np.where(rank >= self.cluster, offset, inner), size, verb)
+        row = np.where(rank < 0, row, row // self.cluster * self.cluster + rank)
+        gone = np.flatnonzero(self.alive[np.broadcast_to(row, (group.n,))] == 0)
+        if gone.shape[0]:
+            raise Fault(
+                ILLEGAL_ADDRESS,
+                f"{size}-byte {verb} of the shared memory of a block that has exited",
+                lane=group.lane_at(int(gone[0])),
+            )
+        return [Piece(None, self.data, inner.astype(np.int64) + row * self.stride, self.shadow)]
